@@ -1,0 +1,16 @@
+import type { Transaction } from '../store/store.ts'
+import type { AuditEvent } from './event.ts'
+
+/** Where everything that matters is told (D12). */
+export interface Audit {
+  /**
+   * Tells an event. It is written within 20 ms together with others; the returned promise settles
+   * when it is on disk, and need not be waited for. AppError `unavailable` at once when the log cannot
+   * be written (full disk): then nothing that must be audited may be done.
+   */
+  record(event: AuditEvent): Promise<void>
+  /** Tells an event as part of a transaction: it is kept if and only if the transaction is. */
+  recordIn(transaction: Transaction, event: AuditEvent): Promise<void>
+  /** Throws AppError `unavailable` while the log cannot be written. */
+  requireWritable(): void
+}

@@ -1,0 +1,51 @@
+import type { Principal } from '../core/principal.ts'
+
+/** How what an audit event tells of ended. */
+export type AuditStatus = 'ok' | 'error' | 'denied' | 'timeout'
+
+/**
+ * What happened, as the parts of the program say it. `type` is noun.verb: `tool.call`, `prompt.get`,
+ * `skill.read`, `sign_in.ok`, `client.register`, `token.issue`, `token.revoke`, `document.create`,
+ * `site.reload`, `cli.run`, …
+ */
+export interface AuditEvent {
+  readonly type: string
+  readonly status: AuditStatus
+  /** Who did it; for the command line and the daemon itself, `cli` and `system`. */
+  readonly user?: string
+  readonly client?: string
+  readonly session_id?: string
+  readonly request_id?: string
+  readonly address?: string
+  /** What it was done to: a tool, prompt, document (`Customer/ACME`), client or token id. */
+  readonly target?: string
+  /** Seconds. */
+  readonly execution_time?: number
+  readonly error?: string
+  /** Anything else worth keeping; redacted at depth before it is written. */
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+/** An event as it stands in the log, one JSON object a line. */
+export interface AuditLine extends AuditEvent {
+  /** Counts from 1 without gaps over all files of the log. */
+  readonly seq: number
+  /** ISO 8601, UTC. */
+  readonly time: string
+  readonly id: string
+  /** The hash of the line before; the first line has a fixed one. */
+  readonly prev: string
+}
+
+/** The fields of an event that every request has. */
+export function actorOf(
+  principal: Principal,
+): Pick<AuditEvent, 'user' | 'client' | 'session_id' | 'request_id' | 'address'> {
+  return {
+    user: principal.user,
+    ...(principal.client && { client: principal.client.id }),
+    ...(principal.sessionId !== undefined && { session_id: principal.sessionId }),
+    request_id: principal.requestId,
+    ...(principal.address !== undefined && { address: principal.address }),
+  }
+}

@@ -1,0 +1,55 @@
+/** The daemon's own log: one JSON object a line on standard output, redacted by key and by value. */
+import { pino } from 'pino'
+import { redact } from './redact.ts'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What the rest of the program logs with: a message that says what happened, and fields that say to whom. */
+export interface Log {
+  debug(message: string, fields?: Fields): void
+  info(message: string, fields?: Fields): void
+  warn(message: string, fields?: Fields): void
+  error(message: string, fields?: Fields): void
+  setLevel(level: LogLevel): void
+}
+
+/** A log that writes to the stream given; standard output is the daemon's. */
+export function createLog(level: LogLevel, stream: { write(line: string): void }): Log {
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  )
+  const clean = (fields: Fields | undefined): Fields => redact(withErrors(fields ?? {})) as Fields
+  return {
+    debug: (message, fields) => logger.isLevelEnabled('debug') && logger.debug(clean(fields), message),
+    info: (message, fields) => logger.info(clean(fields), message),
+    warn: (message, fields) => logger.warn(clean(fields), message),
+    error: (message, fields) => logger.error(clean(fields), message),
+    setLevel: (next) => {
+      logger.level = next
+    },
+  }
+}
+
+/** Errors hold their text in properties that JSON leaves out. */
+function withErrors(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? describe(value) : value]),
+  )
+}
+
+function describe(error: Error): Fields {
+  return {
+    name: error.name,
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause instanceof Error ? { cause: describe(error.cause) } : {}),
+  }
+}

@@ -1,0 +1,47 @@
+/** The OAuth client that acts for a user, as far as permission and audit need to know it. */
+export interface ActingClient {
+  readonly id: string
+  readonly name: string
+}
+
+/**
+ * Who a request runs as: a user with the roles that count for this request, the client that acts
+ * for the user, and where the request came from. The one thing that `oauth/` hands to `mcp/`.
+ */
+export interface Principal {
+  /** The user's id in `config/users.yaml`: an e-mail address. */
+  readonly user: string
+  readonly fullName: string
+  /** The user's roles, less what the client is not allowed to use. */
+  readonly roles: ReadonlySet<string>
+  /** `roles` as one text, equal for equal sets: the key of everything that is computed per role set. */
+  readonly roleKey: string
+  /** Absent for API keys, browser sessions and the command line. */
+  readonly client?: ActingClient
+  readonly scopes: readonly string[]
+  /** When set, the only tools that this client may use; `'*'` at the end of a name matches any ending. */
+  readonly toolLimit?: readonly string[]
+  /** What the peer calls its conversation (`Mcp-Session-Id`); correlates audit events, means nothing else. */
+  readonly sessionId?: string
+  readonly requestId: string
+  /** The peer's network address, after trusted proxies. */
+  readonly address?: string
+  /** When the token ends, in milliseconds since the epoch: streams close then. */
+  readonly expiresAt?: number
+}
+
+/** The role that may do everything a role may allow; it does not lift document rules such as "submitted". */
+export const systemManager = 'System Manager'
+
+/** The role without which nobody uses the MCP endpoint. */
+export const assistantUser = 'Assistant User'
+
+/** The key of a role set: its sorted names in one text. */
+export function roleKeyOf(roles: Iterable<string>): string {
+  return [...roles].sort().join('\n')
+}
+
+/** Whether the principal holds the role; a System Manager holds every role. */
+export function hasRole(principal: Pick<Principal, 'roles'>, role: string): boolean {
+  return principal.roles.has(role) || principal.roles.has(systemManager)
+}

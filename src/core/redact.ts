@@ -1,0 +1,44 @@
+/** Removes secrets from what is logged or audited: values under secret-like keys at any depth, and token-like texts anywhere. */
+
+const marker = '[redacted]'
+
+// Whole words of a key: `access_token`, `apiKey`, `x-api-key` are secret; `input_tokens`, `author`, `token_type` are not.
+const secretKey =
+  /(^|[_\-.\s])(password|passwd|passphrase|secret|token|credentials?|authorization|cookie|assertion|api[_\-\s]?key|private[_\-\s]?key|code[_\-\s]?verifier|signature)$/i
+const secretValue =
+  /\b(Bearer|Basic|token)\s+[A-Za-z0-9._~+/:-]{8,}=*|\bac_[a-z]{2,4}_[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/g
+
+/** A copy of a JSON-like value without secrets. `paths` names more keys (dotted, from the root) to remove. */
+export function redact(value: unknown, paths: readonly string[] = []): unknown {
+  return walk(value, '', new Set(paths), 0)
+}
+
+/** A text without the tokens in it. */
+export function redactText(text: string): string {
+  return text.replace(secretValue, (match) => {
+    const scheme = /^(Bearer|Basic|token)\s/.exec(match)
+    return scheme ? `${scheme[1]} ${marker}` : marker
+  })
+}
+
+function walk(value: unknown, path: string, paths: ReadonlySet<string>, depth: number): unknown {
+  if (typeof value === 'string') return redactText(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > 64) return '[too deep]'
+  if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value)) return value.map((item) => walk(item, path, paths, depth + 1))
+  const clean: [string, unknown][] = []
+  for (const [key, item] of Object.entries(value)) {
+    const here = path === '' ? key : `${path}.${key}`
+    const secret = paths.has(here) || isSecretKey(key)
+    clean.push([
+      key,
+      secret && item !== null && item !== undefined ? marker : walk(item, here, paths, depth + 1),
+    ])
+  }
+  return Object.fromEntries(clean)
+}
+
+function isSecretKey(key: string): boolean {
+  return secretKey.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2'))
+}

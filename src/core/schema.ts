@@ -1,0 +1,164 @@
+/**
+ * JSON Schema (2020-12) checking for everything that comes from outside: tool arguments, site
+ * files, request bodies. Compile at load, never per request (D6).
+ */
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import type { JSONSchema } from 'json-schema-to-ts'
+
+export type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+
+/** One thing that is wrong with a value, and where: `path` as keys and indexes from the root. */
+export interface Problem {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+/** Checks a value and returns every problem at once; no problem means that the value has the schema's type. */
+export type Check = (value: unknown) => Problem[]
+
+export interface CompileOptions {
+  /** Fill in the schema's `default`s (changes the value that is checked). */
+  readonly defaults?: boolean
+}
+
+/** Makes a check of a schema. Throws when the schema itself is wrong. */
+export function compileSchema(
+  schema: JSONSchema | Record<string, unknown>,
+  options: CompileOptions = {},
+): Check {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    strictTuples: false,
+    allowUnionTypes: true,
+    useDefaults: options.defaults ?? false,
+    verbose: true,
+    // Keywords of our own that carry meaning for a reader, not for the check.
+    keywords: ['x-mcp-header', 'example', 'enumNames'],
+  })
+  formats.default(ajv)
+  const validate = ajv.compile(schema as Record<string, unknown>)
+  return (value) => {
+    if (validate(value)) return []
+    return describe(validate.errors ?? [])
+  }
+}
+
+/** A path as a person writes it: `users[0].roles`. */
+export function pathText(path: readonly (string | number)[]): string {
+  return path.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`),
+    '',
+  )
+}
+
+/** All problems in one line, each with its path. */
+export function problemsText(problems: readonly Problem[]): string {
+  return problems
+    .map(({ path, message }) => (path.length ? `${pathText(path)}: ${message}` : message))
+    .join('; ')
+}
+
+function describe(errors: readonly ErrorObject[]): Problem[] {
+  const problems = errors
+    // The parts of an `if`, `oneOf` or `anyOf` say more than the frame around them.
+    .filter((error) => !(error.keyword === 'if' && errors.length > 1))
+    .map((error) => ({ path: pathOf(error), message: textOf(error) }))
+  const seen = new Set<string>()
+  return problems.filter((problem) => {
+    const key = `${pathText(problem.path)}: ${problem.message}`
+    return seen.has(key) ? false : seen.add(key)
+  })
+}
+
+function pathOf(error: ErrorObject): (string | number)[] {
+  const path: (string | number)[] = []
+  for (const part of error.instancePath.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    path.push(/^\d+$/.test(key) ? Number(key) : key)
+  }
+  const params = error.params as Record<string, unknown>
+  if (error.keyword === 'additionalProperties') path.push(String(params['additionalProperty']))
+  if (error.keyword === 'unevaluatedProperties') path.push(String(params['unevaluatedProperty']))
+  return path
+}
+
+function textOf(error: ErrorObject): string {
+  const params = error.params as Record<string, unknown>
+  switch (error.keyword) {
+    case 'required':
+      return `"${String(params['missingProperty'])}" is required`
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      return unknownKey(error)
+    case 'type':
+      return `must be ${list([params['type']].flat().map(String), 'or')}, not ${kindOf(error.data)}`
+    case 'enum':
+      return `must be one of ${list(
+        (params['allowedValues'] as unknown[]).map((v) => JSON.stringify(v)),
+        'or',
+      )}, not ${brief(error.data)}`
+    case 'const':
+      return `must be ${JSON.stringify(params['allowedValue'])}, not ${brief(error.data)}`
+    case 'pattern':
+      return `${brief(error.data)} does not match ${String(params['pattern'])}`
+    case 'format':
+      return `${brief(error.data)} is not a valid ${String(params['format'])}`
+    default:
+      return error.message ?? 'is not valid'
+  }
+}
+
+function unknownKey(error: ErrorObject): string {
+  const params = error.params as Record<string, unknown>
+  const key = String(params['additionalProperty'] ?? params['unevaluatedProperty'])
+  const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {})
+  const near = nearest(key, known)
+  return near ? `unknown key; did you mean "${near}"?` : 'unknown key'
+}
+
+/** The candidate that a person who wrote `word` most likely meant, if any is near. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  let best: string | undefined
+  let least = Math.max(1, Math.floor(word.length / 3)) + 1
+  for (const candidate of candidates) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), least)
+    if (distance < least) {
+      least = distance
+      best = candidate
+    }
+  }
+  return best
+}
+
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = a[i - 1] === b[j - 1] ? 0 : 1
+      current.push(Math.min(previous[j]! + 1, current[j - 1]! + 1, previous[j - 1]! + change))
+    }
+    previous = current
+  }
+  return previous[b.length]!
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text
+}
+
+function list(words: readonly string[], last: string): string {
+  if (words.length < 2) return words.join('')
+  return `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`
+}

@@ -1,0 +1,3 @@
+export interface Library {
+  readonly placeholder?: never
+}

@@ -1,0 +1,83 @@
+/**
+ * The contract of the state (D3): typed collections of documents with declared indexes, atomic
+ * updates, transactions across collections, expiry. Nothing outside this folder knows which
+ * implementation it talks to. Stored values are plain JSON; what comes out is frozen.
+ */
+
+/** Anything that is stored has an id, unique in its collection. */
+export interface Stored {
+  readonly id: string
+}
+
+/** What a collection is: its name, what it can be looked up by, and whether its documents end. */
+export interface CollectionSpec<T extends Stored> {
+  /** Lower-case words with dots, such as `oauth.token`; part of the stored format. */
+  readonly name: string
+  /** Fields that `find` can look up without reading every document; an array field is indexed by each member. */
+  readonly indexes?: readonly (keyof T & string)[]
+  /** Indexed fields of which no two documents may share a value (absent and null values are not counted). */
+  readonly unique?: readonly (keyof T & string)[]
+  /** A field holding milliseconds since the epoch, after which the document does not exist any more. */
+  readonly expires?: keyof T & string
+}
+
+/** Which documents, in which order. */
+export interface Query<T extends Stored> {
+  /** Fields that must equal a value (an array field: must contain it); an indexed one makes it fast. */
+  readonly where?: { readonly [Field in keyof T]?: unknown }
+  /** What else must hold of each document; must be pure. */
+  readonly filter?: (document: T) => boolean
+  /** Order; without it documents come by id. Must be pure. */
+  readonly compare?: (a: T, b: T) => number
+  readonly offset?: number
+  readonly limit?: number
+}
+
+/** The documents of one kind, as seen inside or outside a transaction. */
+export interface Collection<T extends Stored> {
+  get(id: string): Promise<T | undefined>
+  find(query?: Query<T>): Promise<readonly T[]>
+  first(query: Query<T>): Promise<T | undefined>
+  count(query?: Pick<Query<T>, 'where' | 'filter'>): Promise<number>
+  /** Adds a document; AppError `conflict` when its id or a unique field is taken. */
+  insert(document: T): Promise<T>
+  /** Adds or replaces a document. */
+  put(document: T): Promise<T>
+  /**
+   * Changes one document atomically: `change` gets the stored one and returns the new one, or
+   * undefined to leave it. Answers the document as it is afterwards, undefined when there is none.
+   */
+  update(id: string, change: (document: T) => T | undefined): Promise<T | undefined>
+  /** Removes a document; answers whether there was one. */
+  delete(id: string): Promise<boolean>
+}
+
+/** One atomic piece of work over several collections: all of it is kept or nothing. */
+export interface Transaction {
+  /** The collection as this transaction sees it, its own writes included. */
+  in<T extends Stored>(collection: Collection<T>): Collection<T>
+}
+
+/** The state of the program. */
+export interface Store {
+  /** The collection of that name; asking twice with the same name gives the same collection. */
+  collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T>
+  /**
+   * Runs the work with nobody writing in between, and keeps all of it or (when it throws) nothing.
+   * What it answers is acknowledged: it survives a crash of the program and of the machine.
+   */
+  transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R>
+  /** Facts for `status`, `doctor` and metrics. */
+  stats(): StoreStats
+  /** Writes what is pending and lets go of the state. */
+  close(): Promise<void>
+}
+
+export interface StoreStats {
+  readonly kind: 'embedded' | 'postgres'
+  readonly documents: Readonly<Record<string, number>>
+  /** Bytes on disk, where the store knows. */
+  readonly bytes: number
+  /** Why writes fail now, such as a full disk; absent when they do not. */
+  readonly fault?: string
+}

@@ -1,0 +1,97 @@
+import type { JSONSchema, FromSchema } from 'json-schema-to-ts'
+import type { Principal } from '../core/principal.ts'
+import type { Documents } from '../documents/documents.ts'
+import type { Library } from '../library/library.ts'
+
+/**
+ * What a tool does to data; its MCP annotations follow from it. `privileged` is a write that
+ * destroys or reaches far.
+ */
+export type ToolCategory = 'read_only' | 'write' | 'read_write' | 'privileged'
+
+/** One block of MCP tool content, in the words of the newest revision; older ones get a degraded form. */
+export type Content =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
+  | { readonly type: 'audio'; readonly data: string; readonly mimeType: string }
+  | {
+      readonly type: 'resource'
+      readonly resource: {
+        readonly uri: string
+        readonly mimeType?: string
+        readonly text?: string
+        readonly blob?: string
+      }
+    }
+  | {
+      readonly type: 'resource_link'
+      readonly uri: string
+      readonly name: string
+      readonly description?: string
+      readonly mimeType?: string
+    }
+
+/** What a tool may use while it runs: the caller first, then the nouns, all of one snapshot. */
+export interface ToolContext {
+  readonly principal: Principal
+  readonly documents: Documents
+  readonly library: Library
+  /** Aborted when the caller is gone, cancels, or the tool's time is up. */
+  readonly signal: AbortSignal
+  /** Tells the caller how far the work is, when it asked; `total` when known. */
+  readonly progress: (done: number, total?: number, message?: string) => void
+  /** Sends the caller a log message, when it asked for the level. */
+  readonly log: (level: 'debug' | 'info' | 'warning' | 'error', data: unknown) => void
+  /** Asks the person at the client something (elicitation, sampling, roots), in whatever way the protocol revision has. */
+  readonly ask: AskClient
+}
+
+/** A question to the MCP client: the method and params of the server request, and a key that is stable between rounds. */
+export type AskClient = (
+  questions: Readonly<Record<string, ClientQuestion>>,
+) => Promise<Readonly<Record<string, unknown>>>
+
+export interface ClientQuestion {
+  readonly method: 'elicitation/create' | 'sampling/createMessage' | 'roots/list'
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/** A tool output that is more than data: content blocks are appended after the text of `data`. */
+export interface RichOutput {
+  readonly kind: 'rich'
+  /** What becomes the text; left out, there is only `content`. */
+  readonly data?: unknown
+  readonly content: readonly Content[]
+  readonly isError?: boolean
+}
+
+/** A tool as the catalogue holds it. Write one with `defineTool`. */
+export interface Tool {
+  /** `[a-zA-Z0-9_-]{1,64}`. */
+  readonly name: string
+  readonly title: string
+  /** For a model: what it does, when to use it and when another tool, below 1 kB. */
+  readonly description: string
+  readonly category: ToolCategory
+  /** JSON Schema 2020-12, `type: object` at the root, no composition there. */
+  readonly input: Readonly<Record<string, unknown>>
+  readonly output?: Readonly<Record<string, unknown>>
+  /** Milliseconds after which a call is cut off; the catalogue's default without it. */
+  readonly timeout?: number
+  readonly idempotent?: boolean
+  /** Whether it reaches beyond this service's own data. */
+  readonly openWorld?: boolean
+  /** Roles without which the tool does not exist for a user; `config/tools.yaml` may narrow or widen them. */
+  readonly roles?: readonly string[]
+  run(args: unknown, context: ToolContext): Promise<unknown>
+}
+
+type Definition<Input extends JSONSchema> = Omit<Tool, 'input' | 'run'> & {
+  readonly input: Input
+  readonly run: (args: FromSchema<Input>, context: ToolContext) => Promise<unknown>
+}
+
+/** Pairs a tool's input schema with the code that runs on checked input of that type. */
+export function defineTool<const Input extends JSONSchema>(definition: Definition<Input>): Tool {
+  return definition as unknown as Tool
+}
