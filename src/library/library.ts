@@ -1,3 +1,104 @@
+import type { Principal } from '../core/principal.ts'
+
+export type PromptStatus = 'Draft' | 'Published' | 'Deprecated' | 'Archived'
+export type Visibility = 'Private' | 'Shared' | 'Public'
+export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
+
+/** Specification §2.7, in the names that `prompts/list` uses. */
+export interface PromptArgument {
+  readonly name: string
+  readonly label: string
+  readonly type:
+    'string' | 'number' | 'boolean' | 'select' | 'multiselect' | 'date' | 'datetime' | 'json' | 'link'
+  readonly required: boolean
+  readonly default: unknown
+  readonly description: string
+  readonly allowedValues: readonly string[]
+  /** The doctype of a `link`. */
+  readonly doctype?: string
+}
+
+/** Specification §2.6: one prompt template of the site or one that is built in. */
+export interface PromptTemplate {
+  readonly id: string
+  readonly title: string
+  readonly description: string
+  readonly category?: string
+  readonly status: PromptStatus
+  readonly visibility: Visibility
+  readonly engine: RenderingEngine
+  readonly content: string
+  readonly arguments: readonly PromptArgument[]
+  readonly sharedWithRoles: readonly string[]
+  readonly tags: readonly string[]
+  readonly version: number
+  readonly isSystem: boolean
+  readonly owner: string
+  /** Relative to the site. */
+  readonly file: string
+}
+
+/** One file of a skill as it is served: the bytes on disk, untouched. */
+export interface SkillFile {
+  /** `skill://<name>/<path>`. */
+  readonly uri: string
+  readonly path: string
+  readonly mimeType: string
+  readonly bytes: Uint8Array
+  /** `sha256:<64 lower-case hex>` over `bytes`. */
+  readonly digest: string
+  /** Whether the bytes are valid UTF-8, so that they can be served as text. */
+  readonly text: boolean
+}
+
+/** A skill: `skills/<name>/SKILL.md` and the files beside it. */
+export interface Skill {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly status: 'Draft' | 'Published' | 'Deprecated'
+  readonly visibility: Visibility
+  readonly sharedWithRoles: readonly string[]
+  readonly isSystem: boolean
+  readonly owner: string
+  /** Tools that the skill teaches, for `skill_mode: replace`. */
+  readonly tools: readonly string[]
+  /** The front matter of SKILL.md as it stands there. */
+  readonly frontmatter: Readonly<Record<string, unknown>>
+  /** SKILL.md first, then the others by path. */
+  readonly files: readonly SkillFile[]
+}
+
+/** What `prompts/get` answers. */
+export interface RenderedPrompt {
+  readonly template: PromptTemplate
+  readonly text: string
+  /** Commit of the template's file, where the site is a git repository and the file is committed. */
+  readonly commit?: string
+}
+
+/** The library as one principal sees it; every function takes the principal first and hides what it may not see. */
 export interface Library {
-  readonly placeholder?: never
+  /** What `prompts/list` shows, in a stable order. */
+  prompts(principal: Principal): readonly PromptTemplate[]
+  /** AppError `not_found` when there is none or the principal may not see it. */
+  prompt(principal: Principal, id: string): PromptTemplate
+  /** Checks the arguments (AppError `invalid`, `data.problems: [{argument, problem}]`), renders, counts the use. */
+  render(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<RenderedPrompt>
+  /** Values for an argument that begin with what was typed, at most 100 and the total. */
+  complete(
+    principal: Principal,
+    id: string,
+    argument: string,
+    typed: string,
+  ): Promise<{ values: readonly string[]; total: number }>
+  /** Published skills that the principal may see, in a stable order. */
+  skills(principal: Principal): readonly Skill[]
+  /** AppError `not_found`. */
+  skill(principal: Principal, name: string): Skill
+  /** Counts a reading of the skill. */
+  countSkillRead(name: string): Promise<void>
+  /** Equal for two principals, or two snapshots, exactly when they see the same prompts (or skills). */
+  promptsDigest(principal: Principal): string
+  skillsDigest(principal: Principal): string
 }

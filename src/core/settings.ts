@@ -1,0 +1,275 @@
+/**
+ * `config/settings.yaml`: the schema of every setting, and the type that follows from it. The
+ * shipped file shows every key with its default and is the manual; a test holds the two together.
+ */
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+
+/** The layout that this release writes; an older one is migrated by `assistant-core migrate`. */
+export const settingsVersion = 2
+
+/** One value a line, or a list; read both, always hold a list (see `linesOf`). */
+const lines = {
+  oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+} as const
+const uri = { type: ['string', 'null'], pattern: '^https?://' } as const
+const count = { type: 'integer', minimum: 0 } as const
+const positive = { type: 'integer', minimum: 1 } as const
+const flag = { type: 'boolean' } as const
+
+const rate = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['points', 'seconds'],
+  properties: { points: positive, seconds: positive },
+} as const
+
+export const settingsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: [
+    'version',
+    'public_url',
+    'server',
+    'oauth',
+    'login',
+    'mcp',
+    'rate_limits',
+    'audit',
+    'library',
+    'git',
+    'tools',
+    'log',
+  ],
+  properties: {
+    version: { type: 'integer', default: settingsVersion },
+    public_url: { type: ['string', 'null'], pattern: '^https?://[^/?#]+/?$', default: null },
+    server: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: [
+        'enabled',
+        'name',
+        'display_name',
+        'host',
+        'port',
+        'allowed_hosts',
+        'allowed_origins',
+        'trusted_proxies',
+        'max_body_bytes',
+        'request_timeout_seconds',
+        'shutdown_grace_seconds',
+        'max_concurrent_requests',
+      ],
+      properties: {
+        enabled: { ...flag, default: true },
+        name: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,64}$', default: 'assistant-core' },
+        display_name: { type: 'string', minLength: 1, maxLength: 100, default: 'Assistant Core' },
+        host: { type: 'string', default: '127.0.0.1' },
+        port: { type: 'integer', minimum: 0, maximum: 65535, default: 8787 },
+        allowed_hosts: { ...lines, default: [] },
+        allowed_origins: { ...lines, default: [] },
+        trusted_proxies: { ...lines, default: [] },
+        max_body_bytes: { ...positive, default: 4194304 },
+        request_timeout_seconds: { ...positive, default: 300 },
+        shutdown_grace_seconds: { ...count, default: 10 },
+        max_concurrent_requests: { ...positive, default: 1000 },
+      },
+    },
+    oauth: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: [
+        'enable_dynamic_client_registration',
+        'allowed_public_client_origins',
+        'show_authorization_server_metadata',
+        'show_protected_resource_metadata',
+        'resource_name',
+        'documentation_url',
+        'policy_uri',
+        'terms_of_service_uri',
+        'supported_scopes',
+        'skip_authorization',
+        'developer_mode',
+        'native_redirect_schemes',
+        'client_id_metadata_documents',
+        'require_pkce_for_confidential_clients',
+        'access_token_seconds',
+        'refresh_token_days',
+        'code_seconds',
+        'refresh_grace_seconds',
+        'unused_client_minutes',
+        'idle_client_days',
+        'max_clients',
+      ],
+      properties: {
+        enable_dynamic_client_registration: { ...flag, default: true },
+        allowed_public_client_origins: { ...lines, default: [] },
+        show_authorization_server_metadata: { ...flag, default: true },
+        show_protected_resource_metadata: { ...flag, default: true },
+        resource_name: { type: ['string', 'null'], default: null },
+        documentation_url: { ...uri, default: null },
+        policy_uri: { ...uri, default: null },
+        terms_of_service_uri: { ...uri, default: null },
+        supported_scopes: { ...lines, default: [] },
+        skip_authorization: { ...flag, default: false },
+        developer_mode: { ...flag, default: false },
+        native_redirect_schemes: {
+          ...lines,
+          default: [
+            'cursor',
+            'vscode',
+            'vscode-insiders',
+            'vscodium',
+            'windsurf',
+            'zed',
+            'claude',
+            'com.openai.chat',
+            'raycast',
+            'goose',
+            'kiro',
+          ],
+        },
+        client_id_metadata_documents: { ...flag, default: true },
+        require_pkce_for_confidential_clients: { ...flag, default: true },
+        access_token_seconds: { ...positive, default: 3600 },
+        refresh_token_days: { ...positive, default: 30 },
+        code_seconds: { type: 'integer', minimum: 1, maximum: 60, default: 60 },
+        refresh_grace_seconds: { type: 'integer', minimum: 0, maximum: 600, default: 60 },
+        unused_client_minutes: { ...positive, default: 60 },
+        idle_client_days: { ...positive, default: 90 },
+        max_clients: { ...positive, default: 2000 },
+      },
+    },
+    login: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['passwords', 'session_hours', 'oidc'],
+      properties: {
+        passwords: { ...flag, default: true },
+        session_hours: { ...positive, default: 12 },
+        oidc: {
+          default: null,
+          oneOf: [
+            { type: 'null' },
+            {
+              type: 'object',
+              additionalProperties: false,
+              required: ['issuer', 'client_id', 'client_secret_file'],
+              properties: {
+                issuer: { type: 'string', pattern: '^https?://' },
+                client_id: { type: 'string' },
+                client_secret_file: { type: 'string' },
+                label: { type: 'string' },
+                scopes: { type: 'string' },
+              },
+            },
+          ],
+        },
+      },
+    },
+    mcp: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: [
+        'instructions',
+        'page_size',
+        'legacy_streams',
+        'skill_tools',
+        'skill_mode',
+        'max_streams_per_user',
+      ],
+      properties: {
+        instructions: { type: ['string', 'null'], default: null },
+        page_size: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+        legacy_streams: { ...flag, default: false },
+        skill_tools: { ...flag, default: true },
+        skill_mode: { type: 'string', enum: ['supplementary', 'replace'], default: 'supplementary' },
+        max_streams_per_user: { ...positive, default: 10 },
+      },
+    },
+    rate_limits: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['enabled', 'mcp', 'token', 'register', 'authorize'],
+      properties: {
+        enabled: { ...flag, default: true },
+        mcp: { ...rate, default: { points: 600, seconds: 60 } },
+        token: { ...rate, default: { points: 120, seconds: 60 } },
+        register: { ...rate, default: { points: 60, seconds: 3600 } },
+        authorize: { ...rate, default: { points: 120, seconds: 60 } },
+      },
+    },
+    audit: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: [
+        'retention_days',
+        'max_total_bytes',
+        'max_file_bytes',
+        'max_event_bytes',
+        'syslog',
+        'webhook',
+      ],
+      properties: {
+        retention_days: { ...count, default: 180 },
+        max_total_bytes: { ...count, default: 10737418240 },
+        max_file_bytes: { ...positive, default: 67108864 },
+        max_event_bytes: { ...positive, default: 65536 },
+        syslog: { type: ['string', 'null'], pattern: '^(udp|tcp|unix)://', default: null },
+        webhook: { ...uri, default: null },
+      },
+    },
+    library: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['built_ins', 'channels'],
+      properties: {
+        built_ins: { ...flag, default: true },
+        channels: { type: 'object', additionalProperties: { type: 'string' }, default: {} },
+      },
+    },
+    git: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['commit'],
+      properties: { commit: { ...flag, default: false } },
+    },
+    tools: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['timeout_seconds', 'max_concurrent_per_user', 'max_result_bytes'],
+      properties: {
+        timeout_seconds: { ...positive, default: 60 },
+        max_concurrent_per_user: { ...positive, default: 8 },
+        max_result_bytes: { ...positive, default: 100000 },
+      },
+    },
+    log: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['level'],
+      properties: {
+        level: { type: 'string', enum: ['debug', 'info', 'warn', 'error', 'silent'], default: 'info' },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+/** Every setting, defaults filled in. */
+export type Settings = FromSchema<typeof settingsSchema>
+
+/** The values of a setting that is a list or one value a line; blank lines do not count. */
+export function linesOf(value: string | readonly string[]): string[] {
+  const list = typeof value === 'string' ? value.split('\n') : value
+  return [...new Set(list.map((line) => line.trim()).filter((line) => line !== ''))]
+}

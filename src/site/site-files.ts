@@ -1,0 +1,44 @@
+/** What reading the site gives, before any folder makes sense of it: documents with positions, and faults. */
+
+/** One thing wrong in the site, printed as `file:line:column path: message`. */
+export interface Fault {
+  /** Relative to the site, with `/`. */
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  /** The place inside the file, such as `roles[0].name`; empty for the file itself. */
+  readonly path: string
+  readonly message: string
+}
+
+/** A YAML document (or the front matter of a markdown file) that parsed, still knowing where everything stands. */
+export interface SourceDocument {
+  readonly file: string
+  /** Plain JSON data. Dates stay text. */
+  readonly data: unknown
+  /** The markdown below the front matter; undefined for pure YAML. */
+  readonly body?: string
+  /** The whole file as it is on disk. */
+  readonly bytes: Uint8Array
+  /** A fault at the place of a path inside the document. */
+  fault(path: readonly (string | number)[], message: string): Fault
+}
+
+/** Everything below `config/`, `prompts/` and `skills/`, read at one moment. */
+export interface SiteFiles {
+  /** Absolute path of the site's folder. */
+  readonly folder: string
+  /** YAML and markdown files that parsed, by path relative to the site. */
+  readonly documents: ReadonlyMap<string, SourceDocument>
+  /** Every other file (skill assets, seeds) by path relative to the site, with its bytes. */
+  readonly assets: ReadonlyMap<string, Uint8Array>
+  /** Files that could not be read or parsed. */
+  readonly faults: readonly Fault[]
+  /** SHA-256 over every path and byte: equal digests, equal sites. */
+  readonly digest: string
+}
+
+/** A fault as the operator reads it. */
+export function faultText(fault: Fault): string {
+  return `${fault.file}:${fault.line}:${fault.column} ${fault.path === '' ? '' : `${fault.path}: `}${fault.message}`
+}

@@ -1,0 +1,61 @@
+import type { Principal } from '../core/principal.ts'
+import type { Content, Tool, ToolContext } from './tool.ts'
+
+/** MCP tool annotations, all explicit: clients decide by them whether to ask their user. */
+export interface ToolAnnotations {
+  readonly title: string
+  readonly readOnlyHint: boolean
+  readonly destructiveHint: boolean
+  readonly idempotentHint: boolean
+  readonly openWorldHint: boolean
+}
+
+/** Who must confirm a call before it runs: nobody, the person at the client, or the user on a page of ours. */
+export type Confirmation = 'never' | 'client' | 'page'
+
+/** A tool as one principal may call it: the program's definition with the site's settings for it. */
+export interface OfferedTool {
+  readonly tool: Tool
+  readonly annotations: ToolAnnotations
+  readonly confirm: Confirmation
+}
+
+/** Why a tool that was asked for is not offered. `forbidden` must read like a tool that does not exist for this user. */
+export type Refusal = 'unknown' | 'disabled' | 'forbidden'
+
+/** How a call ended, before a protocol revision shapes it. Specification §4.5, rules for tools/call. */
+export interface ToolOutcome {
+  /** Rule 1: strings as they stand, everything else as compact JSON. */
+  readonly text: string
+  /** Further blocks after the text (images, resources); the text block itself is not among them. */
+  readonly content: readonly Content[]
+  /** The tool's output where it is an object and the tool declares an output schema. */
+  readonly structured?: Readonly<Record<string, unknown>>
+  /** Rule 3. */
+  readonly isError: boolean
+}
+
+/** What the caller's connection offers a running tool. */
+export type CallConnection = Pick<ToolContext, 'signal' | 'progress' | 'log' | 'ask'>
+
+/** Every tool of one snapshot, under the one evaluator: listed if and only if callable (D5). */
+export interface Catalogue {
+  /** The tools that this principal may call, in a stable order. */
+  offered(principal: Principal): readonly OfferedTool[]
+  find(principal: Principal, name: string): OfferedTool | Refusal
+  /** Every problem of the arguments in one text, or undefined. */
+  problems(offered: OfferedTool, args: unknown): string | undefined
+  /**
+   * Runs a tool whose arguments have no problems: time limit, concurrency per user, output rules, and
+   * the audit event with its execution time. Never throws for what the tool does wrong: that is an
+   * outcome with `isError`.
+   */
+  call(
+    principal: Principal,
+    offered: OfferedTool,
+    args: unknown,
+    connection: CallConnection,
+  ): Promise<ToolOutcome>
+  /** Equal exactly when two principals (or two snapshots) are offered the same tools with the same definitions. */
+  digest(principal: Principal): string
+}
