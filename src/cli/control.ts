@@ -1,0 +1,84 @@
+/**
+ * Runs an operation: in the daemon when one runs, else here, over the site and the locked state.
+ * Commands never know which of the two it was (D11).
+ */
+import { request } from 'node:http'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { IncomingMessage } from 'node:http'
+import { operations } from '../control/index.ts'
+import { isStream, runOperation } from '../control/operation.ts'
+import { controlSocketName, type ControlLine } from '../control/protocol.ts'
+import { AppError } from '../core/errors.ts'
+import { openServices } from '../services.ts'
+import type { Options } from './options.ts'
+
+/** Runs an operation that has one result. */
+export async function operate<Result>(options: Options, name: string, params: object): Promise<Result> {
+  let last: unknown = null
+  for await (const item of stream(options, name, params)) last = item
+  return last as Result
+}
+
+/** Runs an operation and gives its items as they come; one with a single result gives that. */
+export async function* stream(options: Options, name: string, params: object): AsyncGenerator<unknown> {
+  const response = await post(options, name, params)
+  if (response) yield* itemsOf(response)
+  else yield* runHere(options, name, params)
+}
+
+/** Asks the daemon; undefined when none listens. */
+function post(options: Options, name: string, params: object): Promise<IncomingMessage | undefined> {
+  return new Promise((resolve, reject) => {
+    const socketPath = join(options.state, controlSocketName)
+    const asking = request({ socketPath, path: `/${name}`, method: 'POST' }, resolve)
+    asking.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED' || error.code === 'ENOTDIR')
+        resolve(undefined)
+      else if (error.code === 'EACCES')
+        reject(new AppError('forbidden', `no permission for ${socketPath}; run this as the daemon's user`))
+      else reject(error)
+    })
+    asking.end(JSON.stringify({ actor: actor(), params }))
+  })
+}
+
+async function* itemsOf(response: IncomingMessage): AsyncGenerator<unknown> {
+  let ended = false
+  for await (const text of createInterface({ input: response, crlfDelay: Infinity })) {
+    const line = JSON.parse(text) as ControlLine
+    if ('error' in line) {
+      const { code, message, data } = line.error
+      throw code === 'internal' ? new Error(message) : new AppError(code, message, { data })
+    }
+    ended = 'result' in line
+    yield ended ? (line as { result: unknown }).result : (line as { item: unknown }).item
+  }
+  if (!ended && !response.complete) throw new AppError('unavailable', 'the daemon stopped before it answered')
+}
+
+async function* runHere(options: Options, name: string, params: object): AsyncGenerator<unknown> {
+  const operation = operations.get(name)
+  if (!operation) throw new Error(`no operation "${name}"`)
+  const services = await openServices({ ...options, logLevel: 'warn' })
+  try {
+    const result = await runOperation(operation, params, actor(), {
+      services,
+      signal: new AbortController().signal,
+      daemon: false,
+    })
+    if (isStream(result)) yield* result
+    else yield result ?? null
+  } finally {
+    await services.close()
+  }
+}
+
+function actor(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.() ?? 'unknown')
+  }
+}

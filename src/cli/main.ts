@@ -1,0 +1,51 @@
+/**
+ * The command line. Results go to standard output, everything else to standard error; with `--json`
+ * the result is JSON. Exit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.
+ */
+import process from 'node:process'
+import { Command, CommanderError } from 'commander'
+import { AppError, messageOf } from '../core/errors.ts'
+import { version } from '../core/version.ts'
+import { SiteFault } from '../site/site-fault.ts'
+import { addGlobalOptions } from './options.ts'
+import { tell } from './output.ts'
+
+/** Parses and runs one command line; sets the exit code. */
+export async function main(argv: readonly string[]): Promise<void> {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // `assistant-core … | head` closes the pipe; that is not a fault.
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  try {
+    await createProgram().parseAsync([...argv])
+  } catch (error) {
+    process.exitCode = report(error)
+  }
+}
+
+/** Every command there is. */
+export function createProgram(): Command {
+  const program = new Command('assistant-core')
+    .description(
+      "an MCP server and OAuth 2.0 authorization server for a business's documents, prompts and skills",
+    )
+    .version(version)
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureOutput({ writeErr: (text) => process.stderr.write(text) })
+  addGlobalOptions(program)
+  return program
+}
+
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (error instanceof AppError) {
+    tell(`assistant-core: error: ${error.message}`)
+    return 1
+  }
+  tell(
+    `assistant-core: internal error: ${error instanceof Error ? (error.stack ?? error.message) : messageOf(error)}`,
+  )
+  return 1
+}

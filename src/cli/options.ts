@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+
+/** What every command knows: where the site and the state are, what URL is published, how to print. */
+export interface Options {
+  readonly site: string
+  readonly state: string
+  readonly publicUrl?: string
+  readonly json: boolean
+}
+
+const packageRoot = resolve(import.meta.dirname, '../..')
+
+/** The options that every command takes, before or after its name. */
+export function addGlobalOptions(program: Command): void {
+  program
+    .option('--site <folder>', 'the site: config/, prompts/, skills/ (environment: ASSISTANT_CORE_SITE)')
+    .option(
+      '--state <folder>',
+      'what the program itself learns (environment: ASSISTANT_CORE_STATE; default: var/ in the site)',
+    )
+    .option('--public-url <url>', 'the address that clients use (environment: ASSISTANT_CORE_PUBLIC_URL)')
+    .option('--json', 'print results as JSON')
+}
+
+/** The options of a command line: flags, then the environment, then defaults. */
+export function readOptions(command: Command): Options {
+  const flags = command.optsWithGlobals<{
+    site?: string
+    state?: string
+    publicUrl?: string
+    json?: boolean
+  }>()
+  const site = resolve(flags.site ?? process.env['ASSISTANT_CORE_SITE'] ?? defaultSite())
+  const state = resolve(flags.state ?? process.env['ASSISTANT_CORE_STATE'] ?? join(site, 'var'))
+  const publicUrl = flags.publicUrl ?? process.env['ASSISTANT_CORE_PUBLIC_URL']
+  return { site, state, ...(publicUrl && { publicUrl }), json: flags.json ?? false }
+}
+
+/** The working directory when it is a site, else the site that ships with the package. */
+function defaultSite(): string {
+  return existsSync(join(process.cwd(), 'config', 'settings.yaml')) ? process.cwd() : packageRoot
+}

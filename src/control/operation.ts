@@ -1,0 +1,77 @@
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { AppError } from '../core/errors.ts'
+import { compileSchema, problemsText, type Check } from '../core/schema.ts'
+import type { Services } from '../services.ts'
+
+/** What an operation may use besides its parameters. */
+export interface OperationContext {
+  readonly services: Services
+  /** Aborted when the command line goes away. */
+  readonly signal: AbortSignal
+  /** Whether a daemon runs it (and not the command line itself, over the locked state). */
+  readonly daemon: boolean
+}
+
+/**
+ * One thing that an operator can ask of the program. The same code answers whether a daemon runs
+ * (over the control socket) or not (D11). An async iterable is sent item by item as it comes.
+ */
+export interface Operation {
+  /** `noun.verb`. */
+  readonly name: string
+  /** Changes something: told to the audit log as `cli.run`. */
+  readonly writes: boolean
+  readonly check: Check
+  run(params: unknown, context: OperationContext): Promise<unknown>
+}
+
+interface Definition<Input extends JSONSchema> {
+  readonly name: string
+  readonly writes?: boolean
+  readonly input: Input
+  readonly run: (params: FromSchema<Input>, context: OperationContext) => Promise<unknown>
+}
+
+/** Pairs an operation's parameters with the code that runs on them. */
+export function defineOperation<const Input extends JSONSchema>(definition: Definition<Input>): Operation {
+  return {
+    name: definition.name,
+    writes: definition.writes ?? false,
+    check: compileSchema(definition.input),
+    run: definition.run as unknown as Operation['run'],
+  }
+}
+
+/** Checks the parameters, runs the operation, and audits it when it changes something. */
+export async function runOperation(
+  operation: Operation,
+  params: unknown,
+  actor: string,
+  context: OperationContext,
+): Promise<unknown> {
+  const problems = operation.check(params)
+  if (problems.length > 0) throw new AppError('invalid', problemsText(problems))
+  const { audit } = context.services
+  const event = {
+    type: 'cli.run',
+    user: 'cli',
+    target: operation.name,
+    data: { params, operating_system_user: actor },
+  }
+  try {
+    const result = await operation.run(params, context)
+    if (operation.writes) await audit.record({ ...event, status: 'ok' })
+    return result
+  } catch (error) {
+    if (operation.writes)
+      await audit
+        .record({ ...event, status: 'error', error: error instanceof Error ? error.message : String(error) })
+        .catch(() => {})
+    throw error
+  }
+}
+
+/** Whether a result is a stream of items. */
+export function isStream(result: unknown): result is AsyncIterable<unknown> {
+  return typeof result === 'object' && result !== null && Symbol.asyncIterator in result
+}

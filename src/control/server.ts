@@ -1,0 +1,67 @@
+/** The daemon's end of the control socket: a Unix domain socket that only its own user may open (D11). */
+import { chmodSync, rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { AppError, messageOf } from '../core/errors.ts'
+import type { Services } from '../services.ts'
+import { operations } from './index.ts'
+import { isStream, runOperation } from './operation.ts'
+import { controlSocketName, type ControlLine, type ControlRequest } from './protocol.ts'
+
+/** A listening control socket. */
+export interface ControlServer {
+  close(): Promise<void>
+}
+
+/** Listens in the state folder. Whoever holds the state's lock owns the socket, so a left-over one is removed. */
+export async function listenForControl(services: Services): Promise<ControlServer> {
+  const path = join(services.folders.state, controlSocketName)
+  rmSync(path, { force: true })
+  const server = createServer((request, response) => void answer(services, request, response))
+  // The socket is never reachable with wider rights than its final ones: the folder is 0700.
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve))
+  chmodSync(path, 0o600)
+  return { close: () => closeServer(server) }
+}
+
+async function answer(services: Services, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const gone = new AbortController()
+  response.on('close', () => gone.abort())
+  const send = (line: ControlLine): void => void response.write(`${JSON.stringify(line)}\n`)
+  response.setHeader('content-type', 'application/x-ndjson')
+  try {
+    const name = decodeURIComponent((request.url ?? '/').slice(1))
+    const operation = operations.get(name)
+    if (request.method !== 'POST' || !operation) throw new AppError('not_found', `no operation "${name}"`)
+    const { actor, params } = JSON.parse(await bodyOf(request)) as ControlRequest
+    const result = await runOperation(operation, params, actor, {
+      services,
+      signal: gone.signal,
+      daemon: true,
+    })
+    if (isStream(result)) for await (const item of result) send({ item })
+    else send({ result: result ?? null })
+  } catch (error) {
+    if (!gone.signal.aborted) send({ error: errorOf(services, error) })
+  }
+  response.end()
+}
+
+function errorOf(services: Services, error: unknown): Extract<ControlLine, { error: unknown }>['error'] {
+  if (error instanceof AppError) return { code: error.code, message: error.message, data: error.data }
+  services.log.error('control operation failed', { error })
+  return { code: 'internal', message: messageOf(error) }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

@@ -1,0 +1,111 @@
+/**
+ * The daemon: services → listen → ready → signals; it stops in the reverse order. SIGHUP reloads
+ * the site, SIGTERM and SIGINT drain: no new requests, running ones get their grace, then the end.
+ */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import process from 'node:process'
+import { createApp } from './app.ts'
+import { listenForControl, type ControlServer } from './control/server.ts'
+import { AppError } from './core/errors.ts'
+import { openServices, type Services, type ServicesOptions } from './services.ts'
+
+export interface DaemonOptions extends ServicesOptions {
+  /** Instead of the settings' own. */
+  readonly host?: string
+  readonly port?: number
+}
+
+/** A daemon that accepts requests. */
+export interface Daemon {
+  readonly services: Services
+  /** Where it listens; `services.publicUrl()` is what it publishes. */
+  readonly address: AddressInfo
+  /** Lets running requests end, then lets go of everything. */
+  stop(): Promise<void>
+}
+
+/** Starts a daemon; what fails on the way is undone. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const services = await openServices({ ...options, watch: true })
+  let server: Server | undefined
+  let control: ControlServer | undefined
+  const stop = async (): Promise<void> => {
+    services.log.info('stopping')
+    await control?.close()
+    services.drain()
+    if (server) await drain(server, services.site.current().settings.server.shutdown_grace_seconds * 1000)
+    await services.close()
+    services.log.info('stopped')
+  }
+  try {
+    const { settings } = services.site.current()
+    const app = createApp(services)
+    server = createServer(app)
+    limit(server, settings.server.request_timeout_seconds)
+    const address = await listen(
+      server,
+      options.host ?? settings.server.host,
+      options.port ?? settings.server.port,
+    )
+    services.listening(address.port)
+    control = await listenForControl(services)
+    return { services, address, stop }
+  } catch (error) {
+    await stop().catch(() => {})
+    throw error
+  }
+}
+
+/** Starts a daemon and stays with it until a signal ends it. */
+export async function runDaemon(
+  options: DaemonOptions,
+  ready: (daemon: Daemon) => Promise<void>,
+): Promise<void> {
+  const daemon = await startDaemon(options)
+  const { log, site } = daemon.services
+  const ended = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+  })
+  process.on(
+    'SIGHUP',
+    () => void site.reload('SIGHUP').catch((error: unknown) => log.error('reload failed', { error })),
+  )
+  log.info('listening', {
+    url: daemon.services.publicUrl(),
+    host: daemon.address.address,
+    port: daemon.address.port,
+  })
+  await ready(daemon)
+  await ended
+  await daemon.stop()
+}
+
+/** A peer that sends slowly, or never, must not hold a connection. */
+function limit(server: Server, requestSeconds: number): void {
+  server.headersTimeout = 15_000
+  server.requestTimeout = requestSeconds * 1000
+  server.keepAliveTimeout = 65_000
+  server.maxHeadersCount = 100
+}
+
+function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
+      reject(new AppError('unavailable', `cannot listen on ${host}:${port}: ${reason}`, { cause: error }))
+    })
+    server.listen(port, host, () => resolve(server.address() as AddressInfo))
+  })
+}
+
+function drain(server: Server, graceMilliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), graceMilliseconds)
+    server.close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}
