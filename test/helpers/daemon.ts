@@ -1,0 +1,113 @@
+/** Starts the real program in a child process, from another directory, over folders of the test's own. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+
+export const projectRoot = resolve(import.meta.dirname, '../..')
+export const launcher = join(projectRoot, 'bin/assistant-core')
+
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunningDaemon {
+  readonly url: string
+  readonly site: string
+  readonly state: string
+  readonly process: ChildProcess
+  /** Everything it wrote so far. */
+  output(): { stdout: string; stderr: string }
+  /** Runs a command of the program against this daemon's site and state. */
+  cli(args: readonly string[], input?: string): Promise<Finished>
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'assistant-core-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  return folder
+}
+
+/** A copy of the shipped site that a test may change. */
+export function copyOfShippedSite(t: TestContext): string {
+  const site = join(temporaryFolder(t), 'site')
+  for (const part of ['config', 'prompts', 'skills'])
+    cpSync(join(projectRoot, part), join(site, part), { recursive: true })
+  return site
+}
+
+/** Runs a command of the program to its end. */
+export function runCli(
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; cwd?: string; input?: string } = {},
+): Promise<Finished> {
+  return new Promise((resolvePromise, reject) => {
+    const child = spawn(launcher, args, {
+      cwd: options.cwd ?? tmpdir(),
+      env: { ...process.env, NO_COLOR: '1', ...options.env },
+    })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    child.on('error', reject)
+    child.on('close', (code) => resolvePromise({ code, stdout, stderr }))
+    child.stdin.end(options.input ?? '')
+  })
+}
+
+/** Starts `assistant-core serve` on a free port and waits until it accepts requests. */
+export async function startDaemon(
+  t: TestContext,
+  options: { site?: string; state?: string; args?: readonly string[]; env?: NodeJS.ProcessEnv } = {},
+): Promise<RunningDaemon> {
+  const site = options.site ?? copyOfShippedSite(t)
+  const state = options.state ?? join(temporaryFolder(t), 'state')
+  const env = { ...process.env, ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: state, ...options.env }
+  const child = spawn(launcher, ['serve', '--port', '0', ...(options.args ?? [])], { cwd: tmpdir(), env })
+  let stdout = ''
+  let stderr = ''
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const closed = new Promise<number | null>((resolvePromise) => child.on('close', resolvePromise))
+  const listening = new Promise<string>((resolvePromise) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      stdout += `${line}\n`
+      const entry = parsed(line)
+      if (entry?.['msg'] === 'listening') resolvePromise(String(entry['url']))
+    })
+  })
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
+    child.kill(signal)
+    return await closed
+  }
+  t.after(() => stop('SIGKILL'))
+  const url = await Promise.race([
+    listening,
+    closed.then((code) => {
+      throw new Error(`the daemon ended with code ${code} before it listened:\n${stdout}\n${stderr}`)
+    }),
+  ])
+  return {
+    url,
+    site,
+    state,
+    process: child,
+    output: () => ({ stdout, stderr }),
+    cli: (args, input) => runCli(args, { env, ...(input !== undefined && { input }) }),
+    stop,
+  }
+}
+
+function parsed(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
