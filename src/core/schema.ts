@@ -17,6 +17,9 @@ export interface Problem {
 /** Checks a value and returns every problem at once; no problem means that the value has the schema's type. */
 export type Check = (value: unknown) => Problem[]
 
+/** How the message of every problem about a key that should not be there begins. */
+export const unknownKeyText = 'unknown key'
+
 export interface CompileOptions {
   /** Fill in the schema's `default`s (changes the value that is checked). */
   readonly defaults?: boolean
@@ -117,7 +120,7 @@ function unknownKey(error: ErrorObject): string {
   const key = String(params['additionalProperty'] ?? params['unevaluatedProperty'])
   const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {})
   const near = nearest(key, known)
-  return near ? `unknown key; did you mean "${near}"?` : 'unknown key'
+  return near ? `${unknownKeyText}; did you mean "${near}"?` : unknownKeyText
 }
 
 /** The candidate that a person who wrote `word` most likely meant, if any is near. */

@@ -7,10 +7,8 @@ import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 /** The layout that this release writes; an older one is migrated by `assistant-core migrate`. */
 export const settingsVersion = 2
 
-/** One value a line, or a list; read both, always hold a list (see `linesOf`). */
-const lines = {
-  oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
-} as const
+/** One value a line, or a list; read both (see `linesOf`). `site/read-settings` always hands on a list. */
+const lines = { type: ['array', 'string'], items: { type: 'string' } } as const
 const uri = { type: ['string', 'null'], pattern: '^https?://' } as const
 const count = { type: 'integer', minimum: 0 } as const
 const positive = { type: 'integer', minimum: 1 } as const
@@ -151,22 +149,17 @@ export const settingsSchema = {
         passwords: { ...flag, default: true },
         session_hours: { ...positive, default: 12 },
         oidc: {
+          type: ['object', 'null'],
           default: null,
-          oneOf: [
-            { type: 'null' },
-            {
-              type: 'object',
-              additionalProperties: false,
-              required: ['issuer', 'client_id', 'client_secret_file'],
-              properties: {
-                issuer: { type: 'string', pattern: '^https?://' },
-                client_id: { type: 'string' },
-                client_secret_file: { type: 'string' },
-                label: { type: 'string' },
-                scopes: { type: 'string' },
-              },
-            },
-          ],
+          additionalProperties: false,
+          required: ['issuer', 'client_id', 'client_secret_file'],
+          properties: {
+            issuer: { type: 'string', pattern: '^https?://' },
+            client_id: { type: 'string', minLength: 1 },
+            client_secret_file: { type: 'string', minLength: 1 },
+            label: { type: 'string', minLength: 1 },
+            scopes: { type: 'string', minLength: 1 },
+          },
         },
       },
     },

@@ -20,8 +20,11 @@ export interface SourceDocument {
   readonly body?: string
   /** The whole file as it is on disk. */
   readonly bytes: Uint8Array
-  /** A fault at the place of a path inside the document. */
-  fault(path: readonly (string | number)[], message: string): Fault
+  /**
+   * A fault at the place of a path inside the document: where the value begins (or the key, with
+   * `at: 'key'`); for what is missing, where the map or list around it stands.
+   */
+  fault(path: readonly (string | number)[], message: string, at?: 'key' | 'value'): Fault
 }
 
 /** Everything below `config/`, `prompts/` and `skills/`, read at one moment. */

@@ -1,0 +1,29 @@
+import { unknownKeyText, type Check } from '../core/schema.ts'
+import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
+
+/**
+ * Checks a document against a schema and reports each problem at its place: an unknown key at the
+ * key, a missing one at the map around it. Answers a copy of the data (so that the schema's defaults
+ * do not change what was read), or undefined when there was any problem.
+ */
+export function checkDocument<T>(document: SourceDocument, check: Check, faults: Fault[]): T | undefined {
+  const data = structuredClone(document.data)
+  const problems = check(data)
+  for (const { path, message } of problems) {
+    faults.push(document.fault(path, message, message.startsWith(unknownKeyText) ? 'key' : 'value'))
+  }
+  return problems.length === 0 ? (data as T) : undefined
+}
+
+/** The document that a site cannot do without; a fault unless it is there or has a fault already. */
+export function requiredDocument(
+  files: SiteFiles,
+  file: string,
+  faults: Fault[],
+): SourceDocument | undefined {
+  const document = files.documents.get(file)
+  if (!document && !files.faults.some((fault) => fault.file === file)) {
+    faults.push({ file, line: 1, column: 1, path: '', message: 'there is no such file' })
+  }
+  return document
+}

@@ -1,0 +1,130 @@
+/** What a JSON Schema cannot say about settings: values that must mean something, and combinations to warn of. */
+import { BlockList, isIP } from 'node:net'
+import { linesOf, type Settings } from '../core/settings.ts'
+
+/** Calls back with the path of a setting and what is wrong with it, or what to think twice about. */
+export type Report = (path: readonly (string | number)[], message: string) => void
+
+/** Reports every value that has the right type and yet cannot work. */
+export function checkSettings(settings: Settings, fault: Report): void {
+  const { server, oauth, public_url: publicUrl } = settings
+  if (publicUrl !== null && !isOrigin(publicUrl.replace(/\/$/, ''))) {
+    fault(['public_url'], `"${publicUrl}" is not scheme, host and port of a web address in lower case`)
+  }
+  each(server.allowed_hosts, ['server', 'allowed_hosts'], fault, (value) =>
+    /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:\d{1,5})?$/.test(value) ? undefined : 'is not a host name',
+  )
+  each(server.allowed_origins, ['server', 'allowed_origins'], fault, originProblem)
+  each(oauth.allowed_public_client_origins, ['oauth', 'allowed_public_client_origins'], fault, originProblem)
+  each(server.trusted_proxies, ['server', 'trusted_proxies'], fault, (value) =>
+    isAddressRange(value) ? undefined : 'is not an IP address or a range such as 10.0.0.0/8',
+  )
+  // RFC 6749 §3.3: what a scope may be made of.
+  each(oauth.supported_scopes, ['oauth', 'supported_scopes'], fault, (value) =>
+    /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
+      ? undefined
+      : 'is not a scope: no spaces, quotes or backslashes',
+  )
+  each(oauth.native_redirect_schemes, ['oauth', 'native_redirect_schemes'], fault, schemeProblem)
+  for (const key of ['documentation_url', 'policy_uri', 'terms_of_service_uri'] as const) {
+    const value = oauth[key]
+    if (value !== null && !URL.canParse(value)) fault(['oauth', key], `"${value}" is not a web address`)
+  }
+  const oidc = settings.login.oidc
+  if (oidc && !isSecureUrl(oidc.issuer)) {
+    fault(['login', 'oidc', 'issuer'], 'must use https, except on localhost')
+  }
+  if (!settings.login.passwords && !oidc) {
+    fault(['login', 'passwords'], 'nobody could sign in: passwords are off and there is no oidc')
+  }
+}
+
+/** Reports every setting that works and is dangerous outside a test. */
+export function warnOfSettings(settings: Settings, warn: Report): void {
+  const { server, oauth, public_url: publicUrl } = settings
+  if (oauth.skip_authorization) {
+    warn(['oauth', 'skip_authorization'], 'users are not asked for consent; for tests only')
+  }
+  if (oauth.developer_mode) {
+    warn(['oauth', 'developer_mode'], 'clients may register http addresses on any host; for tests only')
+  }
+  if (linesOf(oauth.allowed_public_client_origins).includes('*')) {
+    warn(
+      ['oauth', 'allowed_public_client_origins'],
+      'scripts of every web page may call the service with a token they hold',
+    )
+  }
+  if (publicUrl !== null && !isSecureUrl(publicUrl)) {
+    warn(['public_url'], 'passwords and tokens travel unencrypted; use https')
+  }
+  if (publicUrl === null && !isLoopbackHost(server.host)) {
+    warn(
+      ['public_url'],
+      `the service listens on ${server.host} but publishes localhost addresses; set public_url`,
+    )
+  }
+  if (!settings.rate_limits.enabled) {
+    warn(['rate_limits', 'enabled'], 'passwords and tokens can be guessed without limit')
+  }
+}
+
+function each(
+  value: string | readonly string[],
+  path: readonly string[],
+  fault: Report,
+  problem: (value: string) => string | undefined,
+): void {
+  const list = linesOf(value)
+  for (const item of list) {
+    const index = typeof value === 'string' ? -1 : value.findIndex((entry) => entry.trim() === item)
+    const message = problem(item)
+    if (message) fault(index < 0 ? path : [...path, index], `"${item}" ${message}`)
+  }
+}
+
+function originProblem(value: string): string | undefined {
+  if (value === '*' || isOrigin(value)) return undefined
+  return 'is not an origin such as https://app.example.com (no path, lower case), nor "*"'
+}
+
+function isOrigin(value: string): boolean {
+  return /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value
+}
+
+// A redirect to one of these would run or read something in the user's own browser.
+const dangerousSchemes = new Set(
+  'javascript data vbscript blob file filesystem about view-source http https ws wss ftp mailto tel intent'.split(
+    ' ',
+  ),
+)
+
+function schemeProblem(value: string): string | undefined {
+  // RFC 3986 §3.1.
+  if (!/^[a-z][a-z0-9+.-]*$/.test(value)) return 'is not a URI scheme in lower case, without ":"'
+  return dangerousSchemes.has(value) ? 'is not a scheme that belongs to one application' : undefined
+}
+
+function isAddressRange(value: string): boolean {
+  const [address = '', bits, ...more] = value.split('/')
+  const family = isIP(address)
+  if (family === 0 || more.length > 0) return false
+  if (bits === undefined) return true
+  return /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
+}
+
+function isSecureUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const url = new URL(value)
+  return url.protocol === 'https:' || isLoopbackHost(url.hostname)
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+function isLoopbackHost(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, '')
+  const family = isIP(bare)
+  if (family === 0) return bare === 'localhost' || bare.endsWith('.localhost')
+  return loopback.check(bare, family === 4 ? 'ipv4' : 'ipv6')
+}

@@ -1,0 +1,234 @@
+/**
+ * One file of the site, from bytes to plain data that still knows where everything stands. YAML is
+ * YAML 1.2 with the core schema: dates stay text, no tags, no merge keys, text keys, each key once.
+ */
+import { isUtf8 } from 'node:buffer'
+import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import type { Document, Node, ParsedNode } from 'yaml'
+import { messageOf } from '../core/errors.ts'
+import { pathText } from '../core/schema.ts'
+import type { Fault, SourceDocument } from './site-files.ts'
+
+/** What became of one file: a document, or the reasons why there is none. */
+export interface ParsedSource {
+  readonly document?: SourceDocument
+  readonly faults: readonly Fault[]
+}
+
+type Path = readonly (string | number)[]
+type Place = { readonly line: number; readonly column: number }
+type Yaml = { readonly document: Document.Parsed; readonly lines: LineCounter }
+
+const maxDepth = 100
+const maxAliases = 100
+// One missing quote can put the parser off for the rest of the file.
+const maxFaultsPerFile = 20
+
+/** Parses a YAML file, or a markdown file with or without front matter (`data` is null without). */
+export function parseSource(file: string, bytes: Uint8Array): ParsedSource {
+  if (!isUtf8(bytes)) return { faults: [faultOf(file, firstInvalidLine(bytes), 'is not UTF-8 text')] }
+  // TextDecoder drops a byte order mark.
+  const text = new TextDecoder().decode(bytes)
+  if (!file.endsWith('.md')) return parseParts(file, bytes, { yaml: text, skipped: 0 })
+
+  const opening = /^---[ \t]*\r?\n/.exec(text)
+  if (!opening) return parseParts(file, bytes, { yaml: '', skipped: 0, body: withoutReturns(text) })
+  const rest = text.slice(opening[0].length)
+  const closing = /^---[ \t]*(?:\r?\n|$)/m.exec(rest)
+  if (!closing) {
+    return { faults: [faultOf(file, { line: 1, column: 1 }, 'the front matter is not closed by "---"')] }
+  }
+  const body = withoutReturns(rest.slice(closing.index + closing[0].length))
+  return parseParts(file, bytes, { yaml: rest.slice(0, closing.index), skipped: 1, body })
+}
+
+interface Parts {
+  readonly yaml: string
+  /** Lines of the file before the YAML. */
+  readonly skipped: number
+  readonly body?: string
+}
+
+function parseParts(file: string, bytes: Uint8Array, parts: Parts): ParsedSource {
+  let yaml: Yaml
+  let data: unknown
+  try {
+    yaml = parseYaml(parts.yaml)
+    const faults = faultsOf(file, yaml, parts.skipped)
+    if (faults.length > 0) return { faults: faults.slice(0, maxFaultsPerFile) }
+    data = yaml.document.toJS({ maxAliasCount: maxAliases }) as unknown
+  } catch (error) {
+    const start = { line: 1 + parts.skipped, column: 1 }
+    if (error instanceof RangeError) return { faults: [faultOf(file, start, 'is nested too deeply')] }
+    // What is left to throw is the expansion of aliases.
+    return { faults: [faultOf(file, start, lowerCase(messageOf(error)))] }
+  }
+
+  // Most documents never have a fault: positions are found again when one is asked for, instead of
+  // keeping a syntax tree per file. A WeakRef lives at least as long as the loop that asks.
+  let tree = new WeakRef(yaml)
+  const place = (path: Path, at: 'key' | 'value'): Place => {
+    let found = tree.deref()
+    if (!found) tree = new WeakRef((found = parseYaml(parts.yaml)))
+    return shifted(placeOf(found, path, at), parts.skipped)
+  }
+  const document: SourceDocument = {
+    file,
+    data,
+    bytes,
+    ...(parts.body === undefined ? {} : { body: parts.body }),
+    fault: (path, message, at = 'value') => ({ file, ...place(path, at), path: pathText(path), message }),
+  }
+  return { document, faults: [] }
+}
+
+function parseYaml(text: string): Yaml {
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    version: '1.2',
+    schema: 'core',
+    resolveKnownTags: false,
+    merge: false,
+    uniqueKeys: true,
+    stringKeys: true,
+    prettyErrors: false,
+    logLevel: 'silent',
+  })
+  return { document, lines }
+}
+
+/** Everything the parser found, and what it lets pass but the site does not. */
+function faultsOf(file: string, { document, lines }: Yaml, skipped: number): Fault[] {
+  const faults: Fault[] = []
+  const report = (offset: number, message: string): void => {
+    const { line, col } = lines.linePos(offset)
+    faults.push(faultOf(file, { line: line + skipped, column: col }, message))
+  }
+  // A warning is an unknown tag or directive: data that would not be what its author means.
+  for (const error of [...document.errors, ...document.warnings]) report(error.pos[0], explain(error))
+  if (document.errors.length > 0) return faults
+  if (document.directives.docStart && document.directives.yaml.explicit) {
+    report(0, 'directives are not read; remove the line that begins with "%"')
+  }
+
+  let aliases = 0
+  const walk = (node: ParsedNode | null, depth: number): void => {
+    if (node === null) return
+    if (depth > maxDepth) return report(node.range[0], `is nested more than ${maxDepth} levels deep`)
+    if (isAlias(node)) {
+      if (++aliases > maxAliases) {
+        if (aliases === maxAliases + 1) report(node.range[0], `more than ${maxAliases} aliases`)
+      } else if (!node.resolve(document)) {
+        report(node.range[0], `"*${node.source}" names no anchor above it`)
+      }
+    } else if (isMap(node)) {
+      for (const pair of node.items) {
+        if (isScalar(pair.key) && pair.key.value === '__proto__')
+          report(pair.key.range[0], '"__proto__" is not a key')
+        walk(pair.value, depth + 1)
+      }
+    } else if (isSeq(node)) {
+      for (const item of node.items) walk(item, depth + 1)
+    } else {
+      const problem = numberProblem(node.value)
+      if (problem) report(node.range[0], problem)
+    }
+  }
+  walk(document.contents, 0)
+  return faults
+}
+
+function numberProblem(value: unknown): string | undefined {
+  if (typeof value !== 'number') return undefined
+  if (!Number.isFinite(value)) return 'is not a number that JSON can write'
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    return 'has too many digits for a number; put it in quotes to keep it as text'
+  return undefined
+}
+
+function explain(error: { code: string; message: string }): string {
+  switch (error.code) {
+    case 'DUPLICATE_KEY':
+      return 'this key is given twice in the same map'
+    case 'TAB_AS_INDENT':
+      return 'tabs are not allowed as indentation; use spaces'
+    case 'TAG_RESOLVE_FAILED':
+      return 'tags are not read; write plain values'
+    case 'MULTIPLE_DOCS':
+      return 'a file holds one YAML document; remove the second "---"'
+    case 'NON_STRING_KEY':
+      return 'a key must be text'
+    default:
+      return lowerCase(error.message)
+  }
+}
+
+/**
+ * Where a path stands: an entry of a map where its value begins when that is on the line of its key,
+ * else where the key is; an item of a list where it begins. What is missing stands where its parent is.
+ */
+function placeOf({ document, lines }: Yaml, path: Path, at: 'key' | 'value'): Place {
+  const at0 = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset)
+    return { line: Math.max(line, 1), column: Math.max(col, 1) }
+  }
+  let node: Node | null | undefined = document.contents
+  let place = at0(node?.range?.[0] ?? 0)
+  for (const [index, key] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document)
+    if (isSeq(node)) {
+      const item: unknown = node.items[Number(key)]
+      if (!isNode(item)) return place
+      node = item
+      place = at0(item.range?.[0] ?? 0)
+    } else if (isMap(node)) {
+      const pair = node.items.find(
+        (item) => isPair(item) && isScalar(item.key) && String(item.key.value) === String(key),
+      )
+      if (!pair || !isScalar(pair.key)) return place
+      const keyPlace = at0(pair.key.range?.[0] ?? 0)
+      const value = isNode(pair.value) ? pair.value : null
+      const empty = !value?.range || value.range[0] === value.range[1]
+      const valuePlace = empty ? keyPlace : at0(value.range[0])
+      const ofKey = (at === 'key' && index === path.length - 1) || valuePlace.line !== keyPlace.line
+      place = ofKey ? keyPlace : valuePlace
+      node = value
+    } else {
+      return place
+    }
+  }
+  return place
+}
+
+function isNode(value: unknown): value is Node {
+  return isMap(value) || isSeq(value) || isScalar(value) || isAlias(value)
+}
+
+function shifted(place: Place, lines: number): Place {
+  return { line: place.line + lines, column: place.column }
+}
+
+function firstInvalidLine(bytes: Uint8Array): Place {
+  let line = 1
+  for (let start = 0; start < bytes.length; line++) {
+    const end = bytes.indexOf(10, start)
+    const stop = end === -1 ? bytes.length : end + 1
+    if (!isUtf8(bytes.subarray(start, stop))) break
+    start = stop
+  }
+  return { line, column: 1 }
+}
+
+function faultOf(file: string, place: Place, message: string): Fault {
+  return { file, ...place, path: '', message }
+}
+
+function withoutReturns(text: string): string {
+  return text.replaceAll('\r\n', '\n')
+}
+
+function lowerCase(message: string): string {
+  const text = message.replace(/[.:]\s*$/, '')
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}

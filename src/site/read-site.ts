@@ -1,0 +1,247 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { systemClock } from '../core/clock.ts'
+import { findSecrets } from './find-secrets.ts'
+import { listSite, reasonOf, stampOf, type ListedFile, type Listing } from './list-site.ts'
+import { parseSource } from './parse-source.ts'
+import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
+
+/** How much a site may hold; beyond it, a mistake (a database dump, a video) is likelier than a wish. */
+export interface SiteLimits {
+  /** Bytes of one YAML or markdown file that is parsed. */
+  readonly documentBytes: number
+  /** Bytes of any other file. */
+  readonly assetBytes: number
+  readonly totalBytes: number
+  readonly files: number
+}
+
+/** The limits that hold unless a caller says otherwise. */
+export const siteLimits: SiteLimits = {
+  documentBytes: 2 * 1024 * 1024,
+  assetBytes: 32 * 1024 * 1024,
+  totalBytes: 512 * 1024 * 1024,
+  files: 50_000,
+}
+
+/** What is known of a file from the reading before, so that only changed files are read again. */
+export interface CachedFile {
+  readonly stamp: string
+  /** Whether the stamp alone proves that the file is unchanged. */
+  readonly settled: boolean
+  readonly hash: string
+  readonly bytes: Uint8Array
+  readonly document?: SourceDocument
+  readonly faults: readonly Fault[]
+}
+
+/** Files by path. Belongs to whoever reads the same site again and again; start with an empty map. */
+export type SiteCache = Map<string, CachedFile>
+
+export interface ReadOptions {
+  readonly cache?: SiteCache
+  readonly limits?: SiteLimits
+  /** Whether somebody is in the middle of changing many files (git, when it holds its lock). */
+  readonly busy?: () => Promise<boolean>
+}
+
+const maxAttempts = 10
+const retryMilliseconds = 30
+const busyMilliseconds = 5000
+// File times are as coarse as the kernel's tick, or the file system's: two seconds on FAT.
+const settledMilliseconds = 2000
+// Parsing is synchronous: let requests in between, about every 5 ms.
+const sliceBytes = 32 * 1024
+const readersAtOnce = 16
+
+/**
+ * Reads the whole site as it stood at one moment: when anything changes meanwhile, it is read again.
+ * Never fails: everything that is wrong is in `faults`.
+ */
+export async function readSite(site: string, options: ReadOptions = {}): Promise<SiteFiles> {
+  const folder = resolve(site)
+  const cache: SiteCache = options.cache ?? new Map()
+  const limits = options.limits ?? siteLimits
+  for (let attempt = 1; ; attempt++) {
+    await whileBusy(options.busy)
+    const listing = await listSite(folder)
+    const reading = await readListed(folder, listing, cache, limits)
+    if (await unchanged(folder, listing, options.busy)) return reading
+    if (attempt === maxAttempts) return restless(reading)
+    await setTimeout(retryMilliseconds * attempt)
+  }
+}
+
+/** Waits until nobody holds the site, but not for ever: a lock can be left behind by a crash. */
+async function whileBusy(busy: ReadOptions['busy']): Promise<void> {
+  if (!busy) return
+  for (let waited = 0; waited < busyMilliseconds && (await busy()); waited += retryMilliseconds) {
+    await setTimeout(retryMilliseconds)
+  }
+}
+
+/**
+ * Whether the site still is what was listed. The lock is asked first: if it is free now, whoever held
+ * it during the reading has finished, and what they wrote shows in the listing that follows.
+ */
+async function unchanged(folder: string, before: Listing, busy: ReadOptions['busy']): Promise<boolean> {
+  if (await busy?.()) return false
+  const after = await listSite(folder)
+  return (
+    after.files.length === before.files.length &&
+    after.files.every((file, index) => {
+      const was = before.files[index]!
+      return file.path === was.path && file.stamp === was.stamp
+    })
+  )
+}
+
+function restless(reading: SiteFiles): SiteFiles {
+  const message = `files kept changing during ${maxAttempts} readings; nothing of it was taken`
+  const fault = { file: '.', line: 1, column: 1, path: '', message }
+  return { ...reading, faults: [...reading.faults, fault], digest: digestOf([reading.digest, message]) }
+}
+
+async function readListed(
+  folder: string,
+  listing: Listing,
+  cache: SiteCache,
+  limits: SiteLimits,
+): Promise<SiteFiles> {
+  const excess = beyond(listing.files, limits)
+  if (excess) return gather(folder, [], [...listing.faults, excess], cache)
+
+  const faults = [...listing.faults]
+  const read: [string, CachedFile][] = []
+  let parsed = 0
+  for (let start = 0; start < listing.files.length; start += readersAtOnce) {
+    const batch = listing.files.slice(start, start + readersAtOnce)
+    const contents = await Promise.all(batch.map((file) => contentOf(file, cache.get(file.path), limits)))
+    for (const [index, content] of contents.entries()) {
+      const { path } = batch[index]!
+      if (content === undefined) continue
+      if ('message' in content) {
+        faults.push(content)
+        continue
+      }
+      const known = cache.get(path)
+      const entry: CachedFile =
+        known === content
+          ? known
+          : known?.hash === content.hash
+            ? { ...known, ...content }
+            : { ...content, ...interpret(path, content.bytes) }
+      cache.set(path, entry)
+      read.push([path, entry])
+      if (known?.hash === entry.hash) continue
+      parsed += entry.bytes.length
+      if (parsed < sliceBytes) continue
+      parsed = 0
+      await setImmediate()
+    }
+  }
+  return gather(folder, read, faults, cache)
+}
+
+function beyond(files: readonly ListedFile[], limits: SiteLimits): Fault | undefined {
+  const bytes = files.reduce((sum, file) => sum + file.size, 0)
+  const fault = (message: string): Fault => ({ file: '.', line: 1, column: 1, path: '', message })
+  if (files.length > limits.files)
+    return fault(`the site has ${files.length} files; the most is ${limits.files}`)
+  if (bytes > limits.totalBytes) return fault(`the site has ${bytes} bytes; the most is ${limits.totalBytes}`)
+  return undefined
+}
+
+type Content = Pick<CachedFile, 'stamp' | 'settled' | 'hash' | 'bytes'>
+
+/** The bytes of a file, or what is known already; undefined when it is gone; a fault when it cannot be read. */
+async function contentOf(
+  file: ListedFile,
+  known: CachedFile | undefined,
+  limits: SiteLimits,
+): Promise<Content | CachedFile | Fault | undefined> {
+  if (known?.settled && known.stamp === file.stamp) return known
+  const most = isParsed(file.path) ? limits.documentBytes : limits.assetBytes
+  const tooLarge = (size: number | bigint): Fault =>
+    faultAt(file.path, `has ${size} bytes; the most for such a file is ${most}`)
+  if (file.size > most) return tooLarge(file.size)
+  try {
+    // The target is free of links; a pipe put in its place must not block us.
+    const handle = await open(file.target, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const stats = await handle.stat({ bigint: true })
+      if (!stats.isFile()) return faultAt(file.path, 'is neither a file nor a folder')
+      if (stats.size > BigInt(most)) return tooLarge(stats.size)
+      const bytes = await handle.readFile()
+      if (bytes.length > most) return tooLarge(bytes.length)
+      const changedAt = Number((stats.mtimeNs > stats.ctimeNs ? stats.mtimeNs : stats.ctimeNs) / 1_000_000n)
+      const settled = systemClock.now() - changedAt > settledMilliseconds
+      return { stamp: stampOf(stats), settled, hash: hashOf(bytes), bytes }
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    return faultAt(file.path, `cannot be read: ${reasonOf(error)}`)
+  }
+}
+
+/** Whether a file is parsed: below `skills/` only each SKILL.md is, what stands beside it is served as it is. */
+export function isParsed(path: string): boolean {
+  if (path.startsWith('skills/')) return /^skills\/[^/]+\/SKILL\.md$/.test(path)
+  return /\.(?:ya?ml|md)$/.test(path)
+}
+
+/** What a file's bytes mean: a document, an asset (neither document nor fault), or faults. */
+export function interpret(path: string, bytes: Uint8Array): Pick<CachedFile, 'document' | 'faults'> {
+  if (!isParsed(path)) return { faults: [] }
+  const parsed = parseSource(path, bytes)
+  if (!parsed.document || !path.startsWith('config/')) return parsed
+  return { document: parsed.document, faults: findSecrets(parsed.document) }
+}
+
+function gather(
+  folder: string,
+  read: readonly (readonly [string, CachedFile])[],
+  faults: readonly Fault[],
+  cache: SiteCache,
+): SiteFiles {
+  const files = new Map(read)
+  for (const path of cache.keys()) if (!files.has(path)) cache.delete(path)
+  return siteFilesOf(folder, files, faults)
+}
+
+/** Files that were read and interpreted, as one site. */
+export function siteFilesOf(
+  folder: string,
+  files: ReadonlyMap<string, Pick<CachedFile, 'hash' | 'bytes' | 'document' | 'faults'>>,
+  otherFaults: readonly Fault[],
+): SiteFiles {
+  const documents = new Map<string, SourceDocument>()
+  const assets = new Map<string, Uint8Array>()
+  const faults = [...otherFaults]
+  const parts: string[] = otherFaults.map((fault) => `${fault.file}\0!${fault.message}`)
+  for (const [path, { hash, bytes, document, faults: own }] of files) {
+    parts.push(`${path}\0${hash}`)
+    faults.push(...own)
+    if (document) documents.set(path, document)
+    else if (own.length === 0) assets.set(path, bytes)
+  }
+  return { folder, documents, assets, faults, digest: digestOf(parts) }
+}
+
+/** The content hash by which a file is known to be unchanged. */
+export function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+function digestOf(parts: readonly string[]): string {
+  return hashOf(Buffer.from(parts.join('\n')))
+}
+
+function faultAt(path: string, message: string): Fault {
+  return { file: path, line: 1, column: 1, path: '', message }
+}

@@ -1,0 +1,141 @@
+/**
+ * `config/users.yaml` and `config/roles.yaml`. The three roles that the program itself asks for always
+ * exist; roles.yaml describes them at will and adds the site's own.
+ */
+import { assistantUser, systemManager } from '../core/principal.ts'
+import { compileSchema, nearest, type FromSchema, type JSONSchema } from '../core/schema.ts'
+import { checkDocument, requiredDocument } from '../site/check-document.ts'
+import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import type { People, Role, User } from './people.ts'
+
+/** Where users stand in a site. */
+export const usersFile = 'config/users.yaml'
+/** Where roles stand in a site. */
+export const rolesFile = 'config/roles.yaml'
+
+const builtInRoles: readonly Role[] = [
+  { name: systemManager, description: 'May do everything a role may allow.', source: 'built in' },
+  {
+    name: 'Assistant Admin',
+    description: 'Runs the assistant: its library, clients, tokens and audit log.',
+    source: 'built in',
+  },
+  { name: assistantUser, description: 'May use the assistant over MCP.', source: 'built in' },
+]
+
+const roleName = {
+  type: 'string',
+  pattern: '^[^\\s\\x00-\\x1f](?:[^\\x00-\\x1f]{0,98}[^\\s\\x00-\\x1f])?$',
+} as const
+
+const rolesSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['roles'],
+  properties: {
+    roles: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name'],
+        properties: { name: roleName, description: { type: 'string' } },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+const usersSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['users'],
+  properties: {
+    users: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['email', 'full_name', 'roles'],
+        properties: {
+          email: { type: 'string', format: 'email', maxLength: 254 },
+          full_name: { type: 'string', minLength: 1, maxLength: 140 },
+          enabled: { type: 'boolean', default: true },
+          // Specification §2.4: 0 or 1. Off by default: to be let in is a decision.
+          assistant_enabled: { type: ['boolean', 'integer'], enum: [0, 1, true, false], default: 0 },
+          roles: { type: 'array', items: { type: 'string' } },
+        },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+const checkRoles = compileSchema(rolesSchema, { defaults: true })
+const checkUsers = compileSchema(usersSchema, { defaults: true })
+
+/** The site's users and roles. Faults are collected; where there is any, the answer is incomplete. */
+export function readPeople(files: SiteFiles, faults: Fault[]): People {
+  const roles = readRoles(files.documents.get(rolesFile), faults)
+  const users = readUsers(requiredDocument(files, usersFile, faults), roles, faults)
+  return { users, roles, find: (email) => users.get(email.trim().toLowerCase()) }
+}
+
+function readRoles(document: SourceDocument | undefined, faults: Fault[]): Map<string, Role> {
+  const roles = new Map(builtInRoles.map((role) => [role.name, role]))
+  if (!document) return roles
+  const data = checkDocument<FromSchema<typeof rolesSchema>>(document, checkRoles, faults)
+  const firstLines = new Map<string, number>()
+  for (const [index, { name, description }] of (data?.roles ?? []).entries()) {
+    const here = document.fault(['roles', index, 'name'], '')
+    // "sales user" beside "Sales User" is a slip that would give nobody what its author meant.
+    const same = name.toLowerCase()
+    const builtIn = builtInRoles.find((role) => role.name.toLowerCase() === same)
+    const first = firstLines.get(same)
+    if (first !== undefined) {
+      faults.push({ ...here, message: `"${name}" is already given in line ${first}` })
+    } else if (builtIn && builtIn.name !== name) {
+      faults.push({ ...here, message: `"${name}" is built in as "${builtIn.name}"` })
+    } else {
+      firstLines.set(same, here.line)
+      roles.set(name, {
+        name,
+        description: description ?? builtIn?.description ?? '',
+        source: `${document.file}:${here.line}`,
+      })
+    }
+  }
+  return roles
+}
+
+function readUsers(
+  document: SourceDocument | undefined,
+  roles: ReadonlyMap<string, Role>,
+  faults: Fault[],
+): Map<string, User> {
+  const users = new Map<string, User>()
+  if (!document) return users
+  const data = checkDocument<FromSchema<typeof usersSchema>>(document, checkUsers, faults)
+  for (const [index, entry] of (data?.users ?? []).entries()) {
+    const id = entry.email.toLowerCase()
+    const here = document.fault(['users', index, 'email'], '')
+    const first = users.get(id)
+    if (first) {
+      faults.push({ ...here, message: `"${entry.email}" is already given at ${first.source}` })
+      continue
+    }
+    for (const [place, role] of entry.roles.entries()) {
+      if (roles.has(role)) continue
+      const near = nearest(role, roles.keys())
+      const message = `unknown role "${role}"${near ? `; did you mean "${near}"?` : ''}`
+      faults.push(document.fault(['users', index, 'roles', place], message))
+    }
+    users.set(id, {
+      id,
+      fullName: entry.full_name,
+      enabled: entry.enabled,
+      assistantEnabled: entry.assistant_enabled === 1 || entry.assistant_enabled === true,
+      roles: new Set(entry.roles),
+      source: `${document.file}:${here.line}`,
+    })
+  }
+  return users
+}
