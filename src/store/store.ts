@@ -56,6 +56,8 @@ export interface Collection<T extends Stored> {
 export interface Transaction {
   /** The collection as this transaction sees it, its own writes included. */
   in<T extends Stored>(collection: Collection<T>): Collection<T>
+  /** Has something done once the transaction is acknowledged; never when it is not kept. Must not throw. */
+  onCommit(then: () => void): void
 }
 
 /** The state of the program. */

@@ -1,0 +1,315 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Low } from 'lowdb'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { openPrivateFolder } from './files.ts'
+import { lockState, type StateLock } from './lock.ts'
+import { Overlay } from './overlay.ts'
+import { type AnyQuery, count, select } from './select.ts'
+import { State } from './state.ts'
+import { StateFile } from './state-file.ts'
+import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
+import { tableSpec } from './table.ts'
+import { Turns } from './turns.ts'
+
+const sweepBatch = 500
+const restMilliseconds = 10_000
+
+export interface EmbeddedStoreOptions {
+  readonly folder: string
+  readonly clock: Clock
+  readonly log: Log
+  /** The folder's lock when the caller has taken it already; it is then not released by `close`. */
+  readonly lock?: StateLock
+  /** How often documents that have ended are removed. */
+  readonly sweepMilliseconds?: number
+  /** The journal's size below which no new snapshot is made. */
+  readonly compactBytes?: number
+}
+
+/** The embedded store: the contract, and what only a store that owns its files can do. */
+export interface EmbeddedStore extends Store {
+  /** Removes documents that have ended; answers how many. Happens by itself. */
+  sweep(): Promise<number>
+  /** Makes a new snapshot and drops the journal before it, while requests go on. Happens by itself. */
+  compact(): Promise<void>
+}
+
+/**
+ * Opens the state in a folder, which is made when it is missing. Everything is held in memory and every
+ * transaction is on disk before it is acknowledged. AppError `conflict` when another process has the
+ * state, `invalid` when it is damaged or was written by a newer version.
+ */
+export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
+  await openPrivateFolder(options.folder, options.log)
+  const lock = options.lock ?? (await lockState(options.folder, options.clock))
+  try {
+    const store = new Embedded(options, lock)
+    await store.open()
+    return store
+  } catch (error) {
+    if (!options.lock) lock.release()
+    throw error
+  }
+}
+
+class Embedded implements EmbeddedStore {
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #lock: StateLock
+  readonly #ownsLock: boolean
+  readonly #compactBytes: number
+  readonly #sweepMilliseconds: number
+  readonly #file: StateFile
+  readonly #low: Low<State>
+  readonly #turns = new Turns()
+  readonly #collections = new Map<string, EmbeddedCollection<Stored>>()
+  // Which transaction the running code belongs to: a write past it would wait for it for ever.
+  readonly #inside = new AsyncLocalStorage<Running>()
+  #undone = 0
+  #compacting: Promise<void> | undefined
+  #compactionRests = false
+  #sweeper: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: EmbeddedStoreOptions, lock: StateLock) {
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#lock = lock
+    this.#ownsLock = options.lock === undefined
+    this.#compactBytes = options.compactBytes ?? 8 << 20
+    this.#sweepMilliseconds = options.sweepMilliseconds ?? 30_000
+    const { folder, clock, log } = options
+    this.#file = new StateFile({ folder, clock, log, schema: 0, undone: () => void this.#undone++ })
+    this.#low = new Low(this.#file, new State(0))
+  }
+
+  async open(): Promise<void> {
+    await this.#low.read()
+    this.#sweeper = setInterval(() => {
+      this.sweep().catch((error: unknown) => this.#log.warn('ended documents were not removed', { error }))
+    }, this.#sweepMilliseconds).unref()
+  }
+
+  collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
+    const wanted = tableSpec(spec)
+    const known = this.#collections.get(spec.name)
+    const table = this.#low.data.table(spec.name)
+    if (known) {
+      if (JSON.stringify(table.spec) !== JSON.stringify(wanted)) {
+        throw new Error(`collection ${spec.name} is declared twice, and differently`)
+      }
+      return known as unknown as Collection<T>
+    }
+    if (!/^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$/.test(spec.name)) {
+      throw new Error(`${JSON.stringify(spec.name)} is no name of a collection`)
+    }
+    table.declare(wanted)
+    const collection = new EmbeddedCollection<Stored>(spec.name, {
+      get: (id) => table.living(id, this.#clock.now()),
+      select: (query) => select({ table, now: this.#clock.now() }, query),
+      count: (query) => count({ table, now: this.#clock.now() }, query),
+      change: (work) => this.#change((overlay) => Promise.resolve(work(overlay))),
+    })
+    this.#collections.set(spec.name, collection)
+    return collection as unknown as Collection<T>
+  }
+
+  async transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R> {
+    const then: (() => void)[] = []
+    const result = await this.#change(async (overlay, running) => {
+      const transaction: Transaction = {
+        in: (collection) => this.#within(collection, overlay, running),
+        onCommit: (work) => void then.push(work),
+      }
+      return await this.#inside.run(running, work, transaction)
+    })
+    for (const step of then) {
+      try {
+        step()
+      } catch (error) {
+        this.#log.error('what follows a transaction failed', { error })
+      }
+    }
+    return result
+  }
+
+  stats(): StoreStats {
+    const { fault } = this.#file.journal
+    return {
+      kind: 'embedded',
+      documents: this.#low.data.counts(),
+      bytes: this.#file.bytes,
+      ...(fault !== undefined && { fault }),
+    }
+  }
+
+  async sweep(): Promise<number> {
+    let swept = 0
+    for (const table of this.#low.data.tables.values()) {
+      for (;;) {
+        const ended = table.expiry?.over(this.#clock.now(), sweepBatch) ?? []
+        if (ended.length === 0 || this.#closed) break
+        await this.#change((overlay) => {
+          const now = this.#clock.now()
+          for (const id of ended) {
+            // It may have been put anew since.
+            if (table.get(id) && !table.living(id, now)) overlay.remove(table.name, id)
+          }
+          return Promise.resolve()
+        })
+        swept += ended.length
+      }
+    }
+    return swept
+  }
+
+  async compact(): Promise<void> {
+    this.#compacting ??= this.#low.write().finally(() => {
+      this.#compacting = undefined
+    })
+    await this.#compacting
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    clearInterval(this.#sweeper)
+    await this.#turns.take()
+    this.#closed = true
+    this.#turns.done()
+    await this.#compacting?.catch(() => undefined)
+    await this.#file.journal.close()
+    if (this.#ownsLock) this.#lock.release()
+  }
+
+  /** Runs work that nobody writes in between, and answers when what it changed is on disk. */
+  async #change<R>(work: (overlay: Overlay, running: Running) => Promise<R>): Promise<R> {
+    const outer = this.#inside.getStore()
+    if (outer && !outer.over) {
+      throw new Error(
+        'inside a transaction, write through transaction.in(collection), or this would wait for ever',
+      )
+    }
+    const running: Running = { over: false }
+    let result: R
+    let durable: Promise<void>
+    await this.#turns.take()
+    try {
+      this.#requireOpen()
+      const overlay = new Overlay(this.#low.data, () => this.#clock.now())
+      const undone = this.#undone
+      result = await work(overlay, running)
+      if (undone !== this.#undone) {
+        throw new AppError('unavailable', 'what this was based on could not be written; try again')
+      }
+      durable = this.#commit(overlay)
+    } finally {
+      running.over = true
+      // The next one may begin while the disk is busy with this one: so they share a write.
+      this.#turns.done()
+    }
+    await durable
+    this.#compactIfDue()
+    return result
+  }
+
+  #commit(overlay: Overlay): Promise<void> {
+    const { journal } = this.#file
+    const changes = overlay.changes()
+    // Even a transaction that only read answers what others may still be writing.
+    if (changes.length === 0) return journal.settled()
+    journal.requireWritable()
+    const line = journal.lineOf(changes)
+    const undo = this.#low.data.apply(changes)
+    return journal.append(line, () => void this.#low.data.apply(undo))
+  }
+
+  #within<T extends Stored>(collection: Collection<T>, overlay: Overlay, running: Running): Collection<T> {
+    const { name } = collection as unknown as EmbeddedCollection<Stored>
+    if (this.#collections.get(name) !== (collection as unknown)) {
+      throw new Error('the collection belongs to another store')
+    }
+    const open = (): Overlay => {
+      if (running.over) throw new Error('the transaction is over')
+      return overlay
+    }
+    return new EmbeddedCollection<Stored>(name, {
+      get: (id) => open().get(name, id),
+      select: (query) => open().select(name, query),
+      count: (query) => open().count(name, query),
+      change: (work) => Promise.resolve(work(open())),
+    }) as unknown as Collection<T>
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new AppError('unavailable', 'the state is closed')
+  }
+
+  #compactIfDue(): void {
+    if (this.#compacting || this.#closed || this.#compactionRests) return
+    if (!this.#file.isDue(this.#compactBytes)) return
+    this.compact().catch((error: unknown) => {
+      this.#log.warn('no new snapshot of the state could be made', { error })
+      // The journal goes on growing meanwhile; a full disk is not tried again at every write.
+      this.#compactionRests = true
+      setTimeout(() => (this.#compactionRests = false), restMilliseconds).unref()
+    })
+  }
+}
+
+/** A transaction under way; over once its work has ended. */
+interface Running {
+  over: boolean
+}
+
+/** What a collection stands on: the state itself, or a transaction over it. */
+interface Ground {
+  get(id: string): Stored | undefined
+  select(query: AnyQuery): Stored[]
+  count(query: AnyQuery): number
+  change<R>(work: (overlay: Overlay) => R): Promise<R>
+}
+
+class EmbeddedCollection<T extends Stored> implements Collection<T> {
+  readonly name: string
+  readonly #ground: Ground
+
+  constructor(name: string, ground: Ground) {
+    this.name = name
+    this.#ground = ground
+  }
+
+  async get(id: string): Promise<T | undefined> {
+    return this.#ground.get(id) as T | undefined
+  }
+
+  async find(query: AnyQuery = {}): Promise<readonly T[]> {
+    return this.#ground.select(query) as T[]
+  }
+
+  async first(query: AnyQuery): Promise<T | undefined> {
+    return this.#ground.select({ ...query, limit: 1 })[0] as T | undefined
+  }
+
+  async count(query: AnyQuery = {}): Promise<number> {
+    return this.#ground.count(query)
+  }
+
+  async insert(document: T): Promise<T> {
+    return await this.#ground.change((overlay) => overlay.insert(this.name, document) as T)
+  }
+
+  async put(document: T): Promise<T> {
+    return await this.#ground.change((overlay) => overlay.put(this.name, document) as T)
+  }
+
+  async update(id: string, change: (document: T) => T | undefined): Promise<T | undefined> {
+    const step = change as unknown as (document: Stored) => Stored | undefined
+    return await this.#ground.change((overlay) => overlay.update(this.name, id, step) as T | undefined)
+  }
+
+  async delete(id: string): Promise<boolean> {
+    return await this.#ground.change((overlay) => overlay.delete(this.name, id))
+  }
+}

@@ -1,0 +1,62 @@
+import type { Stored } from './store.ts'
+import { fieldOf } from './field-index.ts'
+
+const bucketMilliseconds = 60_000
+
+/** When the documents of one collection end, by the minute, so that sweeping and counting read only what has ended. */
+export class Expiry {
+  readonly field: string
+  readonly #buckets = new Map<number, Map<string, number>>()
+
+  constructor(field: string) {
+    this.field = field
+  }
+
+  /** Whether the document has ended: its time lies in the past. */
+  isOver(document: Stored, now: number): boolean {
+    const end = fieldOf(document, this.field)
+    return typeof end === 'number' && end < now
+  }
+
+  add(document: Stored): void {
+    const end = fieldOf(document, this.field)
+    if (typeof end !== 'number') return
+    const bucket = Math.floor(end / bucketMilliseconds)
+    const held = this.#buckets.get(bucket)
+    if (held) held.set(document.id, end)
+    else this.#buckets.set(bucket, new Map([[document.id, end]]))
+  }
+
+  remove(document: Stored): void {
+    const end = fieldOf(document, this.field)
+    if (typeof end !== 'number') return
+    const bucket = Math.floor(end / bucketMilliseconds)
+    const held = this.#buckets.get(bucket)
+    held?.delete(document.id)
+    if (held?.size === 0) this.#buckets.delete(bucket)
+  }
+
+  /** How many documents have ended and still lie here. */
+  countOver(now: number): number {
+    const current = Math.floor(now / bucketMilliseconds)
+    let count = 0
+    for (const [bucket, held] of this.#buckets) {
+      if (bucket < current) count += held.size
+      else if (bucket === current) for (const end of held.values()) if (end < now) count++
+    }
+    return count
+  }
+
+  /** Up to `limit` ids of documents that have ended. */
+  over(now: number, limit: number): string[] {
+    const ids: string[] = []
+    for (const [bucket, held] of this.#buckets) {
+      if (bucket * bucketMilliseconds > now) continue
+      for (const [id, end] of held) {
+        if (ids.length >= limit) return ids
+        if (end < now) ids.push(id)
+      }
+    }
+    return ids
+  }
+}

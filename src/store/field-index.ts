@@ -1,0 +1,68 @@
+import type { Stored } from './store.ts'
+
+/** What a field is looked up by; anything else (null, objects) is found by reading every document. */
+export type IndexKey = string | number | boolean
+
+/** The ids of the documents that hold a value in one field. */
+export class FieldIndex {
+  readonly field: string
+  // Most values of a unique field have one document; a Set for each would cost more than the document.
+  readonly #ids = new Map<IndexKey, string | Set<string>>()
+
+  constructor(field: string) {
+    this.field = field
+  }
+
+  add(document: Stored): void {
+    for (const key of indexKeys(fieldOf(document, this.field))) {
+      const held = this.#ids.get(key)
+      if (held === undefined) this.#ids.set(key, document.id)
+      else if (typeof held === 'string') this.#ids.set(key, new Set([held, document.id]))
+      else held.add(document.id)
+    }
+  }
+
+  remove(document: Stored): void {
+    for (const key of indexKeys(fieldOf(document, this.field))) {
+      const held = this.#ids.get(key)
+      if (held === document.id) this.#ids.delete(key)
+      else if (held instanceof Set) {
+        held.delete(document.id)
+        if (held.size === 0) this.#ids.delete(key)
+      }
+    }
+  }
+
+  /** The ids under a value, in no order. */
+  ids(key: IndexKey): Iterable<string> {
+    const held = this.#ids.get(key)
+    return typeof held === 'string' ? [held] : (held ?? [])
+  }
+
+  count(key: IndexKey): number {
+    const held = this.#ids.get(key)
+    return typeof held === 'string' ? 1 : (held?.size ?? 0)
+  }
+
+  /** A value that two documents share, if there is one. */
+  shared(): IndexKey | undefined {
+    for (const [key, held] of this.#ids) if (held instanceof Set && held.size > 1) return key
+    return undefined
+  }
+}
+
+/** The keys under which a value stands in an index: itself, or each member of an array. */
+export function indexKeys(value: unknown): readonly IndexKey[] {
+  if (isIndexKey(value)) return [value]
+  return Array.isArray(value) ? [...new Set(value.filter(isIndexKey))] : []
+}
+
+/** Whether a value can be looked up in an index. */
+export function isIndexKey(value: unknown): value is IndexKey {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
+
+/** A field of a document whose type is not known here. */
+export function fieldOf(document: Stored, field: string): unknown {
+  return Object.hasOwn(document, field) ? (document as unknown as Record<string, unknown>)[field] : undefined
+}

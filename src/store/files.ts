@@ -1,0 +1,57 @@
+/** Files that only the daemon's own user may touch. */
+import type { Stats } from 'node:fs'
+import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+
+export const privateFile = 0o600
+const privateFolder = 0o700
+
+/**
+ * Makes the folder if there is none, and takes away what others may do in it and with its files: what
+ * was readable is told in the log. A folder with files in it that anybody may write is refused, because
+ * nothing in it can be trusted any more.
+ */
+export async function openPrivateFolder(folder: string, log: Log): Promise<void> {
+  const made = await mkdir(folder, { recursive: true, mode: privateFolder })
+  if (made !== undefined) await syncFolder(dirname(made))
+  const names = (await readdir(folder)).sort()
+  const facts = await stat(folder)
+  if (facts.mode & 0o002 && names.length > 0) {
+    throw new AppError(
+      'invalid',
+      `the folder ${basename(folder)} may be written by every user of this machine (mode ${modeText(facts)}); check what is in it, then chmod 700 it`,
+    )
+  }
+  await tighten(folder, facts, privateFolder, names.length > 0 ? log : undefined)
+  for (const name of names) {
+    const file = join(folder, name)
+    const entry = await stat(file).catch(() => undefined)
+    if (entry?.isFile()) await tighten(file, entry, privateFile, log)
+  }
+}
+
+/** Makes the names in a folder durable: without this a file that was created or renamed may be gone after a power cut. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function tighten(path: string, facts: Stats, mode: number, log: Log | undefined): Promise<void> {
+  if ((facts.mode & 0o777 & ~mode) === 0) return
+  await chmod(path, facts.mode & mode)
+  log?.warn('others could read the state; its mode is tightened', {
+    file: basename(path),
+    was: modeText(facts),
+    now: (facts.mode & mode).toString(8),
+  })
+}
+
+function modeText(facts: Stats): string {
+  return (facts.mode & 0o777).toString(8)
+}

@@ -1,0 +1,238 @@
+/**
+ * One process at a time has the state: the one that the file `lock` names. A lock whose process is gone
+ * is taken over by whoever first links a guard that carries the dead lock's own nonce; so of several that
+ * see the same dead lock only one may remove it, and nobody ever removes a live one.
+ */
+import {
+  linkSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { setTimeout } from 'node:timers/promises'
+import type { Clock } from '../core/clock.ts'
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { randomId } from '../core/secrets.ts'
+import { privateFile } from './files.ts'
+
+const lockName = 'lock'
+const beatMilliseconds = 2_000
+const silentMilliseconds = 7_000
+const pollMilliseconds = 50
+
+/** The process that has the state. */
+export interface LockHolder {
+  readonly pid: number
+  /** Changes at each start of the machine. */
+  readonly boot: string
+  /** When the process started, in the kernel's ticks; tells it from a later one with the same number. */
+  readonly started: string
+  /** The process id namespace: numbers of another container mean nothing here. */
+  readonly namespace: string
+  readonly host: string
+  readonly nonce: string
+  /** ISO 8601, UTC. */
+  readonly since: string
+}
+
+/** The right to open the state. */
+export interface StateLock {
+  readonly folder: string
+  /** Throws AppError `unavailable` when somebody took the lock away. */
+  requireHeld(): void
+  release(): void
+}
+
+/** Takes the lock of a state folder; AppError `conflict` names the process that has it. */
+export async function lockState(folder: string, clock: Clock): Promise<StateLock> {
+  const path = join(folder, lockName)
+  const own = describeSelf(clock)
+  await take(path, own)
+  // Processes in other containers cannot be looked up by number; they watch this file's time instead.
+  const beat = setInterval(() => touch(path, own), beatMilliseconds).unref()
+  let released = false
+  return {
+    folder,
+    requireHeld() {
+      if (released || readHolder(path)?.nonce !== own.nonce) {
+        throw new AppError('unavailable', 'another process has taken the state')
+      }
+    },
+    release() {
+      if (released) return
+      released = true
+      clearInterval(beat)
+      if (readHolder(path)?.nonce === own.nonce) removeQuietly(path)
+    },
+  }
+}
+
+/** The live process that has the state, if one has. */
+export async function lockHolder(folder: string): Promise<LockHolder | undefined> {
+  const path = join(folder, lockName)
+  const holder = readHolder(path)
+  return holder && (await isAlive(path, holder)) ? holder : undefined
+}
+
+async function take(path: string, own: LockHolder): Promise<void> {
+  for (;;) {
+    if (linkLock(path, own)) return
+    const holder = readHolder(path)
+    if (!holder) continue
+    if (await isAlive(path, holder)) {
+      throw new AppError(
+        'conflict',
+        `the state is in use by process ${holder.pid}${holder.host === own.host ? '' : ` on ${holder.host}`} since ${holder.since}`,
+        { data: { pid: holder.pid, since: holder.since } },
+      )
+    }
+    await removeDead(path, holder, own)
+  }
+}
+
+/** Removes a dead lock unless somebody else is about to. The guard may be left by a crash and is taken over alike. */
+async function removeDead(path: string, dead: LockHolder, own: LockHolder): Promise<void> {
+  const guard = `${path}.${dead.nonce}`
+  try {
+    await take(guard, own)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    await setTimeout(pollMilliseconds)
+    return
+  }
+  try {
+    // Only the guard's holder removes this lock: if it is still there, it stays there until the next line.
+    if (readHolder(path)?.nonce === dead.nonce) unlinkSync(path)
+  } finally {
+    removeQuietly(guard)
+  }
+}
+
+/** Creates the lock with its content in one step; answers false when there is one. */
+function linkLock(path: string, own: LockHolder): boolean {
+  const draft = `${path}.${own.pid}.${randomId()}`
+  writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: privateFile, flag: 'wx' })
+  try {
+    linkSync(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  } finally {
+    removeQuietly(draft)
+  }
+}
+
+async function isAlive(path: string, holder: LockHolder): Promise<boolean> {
+  if (holder.boot !== bootId()) return false
+  if (holder.namespace === processNamespace()) return holder.started === startedAt(holder.pid)
+  return await beats(path, holder)
+}
+
+/** Whether a lock of another container is still being touched. */
+async function beats(path: string, holder: LockHolder): Promise<boolean> {
+  const first = timeOf(path)
+  for (let waited = 0; waited < silentMilliseconds; waited += pollMilliseconds) {
+    await setTimeout(pollMilliseconds)
+    if (readHolder(path)?.nonce !== holder.nonce || timeOf(path) !== first) return true
+  }
+  return false
+}
+
+function describeSelf(clock: Clock): LockHolder {
+  return {
+    pid: process.pid,
+    boot: bootId(),
+    started: startedAt(process.pid) ?? '',
+    namespace: processNamespace(),
+    host: hostname(),
+    nonce: randomId(),
+    since: isoTime(clock.now()),
+  }
+}
+
+function readHolder(path: string): LockHolder | undefined {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    const holder = JSON.parse(text) as LockHolder
+    if (Number.isSafeInteger(holder.pid) && /^[\w-]{8,64}$/.test(holder.nonce)) return holder
+  } catch {
+    // Told below: a lock is linked whole, so this one is not ours.
+  }
+  throw new AppError(
+    'conflict',
+    'the lock of the state is not readable; if no process uses the state, remove it',
+  )
+}
+
+function bootId(): string {
+  return readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? ''
+}
+
+/** When a process started, in ticks since boot; undefined when there is none. */
+function startedAt(pid: number): string | undefined {
+  const text = readProc(`/proc/${pid}/stat`)
+  // The second field is the program's name in parentheses and may hold anything; 20 fields follow it.
+  if (text !== undefined) {
+    const [state, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    // A zombie does nothing any more and has closed its files.
+    return state === 'Z' || state === 'X' ? undefined : rest[18]
+  }
+  if (process.platform === 'linux') return undefined
+  try {
+    process.kill(pid, 0)
+    return ''
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' ? '' : undefined
+  }
+}
+
+function processNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid')
+  } catch {
+    return ''
+  }
+}
+
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function timeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+function touch(path: string, own: LockHolder): void {
+  try {
+    const now = Date.now() / 1000
+    if (readHolder(path)?.nonce === own.nonce) utimesSync(path, now, now)
+  } catch {
+    // A lost lock is found at the next write; a beat that is missed once harms nothing.
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}

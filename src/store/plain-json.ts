@@ -1,0 +1,70 @@
+/** What may be stored: plain JSON, copied on the way in and frozen, so that nobody can change it behind the store's back. */
+import { AppError } from '../core/errors.ts'
+import { pathText } from '../core/schema.ts'
+
+type Path = readonly (string | number)[]
+
+const maximumDepth = 100
+
+/**
+ * A frozen copy of a value that consists of plain JSON only; members that are undefined are left out.
+ * AppError `invalid` lists everything that is not JSON, each behind `place` and its path.
+ */
+export function frozenCopy<T>(value: T, place: string): T {
+  const faults: string[] = []
+  const copy = copyOf(value, [], (path, message) => {
+    faults.push(path.length ? `${place}: ${pathText(path)}: ${message}` : `${place}: ${message}`)
+  })
+  if (faults.length) throw new AppError('invalid', faults.slice(0, 20).join('; '))
+  return copy as T
+}
+
+/** Freezes a value just parsed from JSON, at every depth. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    for (const member of Object.values(value)) deepFreeze(member)
+    Object.freeze(value)
+  }
+  return value
+}
+
+function copyOf(value: unknown, path: Path, fault: (path: Path, message: string) => void): unknown {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value
+    case 'number':
+      if (!Number.isFinite(value)) fault(path, `${value} is not a JSON number`)
+      // JSON has no negative zero; what is read back must equal what was written.
+      return value === 0 ? 0 : value
+    case 'object':
+      if (value === null) return null
+      if (path.length >= maximumDepth)
+        return fault(path.slice(0, 3), `nested deeper than ${maximumDepth} levels`)
+      return Array.isArray(value) ? copyArray(value, path, fault) : copyObject(value, path, fault)
+    default:
+      return fault(path, `${typeof value} is not JSON`)
+  }
+}
+
+function copyArray(
+  values: readonly unknown[],
+  path: Path,
+  fault: (path: Path, message: string) => void,
+): unknown {
+  // Array.from reads holes as undefined, which is refused.
+  return Object.freeze(Array.from(values, (value, index) => copyOf(value, [...path, index], fault)))
+}
+
+function copyObject(value: object, path: Path, fault: (path: Path, message: string) => void): unknown {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) {
+    return fault(path, `${value.constructor?.name ?? 'an object with a prototype'} is not plain JSON`)
+  }
+  const copy: Record<string, unknown> = {}
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '__proto__') fault([...path, key], 'this key is not allowed')
+    else if (member !== undefined) copy[key] = copyOf(member, [...path, key], fault)
+  }
+  return Object.freeze(copy)
+}

@@ -1,0 +1,165 @@
+/** Reading a state folder: the snapshot, then the journal segments that go on from it. */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { JournalLine, SegmentHeader } from './journal.ts'
+import { segmentName, segmentNumber } from './journal.ts'
+import { readLines } from './lines.ts'
+import { deepFreeze } from './plain-json.ts'
+import { readSnapshot, requireKnownFormat, type SnapshotHeader } from './snapshot.ts'
+import type { Change } from './state.ts'
+import type { Stored } from './store.ts'
+
+/** The name of the snapshot, and of one that is being written. */
+export const snapshotName = 'snapshot.jsonl'
+export const unfinishedSnapshotName = 'snapshot.jsonl.new'
+
+/** What is done with what is read. */
+export interface Reader {
+  document(collection: string, document: Stored): void
+  transaction(changes: readonly Change[]): void
+  /** `place` is `file:line`. */
+  fault(place: string, message: string): void
+}
+
+/** The last segment, and how much of it counts. */
+export interface LastSegment {
+  readonly segment: number
+  /** Bytes to keep; 0 when not even its first line was finished. */
+  readonly good: number
+  /** What a crash left behind the last whole batch. */
+  readonly torn?: { readonly line: number; readonly bytes: number }
+}
+
+/** What lies in a state folder. */
+export interface Found {
+  readonly header: SnapshotHeader
+  /** The number of the last transaction. */
+  readonly last: number
+  readonly lastSegment: LastSegment | undefined
+  /** Files that a finished compaction or an unfinished snapshot left. */
+  readonly leftOver: readonly string[]
+  readonly bytes: number
+}
+
+/** Reads the whole state; undefined when the folder holds none. AppError `invalid` when a newer version wrote it. */
+export async function readState(folder: string, reader: Reader): Promise<Found | undefined> {
+  const names = await readdir(folder)
+  const segments = names.map(segmentNumber).filter((number) => number !== undefined)
+  segments.sort((a, b) => a - b)
+  if (!names.includes(snapshotName)) {
+    if (segments.length > 0 && !(await isOnlyBegun(folder, segments))) {
+      reader.fault(`${snapshotName}:1`, 'the file is missing, but there are journals that go on from it')
+    }
+    return undefined
+  }
+  const header = await readSnapshot(
+    join(folder, snapshotName),
+    (collection, document) => reader.document(collection, document),
+    (line, message) => reader.fault(`${snapshotName}:${line}`, message),
+  )
+  if (!header) return undefined
+  requireKnownFormat(header.format, snapshotName)
+  const current = segments.filter((segment) => segment >= header.segment)
+  const replay = new Replay(folder, header, reader)
+  for (const [index, segment] of current.entries()) {
+    if (segment !== header.segment + index) {
+      reader.fault(`${segmentName(header.segment + index)}:1`, 'the file is missing')
+      break
+    }
+    await replay.read(segment, index === current.length - 1)
+  }
+  if (current.length === 0) reader.fault(`${segmentName(header.segment)}:1`, 'the file is missing')
+  return {
+    header,
+    last: replay.last,
+    lastSegment: replay.lastSegment,
+    leftOver: [
+      ...segments.filter((segment) => segment < header.segment).map(segmentName),
+      ...names.filter((name) => name === unfinishedSnapshotName),
+    ],
+    bytes: replay.bytes + (await stat(join(folder, snapshotName))).size,
+  }
+}
+
+/** Whether a crash came while the very first files were being made. */
+export async function isOnlyBegun(folder: string, segments: readonly number[]): Promise<boolean> {
+  if (segments.length !== 1 || segments[0] !== 1) return false
+  let lines = 0
+  await readLines(join(folder, segmentName(1)), () => lines++)
+  return lines <= 1
+}
+
+class Replay {
+  readonly #folder: string
+  readonly #snapshotLast: number
+  readonly #reader: Reader
+  #previous: number | undefined
+  bytes = 0
+  lastSegment: LastSegment | undefined
+
+  constructor(folder: string, header: SnapshotHeader, reader: Reader) {
+    this.#folder = folder
+    this.#snapshotLast = header.last
+    this.#reader = reader
+  }
+
+  get last(): number {
+    return Math.max(this.#previous ?? 0, this.#snapshotLast)
+  }
+
+  async read(segment: number, isLast: boolean): Promise<void> {
+    const name = segmentName(segment)
+    let bad: { line: number; offset: number; fault: string } | undefined
+    let good = 0
+    let proven = false
+    const length = await readLines(join(this.#folder, name), (line) => {
+      if (bad) {
+        // A batch is begun only when all before it is on disk: the bad line had been acknowledged.
+        proven ||= line.opensBatch
+        return
+      }
+      if (line.fault !== undefined) bad = { line: line.number, offset: line.offset, fault: line.fault }
+      else {
+        if (line.number === 1) this.#header(line.value, segment)
+        else this.#transaction(line.value, `${name}:${line.number}`)
+        good = line.end
+      }
+    })
+    this.bytes += length
+    if (bad && (proven || !isLast)) this.#reader.fault(`${name}:${bad.line}`, bad.fault)
+    this.lastSegment = {
+      segment,
+      good,
+      ...(bad && { torn: { line: bad.line, bytes: length - bad.offset } }),
+    }
+  }
+
+  #header(value: unknown, segment: number): void {
+    const header = value as Partial<SegmentHeader> | null
+    const place = `${segmentName(segment)}:1`
+    if (header?.journal !== 'assistant-core' || typeof header.format !== 'number') {
+      return this.#reader.fault(place, 'this is not the beginning of a journal of assistant-core')
+    }
+    requireKnownFormat(header.format, segmentName(segment))
+    if (header.segment !== segment) {
+      this.#reader.fault(place, `this is segment ${String(header.segment)} under another name`)
+    }
+  }
+
+  #transaction(value: unknown, place: string): void {
+    const { n, c } = value as JournalLine
+    if (!Number.isSafeInteger(n) || !Array.isArray(c))
+      return this.#reader.fault(place, 'this is not a transaction')
+    const expected = this.#previous === undefined ? Math.min(n, this.#snapshotLast + 1) : this.#previous + 1
+    if (n !== expected) this.#reader.fault(place, `transaction ${expected} should stand here, not ${n}`)
+    this.#previous = n
+    if (n <= this.#snapshotLast) return
+    this.#reader.transaction(
+      c.map(([collection, document, id]) =>
+        document === null
+          ? { collection, id: id ?? '', document: null }
+          : { collection, id: (document as Stored).id, document: deepFreeze(document as Stored) },
+      ),
+    )
+  }
+}

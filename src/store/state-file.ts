@@ -1,0 +1,166 @@
+import { open, rename, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Adapter } from 'lowdb'
+import type { Clock } from '../core/clock.ts'
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { AppendFile } from './append-file.ts'
+import { privateFile, syncFolder } from './files.ts'
+import { createSegment, Journal, segmentName, stateFormat } from './journal.ts'
+import { type Found, readState, snapshotName, unfinishedSnapshotName } from './recovery.ts'
+import { type SnapshotHeader, snapshotText } from './snapshot.ts'
+import { Capture, State } from './state.ts'
+
+const shownFaults = 10
+
+export interface StateFileOptions {
+  readonly folder: string
+  readonly clock: Clock
+  readonly log: Log
+  /** The schema version of a state that is made new. */
+  readonly schema: number
+  /** Called after transactions that had been applied were undone. */
+  readonly undone: () => void
+}
+
+/** Where lowdb's data lies: `read` recovers it from snapshot and journal, `write` makes a new snapshot of it. */
+export class StateFile implements Adapter<State> {
+  readonly #options: StateFileOptions
+  #journal: Journal | undefined
+  #snapshotBytes = 0
+  #firstSegment = 1
+
+  constructor(options: StateFileOptions) {
+    this.#options = options
+  }
+
+  /** The journal, once the state has been read. */
+  get journal(): Journal {
+    if (!this.#journal) throw new Error('the state has not been read yet')
+    return this.#journal
+  }
+
+  get bytes(): number {
+    return this.#snapshotBytes + this.journal.segmentBytes
+  }
+
+  /** Whether the journal has grown as large as the snapshot, so that a new snapshot pays. */
+  isDue(minimum: number): boolean {
+    return this.journal.segmentBytes > Math.max(minimum, this.#snapshotBytes)
+  }
+
+  /** Recovers the state, dropping what a crash left unfinished. AppError `invalid` names every damaged place. */
+  async read(): Promise<State> {
+    const { folder, log } = this.#options
+    const state = new State(this.#options.schema)
+    const faults: string[] = []
+    const found = await readState(folder, {
+      document: (collection, document) => void state.table(collection).set(document.id, document),
+      transaction: (changes) => void state.apply(changes),
+      fault: (place, message) => void faults.push(`${place}: ${message}`),
+    })
+    if (faults.length > 0) throw damaged(faults)
+    if (!found) return await this.#create(state)
+    state.schema = found.header.schema
+    for (const name of found.leftOver) await unlink(join(folder, name))
+    const { segment, file } = await this.#openSegment(found)
+    this.#firstSegment = found.header.segment
+    this.#snapshotBytes = (await stat(join(folder, snapshotName))).size
+    this.#journal = new Journal({
+      folder,
+      log,
+      segment,
+      file,
+      last: found.last,
+      undone: this.#options.undone,
+    })
+    return state
+  }
+
+  /**
+   * Makes a new snapshot while writing goes on: a new segment, the state as it was at that moment written
+   * in slices, and the old segments dropped once the snapshot is in place.
+   */
+  async write(state: State): Promise<void> {
+    const segment = await this.journal.rotate()
+    const capture = new Capture(state)
+    try {
+      const header = this.#header(state, this.journal.last, segment)
+      // What the picture shows may still be undone: nothing of it is written before it is on disk.
+      await this.journal.settled()
+      await this.#writeSnapshot(header, capture)
+    } finally {
+      capture.end()
+    }
+    for (; this.#firstSegment < segment; this.#firstSegment++) {
+      await unlink(join(this.#options.folder, segmentName(this.#firstSegment)))
+    }
+  }
+
+  /** The beginning of a snapshot of the state as it is now. */
+  #header(state: State, last: number, segment: number): SnapshotHeader {
+    const time = isoTime(this.#options.clock.now())
+    return { state: 'assistant-core', format: stateFormat, schema: state.schema, last, segment, time }
+  }
+
+  async #writeSnapshot(header: SnapshotHeader, capture: Capture): Promise<void> {
+    const { folder } = this.#options
+    const path = join(folder, unfinishedSnapshotName)
+    const file = await open(path, 'w', privateFile)
+    try {
+      let bytes = 0
+      for await (const text of snapshotText(header, capture)) {
+        const piece = Buffer.from(text)
+        await file.writeFile(piece)
+        bytes += piece.length
+      }
+      await file.sync()
+      await file.close()
+      await rename(path, join(folder, snapshotName))
+      await syncFolder(folder)
+      this.#snapshotBytes = bytes
+    } catch (error) {
+      await file.close().catch(() => undefined)
+      await unlink(path).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #create(state: State): Promise<State> {
+    const { folder, log } = this.#options
+    // A crash may have come right here before.
+    await unlink(join(folder, segmentName(1))).catch(() => undefined)
+    const file = await createSegment(folder, 1)
+    const capture = new Capture(state)
+    await this.#writeSnapshot(this.#header(state, 0, 1), capture)
+    capture.end()
+    this.#journal = new Journal({ folder, log, segment: 1, file, last: 0, undone: this.#options.undone })
+    return state
+  }
+
+  async #openSegment(found: Found): Promise<{ segment: number; file: AppendFile }> {
+    const { folder, log } = this.#options
+    const { segment, good, torn } = found.lastSegment!
+    const path = join(folder, segmentName(segment))
+    if (torn) {
+      log.warn('the last write before a crash was not finished; it is dropped', {
+        file: segmentName(segment),
+        line: torn.line,
+        bytes: torn.bytes,
+      })
+    }
+    if (good > 0) return { segment, file: await AppendFile.open(path, good) }
+    await unlink(path)
+    return { segment, file: await createSegment(folder, segment) }
+  }
+}
+
+function damaged(faults: readonly string[]): AppError {
+  const more = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
+  return new AppError(
+    'invalid',
+    `the state is damaged; restore a backup: ${faults.slice(0, shownFaults).join('; ')}${more}`,
+    { data: faults },
+  )
+}

@@ -1,0 +1,106 @@
+import type { Stored } from './store.ts'
+import { Table } from './table.ts'
+
+/** One change of one document: what it is afterwards, or null when it is removed. */
+export interface Change {
+  readonly collection: string
+  readonly id: string
+  readonly document: Stored | null
+}
+
+/** What lowdb holds: every collection, the version of their shapes, and who is taking a picture of it. */
+export class State {
+  readonly tables = new Map<string, Table>()
+  readonly captures = new Set<Capture>()
+  /** The version of the shapes of the stored documents; migrations raise it. */
+  schema: number
+
+  constructor(schema: number) {
+    this.schema = schema
+  }
+
+  table(name: string): Table {
+    let table = this.tables.get(name)
+    if (!table) {
+      table = new Table(name)
+      this.tables.set(name, table)
+    }
+    return table
+  }
+
+  /** Makes the changes and answers those that undo them, in the order in which to make them. */
+  apply(changes: readonly Change[]): Change[] {
+    const undo: Change[] = []
+    for (const { collection, id, document } of changes) {
+      const table = this.table(collection)
+      const previous = table.get(id) ?? null
+      for (const capture of this.captures) capture.note(collection, id, previous)
+      table.set(id, document ?? undefined)
+      undo.push({ collection, id, document: previous })
+    }
+    return undo.reverse()
+  }
+
+  counts(): Record<string, number> {
+    const counts: Record<string, number> = {}
+    for (const [name, table] of [...this.tables].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      if (table.size > 0 || table.spec) counts[name] = table.size
+    }
+    return counts
+  }
+}
+
+/**
+ * The state as it was at one moment, readable in slices while writing goes on: a change ahead of the
+ * reader leaves the document as it was here, a change behind it is of no interest.
+ */
+export class Capture {
+  readonly #state: State
+  readonly #names: readonly string[]
+  readonly #before = new Map<string, Map<string, Stored | null>>()
+  #reading = 0
+  #cursor = ''
+
+  constructor(state: State) {
+    this.#state = state
+    this.#names = [...state.tables.keys()].sort()
+    state.captures.add(this)
+  }
+
+  /** Called before every change, with what is there. */
+  note(collection: string, id: string, previous: Stored | null): void {
+    const current = this.#names[this.#reading]
+    if (current === undefined || collection < current || (collection === current && id <= this.#cursor))
+      return
+    let before = this.#before.get(collection)
+    if (!before) this.#before.set(collection, (before = new Map()))
+    if (!before.has(id)) before.set(id, previous)
+  }
+
+  /** The next documents, each with its collection; nothing when all have been read. */
+  next(count: number): readonly (readonly [collection: string, document: Stored])[] {
+    const slice: (readonly [string, Stored])[] = []
+    while (slice.length < count && this.#reading < this.#names.length) {
+      const name = this.#names[this.#reading]!
+      const table = this.#state.table(name)
+      const before = this.#before.get(name)
+      const ids = table.ids.after(this.#cursor, count - slice.length)
+      for (const id of ids) {
+        const document = before?.has(id) ? undefined : table.get(id)
+        if (document) slice.push([name, document])
+      }
+      if (ids.length > 0) this.#cursor = ids.at(-1)!
+      else {
+        for (const document of before?.values() ?? []) if (document) slice.push([name, document])
+        this.#before.delete(name)
+        this.#reading++
+        this.#cursor = ''
+      }
+    }
+    return slice
+  }
+
+  end(): void {
+    this.#state.captures.delete(this)
+  }
+}

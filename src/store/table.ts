@@ -1,0 +1,101 @@
+import type { CollectionSpec, Stored } from './store.ts'
+import { Expiry } from './expiry.ts'
+import { FieldIndex } from './field-index.ts'
+import { SortedIds } from './sorted-ids.ts'
+
+/** A spec without the document's type: how the machinery sees every collection. */
+export interface TableSpec {
+  readonly name: string
+  readonly indexes: readonly string[]
+  readonly unique: readonly string[]
+  readonly expires: string | undefined
+}
+
+/** The spec of a collection with every list present and in order, so that two can be compared. */
+export function tableSpec<T extends Stored>(spec: CollectionSpec<T>): TableSpec {
+  const unique = [...new Set<string>(spec.unique ?? [])].sort()
+  const indexes = [...new Set<string>([...(spec.indexes ?? []), ...unique])].sort()
+  return { name: spec.name, indexes, unique, expires: spec.expires }
+}
+
+/** The documents of one collection in memory, with what they are looked up by. */
+export class Table {
+  readonly name: string
+  readonly ids = new SortedIds()
+  readonly #documents = new Map<string, Stored>()
+  #indexes: readonly FieldIndex[] = []
+  #spec: TableSpec | undefined
+  #expiry: Expiry | undefined
+
+  constructor(name: string, spec?: TableSpec) {
+    this.name = name
+    if (spec) this.declare(spec)
+  }
+
+  get size(): number {
+    return this.#documents.size
+  }
+
+  get spec(): TableSpec | undefined {
+    return this.#spec
+  }
+
+  get expiry(): Expiry | undefined {
+    return this.#expiry
+  }
+
+  /** Builds the indexes. Documents read from disk lie here before anybody has said what they are looked up by. */
+  declare(spec: TableSpec): void {
+    const indexes = spec.indexes.map((field) => new FieldIndex(field))
+    const expiry = spec.expires === undefined ? undefined : new Expiry(spec.expires)
+    for (const document of this.#documents.values()) {
+      for (const index of indexes) index.add(document)
+      expiry?.add(document)
+    }
+    for (const index of indexes) {
+      const shared = spec.unique.includes(index.field) ? index.shared() : undefined
+      if (shared !== undefined) {
+        throw new Error(
+          `collection ${this.name}: ${index.field} is declared unique, but several documents hold ${JSON.stringify(shared)}`,
+        )
+      }
+    }
+    this.#indexes = indexes
+    this.#expiry = expiry
+    this.#spec = spec
+  }
+
+  /** The document, ended or not. */
+  get(id: string): Stored | undefined {
+    return this.#documents.get(id)
+  }
+
+  /** The document unless it has ended. */
+  living(id: string, now: number): Stored | undefined {
+    const document = this.#documents.get(id)
+    return document && this.#expiry?.isOver(document, now) ? undefined : document
+  }
+
+  /** Puts the document in place of what is under the id, or with undefined removes it; answers what was there. */
+  set(id: string, document: Stored | undefined): Stored | undefined {
+    const previous = this.#documents.get(id)
+    if (previous) {
+      for (const index of this.#indexes) index.remove(previous)
+      this.#expiry?.remove(previous)
+    }
+    if (document) {
+      this.#documents.set(id, document)
+      if (!previous) this.ids.add(id)
+      for (const index of this.#indexes) index.add(document)
+      this.#expiry?.add(document)
+    } else if (previous) {
+      this.#documents.delete(id)
+      this.ids.delete(id)
+    }
+    return previous
+  }
+
+  index(field: string): FieldIndex | undefined {
+    return this.#indexes.find((index) => index.field === field)
+  }
+}

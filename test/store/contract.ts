@@ -1,0 +1,502 @@
+/** What every implementation of the store must do: written once, run against each. */
+import { describe, it, type TestContext } from 'node:test'
+import assert from 'node:assert/strict'
+import { AppError } from '../../src/core/errors.ts'
+import type { Store, Stored } from '../../src/store/store.ts'
+
+/** A store opened for one test, with the clock it was given. */
+export interface OpenedStore {
+  readonly store: Store
+  /** Moves the store's clock. */
+  readonly advance: (milliseconds: number) => void
+  readonly now: () => number
+  /** Closes the store and opens it again over the same state. */
+  reopen(): Promise<Store>
+}
+
+interface Person extends Stored {
+  readonly name: string
+  readonly email?: string | null
+  readonly roles?: readonly string[]
+  readonly age?: number
+  readonly address?: { readonly city: string }
+  readonly until?: number
+}
+
+const people = {
+  name: 'test.person',
+  indexes: ['roles', 'name'],
+  unique: ['email'],
+  expires: 'until',
+} as const
+
+const notes = { name: 'test.note' } as const
+
+/** Runs the suite; `open` makes an empty store and cleans up through the test's `after`. */
+export function storeContract(kind: string, open: (t: TestContext) => Promise<OpenedStore>): void {
+  const peopleOf = (store: Store) => store.collection<Person>(people)
+
+  describe(`${kind} store: one document`, () => {
+    it('is found under its id after it was inserted, and is absent before', async (t) => {
+      const { store } = await open(t)
+      assert.equal(await peopleOf(store).get('a'), undefined)
+      const document = { id: 'a', name: 'Ann', roles: ['x'] }
+      assert.deepEqual(await peopleOf(store).insert(document), document)
+      assert.deepEqual(await peopleOf(store).get('a'), document)
+    })
+
+    it('is refused with conflict when its id is taken, and the stored one stays', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann' })
+      await assert.rejects(peopleOf(store).insert({ id: 'a', name: 'Eve' }), isApp('conflict'))
+      assert.equal((await peopleOf(store).get('a'))?.name, 'Ann')
+    })
+
+    it('is replaced whole by put', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).put({ id: 'a', name: 'Ann', age: 3 })
+      await peopleOf(store).put({ id: 'a', name: 'Bea' })
+      assert.deepEqual(await peopleOf(store).get('a'), { id: 'a', name: 'Bea' })
+    })
+
+    it('is changed by update, left alone when the change answers undefined, and absent stays absent', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann', age: 1 })
+      const older = await peopleOf(store).update('a', (person) => ({ ...person, age: 2 }))
+      assert.equal(older?.age, 2)
+      assert.equal((await peopleOf(store).update('a', () => undefined))?.age, 2)
+      assert.equal(await peopleOf(store).update('b', (person) => ({ ...person, age: 9 })), undefined)
+      assert.equal(await peopleOf(store).count(), 1)
+    })
+
+    it('loses no update when many change it at once', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann', age: 0 })
+      const bump = () => peopleOf(store).update('a', (person) => ({ ...person, age: (person.age ?? 0) + 1 }))
+      await Promise.all(Array.from({ length: 100 }, bump))
+      assert.equal((await peopleOf(store).get('a'))?.age, 100)
+    })
+
+    it('may not change its id in an update', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann' })
+      await assert.rejects(peopleOf(store).update('a', (person) => ({ ...person, id: 'b' })))
+      assert.equal(await peopleOf(store).count(), 1)
+    })
+
+    it('is gone after delete, which answers whether it was there', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann' })
+      assert.equal(await peopleOf(store).delete('a'), true)
+      assert.equal(await peopleOf(store).delete('a'), false)
+      assert.equal(await peopleOf(store).get('a'), undefined)
+      assert.deepEqual(await peopleOf(store).find({ where: { name: 'Ann' } }), [])
+    })
+
+    it('is a copy that nobody can change, not even who stored it', async (t) => {
+      const { store } = await open(t)
+      const mine = { id: 'a', name: 'Ann', address: { city: 'Ulm' }, roles: ['x'] }
+      const stored = await peopleOf(store).insert(mine)
+      mine.address.city = 'Bonn'
+      mine.roles.push('y')
+      assert.deepEqual(await peopleOf(store).get('a'), { ...stored, address: { city: 'Ulm' }, roles: ['x'] })
+      const got = (await peopleOf(store).get('a')) as unknown as {
+        address: { city: string }
+        roles: string[]
+      }
+      assert.throws(() => (got.address.city = 'Köln'), TypeError)
+      assert.throws(() => got.roles.push('z'), TypeError)
+    })
+
+    it('is refused when it is not plain JSON, and everything wrong is named', async (t) => {
+      const { store } = await open(t)
+      const bad: Record<string, unknown>[] = [
+        { id: 'a', at: new Date(0) },
+        { id: 'a', run: () => 1 },
+        { id: 'a', list: [1, undefined] },
+        { id: 'a', number: Number.NaN },
+        { id: 'a', big: 1n },
+        { id: 'a', map: new Map() },
+        JSON.parse('{"id":"a","deep":{"__proto__":{"admin":true}}}') as Record<string, unknown>,
+        { id: '' },
+        { id: 7 },
+        { id: 'x'.repeat(2000) },
+      ]
+      for (const document of bad) {
+        await assert.rejects(
+          peopleOf(store).put(document as never),
+          isApp('invalid'),
+          JSON.stringify(Object.keys(document)),
+        )
+      }
+      await assert.rejects(
+        peopleOf(store).put({ id: 'a', one: new Date(0), two: { three: [Infinity] } } as never),
+        /one: Date.*two\.three\[0\]: Infinity/,
+      )
+      assert.equal(await peopleOf(store).count(), 0)
+    })
+
+    it('keeps texts of every kind, and leaves out members that are undefined', async (t) => {
+      const opened = await open(t)
+      const name = 'line\nbreak \u2028 "quotes" \\ emoji 🦊 \ud800 nul'
+      await peopleOf(opened.store).put({ id: 'ä/ö 🦊\n', name, age: undefined, email: null })
+      const store = await opened.reopen()
+      assert.deepEqual(await peopleOf(store).get('ä/ö 🦊\n'), { id: 'ä/ö 🦊\n', name, email: null })
+    })
+  })
+
+  describe(`${kind} store: finding`, () => {
+    const fill = async (store: Store): Promise<void> => {
+      const all = peopleOf(store)
+      await all.insert({ id: 'c', name: 'Cem', roles: ['x', 'y'], age: 30, address: { city: 'Ulm' } })
+      await all.insert({ id: 'a', name: 'Ann', roles: ['x'], age: 50 })
+      await all.insert({ id: 'd', name: 'Dan', age: 40, email: null })
+      await all.insert({ id: 'b', name: 'Ann', roles: ['z'], age: 30 })
+    }
+    const ids = (documents: readonly Stored[]): string => documents.map(({ id }) => id).join('')
+
+    it('answers in the order of the ids unless told otherwise', async (t) => {
+      const { store } = await open(t)
+      await fill(store)
+      assert.equal(ids(await peopleOf(store).find()), 'abcd')
+      assert.equal(
+        ids(await peopleOf(store).find({ compare: (a, b) => (a.age ?? 0) - (b.age ?? 0) })),
+        'bcda',
+      )
+    })
+
+    it('looks up values, members of arrays, nested values and what is absent', async (t) => {
+      const { store } = await open(t)
+      await fill(store)
+      const find = async (where: object): Promise<string> => ids(await peopleOf(store).find({ where }))
+      assert.equal(await find({ name: 'Ann' }), 'ab')
+      assert.equal(await find({ roles: 'x' }), 'ac')
+      assert.equal(await find({ roles: ['x', 'y'] }), 'c')
+      assert.equal(await find({ roles: 'x', name: 'Ann' }), 'a')
+      assert.equal(await find({ age: 30 }), 'bc')
+      assert.equal(await find({ age: '30' }), '')
+      assert.equal(await find({ address: { city: 'Ulm' } }), 'c')
+      assert.equal(await find({ email: null }), 'abcd')
+      assert.equal(await find({ roles: undefined }), 'd')
+      assert.equal(await find({ constructor: 'x' }), '')
+    })
+
+    it('filters, skips and limits', async (t) => {
+      const { store } = await open(t)
+      await fill(store)
+      const all = peopleOf(store)
+      assert.equal(ids(await all.find({ filter: ({ age = 0 }) => age > 30 })), 'ad')
+      assert.equal(ids(await all.find({ offset: 1, limit: 2 })), 'bc')
+      assert.equal(ids(await all.find({ offset: 9 })), '')
+      assert.equal(ids(await all.find({ limit: 0 })), '')
+      const byAge = { compare: (a: Person, b: Person) => (b.age ?? 0) - (a.age ?? 0) }
+      assert.equal(ids(await all.find({ ...byAge, limit: 1 })), 'a')
+      assert.equal(ids(await all.find({ ...byAge, offset: 1, limit: 2 })), 'db')
+      assert.equal((await all.first({ where: { roles: 'x' }, ...byAge }))?.id, 'a')
+      assert.equal(await all.first({ where: { name: 'Zoe' } }), undefined)
+      assert.equal(await all.count(), 4)
+      assert.equal(await all.count({ where: { name: 'Ann' }, filter: ({ age = 0 }) => age > 30 }), 1)
+    })
+
+    it('orders a small page of many documents as sorting everything would', async (t) => {
+      const { store } = await open(t)
+      const count = 300
+      await store.transaction(async (transaction) => {
+        for (let index = 0; index < count; index++) {
+          await transaction.in(peopleOf(store)).put({ id: `p${index}`, name: 'P', age: (index * 37) % 50 })
+        }
+      })
+      const compare = (a: Person, b: Person): number => (a.age ?? 0) - (b.age ?? 0)
+      const sorted = [...(await peopleOf(store).find())].sort(compare)
+      assert.equal(sorted.length, count)
+      for (const offset of [0, 3, 17]) {
+        assert.deepEqual(
+          await peopleOf(store).find({ compare, offset, limit: 7 }),
+          sorted.slice(offset, offset + 7),
+        )
+      }
+    })
+
+    it('follows a document whose indexed fields change', async (t) => {
+      const { store } = await open(t)
+      await fill(store)
+      await peopleOf(store).update('a', (person) => ({ ...person, roles: ['y'], name: 'Ada' }))
+      assert.equal(ids(await peopleOf(store).find({ where: { roles: 'x' } })), 'c')
+      assert.equal(ids(await peopleOf(store).find({ where: { roles: 'y' } })), 'ac')
+      assert.equal(ids(await peopleOf(store).find({ where: { name: 'Ada' } })), 'a')
+    })
+  })
+
+  describe(`${kind} store: unique fields`, () => {
+    it('refuses a second document with the value, by insert, put and update, and nothing changes', async (t) => {
+      const { store } = await open(t)
+      const all = peopleOf(store)
+      await all.insert({ id: 'a', name: 'Ann', email: 'ann@example.com' })
+      await all.insert({ id: 'b', name: 'Bea', email: 'bea@example.com' })
+      const email = 'ann@example.com'
+      await assert.rejects(all.insert({ id: 'c', name: 'Eve', email }), isApp('conflict'))
+      await assert.rejects(all.put({ id: 'b', name: 'Eve', email }), isApp('conflict'))
+      await assert.rejects(
+        all.update('b', (person) => ({ ...person, email })),
+        isApp('conflict'),
+      )
+      assert.deepEqual(await all.find({ where: { email } }), [{ id: 'a', name: 'Ann', email }])
+      assert.equal((await all.get('b'))?.email, 'bea@example.com')
+      assert.equal(await all.count(), 2)
+    })
+
+    it('does not count null and absent values, and gives a value free with its document', async (t) => {
+      const { store } = await open(t)
+      const all = peopleOf(store)
+      await all.insert({ id: 'a', name: 'Ann', email: null })
+      await all.insert({ id: 'b', name: 'Bea', email: null })
+      await all.insert({ id: 'c', name: 'Cem' })
+      await all.insert({ id: 'd', name: 'Dan', email: 'x@example.com' })
+      await all.delete('d')
+      await all.insert({ id: 'e', name: 'Eve', email: 'x@example.com' })
+      await all.put({ id: 'e', name: 'Eve', email: 'x@example.com', age: 3 })
+      assert.equal(await all.count(), 4)
+    })
+
+    it('lets exactly one of many win who want the same value at once', async (t) => {
+      const { store } = await open(t)
+      const email = 'one@example.com'
+      const tries = Array.from({ length: 20 }, (_, index) =>
+        peopleOf(store).insert({ id: `p${index}`, name: 'P', email }),
+      )
+      const outcomes = await Promise.allSettled(tries)
+      assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
+      assert.equal(await peopleOf(store).count(), 1)
+    })
+
+    it('holds within a transaction, whose own writes count', async (t) => {
+      const { store } = await open(t)
+      const all = peopleOf(store)
+      await all.insert({ id: 'a', name: 'Ann', email: 'a@example.com' })
+      await store.transaction(async (transaction) => {
+        const here = transaction.in(all)
+        await here.delete('a')
+        await here.insert({ id: 'b', name: 'Bea', email: 'a@example.com' })
+        await assert.rejects(here.insert({ id: 'c', name: 'C', email: 'a@example.com' }), isApp('conflict'))
+      })
+      assert.deepEqual(
+        (await all.find()).map(({ id }) => id),
+        ['b'],
+      )
+    })
+  })
+
+  describe(`${kind} store: expiry`, () => {
+    it('hides a document at once when its time is over, everywhere', async (t) => {
+      const { store, advance, now } = await open(t)
+      const all = peopleOf(store)
+      await all.insert({ id: 'a', name: 'Ann', until: now() + 1000 })
+      await all.insert({ id: 'b', name: 'Ann', until: now() + 200_000 })
+      await all.insert({ id: 'c', name: 'Ann' })
+      advance(1000)
+      assert.equal(await all.count(), 3)
+      advance(1)
+      assert.equal(await all.get('a'), undefined)
+      assert.equal(await all.count(), 2)
+      assert.equal(await all.count({ where: { name: 'Ann' } }), 2)
+      assert.deepEqual(
+        (await all.find({ where: { name: 'Ann' } })).map(({ id }) => id),
+        ['b', 'c'],
+      )
+      assert.equal(await all.update('a', (person) => ({ ...person, until: now() + 5000 })), undefined)
+      assert.equal(await all.delete('a'), false)
+      advance(500_000)
+      assert.deepEqual(
+        (await all.find()).map(({ id }) => id),
+        ['c'],
+      )
+    })
+
+    it('gives id and unique values of an ended document free, and never brings it back', async (t) => {
+      const opened = await open(t)
+      const { advance, now } = opened
+      const all = peopleOf(opened.store)
+      await all.insert({ id: 'a', name: 'Ann', email: 'a@example.com', until: now() + 10 })
+      await all.insert({ id: 'b', name: 'Bob', email: 'b@example.com', until: now() + 10 })
+      advance(11)
+      await all.insert({ id: 'a', name: 'Amy', email: 'b@example.com' })
+      advance(-11)
+      assert.deepEqual(
+        (await all.find()).map(({ name }) => name),
+        ['Amy'],
+      )
+      const store = await opened.reopen()
+      assert.deepEqual(
+        (await peopleOf(store).find()).map(({ name }) => name),
+        ['Amy'],
+      )
+    })
+  })
+
+  describe(`${kind} store: transactions`, () => {
+    it('keep everything over several collections', async (t) => {
+      const opened = await open(t)
+      const result = await opened.store.transaction(async (transaction) => {
+        await transaction.in(peopleOf(opened.store)).insert({ id: 'a', name: 'Ann' })
+        await transaction.in(opened.store.collection(notes)).insert({ id: 'n' })
+        return 42
+      })
+      assert.equal(result, 42)
+      const store = await opened.reopen()
+      assert.equal((await peopleOf(store).get('a'))?.name, 'Ann')
+      assert.deepEqual(await store.collection(notes).get('n'), { id: 'n' })
+    })
+
+    it('keep nothing when the work throws, and hand the error on', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann', roles: ['x'] })
+      const fault = new Error('no')
+      const work = store.transaction(async (transaction) => {
+        await transaction.in(peopleOf(store)).put({ id: 'a', name: 'Eve', roles: ['y'] })
+        await transaction.in(peopleOf(store)).insert({ id: 'b', name: 'Bob' })
+        await transaction.in(store.collection(notes)).insert({ id: 'n' })
+        throw fault
+      })
+      await assert.rejects(work, (error) => error === fault)
+      assert.deepEqual(await peopleOf(store).find(), [{ id: 'a', name: 'Ann', roles: ['x'] }])
+      assert.deepEqual(await peopleOf(store).find({ where: { roles: 'y' } }), [])
+      assert.equal(await store.collection(notes).count(), 0)
+    })
+
+    it('see their own writes, which nobody else sees before the end', async (t) => {
+      const { store } = await open(t)
+      const all = peopleOf(store)
+      await all.insert({ id: 'a', name: 'Ann', roles: ['x'] })
+      await all.insert({ id: 'c', name: 'Cem', roles: ['x'] })
+      await store.transaction(async (transaction) => {
+        const here = transaction.in(all)
+        await here.insert({ id: 'b', name: 'Bob', roles: ['x'] })
+        await here.put({ id: 'a', name: 'Ada', roles: ['x'] })
+        await here.delete('c')
+        assert.deepEqual(
+          (await here.find({ where: { roles: 'x' } })).map(({ name }) => name),
+          ['Ada', 'Bob'],
+        )
+        assert.equal((await here.first({ compare: (a, b) => (a.name > b.name ? -1 : 1) }))?.name, 'Bob')
+        assert.equal(await here.count(), 2)
+        assert.deepEqual(
+          (await all.find()).map(({ name }) => name),
+          ['Ann', 'Cem'],
+        )
+      })
+      assert.deepEqual(
+        (await all.find()).map(({ name }) => name),
+        ['Ada', 'Bob'],
+      )
+    })
+
+    it('run one after the other, so that what one read still holds when it writes', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann', age: 0 })
+      const bump = () =>
+        store.transaction(async (transaction) => {
+          const here = transaction.in(peopleOf(store))
+          const age = (await here.get('a'))?.age ?? 0
+          await new Promise((resolve) => setImmediate(resolve))
+          await here.put({ id: 'a', name: 'Ann', age: age + 1 })
+        })
+      await Promise.all(Array.from({ length: 20 }, bump))
+      assert.equal((await peopleOf(store).get('a'))?.age, 20)
+    })
+
+    it('tell who asked once they are kept, and only then', async (t) => {
+      const { store } = await open(t)
+      const told: string[] = []
+      await store.transaction(async (transaction) => {
+        transaction.onCommit(() => told.push('kept'))
+        await transaction.in(peopleOf(store)).insert({ id: 'a', name: 'Ann' })
+        assert.deepEqual(told, [])
+      })
+      assert.deepEqual(told, ['kept'])
+      const failing = store.transaction(async (transaction) => {
+        transaction.onCommit(() => told.push('never'))
+        await transaction.in(peopleOf(store)).insert({ id: 'a', name: 'Ann' })
+      })
+      await assert.rejects(failing, isApp('conflict'))
+      assert.deepEqual(told, ['kept'])
+    })
+
+    it('refuse a write past them from inside instead of waiting for ever', { timeout: 10_000 }, async (t) => {
+      const { store } = await open(t)
+      await store.transaction(async () => {
+        await assert.rejects(peopleOf(store).put({ id: 'a', name: 'Ann' }), /transaction\.in/)
+        await assert.rejects(
+          store.transaction(async () => undefined),
+          /transaction\.in/,
+        )
+      })
+      await peopleOf(store).put({ id: 'b', name: 'Bob' })
+      assert.deepEqual(
+        (await peopleOf(store).find()).map(({ id }) => id),
+        ['b'],
+      )
+    })
+
+    it('cannot be used any more once they are over', async (t) => {
+      const { store } = await open(t)
+      const late = await store.transaction(async (transaction) => transaction.in(peopleOf(store)))
+      await assert.rejects(late.put({ id: 'a', name: 'Ann' }), /over/)
+      assert.equal(await peopleOf(store).count(), 0)
+    })
+  })
+
+  describe(`${kind} store: as a whole`, () => {
+    it('gives the same collection for the same name, and refuses a different declaration', async (t) => {
+      const { store } = await open(t)
+      assert.equal(peopleOf(store), peopleOf(store))
+      assert.throws(() => store.collection({ name: people.name }), /declared twice/)
+      assert.throws(() => store.collection({ name: 'Not A Name' }), /no name/)
+    })
+
+    it('holds everything after it was closed and opened again', async (t) => {
+      const opened = await open(t)
+      for (let index = 0; index < 50; index++) {
+        await peopleOf(opened.store).put({
+          id: `p${index % 20}`,
+          name: `P${index}`,
+          roles: [`r${index % 3}`],
+        })
+      }
+      await peopleOf(opened.store).delete('p3')
+      const before = await peopleOf(opened.store).find()
+      const store = await opened.reopen()
+      assert.deepEqual(await peopleOf(store).find(), before)
+      assert.equal(before.length, 19)
+      assert.deepEqual(
+        await peopleOf(store).find({ where: { roles: 'r1' } }),
+        before.filter(({ roles }) => roles?.includes('r1')),
+      )
+    })
+
+    it('tells how many documents it holds and that nothing is wrong', async (t) => {
+      const { store } = await open(t)
+      await peopleOf(store).insert({ id: 'a', name: 'Ann' })
+      await store.collection(notes).insert({ id: 'n' })
+      const stats = store.stats()
+      assert.deepEqual(stats.documents, { 'test.note': 1, 'test.person': 1 })
+      assert.equal(stats.fault, undefined)
+      assert.ok(stats.bytes > 0)
+    })
+
+    it('refuses to be written after it was closed', async (t) => {
+      const { store } = await open(t)
+      await store.close()
+      await assert.rejects(peopleOf(store).put({ id: 'a', name: 'Ann' }), isApp('unavailable'))
+      await store.close()
+    })
+  })
+}
+
+/** A check for `assert.rejects`: an AppError of that code. */
+export function isApp(code: string): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof AppError, String(error))
+    assert.equal(error.code, code, error.message)
+    return true
+  }
+}
