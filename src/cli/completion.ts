@@ -1,0 +1,125 @@
+/** `assistant-core completion SHELL`: completion scripts, generated from the command tree. */
+import { Argument, type Command } from 'commander'
+import { commandTree, everyCommand, type CommandNode } from './command-tree.ts'
+import { write } from './output.ts'
+
+const generators = { bash, zsh, fish }
+
+/** Adds the command; it must be the last one, so that it sees all others. */
+export function addCompletionCommand(program: Command): void {
+  program
+    .command('completion')
+    .description('print the completion script of a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(generators)))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ assistant-core completion bash > /etc/bash_completion.d/assistant-core\n  $ assistant-core completion zsh > "${fpath[1]}/_assistant-core"\n  $ assistant-core completion fish > ~/.config/fish/completions/assistant-core.fish',
+    )
+    .action((shell: keyof typeof generators) => write(generators[shell](commandTree(program))))
+}
+
+/** What may follow a command: its subcommands, its options and those of the program. */
+function wordsAfter(node: CommandNode, root: CommandNode): string[] {
+  const options = [...node.options, ...(node === root ? [] : root.options)].flatMap((option) => [
+    option.long,
+    option.short,
+  ])
+  return [
+    ...node.commands.map((child) => child.path.at(-1)!),
+    ...options.filter((word) => word !== undefined),
+  ]
+}
+
+function bash(root: CommandNode): string {
+  const cases = everyCommand(root).map(
+    (node) => `    '${node.path.join(' ')}') words='${wordsAfter(node, root).join(' ')}' ;;`,
+  )
+  return `# bash completion for assistant-core
+_assistant_core() {
+  local word=\${COMP_WORDS[COMP_CWORD]} path='' words='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case \${COMP_WORDS[i]} in
+      -*) ;;
+      *) case "\${path:+$path }\${COMP_WORDS[i]}" in
+${commandPatterns(root)}
+         esac ;;
+    esac
+  done
+  case $path in
+${cases.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  [[ \${#COMPREPLY[@]} -eq 0 ]] && COMPREPLY=($(compgen -f -- "$word"))
+}
+complete -F _assistant_core assistant-core
+`
+}
+
+function commandPatterns(root: CommandNode): string {
+  const paths = everyCommand(root)
+    .filter((node) => node.path.length > 0)
+    .map((node) => `'${node.path.join(' ')}'`)
+  return `           ${paths.join('|')}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;`
+}
+
+function zsh(root: CommandNode): string {
+  const cases = everyCommand(root).map((node) => {
+    const commands = node.commands.map((child) =>
+      quoted(`${child.path.at(-1)}:${child.description.replaceAll(':', '\\:')}`),
+    )
+    const options = [...node.options, ...(node === root ? [] : root.options)].flatMap((option) =>
+      option.long ? [quoted(`${option.long}:${option.description.replaceAll(':', '\\:')}`)] : [],
+    )
+    return `    '${node.path.join(' ')}') commands=(${commands.join(' ')}); options=(${options.join(' ')}) ;;`
+  })
+  return `#compdef assistant-core
+_assistant_core() {
+  local path='' word
+  local -a commands options
+  for word in \${words[2,CURRENT-1]}; do
+    case "\${path:+$path }$word" in
+${commandPatterns(root).replaceAll('${COMP_WORDS[i]}', '$word')}
+    esac
+  done
+  case $path in
+${cases.join('\n')}
+  esac
+  if [[ $PREFIX == -* ]]; then _describe option options
+  elif (( \${#commands} )); then _describe command commands
+  else _files
+  fi
+}
+_assistant_core "$@"
+`
+}
+
+function fish(root: CommandNode): string {
+  const lines = ['# fish completion for assistant-core']
+  for (const node of everyCommand(root)) {
+    const children = node.commands.map((child) => child.path.at(-1)!)
+    const seen = node.path.map((word) => `__fish_seen_subcommand_from ${word}`)
+    const here = [
+      ...seen,
+      ...(children.length > 0 ? [`not __fish_seen_subcommand_from ${children.join(' ')}`] : []),
+    ].join('; and ')
+    const condition = here === '' ? '' : ` -n ${quoted(here)}`
+    for (const child of node.commands)
+      lines.push(
+        `complete -c assistant-core -f${condition} -a ${child.path.at(-1)} -d ${quoted(child.description)}`,
+      )
+    const within = seen.length === 0 ? '' : ` -n ${quoted(seen.join('; and '))}`
+    for (const option of node.options) {
+      if (!option.long) continue
+      const short = option.short ? ` -s ${option.short.slice(1)}` : ''
+      const value = option.takesValue ? ' -r' : ''
+      lines.push(
+        `complete -c assistant-core${within} -l ${option.long.slice(2)}${short}${value} -d ${quoted(option.description)}`,
+      )
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
