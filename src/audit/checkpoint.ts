@@ -1,0 +1,114 @@
+/**
+ * Signatures over the chain. A checkpoint is a line that signs its own number and the hash of the line
+ * before it, and with that everything before it. The head is a small file beside the log that says how
+ * far the log had come, so that lines cut off its end are missed.
+ */
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto'
+import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { privateFile, syncFolder } from '../store/files.ts'
+import { sha256 } from '../core/secrets.ts'
+
+const keyName = 'key.pem'
+const publicKeyName = 'key.pub.pem'
+const headName = 'head.json'
+
+/** The pair of keys of one log. */
+export interface LogKey {
+  /** Names the key in the log. */
+  readonly id: string
+  sign(text: string): string
+}
+
+/** How far the log had come when this was written. */
+export interface Head {
+  readonly seq: number
+  /** The hash of the line with that number. */
+  readonly hash: string
+  readonly key: string
+  readonly signed: string
+}
+
+/** The key of the log in a folder, made on first use. */
+export async function openKey(folder: string): Promise<LogKey> {
+  const path = join(folder, keyName)
+  let pem = await readFile(path, 'utf8').catch(() => undefined)
+  if (pem === undefined) {
+    pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    await writeDurably(path, pem)
+    const publicPem = createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
+    await writeDurably(join(folder, publicKeyName), publicPem)
+    await syncFolder(folder)
+  }
+  const key = createPrivateKey(pem)
+  const id = keyId(createPublicKey(pem))
+  return { id, sign: (text) => sign(null, Buffer.from(text), key).toString('base64url') }
+}
+
+/** The key with which the log's signatures are checked; undefined when it is not there. */
+export async function openPublicKey(folder: string): Promise<{ id: string; key: KeyObject } | undefined> {
+  const pem = await readFile(join(folder, publicKeyName), 'utf8').catch(() => undefined)
+  if (pem === undefined) return undefined
+  const key = createPublicKey(pem)
+  return { id: keyId(key), key }
+}
+
+/** What a checkpoint line signs. */
+export function checkpointText(seq: number, prev: string): string {
+  return `assistant-core audit checkpoint\n${seq}\n${prev}`
+}
+
+/** Whether a signature over the text was made with the key. */
+export function isSigned(key: KeyObject, text: string, signed: string): boolean {
+  return verify(null, Buffer.from(text), key, Buffer.from(signed, 'base64url'))
+}
+
+/** Says how far the log has come. */
+export async function writeHead(folder: string, key: LogKey, seq: number, hash: string): Promise<void> {
+  const head: Head = { seq, hash, key: key.id, signed: key.sign(headText(seq, hash)) }
+  const path = join(folder, headName)
+  await writeDurably(`${path}.new`, `${JSON.stringify(head)}\n`)
+  await rename(`${path}.new`, path)
+  await syncFolder(folder)
+}
+
+/** How far the log had come; undefined when nothing says so, `forged` when the signature does not hold. */
+export async function readHead(
+  folder: string,
+  key: KeyObject | undefined,
+): Promise<Head | 'forged' | undefined> {
+  const text = await readFile(join(folder, headName), 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  try {
+    const head = JSON.parse(text) as Head
+    const holds = key === undefined || isSigned(key, headText(head.seq, head.hash), head.signed)
+    return holds ? head : 'forged'
+  } catch {
+    return 'forged'
+  }
+}
+
+function headText(seq: number, hash: string): string {
+  return `assistant-core audit head\n${seq}\n${hash}`
+}
+
+function keyId(key: KeyObject): string {
+  return sha256(key.export({ type: 'spki', format: 'der' })).slice(0, 16)
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { mode: privateFile })
+  const handle = await open(path, 'r+')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

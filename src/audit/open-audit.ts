@@ -1,0 +1,251 @@
+import { unlink } from 'node:fs/promises'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { openPrivateFolder } from '../store/files.ts'
+import type { Collection, Store, Transaction } from '../store/store.ts'
+import type { Audit } from './audit.ts'
+import { type Head, type LogKey, openKey, openPublicKey, readHead } from './checkpoint.ts'
+import type { AuditEvent } from './event.ts'
+import { tell, type Told } from './line.ts'
+import { listLogFiles } from './log-files.ts'
+import { LogWriter } from './log-writer.ts'
+import { Outbox } from './outbox.ts'
+import { compressLogFile, prunable, removeUnfinished } from './retention.ts'
+import { type AuditSettings, defaultAuditSettings } from './settings.ts'
+
+const retentionMilliseconds = 3_600_000
+
+/** The audit log as the daemon and the offline command line hold it. */
+export interface AuditLog extends Audit {
+  /** Where the log lies; `searchAudit`, `tailAudit`, `followAudit` and `verifyAudit` read it there. */
+  readonly folder: string
+  stats(): Promise<AuditStats>
+  /** Settles when everything told so far is in the log (or the log cannot be written). */
+  settled(): Promise<void>
+  /** Takes over changed settings. */
+  configure(settings: Partial<AuditSettings>): void
+  /** Compresses closed files and removes those that are too old or too many. Happens by itself. */
+  tidy(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface AuditStats {
+  /** The number of the last line on disk. */
+  readonly seq: number
+  readonly files: number
+  readonly bytes: number
+  /** The day of the oldest file, as `2026-01-31`. */
+  readonly oldest?: string
+  /** Events accepted and not yet on disk. */
+  readonly waiting: number
+  /** Why the log cannot be written now. */
+  readonly fault?: string
+}
+
+export interface AuditOptions {
+  readonly folder: string
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly settings?: Partial<AuditSettings>
+}
+
+/** How far a log had come, kept in the state as well as beside the log. */
+interface KnownHead {
+  /** The log's key. */
+  readonly id: string
+  readonly seq: number
+  readonly hash: string
+}
+
+/** Opens the log in a folder of its own, which is made when it is missing, and moves into it what a crash left in the store. */
+export async function openAudit(options: AuditOptions): Promise<AuditLog> {
+  await openPrivateFolder(options.folder, options.log)
+  await removeUnfinished(options.folder)
+  const audit = new OpenedAudit(options, await openKey(options.folder))
+  await audit.open()
+  return audit
+}
+
+class OpenedAudit implements AuditLog {
+  readonly folder: string
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #writer: LogWriter
+  readonly #outbox: Outbox
+  readonly #key: LogKey
+  readonly #heads: Collection<KnownHead>
+  #settings: AuditSettings
+  #housekeeping: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: AuditOptions, key: LogKey) {
+    const { folder, store, clock, log } = options
+    this.folder = folder
+    this.#clock = clock
+    this.#log = log
+    this.#key = key
+    this.#settings = { ...defaultAuditSettings, ...options.settings }
+    this.#heads = store.collection<KnownHead>({ name: 'audit.head' })
+    this.#outbox = new Outbox(store, log, key.id)
+    this.#writer = new LogWriter({
+      folder,
+      clock,
+      log,
+      key,
+      maximumFileBytes: () => this.#settings.max_file_bytes,
+      maximumEventBytes: () => this.#settings.max_event_bytes,
+      written: () => undefined,
+      rotated: () => this.#keepHouse(),
+      signed: (seq, hash) => this.#remember(seq, hash),
+    })
+  }
+
+  async open(): Promise<void> {
+    const known = await this.#knownHead()
+    await this.#writer.open()
+    if (known && known.seq > this.#writer.seq) {
+      this.#log.error('lines are missing at the end of the audit log', {
+        expected: known.seq,
+        found: this.#writer.seq,
+      })
+      const data = { expected: known.seq, found: this.#writer.seq }
+      void this.#add(this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data }))
+    }
+    for (const told of await this.#outbox.leftOver(this.folder)) this.#move(told)
+    await this.#writer.settled()
+    await this.#outbox.settled()
+    this.#keepHouse()
+    this.#timer = setInterval(() => this.#keepHouse(), retentionMilliseconds).unref()
+  }
+
+  record(event: AuditEvent): Promise<void> {
+    return quiet(this.#record(this.#tell(event)))
+  }
+
+  async recordIn(transaction: Transaction, event: AuditEvent): Promise<void> {
+    this.#writer.requireWritable()
+    const told = this.#tell(event)
+    await this.#outbox.put(transaction, told, this.#writer.seq)
+    transaction.onCommit(() => this.#move(told))
+  }
+
+  requireWritable(): void {
+    this.#writer.requireWritable()
+  }
+
+  async stats(): Promise<AuditStats> {
+    const files = await listLogFiles(this.folder)
+    const { seq, waiting, fault } = this.#writer
+    return {
+      seq,
+      files: files.length,
+      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+      ...(files[0] && { oldest: files[0].day }),
+      waiting,
+      ...(fault !== undefined && { fault }),
+    }
+  }
+
+  async settled(): Promise<void> {
+    await this.#writer.settled()
+    await this.#outbox.settled()
+  }
+
+  configure(settings: Partial<AuditSettings>): void {
+    this.#settings = { ...defaultAuditSettings, ...settings }
+    this.#keepHouse()
+  }
+
+  async tidy(): Promise<void> {
+    await this.#housekeeping
+    await this.#compressAndPrune()
+  }
+
+  async #prune(): Promise<void> {
+    const { files, through } = await prunable(this.folder, this.#clock.now(), this.#settings)
+    if (files.length === 0) return
+    // Told before it is done: from then on, a log that begins behind these lines is whole.
+    const data = { through, files: files.map(({ name }) => name) }
+    await this.#add(this.#tell({ type: 'audit.prune', status: 'ok', user: 'system', data }))
+    for (const { path } of files) await unlink(path)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    clearInterval(this.#timer)
+    await this.#writer.close()
+    await this.#housekeeping
+    await this.#outbox.settled()
+  }
+
+  #tell(event: AuditEvent): Told {
+    return tell(event, this.#clock, this.#settings.max_event_bytes)
+  }
+
+  async #record(told: Told): Promise<void> {
+    try {
+      this.#writer.requireWritable()
+    } catch (error) {
+      // Whoever does not wait for this must still be able to find what was not kept.
+      this.#log.error('an audit event was refused', { event: told })
+      throw error
+    }
+    await this.#writer.add(told)
+  }
+
+  #add(told: Told): Promise<void> {
+    return quiet(this.#writer.add(told))
+  }
+
+  /** Moves an event that is kept in the store into the log. */
+  #move(told: Told): void {
+    this.#add(told).then(
+      () => this.#outbox.moved(told.id),
+      () => undefined, // It stays in the store and is moved at the next start.
+    )
+  }
+
+  #keepHouse(): void {
+    if (this.#closed) return
+    this.#housekeeping ??= this.#compressAndPrune()
+      .catch((error: unknown) => this.#log.warn('old audit files could not be put in order', { error }))
+      .finally(() => {
+        this.#housekeeping = undefined
+      })
+  }
+
+  async #compressAndPrune(): Promise<void> {
+    await this.#prune()
+    const files = await listLogFiles(this.folder)
+    for (const file of files.slice(0, -1)) {
+      if (!file.compressed && file.path !== this.#writer.current) await compressLogFile(this.folder, file)
+    }
+  }
+
+  async #knownHead(): Promise<{ readonly seq: number } | undefined> {
+    const key = await openPublicKey(this.folder)
+    const beside: Head | 'forged' | undefined = await readHead(this.folder, key?.key)
+    if (beside === 'forged') this.#log.error('the head of the audit log is not signed with its key')
+    const kept = await this.#heads.get(this.#key.id)
+    const heads = [kept, beside === 'forged' ? undefined : beside].filter((head) => head !== undefined)
+    return heads.reduce<{ readonly seq: number } | undefined>(
+      (furthest, head) => (furthest && furthest.seq > head.seq ? furthest : head),
+      undefined,
+    )
+  }
+
+  #remember(seq: number, hash: string): void {
+    this.#heads.put({ id: this.#key.id, seq, hash }).catch((error: unknown) => {
+      this.#log.warn('how far the audit log has come could not be kept in the state', { error })
+    })
+  }
+}
+
+/** A promise that nobody needs to wait for: its refusal alone ends no program. */
+function quiet(promise: Promise<void>): Promise<void> {
+  promise.catch(() => undefined)
+  return promise
+}

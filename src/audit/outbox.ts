@@ -1,0 +1,105 @@
+import type { Log } from '../core/log.ts'
+import type { Collection, CollectionSpec, Store, Transaction } from '../store/store.ts'
+import type { AuditEvent } from './event.ts'
+import type { Told } from './line.ts'
+import { parseLine } from './line.ts'
+import { listLogFiles, readLogFile } from './log-files.ts'
+
+/** An event that was told inside a transaction and waits for its place in the log. */
+interface Waiting {
+  readonly id: string
+  /** The log to which it belongs: daemons that share a store have one each. */
+  readonly log: string
+  /** The last line of the log when it was told; its own line comes later. */
+  readonly after: number
+  readonly time: string
+  readonly event: AuditEvent
+}
+
+const outboxSpec: CollectionSpec<Waiting> = { name: 'audit.outbox', indexes: ['log'] }
+
+/** Events on their way from a transaction to the log: kept with the transaction, removed when they are in the log. */
+export class Outbox {
+  readonly #store: Store
+  readonly #log: Log
+  readonly #name: string
+  readonly #waiting: Collection<Waiting>
+  #moved: string[] = []
+  #removing: Promise<void> | undefined
+
+  constructor(store: Store, log: Log, name: string) {
+    this.#store = store
+    this.#log = log
+    this.#name = name
+    this.#waiting = store.collection(outboxSpec)
+  }
+
+  async put(transaction: Transaction, told: Told, after: number): Promise<void> {
+    await transaction.in(this.#waiting).insert({ ...told, log: this.#name, after })
+  }
+
+  /**
+   * What an earlier run left, in the order in which it was told, without what had reached the log before
+   * the crash: each event gets into the log exactly once.
+   */
+  async leftOver(folder: string): Promise<readonly Told[]> {
+    // An embedded store has one daemon: events of a log whose key was lost are its own, too.
+    const mine = this.#store.stats().kind === 'embedded' ? {} : { where: { log: this.#name } }
+    const waiting = await this.#waiting.find({
+      ...mine,
+      compare: (a, b) => a.after - b.after || (a.time < b.time ? -1 : a.time > b.time ? 1 : 0),
+    })
+    if (waiting.length === 0) return []
+    const ids = new Set(waiting.map(({ id }) => id))
+    const written = await idsInLog(folder, waiting[0]!.after, ids)
+    for (const id of written) this.moved(id)
+    return waiting.filter(({ id }) => !written.has(id)).map(({ id, time, event }) => ({ id, time, event }))
+  }
+
+  /** Notes that an event is in the log; it is removed here with the next others. */
+  moved(id: string): void {
+    this.#moved.push(id)
+    this.#removing ??= Promise.resolve().then(() => this.#remove())
+  }
+
+  /** Settles when every event that is in the log has been removed here, or that failed. */
+  async settled(): Promise<void> {
+    while (this.#removing) await this.#removing
+  }
+
+  async #remove(): Promise<void> {
+    const ids = this.#moved
+    this.#moved = []
+    try {
+      await this.#store.transaction(async (transaction) => {
+        const waiting = transaction.in(this.#waiting)
+        for (const id of ids) await waiting.delete(id)
+      })
+    } catch (error) {
+      // Removed with the next, or found in the log at the next start.
+      this.#moved.push(...ids)
+      this.#log.warn('events that are in the audit log could not be removed from the state', { error })
+      this.#removing = undefined
+      return
+    }
+    this.#removing = undefined
+    if (this.#moved.length > 0) this.#removing = this.#remove()
+  }
+}
+
+/** Which of the ids stand in the log behind a line. */
+async function idsInLog(folder: string, after: number, ids: ReadonlySet<string>): Promise<Set<string>> {
+  const found = new Set<string>()
+  const files = await listLogFiles(folder)
+  for (const [index, file] of files.entries()) {
+    const next = files[index + 1]
+    if (next && next.first <= after + 1) continue
+    for await (const lines of readLogFile(file)) {
+      for (const { bytes } of lines) {
+        const id = parseLine(bytes)?.id
+        if (id !== undefined && ids.has(id)) found.add(id)
+      }
+    }
+  }
+  return found
+}

@@ -1,0 +1,4 @@
+/** Where syslog messages go. */
+export interface SyslogSettings {
+  readonly transport: 'udp' | 'tcp' | 'tls' | 'unix'
+}

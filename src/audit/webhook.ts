@@ -1,0 +1,4 @@
+/** Where a webhook is. */
+export interface WebhookSettings {
+  readonly url: string
+}
