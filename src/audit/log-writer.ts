@@ -8,8 +8,9 @@ import { AppendFile } from '../store/append-file.ts'
 import { privateFile, syncFolder } from '../store/files.ts'
 import { faultText } from '../store/journal.ts'
 import { checkpointText, type LogKey, readHead, writeHead } from './checkpoint.ts'
-import { firstPrev, hashOf, lineText, parseLine, tell, type Told } from './line.ts'
-import { listLogFiles, type LogFile, logFileName, readBackward, readLogFile } from './log-files.ts'
+import { firstPrev, hashOf, lineText, tell, type Told } from './line.ts'
+import { endOf } from './log-end.ts'
+import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 
 const batchMilliseconds = 10
 const retryMilliseconds = 500
@@ -90,7 +91,7 @@ export class LogWriter {
     const { folder, log } = this.#options
     const files = await listLogFiles(folder)
     for (const [index, file] of files.toReversed().entries()) {
-      const end = file.compressed ? await endOfCompressed(file) : await endOf(file)
+      const end = await endOf(file)
       if (index === 0 && !file.compressed) {
         if (end.length < file.bytes) await this.#putAside(file, end.length)
         this.#file = await AppendFile.open(file.path, end.length)
@@ -308,29 +309,4 @@ export class LogWriter {
     )
     this.add(told).catch(() => undefined)
   }
-}
-
-/** Where the good part of a file ends, and its last line. */
-interface End {
-  readonly length: number
-  readonly last?: { readonly seq: number; readonly hash: string }
-}
-
-async function endOf(file: LogFile): Promise<End> {
-  for await (const { bytes, offset, complete } of readBackward(file.path)) {
-    const line = complete ? parseLine(bytes) : undefined
-    if (line) return { length: offset + bytes.length + 1, last: { seq: line.seq, hash: hashOf(bytes) } }
-  }
-  return { length: 0 }
-}
-
-async function endOfCompressed(file: LogFile): Promise<End> {
-  let last: End['last']
-  for await (const lines of readLogFile(file)) {
-    for (const { bytes, complete } of lines) {
-      const line = complete ? parseLine(bytes) : undefined
-      if (line) last = { seq: line.seq, hash: hashOf(bytes) }
-    }
-  }
-  return { length: file.bytes, ...(last && { last }) }
 }

@@ -1,17 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { Low } from 'lowdb'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { streamBackup, writeBackup } from './backup.ts'
+import { EmbeddedCollection } from './embedded-collection.ts'
 import { openPrivateFolder } from './files.ts'
 import { lockState, type StateLock } from './lock.ts'
+import { migrate, type Migration, schemaAfter } from './migrate.ts'
 import { Overlay } from './overlay.ts'
-import { type AnyQuery, count, select } from './select.ts'
+import { count, select } from './select.ts'
 import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { tableSpec } from './table.ts'
 import { Turns } from './turns.ts'
+import type { Verification } from './verify.ts'
 
 const sweepBatch = 500
 const restMilliseconds = 10_000
@@ -26,6 +33,8 @@ export interface EmbeddedStoreOptions {
   readonly sweepMilliseconds?: number
   /** The journal's size below which no new snapshot is made. */
   readonly compactBytes?: number
+  /** What brings an older state up to date; each step is kept whole or not at all. */
+  readonly migrations?: readonly Migration[]
 }
 
 /** The embedded store: the contract, and what only a store that owns its files can do. */
@@ -34,6 +43,13 @@ export interface EmbeddedStore extends Store {
   sweep(): Promise<number>
   /** Makes a new snapshot and drops the journal before it, while requests go on. Happens by itself. */
   compact(): Promise<void>
+  /**
+   * Writes the state of this moment to a new file while requests go on, reads it back and answers what it
+   * holds. AppError `conflict` when there is such a file.
+   */
+  backupTo(path: string): Promise<Verification>
+  /** Writes the state of this moment to a stream, which is ended. */
+  streamTo(stream: Writable): Promise<void>
 }
 
 /**
@@ -59,6 +75,8 @@ class Embedded implements EmbeddedStore {
   readonly #log: Log
   readonly #lock: StateLock
   readonly #ownsLock: boolean
+  readonly #folder: string
+  readonly #migrations: readonly Migration[]
   readonly #compactBytes: number
   readonly #sweepMilliseconds: number
   readonly #file: StateFile
@@ -81,12 +99,21 @@ class Embedded implements EmbeddedStore {
     this.#compactBytes = options.compactBytes ?? 8 << 20
     this.#sweepMilliseconds = options.sweepMilliseconds ?? 30_000
     const { folder, clock, log } = options
-    this.#file = new StateFile({ folder, clock, log, schema: 0, undone: () => void this.#undone++ })
-    this.#low = new Low(this.#file, new State(0))
+    this.#folder = folder
+    this.#migrations = options.migrations ?? []
+    const schema = schemaAfter(this.#migrations)
+    this.#file = new StateFile({ folder, clock, log, schema, undone: () => void this.#undone++ })
+    this.#low = new Low(this.#file, new State(schema))
   }
 
   async open(): Promise<void> {
     await this.#low.read()
+    try {
+      await this.#migrate()
+    } catch (error) {
+      await this.#file.journal.close()
+      throw error
+    }
     this.#sweeper = setInterval(() => {
       this.sweep().catch((error: unknown) => this.#log.warn('ended documents were not removed', { error }))
     }, this.#sweepMilliseconds).unref()
@@ -172,6 +199,16 @@ class Embedded implements EmbeddedStore {
     await this.#compacting
   }
 
+  async backupTo(path: string): Promise<Verification> {
+    this.#requireOpen()
+    return await writeBackup(this.#file.picture(this.#low.data, 0), path)
+  }
+
+  async streamTo(stream: Writable): Promise<void> {
+    this.#requireOpen()
+    await streamBackup(this.#file.picture(this.#low.data, 0), stream)
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return
     clearInterval(this.#sweeper)
@@ -242,6 +279,22 @@ class Embedded implements EmbeddedStore {
     }) as unknown as Collection<T>
   }
 
+  /** Brings an older state up to date, after putting a backup of it beside it. */
+  async #migrate(): Promise<void> {
+    const state = this.#low.data
+    const from = state.schema
+    const path = join(this.#folder, `before-schema-${schemaAfter(this.#migrations)}.backup`)
+    if (from < this.#migrations.length) {
+      await rm(path, { force: true })
+      await writeBackup(this.#file.picture(state, 0), path)
+    }
+    const { to, steps } = migrate(state, this.#migrations)
+    if (steps.length === 0) return
+    // The snapshot carries the new version and takes the old one's place in one step.
+    await this.#low.write()
+    this.#log.info('the state was brought up to date', { from, to, steps, backup: path })
+  }
+
   #requireOpen(): void {
     if (this.#closed) throw new AppError('unavailable', 'the state is closed')
   }
@@ -261,55 +314,4 @@ class Embedded implements EmbeddedStore {
 /** A transaction under way; over once its work has ended. */
 interface Running {
   over: boolean
-}
-
-/** What a collection stands on: the state itself, or a transaction over it. */
-interface Ground {
-  get(id: string): Stored | undefined
-  select(query: AnyQuery): Stored[]
-  count(query: AnyQuery): number
-  change<R>(work: (overlay: Overlay) => R): Promise<R>
-}
-
-class EmbeddedCollection<T extends Stored> implements Collection<T> {
-  readonly name: string
-  readonly #ground: Ground
-
-  constructor(name: string, ground: Ground) {
-    this.name = name
-    this.#ground = ground
-  }
-
-  async get(id: string): Promise<T | undefined> {
-    return this.#ground.get(id) as T | undefined
-  }
-
-  async find(query: AnyQuery = {}): Promise<readonly T[]> {
-    return this.#ground.select(query) as T[]
-  }
-
-  async first(query: AnyQuery): Promise<T | undefined> {
-    return this.#ground.select({ ...query, limit: 1 })[0] as T | undefined
-  }
-
-  async count(query: AnyQuery = {}): Promise<number> {
-    return this.#ground.count(query)
-  }
-
-  async insert(document: T): Promise<T> {
-    return await this.#ground.change((overlay) => overlay.insert(this.name, document) as T)
-  }
-
-  async put(document: T): Promise<T> {
-    return await this.#ground.change((overlay) => overlay.put(this.name, document) as T)
-  }
-
-  async update(id: string, change: (document: T) => T | undefined): Promise<T | undefined> {
-    const step = change as unknown as (document: Stored) => Stored | undefined
-    return await this.#ground.change((overlay) => overlay.update(this.name, id, step) as T | undefined)
-  }
-
-  async delete(id: string): Promise<boolean> {
-    return await this.#ground.change((overlay) => overlay.delete(this.name, id))
-  }
 }

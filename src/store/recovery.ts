@@ -15,9 +15,9 @@ export const unfinishedSnapshotName = 'snapshot.jsonl.new'
 
 /** What is done with what is read. */
 export interface Reader {
-  document(collection: string, document: Stored): void
-  transaction(changes: readonly Change[]): void
   /** `place` is `file:line`. */
+  document(collection: string, document: Stored, place: string): void
+  transaction(changes: readonly Change[]): void
   fault(place: string, message: string): void
 }
 
@@ -54,7 +54,7 @@ export async function readState(folder: string, reader: Reader): Promise<Found |
   }
   const header = await readSnapshot(
     join(folder, snapshotName),
-    (collection, document) => reader.document(collection, document),
+    (collection, document, line) => reader.document(collection, document, `${snapshotName}:${line}`),
     (line, message) => reader.fault(`${snapshotName}:${line}`, message),
   )
   if (!header) return undefined

@@ -47,7 +47,7 @@ export async function* snapshotText(header: SnapshotHeader, capture: Capture): A
  */
 export async function readSnapshot(
   path: string,
-  visit: (collection: string, document: Stored) => void,
+  visit: (collection: string, document: Stored, line: number) => void,
   fault: (line: number, message: string) => void,
 ): Promise<SnapshotHeader | undefined> {
   let header: SnapshotHeader | undefined
@@ -64,7 +64,7 @@ export async function readSnapshot(
     } else if (Array.isArray(line.value)) {
       const [collection, document] = line.value as [string, Stored]
       documents++
-      visit(collection, deepFreeze(document))
+      visit(collection, deepFreeze(document), line.number)
     } else if (isFooter(line.value)) footer = line.value
     else fault(line.number, 'this is neither a document nor the end')
   })

@@ -84,36 +84,42 @@ export class StateFile implements Adapter<State> {
    */
   async write(state: State): Promise<void> {
     const segment = await this.journal.rotate()
-    const capture = new Capture(state)
-    try {
-      const header = this.#header(state, this.journal.last, segment)
-      // What the picture shows may still be undone: nothing of it is written before it is on disk.
-      await this.journal.settled()
-      await this.#writeSnapshot(header, capture)
-    } finally {
-      capture.end()
-    }
+    await this.#writeSnapshot(this.picture(state, segment))
     for (; this.#firstSegment < segment; this.#firstSegment++) {
       await unlink(join(this.#options.folder, segmentName(this.#firstSegment)))
     }
   }
 
-  /** The beginning of a snapshot of the state as it is now. */
-  #header(state: State, last: number, segment: number): SnapshotHeader {
-    const time = isoTime(this.#options.clock.now())
-    return { state: 'assistant-core', format: stateFormat, schema: state.schema, last, segment, time }
+  /** The text of a snapshot of this moment; `segment` is where the journal goes on, 0 for a backup. */
+  async *picture(state: State, segment: number): AsyncGenerator<string> {
+    const capture = new Capture(state)
+    try {
+      const header: SnapshotHeader = {
+        state: 'assistant-core',
+        format: stateFormat,
+        schema: state.schema,
+        last: this.#journal?.last ?? 0,
+        segment,
+        time: isoTime(this.#options.clock.now()),
+      }
+      // What the picture shows may still be undone: nothing of it is written before it is on disk.
+      await this.#journal?.settled()
+      yield* snapshotText(header, capture)
+    } finally {
+      capture.end()
+    }
   }
 
-  async #writeSnapshot(header: SnapshotHeader, capture: Capture): Promise<void> {
+  async #writeSnapshot(text: AsyncIterable<string>): Promise<void> {
     const { folder } = this.#options
     const path = join(folder, unfinishedSnapshotName)
     const file = await open(path, 'w', privateFile)
     try {
       let bytes = 0
-      for await (const text of snapshotText(header, capture)) {
-        const piece = Buffer.from(text)
-        await file.writeFile(piece)
-        bytes += piece.length
+      for await (const piece of text) {
+        const buffer = Buffer.from(piece)
+        await file.writeFile(buffer)
+        bytes += buffer.length
       }
       await file.sync()
       await file.close()
@@ -132,9 +138,7 @@ export class StateFile implements Adapter<State> {
     // A crash may have come right here before.
     await unlink(join(folder, segmentName(1))).catch(() => undefined)
     const file = await createSegment(folder, 1)
-    const capture = new Capture(state)
-    await this.#writeSnapshot(this.#header(state, 0, 1), capture)
-    capture.end()
+    await this.#writeSnapshot(this.picture(state, 1))
     this.#journal = new Journal({ folder, log, segment: 1, file, last: 0, undone: this.#options.undone })
     return state
   }

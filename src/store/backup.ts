@@ -1,0 +1,93 @@
+/** A backup is one file: a snapshot of one moment of the running store, with a checksum on every line. */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, readdir, rename, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { openPrivateFolder, privateFile, syncFolder } from './files.ts'
+import { createSegment } from './journal.ts'
+import { lineOf, opensBatch, readLines } from './lines.ts'
+import { snapshotName, unfinishedSnapshotName } from './recovery.ts'
+import type { SnapshotHeader } from './snapshot.ts'
+import { verifyBackup, type Verification } from './verify.ts'
+
+/** Writes the text of a backup to a stream that is not kept, such as standard output, and ends it. */
+export async function streamBackup(text: AsyncIterable<string>, stream: Writable): Promise<void> {
+  await pipeline(Readable.from(text), stream)
+}
+
+/** Writes the text of a backup to a new file, reads it back, and only then gives it its name. AppError `conflict` when that is taken. */
+export async function writeBackup(text: AsyncIterable<string>, path: string): Promise<Verification> {
+  const draft = `${path}.unfinished`
+  try {
+    await pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode: privateFile }))
+    const verification = await verifyBackup(draft)
+    if (!verification.ok) {
+      throw new AppError('unavailable', `the backup is not readable: ${verification.faults[0]}`)
+    }
+    await syncFile(draft)
+    // rename would replace an earlier backup without a word.
+    await (await open(path, 'wx', privateFile)).close()
+    await rename(draft, path)
+    await syncFolder(dirname(path))
+    return verification
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new AppError('conflict', 'the backup file exists already')
+    }
+    await unlink(draft).catch(() => undefined)
+    throw error
+  }
+}
+
+/**
+ * Makes a state of a backup in a folder without one. Reads the whole backup first and writes nothing when
+ * it is damaged, too new (AppError `invalid`) or the folder is not empty (`conflict`). The caller holds the
+ * folder's lock or knows that nobody else uses it.
+ */
+export async function restoreFrom(path: string, folder: string, log: Log): Promise<Verification> {
+  const verification = await verifyBackup(path)
+  if (!verification.ok) {
+    throw new AppError('invalid', `the backup is damaged: ${verification.faults.slice(0, 10).join('; ')}`)
+  }
+  await openPrivateFolder(folder, log)
+  const there = (await readdir(folder)).filter((name) => name !== 'lock')
+  if (there.length > 0) {
+    throw new AppError(
+      'conflict',
+      `the folder to restore to is not empty: it holds ${there.slice(0, 3).join(', ')}`,
+    )
+  }
+  const segment = await createSegment(folder, 1)
+  await segment.close()
+  const draft = join(folder, unfinishedSnapshotName)
+  await pipeline(Readable.from(withSegment(path)), createWriteStream(draft, { mode: privateFile }))
+  await syncFile(draft)
+  await rename(draft, join(folder, snapshotName))
+  await syncFolder(folder)
+  return verification
+}
+
+/** The bytes of a backup, with a header that a journal goes on from. */
+async function* withSegment(path: string): AsyncGenerator<string | Buffer> {
+  let headerEnd = 0
+  let header: SnapshotHeader | undefined
+  await readLines(path, (line) => {
+    if (line.number > 1) return
+    header = line.value as SnapshotHeader
+    headerEnd = line.end
+  })
+  yield opensBatch + lineOf({ ...header!, segment: 1 } satisfies SnapshotHeader)
+  for await (const chunk of createReadStream(path, { start: headerEnd })) yield chunk as Buffer
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,92 @@
+/** Moving stored documents forward when their shapes change between versions of the program. */
+import { AppError } from '../core/errors.ts'
+import { Overlay } from './overlay.ts'
+import { readState } from './recovery.ts'
+import { State } from './state.ts'
+import type { Stored } from './store.ts'
+
+/** One step forward. Steps are numbered from 1 without gaps and never change once released. */
+export interface Migration {
+  /** The schema version that the state has afterwards. */
+  readonly to: number
+  /** What it does, for people. */
+  readonly title: string
+  readonly run: (documents: MigratedDocuments) => void
+}
+
+/** What a migration may do. Nothing of it is kept when it throws. */
+export interface MigratedDocuments {
+  all(collection: string): readonly Stored[]
+  put(collection: string, document: Stored): void
+  remove(collection: string, id: string): void
+}
+
+/** What migrations did, or would do. */
+export interface MigrationReport {
+  readonly from: number
+  readonly to: number
+  readonly steps: readonly {
+    readonly to: number
+    readonly title: string
+    readonly written: number
+    readonly removed: number
+  }[]
+}
+
+/** The schema version that a list of migrations leads to. */
+export function schemaAfter(migrations: readonly Migration[]): number {
+  for (const [index, { to, title }] of migrations.entries()) {
+    if (to !== index + 1) throw new Error(`migration "${title}" should be number ${index + 1}, not ${to}`)
+  }
+  return migrations.length
+}
+
+/** Runs the steps that the state in memory still lacks. AppError `invalid` when a newer version wrote it. */
+export function migrate(state: State, migrations: readonly Migration[]): MigrationReport {
+  const to = schemaAfter(migrations)
+  const from = state.schema
+  if (from > to) {
+    throw new AppError(
+      'invalid',
+      `the state has schema version ${from}, but this version of assistant-core knows versions up to ${to}; use a newer version`,
+    )
+  }
+  const steps: MigrationReport['steps'][number][] = []
+  for (const { to, title, run } of migrations.slice(from)) {
+    // Documents that have ended are migrated like the others: whether they have is not ours to say.
+    const overlay = new Overlay(state, () => -Infinity)
+    run({
+      all: (collection) => overlay.select(collection, {}),
+      put: (collection, document) => void overlay.put(collection, document),
+      remove: (collection, id) => overlay.remove(collection, id),
+    })
+    const changes = overlay.changes()
+    state.apply(changes)
+    state.schema = to
+    const written = changes.filter(({ document }) => document).length
+    steps.push({ to, title, written, removed: changes.length - written })
+  }
+  return { from, to, steps }
+}
+
+/**
+ * What migrations would do to the state in a folder, which stays as it is. The caller holds its lock.
+ * AppError `invalid` when the state is damaged or too new.
+ */
+export async function planMigrations(
+  folder: string,
+  migrations: readonly Migration[],
+): Promise<MigrationReport> {
+  const to = schemaAfter(migrations)
+  const state = new State(to)
+  const found = await readState(folder, {
+    document: (collection, document) => void state.table(collection).set(document.id, document),
+    transaction: (changes) => void state.apply(changes),
+    fault: (place, message) => {
+      throw new AppError('invalid', `the state is damaged: ${place}: ${message}`)
+    },
+  })
+  if (!found) return { from: to, to, steps: [] }
+  state.schema = found.header.schema
+  return migrate(state, migrations)
+}
