@@ -1,5 +1,5 @@
 import { unknownKeyText, type Check } from '../core/schema.ts'
-import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
+import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './site-files.ts'
 
 /**
  * Checks a document against a schema and reports each problem at its place: an unknown key at the
@@ -23,7 +23,7 @@ export function requiredDocument(
 ): SourceDocument | undefined {
   const document = files.documents.get(file)
   if (!document && !files.faults.some((fault) => fault.file === file)) {
-    faults.push({ file, line: 1, column: 1, path: '', message: 'there is no such file' })
+    faults.push(fileFault(file, 'there is no such file'))
   }
   return document
 }

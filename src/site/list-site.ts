@@ -6,10 +6,13 @@ import type { BigIntStats } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { messageOf } from '../core/errors.ts'
-import type { Fault } from './site-files.ts'
+import { fileFault, type Fault } from './site-files.ts'
 
 /** The folders of a site that people write; nothing else in its folder is read or watched. */
 export const siteFolders: readonly string[] = ['config', 'prompts', 'skills', 'tools']
+
+// More would keep the file system no busier, and requests waiting.
+const looksAtOnce = 32
 
 /** A file that belongs to the site. */
 export interface ListedFile {
@@ -25,6 +28,8 @@ export interface ListedFile {
 /** One look at the site's folders. */
 export interface Listing {
   readonly files: readonly ListedFile[]
+  /** The folders in it, relative to the site; those behind links stand where they really are. */
+  readonly folders: readonly string[]
   readonly faults: readonly Fault[]
 }
 
@@ -41,9 +46,10 @@ export function stampOf(stats: BigIntStats): string {
 /** Lists the site's files by path. Never fails: what cannot be listed is a fault. */
 export async function listSite(folder: string): Promise<Listing> {
   const found: ListedFile[] = []
+  const folders: string[] = []
   const faults: Fault[] = []
   const fault = (path: string, message: string): void => {
-    faults.push({ file: path, line: 1, column: 1, path: '', message })
+    faults.push(fileFault(path, message))
   }
   const roots: string[] = []
 
@@ -54,9 +60,13 @@ export async function listSite(folder: string): Promise<Listing> {
     } catch (error) {
       return fault(path, `cannot be listed: ${reasonOf(error)}`)
     }
+    if (real === join(top, path)) folders.push(path)
     const inside = [...above, real]
     const visible = names.filter((name) => !isIgnoredName(name))
-    await Promise.all(visible.map((name) => lookAt(`${path}/${name}`, join(real, name), name, inside)))
+    for (let start = 0; start < visible.length; start += looksAtOnce) {
+      const some = visible.slice(start, start + looksAtOnce)
+      await Promise.all(some.map((name) => lookAt(`${path}/${name}`, join(real, name), name, inside)))
+    }
   }
 
   async function lookAt(path: string, real: string, name: string, above: readonly string[]): Promise<void> {
@@ -87,12 +97,17 @@ export async function listSite(folder: string): Promise<Listing> {
     }
   }
 
+  const nothing = (reason: string): Listing => ({
+    files: [],
+    folders: [],
+    faults: [fileFault('.', `cannot read the site ${folder}: ${reason}`)],
+  })
   let top: string
   try {
     top = await realpath(folder)
-    if (!(await stat(top)).isDirectory()) return { files: [], faults: [noFolder(folder, 'not a folder')] }
+    if (!(await stat(top)).isDirectory()) return nothing('not a folder')
   } catch (error) {
-    return { files: [], faults: [noFolder(folder, reasonOf(error))] }
+    return nothing(reasonOf(error))
   }
   const present: string[] = []
   for (const name of siteFolders) {
@@ -102,11 +117,11 @@ export async function listSite(folder: string): Promise<Listing> {
     else if (stats) fault(name, 'must be a folder of the site itself')
   }
   roots.push(...present.map((name) => join(top, name)))
-  await Promise.all(present.map((name) => look(name, join(top, name), [])))
+  for (const name of present) await look(name, join(top, name), [])
 
   found.sort((a, b) => compare(a.path, b.path))
   faults.sort((a, b) => compare(a.file, b.file))
-  return { files: found, faults }
+  return { files: found, folders, faults }
 }
 
 /** What went wrong with a file, in words; never its absolute path. */
@@ -122,10 +137,6 @@ export function reasonOf(error: unknown): string {
     EMFILE: 'too many open files',
   }
   return words[code] ?? (code === '' ? messageOf(error) : code)
-}
-
-function noFolder(folder: string, reason: string): Fault {
-  return { file: '.', line: 1, column: 1, path: '', message: `cannot read the site ${folder}: ${reason}` }
 }
 
 async function isDangling(path: string): Promise<boolean> {

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
-import type { Document, Node, ParsedNode } from 'yaml'
+import type { Document, Node, Pair, ParsedNode } from 'yaml'
 import { messageOf } from '../core/errors.ts'
 import { pathText } from '../core/schema.ts'
 import type { Fault, SourceDocument } from './site-files.ts'
@@ -183,14 +183,14 @@ function placeOf({ document, lines }: Yaml, path: Path, at: 'key' | 'value'): Pl
       node = item
       place = at0(item.range?.[0] ?? 0)
     } else if (isMap(node)) {
-      const pair = node.items.find(
+      const pair: Pair | undefined = node.items.find(
         (item) => isPair(item) && isScalar(item.key) && String(item.key.value) === String(key),
       )
       if (!pair || !isScalar(pair.key)) return place
       const keyPlace = at0(pair.key.range?.[0] ?? 0)
-      const value = isNode(pair.value) ? pair.value : null
-      const empty = !value?.range || value.range[0] === value.range[1]
-      const valuePlace = empty ? keyPlace : at0(value.range[0])
+      const value: Node | null = isNode(pair.value) ? pair.value : null
+      const [begin, end] = value?.range ?? [0, 0]
+      const valuePlace = begin === end ? keyPlace : at0(begin)
       const ofKey = (at === 'key' && index === path.length - 1) || valuePlace.line !== keyPlace.line
       place = ofKey ? keyPlace : valuePlace
       node = value

@@ -7,7 +7,7 @@ import { systemClock } from '../core/clock.ts'
 import { findSecrets } from './find-secrets.ts'
 import { listSite, reasonOf, stampOf, type ListedFile, type Listing } from './list-site.ts'
 import { parseSource } from './parse-source.ts'
-import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
+import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './site-files.ts'
 
 /** How much a site may hold; beyond it, a mistake (a database dump, a video) is likelier than a wish. */
 export interface SiteLimits {
@@ -38,8 +38,17 @@ export interface CachedFile {
   readonly faults: readonly Fault[]
 }
 
-/** Files by path. Belongs to whoever reads the same site again and again; start with an empty map. */
-export type SiteCache = Map<string, CachedFile>
+/** Belongs to whoever reads the same site again and again. */
+export interface SiteCache {
+  readonly files: Map<string, CachedFile>
+  /** The folders of the last reading, relative to the site. */
+  folders: readonly string[]
+}
+
+/** A cache before the first reading. */
+export function emptyCache(): SiteCache {
+  return { files: new Map(), folders: [] }
+}
 
 export interface ReadOptions {
   readonly cache?: SiteCache
@@ -63,11 +72,12 @@ const readersAtOnce = 16
  */
 export async function readSite(site: string, options: ReadOptions = {}): Promise<SiteFiles> {
   const folder = resolve(site)
-  const cache: SiteCache = options.cache ?? new Map()
+  const cache: SiteCache = options.cache ?? emptyCache()
   const limits = options.limits ?? siteLimits
   for (let attempt = 1; ; attempt++) {
     await whileBusy(options.busy)
     const listing = await listSite(folder)
+    cache.folders = listing.folders
     const reading = await readListed(folder, listing, cache, limits)
     if (await unchanged(folder, listing, options.busy)) return reading
     if (attempt === maxAttempts) return restless(reading)
@@ -101,8 +111,11 @@ async function unchanged(folder: string, before: Listing, busy: ReadOptions['bus
 
 function restless(reading: SiteFiles): SiteFiles {
   const message = `files kept changing during ${maxAttempts} readings; nothing of it was taken`
-  const fault = { file: '.', line: 1, column: 1, path: '', message }
-  return { ...reading, faults: [...reading.faults, fault], digest: digestOf([reading.digest, message]) }
+  return {
+    ...reading,
+    faults: [...reading.faults, fileFault('.', message)],
+    digest: digestOf([reading.digest, message]),
+  }
 }
 
 async function readListed(
@@ -115,11 +128,17 @@ async function readListed(
   if (excess) return gather(folder, [], [...listing.faults, excess], cache)
 
   const faults = [...listing.faults]
-  const read: [string, CachedFile][] = []
+  const read = new Map<string, CachedFile>()
+  const stale = listing.files.filter((file) => {
+    const known = cache.files.get(file.path)
+    if (!known?.settled || known.stamp !== file.stamp) return true
+    read.set(file.path, known)
+    return false
+  })
   let parsed = 0
-  for (let start = 0; start < listing.files.length; start += readersAtOnce) {
-    const batch = listing.files.slice(start, start + readersAtOnce)
-    const contents = await Promise.all(batch.map((file) => contentOf(file, cache.get(file.path), limits)))
+  for (let start = 0; start < stale.length; start += readersAtOnce) {
+    const batch = stale.slice(start, start + readersAtOnce)
+    const contents = await Promise.all(batch.map((file) => contentOf(file, limits)))
     for (const [index, content] of contents.entries()) {
       const { path } = batch[index]!
       if (content === undefined) continue
@@ -127,53 +146,47 @@ async function readListed(
         faults.push(content)
         continue
       }
-      const known = cache.get(path)
-      const entry: CachedFile =
-        known === content
-          ? known
-          : known?.hash === content.hash
-            ? { ...known, ...content }
-            : { ...content, ...interpret(path, content.bytes) }
-      cache.set(path, entry)
-      read.push([path, entry])
-      if (known?.hash === entry.hash) continue
-      parsed += entry.bytes.length
+      const known = cache.files.get(path)
+      const same = known?.hash === content.hash
+      const entry = same ? { ...known, ...content } : { ...content, ...interpret(path, content.bytes) }
+      cache.files.set(path, entry)
+      read.set(path, entry)
+      parsed += same ? 0 : entry.bytes.length
       if (parsed < sliceBytes) continue
       parsed = 0
       await setImmediate()
     }
   }
-  return gather(folder, read, faults, cache)
+  const inOrder = listing.files.flatMap(({ path }) => {
+    const entry = read.get(path)
+    return entry ? [[path, entry] as const] : []
+  })
+  return gather(folder, inOrder, faults, cache)
 }
 
 function beyond(files: readonly ListedFile[], limits: SiteLimits): Fault | undefined {
   const bytes = files.reduce((sum, file) => sum + file.size, 0)
-  const fault = (message: string): Fault => ({ file: '.', line: 1, column: 1, path: '', message })
   if (files.length > limits.files)
-    return fault(`the site has ${files.length} files; the most is ${limits.files}`)
-  if (bytes > limits.totalBytes) return fault(`the site has ${bytes} bytes; the most is ${limits.totalBytes}`)
+    return fileFault('.', `the site has ${files.length} files; the most is ${limits.files}`)
+  if (bytes > limits.totalBytes)
+    return fileFault('.', `the site has ${bytes} bytes; the most is ${limits.totalBytes}`)
   return undefined
 }
 
 type Content = Pick<CachedFile, 'stamp' | 'settled' | 'hash' | 'bytes'>
 
-/** The bytes of a file, or what is known already; undefined when it is gone; a fault when it cannot be read. */
-async function contentOf(
-  file: ListedFile,
-  known: CachedFile | undefined,
-  limits: SiteLimits,
-): Promise<Content | CachedFile | Fault | undefined> {
-  if (known?.settled && known.stamp === file.stamp) return known
+/** The bytes of a file; undefined when it is gone; a fault when it cannot be read. */
+async function contentOf(file: ListedFile, limits: SiteLimits): Promise<Content | Fault | undefined> {
   const most = isParsed(file.path) ? limits.documentBytes : limits.assetBytes
   const tooLarge = (size: number | bigint): Fault =>
-    faultAt(file.path, `has ${size} bytes; the most for such a file is ${most}`)
+    fileFault(file.path, `has ${size} bytes; the most for such a file is ${most}`)
   if (file.size > most) return tooLarge(file.size)
   try {
     // The target is free of links; a pipe put in its place must not block us.
     const handle = await open(file.target, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       const stats = await handle.stat({ bigint: true })
-      if (!stats.isFile()) return faultAt(file.path, 'is neither a file nor a folder')
+      if (!stats.isFile()) return fileFault(file.path, 'is neither a file nor a folder')
       if (stats.size > BigInt(most)) return tooLarge(stats.size)
       const bytes = await handle.readFile()
       if (bytes.length > most) return tooLarge(bytes.length)
@@ -185,7 +198,7 @@ async function contentOf(
     }
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    return faultAt(file.path, `cannot be read: ${reasonOf(error)}`)
+    return fileFault(file.path, `cannot be read: ${reasonOf(error)}`)
   }
 }
 
@@ -210,7 +223,7 @@ function gather(
   cache: SiteCache,
 ): SiteFiles {
   const files = new Map(read)
-  for (const path of cache.keys()) if (!files.has(path)) cache.delete(path)
+  for (const path of cache.files.keys()) if (!files.has(path)) cache.files.delete(path)
   return siteFilesOf(folder, files, faults)
 }
 
@@ -240,8 +253,4 @@ export function hashOf(bytes: Uint8Array): string {
 
 function digestOf(parts: readonly string[]): string {
   return hashOf(Buffer.from(parts.join('\n')))
-}
-
-function faultAt(path: string, message: string): Fault {
-  return { file: path, line: 1, column: 1, path: '', message }
 }

@@ -45,3 +45,8 @@ export interface SiteFiles {
 export function faultText(fault: Fault): string {
   return `${fault.file}:${fault.line}:${fault.column} ${fault.path === '' ? '' : `${fault.path}: `}${fault.message}`
 }
+
+/** A fault of a file as a whole, or of the site as a whole (`.`). */
+export function fileFault(file: string, message: string): Fault {
+  return { file, line: 1, column: 1, path: '', message }
+}

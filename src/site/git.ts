@@ -1,0 +1,331 @@
+/**
+ * The git repository that a site may be in, or be a part of. Git runs without a shell, with fixed
+ * arguments, none of the caller's environment, and none of the repository's own programs (hooks,
+ * monitors, pagers): whoever may write prompts does not thereby run commands as the daemon.
+ */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { AppError } from '../core/errors.ts'
+
+/** One commit that touched a file. */
+export interface FileCommit {
+  /** The full object name. */
+  readonly commit: string
+  readonly authorName: string
+  readonly authorEmail: string
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  readonly subject: string
+  /** Where the file was then, relative to the site; files keep their history when they are renamed. */
+  readonly path: string
+}
+
+/** One file of a tree as git stores it. */
+export interface TreeFile {
+  /** Relative to the site. */
+  readonly path: string
+  readonly isLink: boolean
+  readonly object: string
+  readonly size: number
+}
+
+/** How a file in the working tree stands to the last commit. */
+export type FileStatus = 'committed' | 'modified' | 'untracked' | 'deleted'
+
+/** What to commit, in whose name. */
+export interface CommitRequest {
+  /** Relative to the site; may be new, changed or deleted. */
+  readonly paths: readonly string[]
+  readonly message: string
+  readonly authorName: string
+  readonly authorEmail: string
+}
+
+/** The repository around a site; every path is relative to the site. */
+export interface Repository {
+  /** Exists while git changes the working tree. */
+  readonly lockFile: string
+  /** The commit that is checked out; undefined in a repository without commits. */
+  head(): Promise<string | undefined>
+  /** The commit that a branch, tag or other revision names; undefined when there is none. */
+  resolve(ref: string): Promise<string | undefined>
+  /** The commits that touched a file, newest first. */
+  history(path: string, limit?: number): Promise<FileCommit[]>
+  /** For every file below folders of the site, the last commit that touched it, in one walk from a revision. */
+  lastCommits(ref: string, folders: readonly string[]): Promise<Map<string, FileCommit>>
+  /** A file's bytes at a revision; undefined when it is not there. */
+  contentAt(path: string, ref: string): Promise<Uint8Array | undefined>
+  /** Compares a file with the last commit. */
+  status(path: string): Promise<FileStatus>
+  /** The files below folders of the site at a revision; undefined when there is no such revision. */
+  treeAt(ref: string, folders: readonly string[]): Promise<TreeFile[] | undefined>
+  /** The bytes of objects by name. */
+  objects(names: readonly string[]): Promise<Map<string, Uint8Array>>
+  /** Commits the paths and nothing else; undefined when they are as committed. AppError `conflict`, `invalid`. */
+  commit(request: CommitRequest): Promise<string | undefined>
+}
+
+const commandMilliseconds = 15_000
+const outputBytes = 1024 * 1024 * 1024
+
+/** The repository that the folder is in; undefined when there is none, or no git on this machine. */
+export async function openRepository(folder: string): Promise<Repository | undefined> {
+  const cwd = resolve(folder)
+  const found = await git(cwd, ['rev-parse', '--is-inside-work-tree', '--show-prefix', '--absolute-git-dir'])
+  const [inside, prefix = '', gitFolder = ''] = found.ok ? text(found.output).split('\n') : []
+  if (inside !== 'true') return undefined
+  let commits: Promise<unknown> = Promise.resolve()
+
+  async function resolveRef(ref: string): Promise<string | undefined> {
+    if (!isRef(ref)) return undefined
+    return one(await git(cwd, ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`]))
+  }
+
+  async function treeAt(ref: string, folders: readonly string[]): Promise<TreeFile[] | undefined> {
+    const commit = await resolveRef(ref)
+    if (commit === undefined) return undefined
+    const tree = await git(cwd, ['rev-parse', '--verify', '--quiet', `${commit}:${prefix}`])
+    const name = one(tree)
+    // The site's folder may not have existed yet.
+    if (name === undefined) return []
+    const listed = await git(cwd, ['ls-tree', '-r', '-z', '-l', '--full-tree', name, '--', ...folders])
+    return listed.ok ? treeFiles(listed.output) : []
+  }
+
+  async function objects(names: readonly string[]): Promise<Map<string, Uint8Array>> {
+    if (names.length === 0) return new Map()
+    const answer = await git(cwd, ['cat-file', '--batch'], { input: `${names.join('\n')}\n` })
+    if (!answer.ok) throw new AppError('unavailable', `git cannot read its objects: ${answer.problem}`)
+    return batchObjects(answer.output)
+  }
+
+  async function contentAt(path: string, ref: string): Promise<Uint8Array | undefined> {
+    const files = await treeAt(ref, [relativePath(path)])
+    const file = files?.find((entry) => entry.path === path)
+    return file && (await objects([file.object])).get(file.object)
+  }
+
+  async function lastCommits(ref: string, folders: readonly string[]): Promise<Map<string, FileCommit>> {
+    const commit = await resolveRef(ref)
+    if (commit === undefined) return new Map()
+    const format = '--format=%x01%H%x00%an%x00%ae%x00%at%x00%s'
+    const args = ['log', '--no-renames', '--name-only', '-z', format, commit, '--', ...folders]
+    const answer = await git(cwd, args)
+    return answer.ok ? newestByPath(text(answer.output), prefix) : new Map()
+  }
+
+  async function commitNow(request: CommitRequest): Promise<string | undefined> {
+    const paths = request.paths.map(relativePath)
+    if (paths.length === 0) return undefined
+    const author = identity(request)
+    const added = await git(cwd, ['add', '--all', '--', ...paths])
+    if (!added.ok) throw new AppError('conflict', `git could not add: ${added.problem}`)
+    const staged = await git(cwd, ['diff', '--cached', '--quiet', '--no-ext-diff', '--', ...paths])
+    if (staged.ok) return undefined
+    const message = request.message.replaceAll('\0', '')
+    const args = ['commit', '--quiet', '--only', '--no-verify', '--cleanup=strip', '--file=-', '--', ...paths]
+    const done = await git(cwd, args, { env: author, input: message })
+    if (!done.ok) throw new AppError('conflict', `git could not commit: ${done.problem}`)
+    return await resolveRef('HEAD')
+  }
+
+  return {
+    lockFile: join(gitFolder, 'index.lock'),
+    head: () => resolveRef('HEAD'),
+    resolve: resolveRef,
+    contentAt,
+    treeAt,
+    objects,
+    lastCommits,
+    history: async (path, limit = 100) => {
+      const format = '--format=%H%x00%an%x00%ae%x00%at%x00%s'
+      const count = `--max-count=${Math.max(1, Math.floor(limit))}`
+      const args = ['log', '--follow', '--name-only', '-z', format, count, '--', relativePath(path)]
+      const answer = await git(cwd, args)
+      return answer.ok ? fileCommits(text(answer.output), prefix, path) : []
+    },
+    status: async (path) => {
+      const committed = await contentAt(path, 'HEAD')
+      const present = await readFile(join(cwd, relativePath(path))).catch(() => undefined)
+      if (!committed) return 'untracked'
+      if (!present) return 'deleted'
+      // Bytes instead of `git status`, which would run the repository's filters.
+      return sameContent(committed, present) ? 'committed' : 'modified'
+    },
+    commit: (request) => {
+      const turn = commits.then(() => commitNow(request))
+      commits = turn.catch(() => undefined)
+      return turn
+    },
+  }
+}
+
+interface Answer {
+  readonly ok: boolean
+  readonly output: Buffer
+  /** The first line of what git complained about. */
+  readonly problem: string
+}
+
+// The command scope overrides the repository's configuration. The owner of a site is often not the
+// daemon's user, which git refuses unless told that it is fine.
+const fixedArguments = [
+  '--no-pager',
+  '--literal-pathspecs',
+  ...[
+    'safe.directory=*',
+    'core.fsmonitor=false',
+    'core.hooksPath=/dev/null',
+    'core.quotePath=false',
+    'log.showSignature=false',
+    'commit.gpgSign=false',
+    'protocol.allow=never',
+    'gc.auto=0',
+    'maintenance.auto=false',
+  ].flatMap((setting) => ['-c', setting]),
+]
+
+const fixedEnvironment = {
+  PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin:/run/current-system/sw/bin',
+  LC_ALL: 'C.UTF-8',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+}
+
+/** Runs git; never fails, because no git, no repository and no such object are ordinary answers. */
+function git(
+  cwd: string,
+  args: readonly string[],
+  options: { input?: string; env?: Record<string, string> } = {},
+): Promise<Answer> {
+  return new Promise((done) => {
+    const child = execFile(
+      'git',
+      [...fixedArguments, ...args],
+      {
+        cwd,
+        env: { ...fixedEnvironment, ...options.env },
+        encoding: 'buffer',
+        timeout: commandMilliseconds,
+        killSignal: 'SIGKILL',
+        maxBuffer: outputBytes,
+      },
+      (error, output, complaint) => {
+        const problem = text(complaint).split('\n')[0] || (error ? error.message.split('\n')[0]! : '')
+        done({ ok: error === null, output, problem })
+      },
+    )
+    // Git that ends early closes its input; what it answered is what counts.
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(options.input ?? '')
+  })
+}
+
+/** What may stand where git reads a revision: no option, no path, no search, no range. */
+function isRef(ref: string): boolean {
+  return ref.length <= 200 && /^[A-Za-z0-9_@][A-Za-z0-9_./@{}~^+-]*$/.test(ref) && !ref.includes('..')
+}
+
+/** AppError `invalid` unless the path stays inside the site. */
+function relativePath(path: string): string {
+  if (path === '' || path.startsWith('/') || path.includes('\0') || path.split('/').includes('..')) {
+    throw new AppError('invalid', `"${path}" is not a path inside the site`)
+  }
+  return path
+}
+
+function identity({ authorName, authorEmail }: CommitRequest): Record<string, string> {
+  const clean = (value: string): string => value.replaceAll(/[\u0000-\u001f\u007f<>]/g, ' ').trim()
+  const name = clean(authorName) || 'unknown'
+  const email = clean(authorEmail)
+  return {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+  }
+}
+
+/** `mode SP type SP object SP+ size TAB path NUL`; submodules are not files. */
+function treeFiles(output: Buffer): TreeFile[] {
+  const files: TreeFile[] = []
+  for (const entry of text(output).split('\0')) {
+    const match = /^(\d{6}) blob ([0-9a-f]+) +(\d+)\t(.+)$/s.exec(entry)
+    if (!match) continue
+    files.push({ path: match[4]!, isLink: match[1] === '120000', object: match[2]!, size: Number(match[3]) })
+  }
+  return files
+}
+
+/** `object SP type SP size LF bytes LF`, or `object SP missing LF`. */
+function batchObjects(output: Buffer): Map<string, Uint8Array> {
+  const objects = new Map<string, Uint8Array>()
+  for (let at = 0; at < output.length;) {
+    const end = output.indexOf(10, at)
+    const [name = '', , size] = output.toString('utf8', at, end).split(' ')
+    at = end + 1
+    if (size === undefined) continue
+    objects.set(name, output.subarray(at, at + Number(size)))
+    at += Number(size) + 1
+  }
+  return objects
+}
+
+/** Five fields and, except for merges, the path then, each ended by NUL. */
+function fileCommits(output: string, prefix: string, newest: string): FileCommit[] {
+  const fields = output.split('\0')
+  const commits: FileCommit[] = []
+  let path = newest
+  for (let at = 0; at + 4 < fields.length;) {
+    const [commit, authorName, authorEmail, seconds, subject] = fields.slice(at, at + 5) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ]
+    at += 5
+    if (fields[at]?.startsWith('\n')) {
+      const full = fields[at++]!.slice(1)
+      path = full.startsWith(prefix) ? full.slice(prefix.length) : `/${full}`
+    }
+    commits.push({ commit, authorName, authorEmail, time: Number(seconds) * 1000, subject, path })
+  }
+  return commits
+}
+
+/** Records of a commit and its paths, newest first, each begun by SOH; the first that names a path is its last. */
+function newestByPath(output: string, prefix: string): Map<string, FileCommit> {
+  const newest = new Map<string, FileCommit>()
+  for (const record of output.split('\x01').slice(1)) {
+    const [commit = '', authorName = '', authorEmail = '', seconds, subject = '', ...paths] =
+      record.split('\0')
+    for (const full of paths.map((path) => path.replace(/^\n/, ''))) {
+      const path = full.slice(prefix.length)
+      if (!full.startsWith(prefix) || path === '' || newest.has(path)) continue
+      newest.set(path, { commit, authorName, authorEmail, time: Number(seconds) * 1000, subject, path })
+    }
+  }
+  return newest
+}
+
+/** Equal but for the line ends that git may have been told to convert. */
+function sameContent(a: Uint8Array, b: Uint8Array): boolean {
+  const bytes = (value: Uint8Array): Buffer => Buffer.from(value)
+  if (bytes(a).equals(b)) return true
+  const lines = (value: Uint8Array): string => bytes(value).toString('latin1').replaceAll('\r\n', '\n')
+  return lines(a) === lines(b)
+}
+
+function one(answer: Answer): string | undefined {
+  return answer.ok ? text(answer.output).trim() || undefined : undefined
+}
+
+function text(bytes: Buffer | string): string {
+  return bytes.toString('utf8')
+}

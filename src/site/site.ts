@@ -1,0 +1,282 @@
+import { access } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Clock } from '../core/clock.ts'
+import { AppError, messageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { debounced } from './debounced.ts'
+import { openRepository } from './git.ts'
+import { emptyCache, readSite } from './read-site.ts'
+import { faultText, fileFault, type Fault, type SiteFiles } from './site-files.ts'
+import { watchSite, type SiteWatch } from './watch-site.ts'
+
+/** What `build` makes of the files: a snapshot, or faults. Warnings keep nothing from being used. */
+export interface Built<S> {
+  readonly snapshot?: S
+  readonly faults: readonly Fault[]
+  readonly warnings: readonly Fault[]
+}
+
+/** What one reload came to. */
+export interface ReloadResult {
+  /** `unchanged`: the files are, byte for byte, those of the current snapshot. */
+  readonly outcome: 'swapped' | 'unchanged' | 'rejected'
+  /** Who asked: `files changed`, `SIGHUP`, … */
+  readonly reason: string
+  /** Of the files that were read. */
+  readonly digest: string
+  readonly faults: readonly Fault[]
+  readonly warnings: readonly Fault[]
+  /** When it was done, in milliseconds since the epoch, and how long it took. */
+  readonly at: number
+  readonly milliseconds: number
+}
+
+/** How the site stands, for `status` and `/healthz`. */
+export interface SiteState {
+  /** Of the snapshot in use. */
+  readonly digest: string
+  /** When the snapshot in use was loaded, in milliseconds since the epoch. */
+  readonly loadedAt: number
+  /** Why the files as they are now are not in use; empty when they are. */
+  readonly faults: readonly Fault[]
+  /** About the snapshot in use. */
+  readonly warnings: readonly Fault[]
+  readonly lastReload?: ReloadResult
+}
+
+export interface SiteOptions<S> {
+  readonly folder: string
+  /** Makes one immutable snapshot of the files; pure but for reading. A throw is a bug, and rejects the files. */
+  readonly build: (files: SiteFiles, previous?: S) => Built<S> | Promise<Built<S>>
+  readonly clock: Clock
+  readonly log: Log
+  /** After the swap. */
+  readonly onSwap?: (snapshot: S, result: ReloadResult, previous: S) => void | Promise<void>
+  readonly onRejected?: (result: ReloadResult) => void | Promise<void>
+  /** How long the folders must be quiet before a change is read; 150 unless told. */
+  readonly debounceMs?: number
+  /** false: only `reload` reads again. */
+  readonly watch?: boolean
+}
+
+/** The live site: one immutable snapshot, replaced whole. */
+export interface Site<S> {
+  /** The snapshot in use. Take it once per request and keep it to the request's end. */
+  current(): S
+  /** Reads the files as they are from now on. Never fails: a bad site is `rejected`, and the snapshot stays. */
+  reload(reason: string): Promise<ReloadResult>
+  state(): SiteState
+  /** Stops watching; a reload in progress ends first. */
+  close(): Promise<void>
+}
+
+const quietMilliseconds = 150
+// Somebody who saves without a pause still sees changes arrive.
+const patienceMilliseconds = 1000
+const loggedFaults = 50
+/** The reason of reloads that nobody asked for. */
+const watched = 'files changed'
+
+interface Reading<S> {
+  readonly digest: string
+  readonly built: Built<S>
+}
+
+interface Loaded<S> {
+  readonly snapshot: S
+  readonly digest: string
+  readonly loadedAt: number
+  readonly warnings: readonly Fault[]
+}
+
+/** Reads the site and keeps it current. AppError `invalid` with `data.faults` when it cannot be used at all. */
+export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
+  const { clock, log } = options
+  const folder = resolve(options.folder)
+  const cache = emptyCache()
+  const lockFile = (await openRepository(folder))?.lockFile
+  const busy = async (): Promise<boolean> => lockFile !== undefined && (await exists(lockFile))
+
+  // Watch before reading, so that no change falls between the two.
+  let changed = false
+  let onChange = (): void => void (changed = true)
+  const watch: SiteWatch | undefined =
+    options.watch === false
+      ? undefined
+      : await watchSite(
+          folder,
+          () => onChange(),
+          (error) => log.error('watching the site failed; reload by hand', { error }),
+        )
+
+  async function read(previous: S | undefined, known: string | undefined): Promise<Reading<S>> {
+    const files = await readSite(folder, { cache, busy })
+    // A folder that was not watched may have changed since it was read.
+    if (await watch?.follow(cache.folders)) onChange()
+    const same = files.digest === known
+    return { digest: files.digest, built: same ? nothingNew : await check(options, files, previous) }
+  }
+
+  const first = await read(undefined, undefined)
+  if (first.built.snapshot === undefined) {
+    await watch?.close()
+    throw siteFaults(folder, first.built.faults)
+  }
+  for (const warning of first.built.warnings) log.warn(faultText(warning))
+  const { snapshot } = first.built
+  const loaded = { snapshot, digest: first.digest, loadedAt: clock.now(), warnings: first.built.warnings }
+  const site = keepCurrent(options, loaded, read)
+
+  const reload = (): void => void site.reload(watched)
+  const changes = debounced(reload, options.debounceMs ?? quietMilliseconds, patienceMilliseconds)
+  onChange = changes.note
+  if (changed) changes.note()
+  return {
+    ...site,
+    close: async () => {
+      onChange = () => undefined
+      changes.cancel()
+      await watch?.close()
+      await site.close()
+    },
+  }
+}
+
+/** The pointer to the snapshot, and the queue of those who want to change it. */
+function keepCurrent<S>(
+  { clock, log, onSwap, onRejected }: SiteOptions<S>,
+  first: Loaded<S>,
+  read: (previous: S, known: string) => Promise<Reading<S>>,
+): Site<S> {
+  let current = first
+  let faults: readonly Fault[] = []
+  let rejected: string | undefined
+  let lastReload: ReloadResult | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting: Promise<ReloadResult> | undefined
+  let closed = false
+
+  // One at a time, so that an older reading never replaces a newer one; whoever asks while a reload
+  // waits for its turn shares it, because it will see all that was written until now.
+  function reload(reason: string): Promise<ReloadResult> {
+    if (waiting) return waiting
+    const turn = last.then(() => {
+      waiting = undefined
+      return reloadNow(reason)
+    })
+    waiting = turn
+    last = turn.catch(() => undefined)
+    return turn
+  }
+
+  async function reloadNow(reason: string): Promise<ReloadResult> {
+    const begun = clock.now()
+    const done = (outcome: ReloadResult['outcome'], digest: string, found: Found): ReloadResult => {
+      const at = clock.now()
+      return { outcome, reason, digest, ...found, at, milliseconds: at - begun }
+    }
+    if (closed) return done('unchanged', current.digest, { faults, warnings: current.warnings })
+
+    const { digest, built } = await read(current.snapshot, current.digest)
+    const { warnings } = built
+    if (digest === current.digest) {
+      if (rejected !== undefined) log.info('site is again as it is in use', { reason })
+      faults = []
+      rejected = undefined
+      return (lastReload = done('unchanged', digest, { faults, warnings: current.warnings }))
+    }
+
+    if (built.snapshot === undefined) {
+      const known = rejected === digest
+      faults = built.faults
+      rejected = digest
+      const result = (lastReload = done('rejected', digest, { faults, warnings }))
+      // A file that is merely touched does not make the same faults news.
+      if (known && reason === watched) return result
+      const shown = faults.slice(0, loggedFaults).map(faultText)
+      log.error('site rejected; the last good one stays in use', {
+        reason,
+        count: faults.length,
+        faults: shown,
+      })
+      await tell(() => onRejected?.(result))
+      return result
+    }
+
+    const previous = current.snapshot
+    const { snapshot } = built
+    current = { snapshot, digest, loadedAt: clock.now(), warnings }
+    faults = []
+    rejected = undefined
+    const result = (lastReload = done('swapped', digest, { faults, warnings }))
+    log.info('site reloaded', { reason, digest, milliseconds: result.milliseconds })
+    for (const warning of warnings) log.warn(faultText(warning))
+    await tell(() => onSwap?.(snapshot, result, previous))
+    return result
+  }
+
+  /** Whoever is told may fail; the site has changed all the same, and the queue goes on. */
+  async function tell(call: () => void | Promise<void>): Promise<void> {
+    try {
+      await call()
+    } catch (error) {
+      log.error('telling of a changed site failed', { error })
+    }
+  }
+
+  return {
+    current: () => current.snapshot,
+    reload,
+    state: () => ({
+      digest: current.digest,
+      loadedAt: current.loadedAt,
+      faults,
+      warnings: current.warnings,
+      ...(lastReload ? { lastReload } : {}),
+    }),
+    close: async () => {
+      closed = true
+      await last
+    },
+  }
+}
+
+type Found = Omit<Built<unknown>, 'snapshot'>
+
+const nothingNew: Found = { faults: [], warnings: [] }
+
+/** What the files mean; without a snapshot as soon as anything is wrong with them. */
+async function check<S>(
+  { build, log }: SiteOptions<S>,
+  files: SiteFiles,
+  previous: S | undefined,
+): Promise<Built<S>> {
+  try {
+    const built = await build(files, previous)
+    const faults = unique([...files.faults, ...built.faults])
+    if (faults.length === 0 && built.snapshot !== undefined) return built
+    return { faults, warnings: built.warnings }
+  } catch (error) {
+    log.error('building the site failed', { error })
+    const fault = fileFault('.', `internal error while the site was built: ${messageOf(error)}`)
+    return { faults: [...files.faults, fault], warnings: [] }
+  }
+}
+
+/** The error of a site that cannot be used: every fault, one a line. */
+export function siteFaults(folder: string, faults: readonly Fault[]): AppError {
+  const list = faults.map((fault) => `  ${faultText(fault)}`).join('\n')
+  const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`
+  return new AppError('invalid', `the site ${folder} has ${count}:\n${list}`, { data: { faults } })
+}
+
+function unique(faults: readonly Fault[]): Fault[] {
+  return [...new Map(faults.map((fault) => [faultText(fault), fault])).values()]
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  )
+}
