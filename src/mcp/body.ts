@@ -1,0 +1,77 @@
+/** The bytes of a request's body, read once and never more than allowed. */
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { JsonFault, parseStrict } from '../core/strict-json.ts'
+import { codes } from './codes.ts'
+import { JsonRpcError } from './protocol.ts'
+
+const maxDepth = 100
+
+/** The body as text. JsonRpcError with HTTP 415 for another media type, 413 when it is too large. */
+export async function readText(req: IncomingMessage, maxBytes: number): Promise<string> {
+  requireJson(req)
+  const declared = Number(req.headers['content-length'] ?? 0)
+  if (declared > maxBytes) throw tooLarge(maxBytes)
+  const bytes = await collect(req, maxBytes)
+  if (!isUtf8(bytes)) throw notJson('the body is not valid UTF-8')
+  return bytes.toString('utf8')
+}
+
+/** The JSON value of a body. JsonRpcError -32700 (HTTP 400) when it is no JSON, -32600 when it is refused. */
+export function parseBody(text: string): unknown {
+  try {
+    return parseStrict(text, maxDepth)
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    if (error.kind === 'syntax') throw notJson('the body is not JSON')
+    throw new JsonRpcError(codes.invalidRequest, `invalid request: ${error.message}`, { id: null })
+  }
+}
+
+function requireJson(req: IncomingMessage): void {
+  const type = req.headers['content-type'] ?? ''
+  const plain = req.headers['content-encoding'] ?? 'identity'
+  if (/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type) && plain === 'identity') return
+  throw new JsonRpcError(
+    codes.invalidRequest,
+    plain === 'identity' ? 'Content-Type must be application/json' : 'Content-Encoding is not supported',
+    { status: 415, id: null },
+  )
+}
+
+function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxBytes) {
+        req.removeAllListeners('data')
+        req.resume()
+        reject(tooLarge(maxBytes))
+      } else chunks.push(chunk)
+    })
+    req.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    req.on('close', () => reject(new Gone()))
+    req.on('error', () => reject(new Gone()))
+  })
+}
+
+/** The peer went away before it had sent its request: there is nobody to answer. */
+export class Gone extends Error {
+  constructor() {
+    super('the client closed the connection')
+    this.name = 'Gone'
+  }
+}
+
+function tooLarge(maxBytes: number): JsonRpcError {
+  return new JsonRpcError(codes.invalidRequest, `the body is larger than ${maxBytes} bytes`, {
+    status: 413,
+    id: null,
+  })
+}
+
+function notJson(message: string): JsonRpcError {
+  return new JsonRpcError(codes.parse, `parse error: ${message}`, { status: 400, id: null })
+}

@@ -1,0 +1,84 @@
+/** What a client learns first: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
+import type { Settings } from '../core/settings.ts'
+import type { Skill } from '../library/library.ts'
+import type { Nouns, Reply } from './nouns.ts'
+import { codes } from './codes.ts'
+import { type Call, isObject, type Json, JsonRpcError, objectParam, textParam } from './protocol.ts'
+import { legacyRevision, modernRevisions, preferred, type Revision } from './revisions.ts'
+import { mintSession } from './session.ts'
+
+const skillsExtension = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
+/** Some clients keep no more than the first 512 characters; the important part comes first. */
+const maxInstructions = 4000
+
+/** The handshake: the client's version if it is a legacy one that we speak, else 2025-06-18 (specification §9.1). */
+export function initialize(call: Call, { deps }: Nouns): Reply {
+  const requested = textParam(call.params, 'protocolVersion')
+  const revision = legacyRevision(requested) ?? preferred
+  const capabilities = objectParam(call.params, 'capabilities')
+  if (call.params['clientInfo'] !== undefined && !isObject(call.params['clientInfo'])) {
+    throw new JsonRpcError(codes.invalidParams, 'params.clientInfo: must be an object')
+  }
+  const { settings, library } = call.snapshot
+  call.channel.header(
+    'Mcp-Session-Id',
+    call.principal.sessionId ?? mintSession(deps.key, call.principal, revision, capabilities),
+  )
+  const listChanged = settings.mcp.legacy_streams
+  return {
+    protocolVersion: revision.name,
+    capabilities: {
+      tools: listChanged ? { listChanged } : {},
+      prompts: listChanged ? { listChanged } : {},
+      resources: listChanged ? { listChanged, subscribe: true } : {},
+      ...(revision.annotations && { completions: {} }),
+      logging: {},
+      extensions: skillsExtension,
+    },
+    serverInfo: serverInfoOf(revision, settings, deps.version),
+    instructions: instructionsOf(settings, library.skills(call.principal)),
+  }
+}
+
+/** What the server can do, for clients that need no handshake. */
+export function discover(call: Call): Reply {
+  const { settings, library } = call.snapshot
+  return {
+    // Only what may be named in `_meta`: a legacy version there is refused.
+    supportedVersions: modernRevisions.map(({ name }) => name),
+    capabilities: {
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      completions: {},
+      extensions: skillsExtension,
+    },
+    instructions: instructionsOf(settings, library.skills(call.principal)),
+  }
+}
+
+/** Who this server is. */
+export function serverInfoOf(revision: Revision, settings: Settings, version: string): Json {
+  const { name, display_name } = settings.server
+  return { name, ...(revision.titles && { title: display_name }), version }
+}
+
+/** The site's own words, then which skill to read when: models pass skills by unless they are told. */
+function instructionsOf(settings: Settings, skills: readonly Skill[]): string {
+  const own =
+    settings.mcp.instructions ??
+    `${settings.server.display_name} gives access to business data with the permissions of the signed-in user.`
+  if (skills.length === 0) return own
+  const how = settings.mcp.skill_tools
+    ? 'Read a skill before you start a task that it covers: call read_skill with its name, or read the resource skill://NAME/SKILL.md.'
+    : 'Read a skill before you start a task that it covers: read the resource skill://NAME/SKILL.md.'
+  let text = `${own}\n\n${how} Skills:`
+  for (const { name, description } of skills) {
+    const line = `\n- ${name}: ${description}`
+    if (text.length + line.length > maxInstructions) {
+      return `${text}\n- and more: ${settings.mcp.skill_tools ? 'call list_skills' : 'list the resources'}`
+    }
+    text += line
+  }
+  return text
+}

@@ -1,0 +1,263 @@
+/**
+ * From a parsed body and its headers to one message of a known revision. The body decides and the
+ * headers must agree; nothing of earlier requests is needed. Order of checks: batch, shape, era, then
+ * for modern requests `_meta`, headers, version, capabilities.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { codes } from './codes.ts'
+import {
+  type ClientCapabilities,
+  isObject,
+  type Json,
+  JsonRpcError,
+  type LogLevel,
+  logLevels,
+  type RequestId,
+} from './protocol.ts'
+import {
+  assumed,
+  claimsModern,
+  legacyRevision,
+  legacyRevisions,
+  modernRevision,
+  modernRevisions,
+  preferred,
+  type Revision,
+} from './revisions.ts'
+import type { Handshake } from './session.ts'
+
+/** One JSON-RPC message, understood. */
+export type Envelope = RequestEnvelope | NotificationEnvelope | ResponseEnvelope
+
+export interface RequestEnvelope {
+  readonly kind: 'request'
+  readonly revision: Revision
+  readonly id: RequestId
+  readonly method: string
+  readonly params: Json
+  readonly capabilities: ClientCapabilities | undefined
+  readonly progressToken: string | number | undefined
+  readonly logLevel: LogLevel | undefined
+}
+
+interface NotificationEnvelope {
+  readonly kind: 'notification'
+  readonly revision: Revision
+  readonly method: string
+  readonly params: Json
+}
+
+interface ResponseEnvelope {
+  readonly kind: 'response'
+  readonly id: unknown
+  readonly result: unknown
+  readonly error: unknown
+}
+
+const metaKeys = {
+  version: 'io.modelcontextprotocol/protocolVersion',
+  capabilities: 'io.modelcontextprotocol/clientCapabilities',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+} as const
+
+// The header that repeats what the body asks for (MCP 2026-07-28, streamable HTTP).
+const namedBy: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+}
+
+/** Understands a message. JsonRpcError with the id and the revision that its answer needs. */
+export function readEnvelope(
+  body: unknown,
+  headers: IncomingHttpHeaders,
+  handshake: Handshake | undefined,
+): Envelope {
+  const header = versionHeader(headers)
+  const modern = claimsModern(header) || claimOf(body) !== undefined
+  const fallback = modern ? modernRevisions[0]! : (legacyRevision(header ?? '') ?? preferred)
+  const fail = (code: number, message: string, id: RequestId | null = null): JsonRpcError =>
+    new JsonRpcError(code, message, { id, revision: fallback })
+
+  // Specification §4.5: batches are not supported, in whatever revision.
+  if (Array.isArray(body)) throw fail(codes.invalidRequest, 'invalid request: batches are not supported')
+  if (!isObject(body)) throw fail(codes.invalidRequest, 'invalid request: the body must be an object')
+  if ('id' in body && !isRequestId(body['id']) && 'method' in body) {
+    throw fail(codes.invalidRequest, 'invalid request: id must be a string or a number')
+  }
+  const id = isRequestId(body['id']) ? body['id'] : null
+  if (body['jsonrpc'] !== '2.0')
+    throw fail(codes.invalidRequest, 'invalid request: jsonrpc must be "2.0"', id)
+  if (!('method' in body)) return responseOf(body, fail, id)
+
+  const method = body['method']
+  if (typeof method !== 'string' || method === '') {
+    throw fail(codes.invalidRequest, 'invalid request: method must be a non-empty string', id)
+  }
+  const params = body['params'] ?? {}
+  if (!isObject(params)) throw fail(codes.invalidRequest, 'invalid request: params must be an object', id)
+
+  try {
+    const meta = isObject(params['_meta']) ? params['_meta'] : {}
+    const isModern = metaKeys.version in meta || (claimsModern(header) && method !== 'initialize')
+    const revision = isModern
+      ? modernOf(meta, header, 'id' in body)
+      : legacyOf(method, header, handshake?.revision)
+    if (id === null) return notificationOf(revision, method, params)
+    if (isModern) checkHeaders(headers, method, params)
+    return {
+      kind: 'request',
+      revision,
+      id,
+      method,
+      params,
+      capabilities: isModern ? (meta[metaKeys.capabilities] as ClientCapabilities) : handshake?.capabilities,
+      progressToken: isRequestId(meta['progressToken']) ? meta['progressToken'] : undefined,
+      logLevel: isModern ? logLevelOf(meta[metaKeys.logLevel]) : undefined,
+    }
+  } catch (error) {
+    if (!(error instanceof JsonRpcError)) throw error
+    throw new JsonRpcError(error.code, error.message, {
+      data: error.data,
+      id,
+      revision: error.revision ?? fallback,
+      ...(error.status !== undefined && { status: error.status }),
+    })
+  }
+}
+
+function notificationOf(revision: Revision, method: string, params: Json): NotificationEnvelope {
+  if (!method.startsWith('notifications/')) {
+    throw new JsonRpcError(codes.invalidRequest, `invalid request: ${method} needs an id`)
+  }
+  return { kind: 'notification', revision, method, params }
+}
+
+function responseOf(
+  body: Record<string, unknown>,
+  fail: (code: number, message: string, id: RequestId | null) => JsonRpcError,
+  id: RequestId | null,
+): ResponseEnvelope {
+  if (!('result' in body) && !('error' in body)) {
+    throw fail(codes.invalidRequest, 'invalid request: method is missing', id)
+  }
+  return { kind: 'response', id: body['id'], result: body['result'], error: body['error'] }
+}
+
+/** The revision of a request without `_meta`: the handshake's own words, else the header, else what old clients mean. */
+function legacyOf(method: string, header: string | undefined, settled: Revision | undefined): Revision {
+  if (method === 'initialize' && claimsModern(header)) {
+    throw new JsonRpcError(
+      codes.headerMismatch,
+      `initialize is not a method of ${header}; a request of that revision names it in params._meta`,
+      { status: 400, revision: modernRevisions[0]! },
+    )
+  }
+  if (header === undefined) return settled ?? assumed
+  const revision = legacyRevision(header)
+  if (revision) return revision
+  const names = [...legacyRevisions, ...modernRevisions].map(({ name }) => name).join(', ')
+  throw new JsonRpcError(
+    codes.invalidRequest,
+    `unsupported MCP-Protocol-Version ${JSON.stringify(header)}; supported are ${names}`,
+    { status: 400 },
+  )
+}
+
+/** The revision of a request that says it is modern, after the checks of its `_meta` and version header. */
+function modernOf(meta: Json, header: string | undefined, isRequest: boolean): Revision {
+  const version = meta[metaKeys.version]
+  const missing = [metaKeys.version, metaKeys.capabilities].filter((key) => !(key in meta))
+  if (typeof version !== 'string') {
+    throw invalidMeta(
+      missing.length ? `${missing.join(' and ')} required` : `${metaKeys.version} must be a string`,
+    )
+  }
+  if (header !== version) {
+    throw mismatch(
+      header === undefined
+        ? 'the MCP-Protocol-Version header is required'
+        : `the MCP-Protocol-Version header says ${JSON.stringify(header)}, params._meta ${JSON.stringify(version)}`,
+    )
+  }
+  const revision = modernRevision(version)
+  if (!revision) {
+    throw new JsonRpcError(
+      codes.unsupportedVersion,
+      `unsupported protocol version ${JSON.stringify(version)}`,
+      {
+        data: { supported: modernRevisions.map(({ name }) => name), requested: version },
+        revision: modernRevisions[0]!,
+      },
+    )
+  }
+  if (isRequest && !isObject(meta[metaKeys.capabilities])) {
+    throw invalidMeta(
+      missing.length ? `${missing.join(' and ')} required` : `${metaKeys.capabilities} must be an object`,
+    )
+  }
+  return revision
+}
+
+/** `Mcp-Method` and `Mcp-Name` must say what the body says. */
+function checkHeaders(headers: IncomingHttpHeaders, method: string, params: Json): void {
+  const said = headers['mcp-method']
+  if (said !== method) {
+    throw mismatch(
+      said === undefined
+        ? 'the Mcp-Method header is required'
+        : `the Mcp-Method header says ${JSON.stringify(said)}, the body ${JSON.stringify(method)}`,
+    )
+  }
+  const key = namedBy[method]
+  if (key === undefined) return
+  const name = headers['mcp-name']
+  if (name === undefined) throw mismatch('the Mcp-Name header is required')
+  if (typeof name !== 'string' || decodeHeader(name) !== params[key]) {
+    throw mismatch(`the Mcp-Name header does not match params.${key}`)
+  }
+}
+
+/** A header value, decoded where it is written `=?base64?…?=`; JsonRpcError -32020 when that is not strict base64. */
+export function decodeHeader(value: string): string {
+  const encoded = /^=\?base64\?(.*)\?=$/s.exec(value)?.[1]
+  if (encoded === undefined) return value
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64') !== encoded) throw mismatch('a header value is not valid base64')
+  return bytes.toString('utf8')
+}
+
+/** A header contradicts the body (MCP 2026-07-28: HTTP 400, -32020). */
+export function mismatch(message: string): JsonRpcError {
+  return new JsonRpcError(codes.headerMismatch, `header mismatch: ${message}`)
+}
+
+function invalidMeta(problem: string): JsonRpcError {
+  return new JsonRpcError(codes.invalidParams, `params._meta: ${problem}`, { status: 400 })
+}
+
+function logLevelOf(value: unknown): LogLevel | undefined {
+  if (value === undefined) return undefined
+  const level = logLevels.find((known) => known === value)
+  if (level) return level
+  throw new JsonRpcError(
+    codes.invalidParams,
+    `params._meta: ${metaKeys.logLevel} must be one of ${logLevels.join(', ')}`,
+  )
+}
+
+function versionHeader(headers: IncomingHttpHeaders): string | undefined {
+  const value = headers['mcp-protocol-version']
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** What the body says of its own revision, even where its shape is wrong. */
+function claimOf(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(claimOf).find((claim) => claim !== undefined)
+  if (!isObject(body) || !isObject(body['params']) || !isObject(body['params']['_meta'])) return undefined
+  return body['params']['_meta'][metaKeys.version]
+}
+
+function isRequestId(value: unknown): value is RequestId {
+  return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
+}

@@ -1,0 +1,47 @@
+/** `subscriptions/listen` of the modern revisions: an event stream that tells of changes until one side ends it. */
+import { codes } from './codes.ts'
+import type { Nouns } from './nouns.ts'
+import { type Call, JsonRpcError, objectParam } from './protocol.ts'
+import { type ListKind, tagged } from './subscriptions.ts'
+
+const maxUris = 100
+
+/** Acknowledges what will be told, then keeps the connection. */
+export function listen(call: Call, { subscriptions }: Nouns): undefined {
+  const wanted = objectParam(call.params, 'notifications')
+  const lists = (['tools', 'prompts', 'resources'] as const).filter(
+    (kind: ListKind) => wanted[`${kind}ListChanged`] === true,
+  )
+  const uris = urisOf(wanted['resourceSubscriptions'])
+  if (!call.channel.open) {
+    throw new JsonRpcError(codes.invalidRequest, 'subscriptions/listen needs Accept: text/event-stream')
+  }
+  if (!subscriptions.hasRoom(call.principal.user)) {
+    throw new JsonRpcError(call.revision.applicationError, 'too many open streams for this user')
+  }
+  const honoured = {
+    ...Object.fromEntries(lists.map((kind) => [`${kind}ListChanged`, true])),
+    ...(uris.length > 0 && { resourceSubscriptions: uris }),
+  }
+  call.channel.send({
+    jsonrpc: '2.0',
+    method: 'notifications/subscriptions/acknowledged',
+    params: tagged({ notifications: honoured }, call.id),
+  })
+  subscriptions.listen(call.principal, call.channel, call.id, { kinds: lists, uris })
+}
+
+function urisOf(value: unknown): string[] {
+  if (value === undefined) return []
+  if (
+    !Array.isArray(value) ||
+    value.length > maxUris ||
+    !value.every((uri): uri is string => typeof uri === 'string')
+  ) {
+    throw new JsonRpcError(
+      codes.invalidParams,
+      `params.notifications.resourceSubscriptions: must be a list of at most ${maxUris} URIs`,
+    )
+  }
+  return [...new Set(value)]
+}

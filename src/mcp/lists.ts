@@ -1,0 +1,75 @@
+/**
+ * The answers to the list methods, serialised once per snapshot and kept as bytes (design decision D14):
+ * one for each digest of what a principal sees, revision and page.
+ */
+import { shapeResult } from './shape.ts'
+import { codes } from './codes.ts'
+import { type Call, type Json, JsonRpcError } from './protocol.ts'
+import { seal, unseal } from './sealed.ts'
+
+/** Pages beyond which the cache starts anew. */
+const maxPages = 2000
+
+/** One list of one call: what it is called, what decides its content, and its items when they are needed. */
+export interface ListSource<Item> {
+  /** The name of the array in the result. */
+  readonly field: string
+  /** Equal exactly when the items are. */
+  readonly digest: string
+  readonly items: () => readonly Item[]
+  readonly keyOf: (item: Item) => string
+  readonly shape: (item: Item) => Json
+}
+
+/** The serialised pages of the current snapshot. */
+export class Pages {
+  readonly #key: string | Uint8Array
+  #snapshot = ''
+  #pages = new Map<string, Buffer>()
+
+  constructor(key: string | Uint8Array) {
+    this.#key = key
+  }
+
+  /** The result of a list method as JSON bytes. JsonRpcError -32602 for a cursor that we did not give. */
+  page<Item>(call: Call, source: ListSource<Item>, serverInfo: Json): Buffer {
+    if (this.#snapshot !== call.snapshot.digest || this.#pages.size >= maxPages) {
+      this.#snapshot = call.snapshot.digest
+      this.#pages = new Map()
+    }
+    const cursor = call.params['cursor']
+    const name = `${source.field}\n${call.revision.name}\n${source.digest}`
+    const key = cursor === undefined ? name : `${name}\n${JSON.stringify(cursor)}`
+    const kept = this.#pages.get(key)
+    if (kept) return kept
+    const made = this.#make(call, source, cursor, serverInfo)
+    this.#pages.set(key, made)
+    return made
+  }
+
+  #make<Item>(call: Call, source: ListSource<Item>, cursor: unknown, serverInfo: Json): Buffer {
+    const items = source.items()
+    const start = cursor === undefined ? 0 : this.#startOf(source, items, cursor)
+    const end = start + call.snapshot.settings.mcp.page_size
+    const last = items[end - 1]
+    const more = last !== undefined && end < items.length
+    const result = {
+      [source.field]: items.slice(start, end).map((item) => source.shape(item)),
+      ...(more && {
+        nextCursor: seal(this.#key, `cursor ${source.field}`, { after: source.keyOf(last), at: end }),
+      }),
+    }
+    return Buffer.from(JSON.stringify(shapeResult(call.revision, result, serverInfo, true)))
+  }
+
+  /** Where a page begins: after the last item of the page before, wherever that stands now. */
+  #startOf<Item>(source: ListSource<Item>, items: readonly Item[], cursor: unknown): number {
+    const value = typeof cursor === 'string' ? unseal(this.#key, `cursor ${source.field}`, cursor) : undefined
+    if (value === undefined) {
+      throw new JsonRpcError(codes.invalidParams, 'params.cursor: not a cursor of this list')
+    }
+    const { after, at } = value as { after: string; at: number }
+    const index = items.findIndex((item) => source.keyOf(item) === after)
+    return index < 0 ? Math.min(at, items.length) : index + 1
+  }
+}

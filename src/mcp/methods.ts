@@ -1,0 +1,50 @@
+/** Every MCP method: where it is answered, in which revisions, and whether its answer may be kept. */
+import { complete } from './completion.ts'
+import { discover, initialize } from './discovery.ts'
+import { setLevel } from './logging.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import type { Nouns, Reply } from './nouns.ts'
+import type { Call } from './protocol.ts'
+import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
+import type { Revision } from './revisions.ts'
+import { listen } from './listening.ts'
+import { getSkill, listSkills, readDirectory } from './skills.ts'
+import { callTool, listTools } from './tools.ts'
+
+interface Method {
+  /** Undefined when the method keeps the connection and answers later. */
+  readonly handle: (call: Call, nouns: Nouns) => Reply | undefined | Promise<Reply>
+  readonly in: 'legacy' | 'modern' | 'both'
+  /** Clients of modern revisions are told how long they may keep the answer. */
+  readonly caching?: boolean
+  /** The work may be long: it can be cancelled. */
+  readonly long?: boolean
+}
+
+const methods: Readonly<Record<string, Method>> = {
+  initialize: { in: 'legacy', handle: initialize },
+  ping: { in: 'legacy', handle: () => ({}) },
+  'logging/setLevel': { in: 'legacy', handle: setLevel },
+  'resources/subscribe': { in: 'legacy', handle: subscribe },
+  'resources/unsubscribe': { in: 'legacy', handle: unsubscribe },
+  'server/discover': { in: 'modern', handle: discover, caching: true },
+  'subscriptions/listen': { in: 'modern', handle: listen },
+  'tools/list': { in: 'both', handle: listTools },
+  'tools/call': { in: 'both', handle: callTool, long: true },
+  'prompts/list': { in: 'both', handle: listPrompts },
+  'prompts/get': { in: 'both', handle: getPrompt, long: true },
+  'resources/list': { in: 'both', handle: listResources },
+  'resources/templates/list': { in: 'both', handle: listTemplates },
+  'resources/read': { in: 'both', handle: readResource, caching: true, long: true },
+  'resources/directory/read': { in: 'both', handle: readDirectory },
+  'skills/list': { in: 'both', handle: listSkills },
+  'skills/get': { in: 'both', handle: getSkill, caching: true },
+  'completion/complete': { in: 'both', handle: complete },
+}
+
+/** The method of this name, if the revision has it. */
+export function methodOf(revision: Revision, name: string): Method | undefined {
+  const method = Object.hasOwn(methods, name) ? methods[name] : undefined
+  if (!method || method.in === 'both') return method
+  return (method.in === 'modern') === revision.modern ? method : undefined
+}

@@ -1,0 +1,36 @@
+/**
+ * Who may speak to the endpoint from a browser (MCP transports, DNS rebinding): the Host must be a name of
+ * ours, and an Origin, where there is one, must be allowed.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { linesOf, type Settings } from '../core/settings.ts'
+
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** Why a request with these headers is refused, or undefined. */
+export type OriginCheck = (headers: IncomingHttpHeaders) => string | undefined
+
+/** The check for a public URL and settings; made once a reload. */
+export function originCheck(publicUrl: string, settings: Settings): OriginCheck {
+  const own = new URL(publicUrl)
+  const hosts = new Set([own.hostname, ...linesOf(settings.server.allowed_hosts).map(hostName)])
+  const listed = [
+    ...linesOf(settings.server.allowed_origins),
+    ...linesOf(settings.oauth.allowed_public_client_origins),
+  ]
+  const origins = new Set([own.origin, ...listed.map((origin) => origin.toLowerCase().replace(/\/$/, ''))])
+  const anyOrigin = origins.has('*')
+
+  return ({ host, origin }) => {
+    const name = hostName(host ?? '')
+    if (!hosts.has(name) && !loopback.has(name)) return `host ${JSON.stringify(host ?? '')} is not allowed`
+    if (origin === undefined || anyOrigin || origins.has(origin.toLowerCase())) return undefined
+    if (URL.canParse(origin) && loopback.has(new URL(origin).hostname)) return undefined
+    return `origin ${JSON.stringify(origin)} is not allowed`
+  }
+}
+
+/** `example.com:8080` without the port: proxies add and drop it. */
+function hostName(host: string): string {
+  return host.toLowerCase().replace(/:\d+$/, '')
+}

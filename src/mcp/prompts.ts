@@ -1,0 +1,82 @@
+/** `prompts/list` and `prompts/get` (specification §4.5). */
+import { actorOf } from '../audit/event.ts'
+import { AppError } from '../core/errors.ts'
+import { parseLossless } from '../core/strict-json.ts'
+import { askingFor } from './asking.ts'
+import { serverInfoOf } from './discovery.ts'
+import type { Nouns, Reply } from './nouns.ts'
+import { codes } from './codes.ts'
+import { type Call, JsonRpcError, objectParam, textParam } from './protocol.ts'
+import { promptProviders } from './providers.ts'
+import { shapeContent, shapePrompt } from './shape.ts'
+
+/** The prompts that this principal may use. */
+export function listPrompts(call: Call, nouns: Nouns): Reply {
+  const providers = promptProviders(call.snapshot, nouns.deps)
+  return nouns.pages.page(
+    call,
+    {
+      field: 'prompts',
+      digest: providers.map((provider) => provider.digest(call.principal)).join('\n'),
+      items: () => providers.flatMap((provider) => provider.list(call.principal)),
+      keyOf: ({ name }) => name,
+      shape: (entry) => shapePrompt(call.revision, entry),
+    },
+    serverInfoOf(call.revision, call.snapshot.settings, nouns.deps.version),
+  )
+}
+
+/** Renders one prompt. */
+export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
+  const name = textParam(call.params, 'name')
+  const args = exact(call, objectParam(call.params, 'arguments'))
+  const asking = askingFor(call, nouns.questions, nouns.rounds)
+  const began = nouns.deps.clock.now()
+  const tell = (status: 'ok' | 'error' | 'denied', error?: string): Promise<void> =>
+    nouns.deps.audit.record({
+      ...actorOf(call.principal),
+      type: 'prompt.get',
+      status,
+      target: name.slice(0, 128),
+      execution_time: (nouns.deps.clock.now() - began) / 1000,
+      ...(error !== undefined && { error }),
+    })
+  nouns.deps.audit.requireWritable()
+
+  try {
+    for (const provider of promptProviders(call.snapshot, nouns.deps)) {
+      const answer = await provider.get(call.principal, name, args, { signal: call.signal, ask: asking.ask })
+      if (!answer) continue
+      void tell('ok').catch(() => {})
+      return {
+        description: answer.description,
+        messages: answer.messages.map(({ role, content }) => ({
+          role,
+          content: shapeContent(call.revision, [content])[0],
+        })),
+        ...(answer._meta && call.revision.titles && { _meta: answer._meta }),
+      }
+    }
+    throw new AppError('not_found', `no prompt ${JSON.stringify(name.slice(0, 128))}`)
+  } catch (error) {
+    const interrupted = asking.interrupted()
+    if (interrupted) return interrupted
+    if (error instanceof AppError) {
+      await tell(error.code === 'not_found' || error.code === 'forbidden' ? 'denied' : 'error', error.message)
+      if (error.code !== 'unavailable') {
+        throw new JsonRpcError(codes.invalidParams, error.message, { data: error.data })
+      }
+    }
+    throw error
+  }
+}
+
+/** Prompt arguments as they stand in the text: `1.0` stays a float, 12345678901234567890 loses no digit. */
+function exact(call: Call, args: Record<string, unknown>): Record<string, unknown> {
+  if (Object.values(args).every((value) => typeof value === 'string' || typeof value === 'boolean'))
+    return args
+  const body = parseLossless(call.text)
+  const params = body instanceof Map ? body.get('params') : undefined
+  const lossless = params instanceof Map ? params.get('arguments') : undefined
+  return lossless instanceof Map ? Object.fromEntries(lossless) : args
+}

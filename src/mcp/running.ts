@@ -1,0 +1,60 @@
+/** The calls of legacy clients that run just now, so that `notifications/cancelled` can end one; and their log levels. */
+import type { Principal } from '../core/principal.ts'
+import { type LogLevel, peerOf, type RequestId } from './protocol.ts'
+
+/** Peers whose log level is remembered; asking again is harmless. */
+const maxLevels = 1000
+
+/** What is running, by peer, session id and request id. */
+export class Running {
+  readonly #calls = new Map<string, Set<AbortController>>()
+
+  /** Counts a call as running until the returned function is called. */
+  add(principal: Principal, id: RequestId, controller: AbortController): () => void {
+    const key = keyOf(principal, id)
+    const calls = this.#calls.get(key) ?? new Set()
+    this.#calls.set(key, calls.add(controller))
+    return () => {
+      calls.delete(controller)
+      if (calls.size === 0) this.#calls.delete(key)
+    }
+  }
+
+  /** Cancels a call. Two processes of one client may use the same id at once: then it is not known which is meant. */
+  cancel(principal: Principal, id: unknown): void {
+    if (typeof id !== 'string' && typeof id !== 'number') return
+    const calls = this.#calls.get(keyOf(principal, id))
+    if (calls?.size === 1) for (const controller of calls) controller.abort(new Cancelled())
+  }
+}
+
+/** The client took its request back. */
+export class Cancelled extends Error {
+  constructor() {
+    super('the client cancelled the request')
+    this.name = 'Cancelled'
+  }
+}
+
+/** What `logging/setLevel` asked for, for the latest thousand conversations; nothing depends on it. */
+export class LogLevels {
+  readonly #levels = new Map<string, LogLevel>()
+
+  set(principal: Principal, level: LogLevel): void {
+    const key = keyOf(principal, '')
+    this.#levels.delete(key)
+    this.#levels.set(key, level)
+    for (const oldest of this.#levels.keys()) {
+      if (this.#levels.size <= maxLevels) break
+      this.#levels.delete(oldest)
+    }
+  }
+
+  get(principal: Principal): LogLevel | undefined {
+    return this.#levels.size === 0 ? undefined : this.#levels.get(keyOf(principal, ''))
+  }
+}
+
+function keyOf(principal: Principal, id: RequestId): string {
+  return `${peerOf(principal)}\n${principal.sessionId ?? ''}\n${typeof id} ${id}`
+}

@@ -1,0 +1,72 @@
+/** Answers in the words of one revision: fields that its clients do not know are left out, content they cannot show is degraded. */
+import type { OfferedTool } from '../tools/catalogue.ts'
+import type { Content } from '../tools/tool.ts'
+import type { PromptEntry, ResourceEntry, ResourceTemplateEntry } from './extras.ts'
+import type { Json } from './protocol.ts'
+import type { Revision } from './revisions.ts'
+
+/** How long a modern client may keep a list or a resource without asking again. */
+const ttlMs = 60_000
+
+/** A complete result as the revision wants it. `caching` is for the answers that a client may keep. */
+export function shapeResult(
+  revision: Revision,
+  result: Json,
+  serverInfo: Json,
+  caching: boolean,
+): Record<string, unknown> {
+  if (!revision.envelope) return result
+  return {
+    resultType: 'complete',
+    ...result,
+    // Everything here depends on the user: never `public`.
+    ...(caching && { ttlMs, cacheScope: 'private' }),
+    _meta: { ...(result['_meta'] as Json | undefined), 'io.modelcontextprotocol/serverInfo': serverInfo },
+  }
+}
+
+/** A tool as `tools/list` shows it. */
+export function shapeTool(revision: Revision, offered: OfferedTool, description: string): Json {
+  const { tool, annotations } = offered
+  return {
+    name: tool.name,
+    ...(revision.titles && { title: tool.title }),
+    description,
+    inputSchema: tool.input,
+    ...(revision.titles && tool.output && { outputSchema: tool.output }),
+    ...(revision.annotations && { annotations }),
+  }
+}
+
+/** A prompt as `prompts/list` shows it. Its title is the specification's own (§4.5), so every revision has it. */
+export function shapePrompt(revision: Revision, prompt: PromptEntry): Json {
+  return revision.titles ? { ...prompt } : without(prompt, '_meta')
+}
+
+/** A resource or a resource template as its list shows it. */
+export function shapeResource(revision: Revision, entry: ResourceEntry | ResourceTemplateEntry): Json {
+  return revision.titles ? { ...entry } : without(entry, 'title', '_meta', 'size')
+}
+
+/** Content blocks that the revision's clients know. */
+export function shapeContent(revision: Revision, blocks: readonly Content[]): Content[] {
+  return blocks.map((block) => (revision.content.has(block.type) ? block : degraded(block)))
+}
+
+function degraded(block: Content): Content {
+  switch (block.type) {
+    case 'resource_link':
+      return { type: 'text', text: [block.name, block.description, block.uri].filter(Boolean).join(': ') }
+    case 'audio':
+      return {
+        type: 'resource',
+        resource: { uri: 'data:,audio', mimeType: block.mimeType, blob: block.data },
+      }
+    default:
+      return block
+  }
+}
+
+function without(entry: object, ...names: string[]): Json {
+  return Object.fromEntries(Object.entries(entry).filter(([name]) => !names.includes(name)))
+}

@@ -1,0 +1,89 @@
+/** The skills extension (`io.modelcontextprotocol/skills`): every skill with the digests of its files, and their directories. */
+import type { Skill } from '../library/library.ts'
+import { serverInfoOf } from './discovery.ts'
+import type { Nouns, Reply } from './nouns.ts'
+import { codes } from './codes.ts'
+import { type Call, type Json, JsonRpcError, textParam } from './protocol.ts'
+
+const scheme = 'skill://'
+
+/** The skills that this principal may read, each with all its files. */
+export function listSkills(call: Call, { deps, pages }: Nouns): Reply {
+  const { library, settings } = call.snapshot
+  return pages.page(
+    call,
+    {
+      field: 'skills',
+      digest: library.skillsDigest(call.principal),
+      items: () => library.skills(call.principal),
+      keyOf: ({ name }) => name,
+      shape: skillEntry,
+    },
+    serverInfoOf(call.revision, settings, deps.version),
+  )
+}
+
+/** One skill by the URI of its SKILL.md. */
+export function getSkill(call: Call): Reply {
+  const uri = textParam(call.params, 'uri')
+  const skill = call.snapshot.library.skills(call.principal).find(({ files }) => files[0]!.uri === uri)
+  if (!skill) throw unknownSkill(uri)
+  return { skill: skillEntry(skill) }
+}
+
+/** The direct children of a directory inside a skill; the skill's root is one. */
+export function readDirectory(call: Call, { deps, pages }: Nouns): Reply {
+  const uri = textParam(call.params, 'uri')
+  const { library, settings } = call.snapshot
+  const folder = uri.endsWith('/') ? uri.slice(0, -1) : uri
+  const children = childrenOf(library.skills(call.principal), folder)
+  if (children.length === 0) throw unknownSkill(uri)
+  return pages.page(
+    call,
+    {
+      field: 'resources',
+      digest: `${folder}\n${library.skillsDigest(call.principal)}`,
+      items: () => children,
+      keyOf: (entry) => String(entry['uri']),
+      shape: (entry) => entry,
+    },
+    serverInfoOf(call.revision, settings, deps.version),
+  )
+}
+
+/** The skill that teaches a tool, for `skill_mode: replace`. */
+export function skillFor(skills: readonly Skill[], tool: string): Skill | undefined {
+  return skills.find((skill) => skill.tools.includes(tool))
+}
+
+function skillEntry(skill: Skill): Json {
+  return {
+    uri: skill.files[0]!.uri,
+    frontmatter: skill.frontmatter,
+    resources: skill.files.map(({ uri, digest, bytes }) => ({ uri, digest, size: bytes.byteLength })),
+  }
+}
+
+function childrenOf(skills: readonly Skill[], folder: string): Json[] {
+  const prefix = `${folder}/`
+  const children = new Map<string, Json>()
+  for (const { files } of skills) {
+    for (const file of files) {
+      if (!file.uri.startsWith(prefix)) continue
+      const [name, ...below] = file.uri.slice(prefix.length).split('/') as [string, ...string[]]
+      children.set(
+        name,
+        below.length > 0
+          ? { uri: `${prefix}${name}`, name, mimeType: 'inode/directory' }
+          : { uri: file.uri, name, mimeType: file.mimeType, size: file.bytes.byteLength },
+      )
+    }
+  }
+  return folder.startsWith(scheme) ? [...children.values()] : []
+}
+
+function unknownSkill(uri: string): JsonRpcError {
+  return new JsonRpcError(codes.invalidParams, `no skill or directory ${JSON.stringify(uri)} for this user`, {
+    data: { uri },
+  })
+}
