@@ -188,13 +188,14 @@ export const settingsSchema = {
       type: 'object',
       additionalProperties: false,
       default: {},
-      required: ['enabled', 'mcp', 'token', 'register', 'authorize'],
+      required: ['enabled', 'mcp', 'token', 'register', 'authorize', 'exempt_addresses'],
       properties: {
         enabled: { ...flag, default: true },
         mcp: { ...rate, default: { points: 600, seconds: 60 } },
         token: { ...rate, default: { points: 120, seconds: 60 } },
         register: { ...rate, default: { points: 60, seconds: 3600 } },
         authorize: { ...rate, default: { points: 120, seconds: 60 } },
+        exempt_addresses: { ...lines, default: [] },
       },
     },
     audit: {
