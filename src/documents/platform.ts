@@ -1,4 +1,217 @@
-/** The immutable reading of what the site says about users' roles, doctypes, reports and tools. */
-export interface Platform {
-  readonly doctypes: ReadonlyMap<string, unknown>
+import type { People } from '../users/people.ts'
+import type { Expression } from './expression.ts'
+
+export const fieldTypes = [
+  'text',
+  'long_text',
+  'number',
+  'integer',
+  'currency',
+  'percent',
+  'check',
+  'date',
+  'datetime',
+  'select',
+  'link',
+  'dynamic_link',
+  'table',
+  'json',
+  'attachment',
+] as const
+export type FieldType = (typeof fieldTypes)[number]
+
+/** What a permission rule can allow; deny by default. `write` includes comment and assign. */
+export const actions = [
+  'read',
+  'write',
+  'create',
+  'delete',
+  'submit',
+  'cancel',
+  'amend',
+  'report',
+  'comment',
+  'assign',
+] as const
+export type Action = (typeof actions)[number]
+
+/** One value of a document. */
+export interface Field {
+  readonly name: string
+  readonly label: string
+  readonly type: FieldType
+  readonly description: string
+  readonly required: boolean
+  readonly unique: boolean
+  readonly readOnly: boolean
+  /** May be changed after the document was submitted. */
+  readonly allowOnSubmit: boolean
+  readonly indexed: boolean
+  readonly default?: unknown
+  /** A default that starts with `=`, such as `=today()`. */
+  readonly defaultExpression?: Expression
+  /** The choices of a `select`. */
+  readonly options: readonly string[]
+  /** The doctype of a `link` or of the rows of a `table`. */
+  readonly doctype?: string
+  /** The field that holds the doctype of a `dynamic_link`. */
+  readonly doctypeField?: string
+  /** Longest text, in characters. */
+  readonly length?: number
+  /** Digits after the point of a number, currency or percent. */
+  readonly precision?: number
+  /** Who may read it: rules name the levels that they open. */
+  readonly level: number
+  /** The roles that see the value; everyone else sees a marker and cannot use the field in a query. */
+  readonly mask?: ReadonlySet<string>
+  readonly computed?: Expression
+  /** `file:line`. */
+  readonly source: string
 }
+
+/** One permission rule of a doctype: a role, what it may do, to which rows and field levels. */
+export interface Rule {
+  readonly role: string
+  readonly actions: ReadonlySet<Action>
+  readonly ifOwner: boolean
+  readonly when?: Expression
+  readonly levels: ReadonlySet<number>
+  readonly source: string
+}
+
+/** A statement that must hold of every document that is saved. */
+export interface Validation {
+  readonly rule: Expression
+  readonly message: string
+}
+
+export type Naming =
+  | { readonly rule: 'series'; readonly series: string }
+  | { readonly rule: 'field'; readonly field: string }
+  | { readonly rule: 'prompt' }
+  | { readonly rule: 'hash' }
+
+/** A type of document. */
+export interface Doctype {
+  readonly name: string
+  readonly module: string
+  readonly description: string
+  readonly naming: Naming
+  readonly titleField?: string
+  readonly searchFields: readonly string[]
+  readonly submittable: boolean
+  /** Its documents are only rows of a table field. */
+  readonly child: boolean
+  /** The link field to the parent of the same doctype, when it is a tree. */
+  readonly parentField?: string
+  readonly fields: ReadonlyMap<string, Field>
+  readonly rules: readonly Rule[]
+  readonly validations: readonly Validation[]
+  readonly source: string
+}
+
+export interface WorkflowState {
+  readonly name: string
+  readonly docstatus: 0 | 1 | 2
+  /** The roles that may edit a document in this state; empty: whoever may write. */
+  readonly editRoles: readonly string[]
+}
+
+export interface Transition {
+  readonly from: string
+  readonly action: string
+  readonly to: string
+  readonly roles: readonly string[]
+  readonly when?: Expression
+  /** Whether the owner of the document may do it. */
+  readonly allowSelf: boolean
+  readonly source: string
+}
+
+/** The states that documents of one doctype go through, and who moves them. */
+export interface Workflow {
+  readonly name: string
+  readonly doctype: string
+  readonly states: ReadonlyMap<string, WorkflowState>
+  readonly initial: string
+  readonly transitions: readonly Transition[]
+  readonly source: string
+}
+
+export interface ReportFilter {
+  readonly name: string
+  readonly label: string
+  readonly type: 'text' | 'number' | 'integer' | 'check' | 'date' | 'select' | 'link'
+  readonly required: boolean
+  readonly default?: unknown
+  readonly options: readonly string[]
+  readonly doctype?: string
+  readonly description: string
+  /** Declarative reports: the field that it narrows, and how. */
+  readonly field?: string
+  readonly operator: string
+}
+
+export interface ReportColumn {
+  readonly name: string
+  readonly label: string
+  /** Declarative reports: the field it shows, or what is aggregated. */
+  readonly field?: string
+  readonly aggregate?: AggregateFunction
+}
+
+export const aggregateFunctions = ['count', 'sum', 'avg', 'min', 'max'] as const
+export type AggregateFunction = (typeof aggregateFunctions)[number]
+
+/** A question that the site has already formulated. */
+export interface Report {
+  readonly name: string
+  readonly description: string
+  readonly module: string
+  readonly type: 'declarative' | 'sql'
+  /** The doctype whose rows are read; for SQL the doctypes that may be queried. */
+  readonly doctypes: readonly string[]
+  readonly sql?: string
+  readonly columns: readonly ReportColumn[]
+  readonly filters: readonly ReportFilter[]
+  /** Filters that always apply, as `list_documents` takes them. */
+  readonly where?: unknown
+  readonly groupBy: readonly string[]
+  readonly orderBy?: string
+  readonly totals: readonly string[]
+  /** Empty: whoever may report on the doctype. */
+  readonly roles: readonly string[]
+  readonly maxRows: number
+  /** Runs in the background and keeps its result for this many seconds. */
+  readonly cacheSeconds?: number
+  readonly source: string
+}
+
+/** What an OAuth client may at most use, whoever it acts for. */
+export interface ClientLimit {
+  /** Client ids or names; `*` at the end matches any ending. */
+  readonly clients: readonly string[]
+  readonly roles?: readonly string[]
+  readonly tools?: readonly string[]
+  readonly source: string
+}
+
+/** The immutable reading of what the site says about doctypes, workflows and reports, and who the people are. */
+export interface Platform {
+  readonly people: People
+  readonly doctypes: ReadonlyMap<string, Doctype>
+  /** By doctype. */
+  readonly workflows: ReadonlyMap<string, Workflow>
+  readonly reports: ReadonlyMap<string, Report>
+  readonly clientLimits: readonly ClientLimit[]
+}
+
+/** Fields that every document has besides those of its doctype, with the type that each is compared as. */
+export const standardFields: ReadonlyMap<string, FieldType> = new Map<string, FieldType>([
+  ['name', 'text'],
+  ['owner', 'text'],
+  ['creation', 'datetime'],
+  ['modified', 'datetime'],
+  ['modified_by', 'text'],
+  ['docstatus', 'integer'],
+])

@@ -1,4 +1,3 @@
-import type { JSONSchema, FromSchema } from 'json-schema-to-ts'
 import type { Principal } from '../core/principal.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { Library } from '../library/library.ts'
@@ -36,6 +35,8 @@ export interface ToolContext {
   readonly principal: Principal
   readonly documents: Documents
   readonly library: Library
+  /** The most bytes that the answer should have; rows are cut to it (see fit-rows.ts). */
+  readonly budget: number
   /** Aborted when the caller is gone, cancels, or the tool's time is up. */
   readonly signal: AbortSignal
   /** Tells the caller how far the work is, when it asked; `total` when known. */
@@ -76,6 +77,8 @@ export interface Tool {
   /** JSON Schema 2020-12, `type: object` at the root, no composition there. */
   readonly input: Readonly<Record<string, unknown>>
   readonly output?: Readonly<Record<string, unknown>>
+  /** Arguments that fit `input`: documentation, and checked by a test. */
+  readonly example?: Readonly<Record<string, unknown>>
   /** Milliseconds after which a call is cut off; the catalogue's default without it. */
   readonly timeout?: number
   readonly idempotent?: boolean
@@ -86,12 +89,49 @@ export interface Tool {
   run(args: unknown, context: ToolContext): Promise<unknown>
 }
 
-type Definition<Input extends JSONSchema> = Omit<Tool, 'input' | 'run'> & {
+/**
+ * The type of what fits a schema, for the few keywords that tool arguments need. The full derivation
+ * (json-schema-to-ts) is too deep for the compiler where the schema itself is still being inferred.
+ */
+export type Fits<Schema> = Schema extends { readonly enum: readonly (infer Value)[] }
+  ? Value
+  : Schema extends { readonly type: readonly (infer Kind)[] }
+    ? Kind extends string
+      ? Fits<Omit<Schema, 'type'> & { readonly type: Kind }>
+      : never
+    : Schema extends { readonly type: 'string' }
+      ? string
+      : Schema extends { readonly type: 'number' | 'integer' }
+        ? number
+        : Schema extends { readonly type: 'boolean' }
+          ? boolean
+          : Schema extends { readonly type: 'null' }
+            ? null
+            : Schema extends { readonly type: 'array' }
+              ? readonly (Schema extends { readonly items: infer Item } ? Fits<Item> : unknown)[]
+              : Schema extends { readonly type: 'object'; readonly properties: infer Properties }
+                ? FitsObject<
+                    Properties,
+                    Schema extends { readonly required: readonly (infer Key)[] } ? Key : never
+                  >
+                : Schema extends { readonly type: 'object' }
+                  ? Readonly<Record<string, unknown>>
+                  : unknown
+
+type FitsObject<Properties, Required> = {
+  readonly [Key in keyof Properties as Key extends Required ? Key : never]: Fits<Properties[Key]>
+} & {
+  readonly [Key in keyof Properties as Key extends Required ? never : Key]?: Fits<Properties[Key]>
+}
+
+type Definition<Input> = Omit<Tool, 'input' | 'run'> & {
   readonly input: Input
-  readonly run: (args: FromSchema<Input>, context: ToolContext) => Promise<unknown>
+  readonly run: (args: Fits<Input>, context: ToolContext) => Promise<unknown>
 }
 
 /** Pairs a tool's input schema with the code that runs on checked input of that type. */
-export function defineTool<const Input extends JSONSchema>(definition: Definition<Input>): Tool {
-  return definition as unknown as Tool
+export function defineTool<const Input extends Readonly<Record<string, unknown>>>(
+  definition: Definition<Input>,
+): Tool {
+  return definition
 }

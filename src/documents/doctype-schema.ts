@@ -1,0 +1,91 @@
+/** What `config/doctypes/*.yaml` looks like. */
+import type { FromSchema, JSONSchema } from '../core/schema.ts'
+import { actions, fieldTypes } from './platform.ts'
+
+const text = { type: 'string', minLength: 1 } as const
+const flag = { type: 'boolean' } as const
+const names = { type: 'array', items: text, uniqueItems: true } as const
+
+const field = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['fieldname', 'type'],
+  properties: {
+    fieldname: { type: 'string', pattern: '^[a-z][a-z0-9_]{0,62}$' },
+    label: text,
+    type: { type: 'string', enum: fieldTypes },
+    description: text,
+    required: flag,
+    unique: flag,
+    read_only: flag,
+    allow_on_submit: flag,
+    index: flag,
+    default: {},
+    options: { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true },
+    doctype: text,
+    doctype_field: text,
+    length: { type: 'integer', minimum: 1, maximum: 1000000 },
+    precision: { type: 'integer', minimum: 0, maximum: 9 },
+    level: { type: 'integer', minimum: 0, maximum: 9 },
+    visible_to: names,
+    computed: text,
+  },
+} as const
+
+const rule = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['role', 'actions'],
+  properties: {
+    role: text,
+    actions: { type: 'array', items: { type: 'string', enum: actions }, minItems: 1, uniqueItems: true },
+    if_owner: flag,
+    when: text,
+    levels: {
+      type: 'array',
+      items: { type: 'integer', minimum: 0, maximum: 9 },
+      minItems: 1,
+      uniqueItems: true,
+    },
+  },
+} as const
+
+export const doctypeSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['doctype', 'fields'],
+  properties: {
+    doctype: { type: 'string', pattern: '^[A-Z][A-Za-z0-9]*( [A-Z0-9][A-Za-z0-9]*)*$', maxLength: 60 },
+    module: text,
+    description: text,
+    naming: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['rule'],
+      properties: {
+        rule: { type: 'string', enum: ['series', 'field', 'prompt', 'hash'] },
+        series: { type: 'string', pattern: '^[A-Za-z0-9/_.-]*#{1,10}$' },
+        field: text,
+      },
+    },
+    title_field: text,
+    search_fields: names,
+    submittable: flag,
+    child: flag,
+    parent_field: text,
+    fields: { type: 'array', items: field, minItems: 1 },
+    permissions: { type: 'array', items: rule },
+    validations: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['rule', 'message'],
+        properties: { rule: text, message: text },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+export type DoctypeSource = FromSchema<typeof doctypeSchema>
+export type FieldSource = DoctypeSource['fields'][number]

@@ -1,0 +1,141 @@
+/** The functions that expressions may call. */
+import { isoTime } from '../core/clock.ts'
+import { systemManager } from '../core/principal.ts'
+import { compare, roundTo, truthy } from './expression-values.ts'
+
+/** What an expression is evaluated over. */
+export interface Scope {
+  readonly doc: Readonly<Record<string, unknown>>
+  readonly user: { readonly id: string; readonly fullName: string; readonly roles: ReadonlySet<string> }
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+export type Evaluate = (scope: Scope) => unknown
+
+interface Known {
+  readonly least: number
+  readonly most: number
+  readonly usage: string
+  readonly build: (args: readonly Evaluate[]) => Evaluate
+}
+
+const day = 86_400_000
+
+/** By name. */
+export const functions: ReadonlyMap<string, Known> = new Map<string, Known>([
+  ['sum', list((numbers) => numbers.reduce((total, value) => total + value, 0))],
+  ['avg', list((numbers) => (numbers.length ? numbers.reduce((a, b) => a + b, 0) / numbers.length : null))],
+  ['min', extreme((order) => order < 0)],
+  ['max', extreme((order) => order > 0)],
+  ['count', plain(1, 1, ([value]) => (Array.isArray(value) ? value.length : value === null ? 0 : 1))],
+  [
+    'round',
+    plain(1, 2, ([value, digits]) =>
+      typeof value === 'number' ? roundTo(value, typeof digits === 'number' ? digits : 0) : null,
+    ),
+  ],
+  ['abs', plain(1, 1, ([value]) => (typeof value === 'number' ? Math.abs(value) : null))],
+  ['floor', plain(1, 1, ([value]) => (typeof value === 'number' ? Math.floor(value) : null))],
+  ['ceil', plain(1, 1, ([value]) => (typeof value === 'number' ? Math.ceil(value) : null))],
+  ['lower', plain(1, 1, ([value]) => (typeof value === 'string' ? value.toLowerCase() : null))],
+  ['upper', plain(1, 1, ([value]) => (typeof value === 'string' ? value.toUpperCase() : null))],
+  ['len', plain(1, 1, ([value]) => (typeof value === 'string' || Array.isArray(value) ? value.length : 0))],
+  ['contains', texts((text, part) => text.toLowerCase().includes(part.toLowerCase()))],
+  ['starts_with', texts((text, part) => text.startsWith(part))],
+  ['ends_with', texts((text, part) => text.endsWith(part))],
+  [
+    'coalesce',
+    plain(1, 10, (values) => values.find((value) => value !== null && value !== undefined) ?? null),
+  ],
+  ['year', plain(1, 1, ([value]) => datePart(value, 0, 4))],
+  ['month', plain(1, 1, ([value]) => datePart(value, 5, 7))],
+  ['days_between', plain(2, 2, ([from, to]) => daysBetween(from, to))],
+  ['add_days', plain(2, 2, ([date, days]) => addDays(date, days))],
+  [
+    'if',
+    {
+      least: 3,
+      most: 3,
+      usage: 'a condition and two values',
+      build:
+        ([condition, then, otherwise]) =>
+        (scope) =>
+          truthy(condition!(scope)) ? then!(scope) : otherwise!(scope),
+    },
+  ],
+  ['today', { least: 0, most: 0, usage: 'nothing', build: () => (scope) => isoTime(scope.now).slice(0, 10) }],
+  ['now', { least: 0, most: 0, usage: 'nothing', build: () => (scope) => isoTime(scope.now) }],
+  [
+    'has_role',
+    {
+      least: 1,
+      most: 1,
+      usage: 'a role',
+      build:
+        ([role]) =>
+        ({ user, ...scope }) => {
+          const name = role!({ user, ...scope })
+          return user.roles.has(systemManager) || (typeof name === 'string' && user.roles.has(name))
+        },
+    },
+  ],
+])
+
+function plain(least: number, most: number, calculate: (values: unknown[]) => unknown): Known {
+  const usage = least === most ? `${least} value${least === 1 ? '' : 's'}` : `${least} to ${most} values`
+  return {
+    least,
+    most,
+    usage,
+    build: (args) => (scope) => calculate(args.map((arg) => arg(scope) ?? null)),
+  }
+}
+
+function list(calculate: (numbers: number[]) => number | null): Known {
+  return plain(1, 20, (values) => {
+    const result = calculate(values.flat().filter((value): value is number => typeof value === 'number'))
+    return result !== null && Number.isFinite(result) ? result : null
+  })
+}
+
+function extreme(better: (order: number) => boolean): Known {
+  return plain(1, 20, (values) => {
+    let best: unknown = null
+    for (const value of values.flat()) {
+      if (value === null || value === undefined) continue
+      if (best === null || better(compare(value, best) ?? 0)) best = value
+    }
+    return best
+  })
+}
+
+function texts(calculate: (text: string, part: string) => boolean): Known {
+  return plain(
+    2,
+    2,
+    ([text, part]) => typeof text === 'string' && typeof part === 'string' && calculate(text, part),
+  )
+}
+
+function datePart(value: unknown, from: number, to: number): number | null {
+  return typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? Number(value.slice(from, to)) : null
+}
+
+function daysBetween(from: unknown, to: unknown): number | null {
+  const [a, b] = [dateOf(from), dateOf(to)]
+  return a === null || b === null ? null : Math.round((b - a) / day)
+}
+
+function addDays(date: unknown, days: unknown): string | null {
+  const start = dateOf(date)
+  if (start === null || typeof days !== 'number') return null
+  const end = start + Math.trunc(days) * day
+  return Math.abs(end) < 8.64e15 ? isoTime(end).slice(0, 10) : null
+}
+
+function dateOf(value: unknown): number | null {
+  if (typeof value !== 'string') return null
+  const time = Date.parse(`${value.slice(0, 10)}T00:00:00Z`)
+  return Number.isNaN(time) ? null : time
+}

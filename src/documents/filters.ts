@@ -1,0 +1,252 @@
+/**
+ * Filters, orders and field lists as callers write them. Whoever queries a field that it may not
+ * read on every row would learn its values, so such a field is unknown here, and so is a masked one.
+ */
+import { AppError } from '../core/errors.ts'
+import { compare, contains, equal, order } from './expression-values.ts'
+import type { Access } from './permission.ts'
+import { type Field, standardFields } from './platform.ts'
+import { unknown } from './read-doctypes.ts'
+import { type StoredDocument, valueOf } from './stored.ts'
+import { readValue, show } from './values.ts'
+
+export const operators = [
+  '=',
+  '!=',
+  '>',
+  '<',
+  '>=',
+  '<=',
+  'like',
+  'not like',
+  'in',
+  'not in',
+  'between',
+  'is',
+] as const
+export type Operator = (typeof operators)[number]
+
+/** One condition on one field, its value already of the field's type. */
+export interface Condition {
+  readonly field: string
+  readonly operator: Operator
+  readonly value: unknown
+}
+
+/** What can be compared: a field of the doctype, or one that every document has. */
+export type Comparable = Pick<Field, 'name' | 'type' | 'options'>
+
+const operatorWords: ReadonlyMap<string, Operator> = new Map([
+  ...operators.map((operator) => [operator, operator] as const),
+  ['==', '='],
+  ['<>', '!='],
+  ['equals', '='],
+])
+
+/**
+ * Reads filters in any of their forms: `{field: value}`, `{field: [operator, value]}`,
+ * `[[field, operator, value], …]`. AppError `invalid` lists every problem.
+ */
+export function readFilters(access: Access, filters: unknown): Condition[] {
+  const problems: string[] = []
+  const conditions: Condition[] = []
+  for (const [field, operator, value] of triplesOf(filters, problems)) {
+    const comparable = comparableField(access, field)
+    if (typeof comparable === 'string') problems.push(comparable)
+    else {
+      const condition = readCondition(comparable, operator, value)
+      if (typeof condition === 'string') problems.push(`${field}: ${condition}`)
+      else conditions.push(condition)
+    }
+  }
+  if (problems.length > 0)
+    throw new AppError('invalid', `filters: ${problems.join('; ')}`, { data: { problems } })
+  return conditions
+}
+
+/** The field of that name where the principal may compare it; otherwise why not. */
+export function comparableField(access: Access, name: string): Comparable | string {
+  const standard = standardFields.get(name)
+  if (standard) return { name, type: standard, options: [] }
+  const field = access.doctype.fields.get(name)
+  if (field && access.knows(field)) {
+    if (field.type === 'table' || field.type === 'json')
+      return `${name} holds ${field.type === 'table' ? 'rows' : 'JSON'} and cannot be compared`
+    if (access.queryable(field)) return field
+    if (access.masks(field))
+      return `${name} is masked for you and cannot be used in filters, order, search or totals`
+  }
+  const known = [...access.doctype.fields.values()].filter((other) => access.queryable(other))
+  return `${unknown('field', name, [...standardFields.keys(), ...known.map((other) => other.name)])} of ${access.doctype.name}`
+}
+
+/** Whether all conditions hold of a document. */
+export function matches(conditions: readonly Condition[], document: StoredDocument): boolean {
+  return conditions.every((condition) => holdsOf(condition, valueOf(document, condition.field)))
+}
+
+/** Whether a condition holds of a value. */
+export function holdsOf({ operator, value }: Condition, actual: unknown): boolean {
+  switch (operator) {
+    case '=':
+      return equal(actual, value)
+    case '!=':
+      return !equal(actual, value)
+    case '>':
+      return (compare(actual, value) ?? 0) > 0
+    case '<':
+      return (compare(actual, value) ?? 0) < 0
+    case '>=':
+      return (compare(actual, value) ?? -1) >= 0
+    case '<=':
+      return (compare(actual, value) ?? 1) <= 0
+    case 'in':
+      return contains(value, actual)
+    case 'not in':
+      return !contains(value, actual)
+    case 'like':
+      return typeof value === 'string' && like(value, actual)
+    case 'not like':
+      return typeof value === 'string' && !like(value, actual)
+    case 'between': {
+      const [from, to] = value as [unknown, unknown]
+      return (compare(actual, from) ?? -1) >= 0 && (compare(actual, to) ?? 1) <= 0
+    }
+    default:
+      return (actual === null || actual === undefined) === (value === 'not set')
+  }
+}
+
+/** The equality conditions, by which an indexed field makes the store's work small. */
+export function equalities(conditions: readonly Condition[]): Record<string, unknown> {
+  return Object.fromEntries(
+    conditions
+      .filter(({ operator, value }) => operator === '=' && typeof value === 'string')
+      .map(({ field, value }) => [field === 'name' ? 'id' : field, value]),
+  )
+}
+
+/** Reads `order_by`: `field`, `field desc`, several with commas. Ends with the name, so that pages never overlap. */
+export function readOrder(access: Access, orderBy: string): (a: StoredDocument, b: StoredDocument) => number {
+  const keys: { field: string; sign: number }[] = []
+  const problems: string[] = []
+  for (const part of orderBy.split(',')) {
+    const match = /^\s*`?([A-Za-z_]\w*)`?(?:\s+(asc|desc))?\s*$/i.exec(part)
+    const field = match
+      ? comparableField(access, match[1]!)
+      : `cannot read "${part.trim()}"; write "field desc"`
+    if (typeof field === 'string') problems.push(field)
+    else keys.push({ field: field.name, sign: match![2]?.toLowerCase() === 'desc' ? -1 : 1 })
+  }
+  if (problems.length > 0)
+    throw new AppError('invalid', `order_by: ${problems.join('; ')}`, { data: { problems } })
+  return (a, b) => {
+    for (const { field, sign } of keys) {
+      const result = order(valueOf(a, field), valueOf(b, field))
+      if (result !== 0) return sign * result
+    }
+    return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
+  }
+}
+
+function triplesOf(filters: unknown, problems: string[]): [string, unknown, unknown][] {
+  if (filters === undefined || filters === null) return []
+  if (Array.isArray(filters)) {
+    // A single triple without the outer list is what models write most often.
+    const triples =
+      filters.length === 3 && typeof filters[0] === 'string' ? [filters] : (filters as unknown[])
+    return triples.flatMap((triple): [string, unknown, unknown][] => {
+      if (Array.isArray(triple) && triple.length === 3 && typeof triple[0] === 'string')
+        return [[triple[0], triple[1], triple[2]]]
+      problems.push(`${show(triple)} must be [field, operator, value]`)
+      return []
+    })
+  }
+  if (typeof filters !== 'object') {
+    problems.push('must be an object such as {"status": "Open", "amount": [">", 100]}')
+    return []
+  }
+  return Object.entries(filters).map(([field, value]): [string, unknown, unknown] => {
+    const pair = Array.isArray(value) ? (value as unknown[]) : undefined
+    if (pair?.length === 2 && typeof pair[0] === 'string' && looksLikeOperator(pair[0]))
+      return [field, pair[0], pair[1]]
+    return pair ? [field, 'in', pair] : [field, '=', value]
+  })
+}
+
+function looksLikeOperator(word: string): boolean {
+  return operatorWords.has(word.toLowerCase()) || /^[^\w\s]+$/.test(word)
+}
+
+function readCondition(field: Comparable, word: unknown, value: unknown): Condition | string {
+  const operator = typeof word === 'string' ? operatorWords.get(word.trim().toLowerCase()) : undefined
+  if (operator === undefined) return `unknown operator ${show(word)}; use one of ${operators.join(', ')}`
+  const condition = (read: unknown): Condition => ({ field: field.name, operator, value: read })
+  switch (operator) {
+    case 'is':
+      return value === 'set' || value === 'not set' ? condition(value) : 'is takes "set" or "not set"'
+    case 'like':
+    case 'not like':
+      return typeof value === 'string' && value.length <= 500
+        ? condition(value)
+        : `${operator} takes a text such as "%acme%"`
+    case 'in':
+    case 'not in': {
+      const list = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
+      if (!Array.isArray(list) || list.length > 1000) return `${operator} takes a list of at most 1000 values`
+      const values = list.map((item: unknown) => readOperand(field, item))
+      return values.find((item) => 'problem' in item)?.problem ?? condition(values.map((item) => item.value))
+    }
+    case 'between': {
+      if (!Array.isArray(value) || value.length !== 2) return 'between takes [from, to]'
+      const [from, to] = [readOperand(field, value[0]), readOperand(field, value[1], 'end')]
+      return from.problem ?? to.problem ?? condition([from.value, to.value])
+    }
+    default: {
+      const read = readOperand(field, value, operator === '<=' || operator === '>' ? 'end' : 'start')
+      return read.problem ?? condition(read.value)
+    }
+  }
+}
+
+/** A value to compare with; a date stands for the whole day where a time is compared. */
+function readOperand(
+  field: Comparable,
+  value: unknown,
+  edge: 'start' | 'end' = 'start',
+): { value?: unknown; problem?: string } {
+  // An unknown option matches nothing; saying so helps the caller more than an empty answer.
+  if (
+    field.type === 'datetime' &&
+    typeof value === 'string' &&
+    /^\d{4}-\d{2}-\d{2}$/.test(value) &&
+    edge === 'end'
+  )
+    return readValue(field, `${value}T23:59:59.999Z`)
+  if (field.name === 'docstatus' && typeof value === 'string') {
+    const status = ['draft', 'submitted', 'cancelled'].indexOf(value.toLowerCase())
+    if (status >= 0) return { value: status }
+  }
+  return readValue(field.type === 'text' ? { ...field, type: 'long_text' } : field, value)
+}
+
+/** `%` stands for anything and `_` for one character; without `%` the text may stand anywhere. Case does not count. */
+function like(pattern: string, actual: unknown): boolean {
+  if (actual === null || actual === undefined) return false
+  const text = (typeof actual === 'string' ? actual : JSON.stringify(actual)).toLowerCase()
+  const wanted = pattern.toLowerCase()
+  if (!wanted.includes('%') && !wanted.includes('_')) return text.includes(wanted)
+  return wildcard(text, wanted.includes('%') ? wanted : `%${wanted}%`)
+}
+
+function wildcard(text: string, pattern: string): boolean {
+  let [t, p, star, mark] = [0, 0, -1, 0]
+  while (t < text.length) {
+    if (pattern[p] === '%') [star, mark] = [p++, t]
+    else if (p < pattern.length && (pattern[p] === '_' || pattern[p] === text[t])) [t, p] = [t + 1, p + 1]
+    else if (star >= 0) [p, t] = [star + 1, ++mark]
+    else return false
+  }
+  while (pattern[p] === '%') p++
+  return p === pattern.length
+}

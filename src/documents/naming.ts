@@ -1,0 +1,61 @@
+import { AppError } from '../core/errors.ts'
+import { randomId } from '../core/secrets.ts'
+import type { Store, Transaction } from '../store/store.ts'
+import type { Doctype } from './platform.ts'
+import { cleanText, show } from './values.ts'
+
+interface Series {
+  readonly id: string
+  readonly last: number
+}
+
+/** Gives a new document its name by the rule of its doctype; `asked` is the name that the caller gave, if any. */
+export async function nameFor(
+  store: Store,
+  tx: Transaction,
+  doctype: Doctype,
+  values: Readonly<Record<string, unknown>>,
+  asked: unknown,
+  taken: (name: string) => Promise<boolean>,
+): Promise<string> {
+  const { naming } = doctype
+  switch (naming.rule) {
+    case 'hash':
+      return randomId().replace(/[-_]/g, '').slice(0, 12).toLowerCase()
+    case 'series':
+      return nextInSeries(store, tx, naming.series, taken)
+    case 'field':
+      return checkName(values[naming.field], naming.field)
+    default:
+      return checkName(asked, 'name')
+  }
+}
+
+async function nextInSeries(
+  store: Store,
+  tx: Transaction,
+  pattern: string,
+  taken: (name: string) => Promise<boolean>,
+): Promise<string> {
+  const counters = tx.in(store.collection<Series>({ name: 'platform.series' }))
+  const digits = /#+$/.exec(pattern)![0].length
+  const prefix = pattern.slice(0, -digits)
+  let last = (await counters.get(pattern))?.last ?? 0
+  let name: string
+  do {
+    last++
+    name = prefix + String(last).padStart(digits, '0')
+  } while (await taken(name))
+  await counters.put({ id: pattern, last })
+  return name
+}
+
+function checkName(value: unknown, from: string): string {
+  const name = typeof value === 'string' ? cleanText(value).trim() : ''
+  if (name === '' || name.length > 140 || /[\r\n]/.test(name))
+    throw new AppError(
+      'invalid',
+      `${from}: a document is named by it, so it must be one line of 1 to 140 characters, not ${show(value)}`,
+    )
+  return name
+}

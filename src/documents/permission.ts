@@ -1,0 +1,121 @@
+/**
+ * The one evaluator (D5): every function of this folder asks here who may do what to which document
+ * and which of its fields. Deny by default. What may not be seen does not exist.
+ */
+import type { Principal } from '../core/principal.ts'
+import { systemManager } from '../core/principal.ts'
+import { holds } from './expression.ts'
+import type { Action, Doctype, Field, Rule } from './platform.ts'
+import type { StoredDocument } from './stored.ts'
+
+/** What one principal may do with the documents of one doctype. */
+export interface Access {
+  readonly doctype: Doctype
+  /** Whether there can be a document that the action is allowed on. */
+  may(action: Action): boolean
+  /** Whether the action is allowed on this document; everything but create also needs read. */
+  allows(action: Action, document: StoredDocument): boolean
+  /** How a field of this document appears. */
+  shows(field: Field, document: StoredDocument): Visibility
+  /** Whether the principal may set the field on this document by this action. */
+  mayset(field: Field, action: Action, document: StoredDocument): boolean
+  /** Whether the field can be read on every document that the principal can read, so that a query on it tells nothing. */
+  queryable(field: Field): boolean
+  /** Whether the field is known to the principal at all. */
+  knows(field: Field): boolean
+  /** Whether the value is replaced by a marker for the principal. */
+  masks(field: Field): boolean
+  /** The rules that decide the action, for explanations. */
+  rules(action: Action): readonly Rule[]
+}
+
+export type Visibility = 'clear' | 'masked' | 'hidden'
+
+/** What stands where a masked value would. */
+export const maskMarker = '[masked]'
+
+const implied: ReadonlyMap<Action, readonly Action[]> = new Map([
+  ['comment', ['comment', 'write']],
+  ['assign', ['assign', 'write']],
+])
+
+/** What the principal may do with documents of the doctype, at this moment. */
+export function accessTo(principal: Principal, doctype: Doctype, now: number): Access {
+  const mine = rulesFor(principal, doctype)
+  const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
+  const grants = new Map<Action, readonly Rule[]>()
+  const rules = (action: Action): readonly Rule[] => {
+    let found = grants.get(action)
+    if (!found) {
+      const names = implied.get(action) ?? [action]
+      found = mine.filter((rule) => names.some((name) => rule.actions.has(name)))
+      grants.set(action, found)
+    }
+    return found
+  }
+  const matches = (rule: Rule, document: StoredDocument): boolean =>
+    (!rule.ifOwner || document.owner === principal.user) &&
+    (rule.when === undefined || holds(rule.when, { doc: document, user, now }))
+  const granted = (action: Action, document: StoredDocument): boolean =>
+    rules(action).some((rule) => matches(rule, document))
+  const masks = (field: Field): boolean =>
+    field.mask !== undefined &&
+    !principal.roles.has(systemManager) &&
+    ![...field.mask].some((role) => principal.roles.has(role))
+  return {
+    doctype,
+    rules,
+    masks,
+    may: (action) => rules(action).length > 0 && (action === 'create' || rules('read').length > 0),
+    allows: (action, document) =>
+      granted(action, document) && (action === 'create' || action === 'read' || granted('read', document)),
+    shows: (field, document) => {
+      if (!rules('read').some((rule) => rule.levels.has(field.level) && matches(rule, document)))
+        return 'hidden'
+      return masks(field) ? 'masked' : 'clear'
+    },
+    mayset: (field, action, document) =>
+      !masks(field) && rules(action).some((rule) => rule.levels.has(field.level) && matches(rule, document)),
+    queryable: (field) => {
+      const reading = rules('read')
+      if (reading.length === 0 || masks(field)) return false
+      return (
+        reading.every((rule) => rule.levels.has(field.level)) ||
+        reading.some((rule) => !rule.ifOwner && rule.when === undefined && rule.levels.has(field.level))
+      )
+    },
+    knows: (field) =>
+      rules('read').some((rule) => rule.levels.has(field.level)) ||
+      rules('create').some((rule) => rule.levels.has(field.level)),
+  }
+}
+
+/** Whether every document of the doctype may be read, so that rows need not be tested one by one. */
+export function readsAll(access: Access): boolean {
+  return access.rules('read').some((rule) => !rule.ifOwner && rule.when === undefined)
+}
+
+function rulesFor(principal: Principal, doctype: Doctype): readonly Rule[] {
+  if (principal.roles.has(systemManager)) return [everything]
+  return doctype.rules.filter((rule) => principal.roles.has(rule.role))
+}
+
+/** A System Manager may do whatever a role can allow; states and validations still hold. */
+const everything: Rule = {
+  role: systemManager,
+  actions: new Set<Action>([
+    'read',
+    'write',
+    'create',
+    'delete',
+    'submit',
+    'cancel',
+    'amend',
+    'report',
+    'comment',
+    'assign',
+  ]),
+  ifOwner: false,
+  levels: new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+  source: 'built in: a System Manager may do everything that a role can allow',
+}

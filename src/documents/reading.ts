@@ -1,0 +1,197 @@
+/** Listing and reading documents. */
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { comparableField, type Condition, equalities, matches, readFilters, readOrder } from './filters.ts'
+import { accessFor, collectionFor, type Ground, readable, requireAction } from './ground.ts'
+import { type Access, maskMarker, readsAll } from './permission.ts'
+import { standardFields } from './platform.ts'
+import { unknown } from './read-doctypes.ts'
+import { type StoredDocument, valueOf } from './stored.ts'
+
+/** Which documents, as `list_documents` takes it. */
+export interface ListQuery {
+  readonly doctype: string
+  readonly filters?: unknown
+  readonly fields?: readonly string[]
+  readonly limit?: number
+  readonly offset?: number
+  readonly orderBy?: string
+}
+
+/** A part of the documents that the principal may read, and how many there are in all. */
+export interface DocumentPage {
+  readonly doctype: string
+  readonly data: readonly DocumentView[]
+  readonly total: number
+  readonly offset: number
+}
+
+/** A document as one principal may see it, in the names that callers use. */
+export type DocumentView = Readonly<Record<string, unknown>>
+
+export interface GetOptions {
+  /** Leave out all other fields. */
+  readonly fields?: readonly string[]
+}
+
+const defaultLimit = 20
+const maxLimit = 1000
+
+export async function listDocuments(
+  ground: Ground,
+  principal: Principal,
+  query: ListQuery,
+): Promise<DocumentPage> {
+  const access = accessFor(ground, principal, query.doctype)
+  requireAction(access, 'read')
+  const fields = readFields(access, query.fields)
+  const conditions = readFilters(access, query.filters)
+  const compare = readOrder(access, query.orderBy ?? 'creation desc')
+  const limit = Math.min(Math.max(1, query.limit ?? defaultLimit), maxLimit)
+  const offset = Math.max(0, query.offset ?? 0)
+  const all = await permitted(ground, access, conditions)
+  const page = firstOf(all, compare, offset + limit).slice(offset)
+  return {
+    doctype: query.doctype,
+    data: page.map((document) => listView(access, document, fields)),
+    total: all.length,
+    offset,
+  }
+}
+
+export async function getDocument(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  options: GetOptions,
+): Promise<DocumentView> {
+  const access = accessFor(ground, principal, doctype)
+  const document = await readable(ground, access, name)
+  return viewOf(ground, access, document, options.fields)
+}
+
+/** Every document that the principal may read and of which the conditions hold, in no order. */
+export async function permitted(
+  ground: Ground,
+  access: Access,
+  conditions: readonly Condition[],
+): Promise<readonly StoredDocument[]> {
+  const all = readsAll(access)
+  const filter =
+    all && conditions.length === 0
+      ? undefined
+      : (document: StoredDocument) =>
+          (all || access.allows('read', document)) && matches(conditions, document)
+  return await collectionFor(ground, access.doctype).find({
+    where: equalities(conditions),
+    ...(filter && { filter }),
+  })
+}
+
+/** The whole document as the principal may see it; fields without a value are left out. */
+export function viewOf(
+  ground: Ground,
+  access: Access,
+  document: StoredDocument,
+  only?: readonly string[],
+): DocumentView {
+  const wanted = only === undefined ? undefined : new Set(readFields(access, only, 'tables'))
+  const view: Record<string, unknown> = {}
+  for (const name of standardFields.keys())
+    if (!wanted || wanted.has(name) || name === 'name') view[name] = valueOf(document, name)
+  for (const field of access.doctype.fields.values()) {
+    if (wanted && !wanted.has(field.name)) continue
+    const visibility = access.shows(field, document)
+    if (visibility === 'hidden') continue
+    const value = valueOf(document, field.name)
+    if (visibility === 'masked') view[field.name] = maskMarker
+    else if (field.type === 'table')
+      view[field.name] = rowsView(ground, access, document, field.doctype!, value)
+    else if (value !== null) view[field.name] = value
+  }
+  return view
+}
+
+function rowsView(
+  ground: Ground,
+  access: Access,
+  document: StoredDocument,
+  doctype: string,
+  rows: unknown,
+): DocumentView[] {
+  const fields = [...(ground.platform.doctypes.get(doctype)?.fields.values() ?? [])]
+  return (Array.isArray(rows) ? rows : []).map((row: Record<string, unknown>) => {
+    const view: Record<string, unknown> = { name: row['name'], idx: row['idx'] }
+    for (const field of fields) {
+      const visibility = access.shows(field, document)
+      if (visibility === 'masked') view[field.name] = maskMarker
+      else if (visibility === 'clear' && (row[field.name] ?? null) !== null)
+        view[field.name] = row[field.name]
+    }
+    return view
+  })
+}
+
+/** The fields asked for that the principal knows. AppError `invalid` names the others. */
+function readFields(access: Access, names: readonly string[] | undefined, tables?: 'tables'): string[] {
+  const title = access.doctype.titleField
+  if (names === undefined || names.length === 0)
+    return [
+      'name',
+      ...(title !== undefined && comparable(access, title) ? [title] : []),
+      'creation',
+      'modified',
+    ]
+  const known = [...access.doctype.fields.values()].filter((field) => access.knows(field))
+  const problems: string[] = []
+  const fields = names.flatMap((name) => {
+    if (name === '*')
+      return [
+        ...standardFields.keys(),
+        ...known.filter((field) => field.type !== 'table').map((field) => field.name),
+      ]
+    if (standardFields.has(name)) return [name]
+    const field = known.find((other) => other.name === name)
+    if (!field)
+      problems.push(unknown('field', name, [...standardFields.keys(), ...known.map((other) => other.name)]))
+    else if (field.type === 'table' && !tables) problems.push(`${name} holds rows; get_document shows them`)
+    return [name]
+  })
+  if (problems.length > 0)
+    throw new AppError('invalid', `fields: ${problems.join('; ')} (get_doctype_info lists the fields)`)
+  return [...new Set(['name', ...fields])]
+}
+
+function comparable(access: Access, name: string): boolean {
+  return typeof comparableField(access, name) !== 'string'
+}
+
+function listView(access: Access, document: StoredDocument, fields: readonly string[]): DocumentView {
+  const view: Record<string, unknown> = {}
+  for (const name of fields) {
+    const field = access.doctype.fields.get(name)
+    const visibility = field ? access.shows(field, document) : 'clear'
+    view[name] =
+      visibility === 'clear' ? valueOf(document, name) : visibility === 'masked' ? maskMarker : null
+  }
+  return view
+}
+
+/** The first `count` in order, without sorting what nobody asked for. */
+export function firstOf<T>(all: readonly T[], compare: (a: T, b: T) => number, count: number): T[] {
+  if (all.length <= count * 4) return [...all].sort(compare).slice(0, count)
+  const best: T[] = []
+  for (const item of all) {
+    if (best.length === count && compare(item, best[count - 1]!) >= 0) continue
+    let [low, high] = [0, best.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (compare(item, best[middle]!) < 0) high = middle
+      else low = middle + 1
+    }
+    best.splice(low, 0, item)
+    if (best.length > count) best.pop()
+  }
+  return best
+}

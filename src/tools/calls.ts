@@ -1,0 +1,42 @@
+import { AppError } from '../core/errors.ts'
+
+/** How many calls run now, per user and per user and tool; outlives the snapshots. */
+export interface Calls {
+  /** Takes a place until the function it answers is called. AppError `unavailable` when there is none. */
+  enter(user: string, tool: string, most: number, mostOfTool: number | undefined): () => void
+  running(): number
+}
+
+export function createCalls(): Calls {
+  const counts = new Map<string, number>()
+  let total = 0
+  const change = (key: string, by: number): void => {
+    const next = (counts.get(key) ?? 0) + by
+    if (next === 0) counts.delete(key)
+    else counts.set(key, next)
+  }
+  return {
+    running: () => total,
+    enter: (user, tool, most, mostOfTool) => {
+      const both = `${user}\n${tool}`
+      if ((counts.get(user) ?? 0) >= most)
+        throw new AppError('unavailable', `${most} calls of yours are running already; wait for one to end`)
+      if (mostOfTool !== undefined && (counts.get(both) ?? 0) >= mostOfTool)
+        throw new AppError(
+          'unavailable',
+          `${mostOfTool} calls of ${tool} are running already; wait for one to end`,
+        )
+      change(user, 1)
+      change(both, 1)
+      total++
+      let left = false
+      return () => {
+        if (left) return
+        left = true
+        change(user, -1)
+        change(both, -1)
+        total--
+      }
+    },
+  }
+}

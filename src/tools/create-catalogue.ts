@@ -1,0 +1,237 @@
+import type { Audit } from '../audit/audit.ts'
+import { actorOf, type AuditStatus } from '../audit/event.ts'
+import type { Clock } from '../core/clock.ts'
+import { AppError, messageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/principal.ts'
+import { redact } from '../core/redact.ts'
+import { type Check, compileSchema, problemsText } from '../core/schema.ts'
+import { sha256 } from '../core/secrets.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Documents } from '../documents/documents.ts'
+import type { Library } from '../library/library.ts'
+import type { Calls } from './calls.ts'
+import type { CallConnection, Catalogue, OfferedTool, ToolAnnotations, ToolOutcome } from './catalogue.ts'
+import { offerOf } from './offer.ts'
+import { failure, outcomeOf } from './output.ts'
+import { settingOf, type ToolSetting, type ToolSettings } from './read-tools.ts'
+import type { Tool, ToolCategory } from './tool.ts'
+
+/** What a catalogue is made of: the tools, what the site says about them, and what they work with. */
+export interface CatalogueParts {
+  readonly tools: readonly Tool[]
+  readonly settings: ToolSettings
+  readonly limits: Settings['tools']
+  readonly documents: Documents
+  readonly library: Library
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly log: Log
+  readonly calls: Calls
+}
+
+/** A tool with all that is computed once. */
+interface Entry {
+  readonly offered: OfferedTool
+  readonly check: Check
+  readonly setting: ToolSetting | undefined
+  readonly definition: string
+}
+
+interface Offering {
+  readonly tools: readonly OfferedTool[]
+  readonly digest: string
+}
+
+const mostOfferings = 1000
+
+/** The catalogue of one snapshot. Throws when a tool's schema is wrong or two tools share a name. */
+export function createCatalogue(parts: CatalogueParts): Catalogue {
+  const entries = new Map<string, Entry>()
+  for (const tool of [...parts.tools].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entries.has(tool.name)) throw new AppError('conflict', `two tools are called "${tool.name}"`)
+    entries.set(tool.name, entryOf(tool, settingOf(parts.settings, tool.name)))
+  }
+  const offerings = new Map<string, Offering>()
+
+  function offeringOf(principal: Principal): Offering {
+    const key = `${principal.roleKey}\0${principal.toolLimit?.join('\n') ?? '*'}`
+    const known = offerings.get(key)
+    if (known) return known
+    const mine = [...entries.values()].filter(
+      ({ offered }) => offerOf(principal, offered.tool, parts.settings).refusal === undefined,
+    )
+    const offering = {
+      tools: mine.map(({ offered }) => offered),
+      digest: sha256(mine.map(({ definition }) => definition).join('\n')),
+    }
+    // Roles and limits come from the site, so there are few; a site with many must not fill the memory.
+    if (offerings.size >= mostOfferings) offerings.clear()
+    offerings.set(key, offering)
+    return offering
+  }
+
+  return {
+    offered: (principal) => offeringOf(principal).tools,
+    digest: (principal) => offeringOf(principal).digest,
+    find: (principal, name) => {
+      const entry = entries.get(name)
+      if (!entry) return 'unknown'
+      return offerOf(principal, entry.offered.tool, parts.settings).refusal ?? entry.offered
+    },
+    problems: ({ tool }, args) => {
+      const problems = entries.get(tool.name)!.check(args ?? {})
+      return problems.length === 0 ? undefined : problemsText(problems)
+    },
+    call: (principal, { tool }, args, connection) =>
+      callTool(parts, entries.get(tool.name)!, principal, args ?? {}, connection),
+  }
+}
+
+/** What clients decide by whether to ask their user. */
+export function annotationsOf(tool: Tool, category: ToolCategory): ToolAnnotations {
+  return {
+    title: tool.title,
+    readOnlyHint: category === 'read_only',
+    destructiveHint: category === 'privileged',
+    idempotentHint: category === 'read_only' || (tool.idempotent ?? false),
+    openWorldHint: tool.openWorld ?? false,
+  }
+}
+
+function entryOf(tool: Tool, setting: ToolSetting | undefined): Entry {
+  const annotations = annotationsOf(tool, setting?.category ?? tool.category)
+  const { name, title, description, input, output } = tool
+  const confirm = setting?.confirm ?? 'never'
+  return {
+    offered: { tool, annotations, confirm },
+    check: compileSchema(input),
+    setting,
+    definition: JSON.stringify([name, title, description, input, output, annotations, confirm]),
+  }
+}
+
+/** How a call ended, for its answer and for the audit log. */
+interface Ending {
+  readonly outcome: ToolOutcome
+  readonly status: AuditStatus
+  readonly error?: string
+}
+
+async function callTool(
+  parts: CatalogueParts,
+  entry: Entry,
+  principal: Principal,
+  args: unknown,
+  connection: CallConnection,
+): Promise<ToolOutcome> {
+  const { audit, clock, log } = parts
+  const { tool } = entry.offered
+  const start = clock.now()
+  const ending = await run(parts, entry, principal, args, connection)
+  const { outcome, status, error } = ending
+  audit
+    .record({
+      ...actorOf(principal),
+      type: 'tool.call',
+      status,
+      target: tool.name,
+      execution_time: (clock.now() - start) / 1000,
+      ...(error !== undefined && { error }),
+      data: {
+        arguments: redact(args, entry.setting?.redact),
+        result_bytes: Buffer.byteLength(outcome.text),
+        is_error: outcome.isError,
+      },
+    })
+    .catch((fault: unknown) => log.error('a tool call could not be audited', { tool: tool.name, fault }))
+  return outcome
+}
+
+async function run(
+  parts: CatalogueParts,
+  entry: Entry,
+  principal: Principal,
+  args: unknown,
+  connection: CallConnection,
+): Promise<Ending> {
+  const { limits, documents, library, audit, calls } = parts
+  const { tool } = entry.offered
+  const milliseconds =
+    entry.setting?.timeoutSeconds !== undefined
+      ? entry.setting.timeoutSeconds * 1000
+      : (tool.timeout ?? limits.timeout_seconds * 1000)
+  const budget = entry.setting?.maxResultBytes ?? limits.max_result_bytes
+  const timer = new AbortController()
+  const signal = AbortSignal.any([connection.signal, timer.signal])
+  try {
+    // What cannot be audited must not be done.
+    audit.requireWritable()
+    const leave = calls.enter(
+      principal.user,
+      tool.name,
+      limits.max_concurrent_per_user,
+      entry.setting?.maxConcurrent,
+    )
+    const clockwork = setTimeout(() => timer.abort(), milliseconds)
+    // A tool that does not stop when it is told to keeps its place until it does.
+    const running = Promise.resolve()
+      .then(() => tool.run(args, { ...connection, principal, documents, library, budget, signal }))
+      .finally(() => {
+        clearTimeout(clockwork)
+        leave()
+      })
+    const output = await orAborted(running, signal)
+    return fit(tool, outcomeOf(tool, output), budget)
+  } catch (error) {
+    if (timer.signal.aborted) {
+      const text = `${tool.name} was stopped after ${milliseconds / 1000} seconds; ask for less, or for a part at a time`
+      return { outcome: failure(text), status: 'timeout', error: text }
+    }
+    if (connection.signal.aborted)
+      return { outcome: failure('cancelled'), status: 'error', error: 'cancelled' }
+    return failed(parts, tool, principal, error)
+  }
+}
+
+function fit(tool: Tool, outcome: ToolOutcome, budget: number): Ending {
+  const bytes = Buffer.byteLength(outcome.text)
+  if (bytes > budget) {
+    const text = `the answer of ${tool.name} has ${bytes} bytes, more than the ${budget} allowed; ask for fewer fields or fewer rows`
+    return { outcome: failure(text), status: 'error', error: text }
+  }
+  if (!outcome.isError) return { outcome, status: 'ok' }
+  return { outcome, status: 'error', error: outcome.text.slice(0, 500) }
+}
+
+function failed({ log }: CatalogueParts, tool: Tool, principal: Principal, error: unknown): Ending {
+  if (error instanceof AppError) {
+    const text = error.code === 'unavailable' ? `${error.message} (try again later)` : error.message
+    return { outcome: failure(text), status: error.code === 'forbidden' ? 'denied' : 'error', error: text }
+  }
+  log.error('a tool failed', {
+    tool: tool.name,
+    request_id: principal.requestId,
+    user: principal.user,
+    error,
+  })
+  const text = `internal error in ${tool.name}; it was logged as request ${principal.requestId}`
+  return { outcome: failure(text), status: 'error', error: `internal error: ${messageOf(error)}` }
+}
+
+/** What was promised, unless the signal is first. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  let abort: (() => void) | undefined
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', abort, { once: true })
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort!)
+    // Whatever the tool still throws after it was given up is nobody's business.
+    promise.catch(() => undefined)
+  }
+}

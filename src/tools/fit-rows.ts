@@ -1,0 +1,39 @@
+/** Where a part of some rows stands among all of them. */
+export interface Part {
+  readonly total: number
+  readonly offset: number
+}
+
+/**
+ * A result with rows under `key`, cut to whole rows so that it stays below the byte budget, with
+ * what the caller needs to go on: count, total_count, has_more, next_offset.
+ */
+export function fitRows(
+  result: Readonly<Record<string, unknown>>,
+  key: string,
+  { total, offset }: Part,
+  budget: number,
+): Readonly<Record<string, unknown>> {
+  const rows = result[key] as readonly unknown[]
+  // Room for the envelope around the rows.
+  let left = budget - 400 - Buffer.byteLength(JSON.stringify({ ...result, [key]: [] }))
+  let count = 0
+  for (const row of rows) {
+    left -= Buffer.byteLength(JSON.stringify(row) ?? 'null') + 1
+    // At least one row: a page without any could never be continued.
+    if (left < 0 && count > 0) break
+    count++
+  }
+  const next = offset + count
+  return {
+    ...result,
+    [key]: count === rows.length ? rows : rows.slice(0, count),
+    count,
+    total_count: total,
+    has_more: next < total,
+    ...(next < total && { next_offset: next }),
+    ...(count < rows.length && {
+      note: `${rows.length - count} rows were left out to keep the answer short; go on with offset ${next} or ask for fewer fields`,
+    }),
+  }
+}

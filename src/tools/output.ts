@@ -1,0 +1,74 @@
+/** From what a tool returns to what a call answers: specification §4.5, rules 1 to 3. */
+import type { ToolOutcome } from './catalogue.ts'
+import type { RichOutput, Tool } from './tool.ts'
+
+/** The outcome of a tool that returned. */
+export function outcomeOf(tool: Tool, output: unknown): ToolOutcome {
+  const { data, content, isError } = isRich(output)
+    ? { data: output.data, content: output.content, isError: output.isError ?? false }
+    : { data: output, content: [], isError: false }
+  const failed = isError || reportsFailure(data)
+  if (tool.output && !failed && isPlainObject(data)) {
+    const structured = toJson(data) as Record<string, unknown>
+    return { text: JSON.stringify(structured), content, structured, isError: false }
+  }
+  return { text: textOf(data, content.length > 0), content, isError: failed }
+}
+
+/** The outcome of a call that could not be done; the text tells the model why and what to do. */
+export function failure(text: string): ToolOutcome {
+  return { text, content: [], isError: true }
+}
+
+/** Rule 1: a string as it stands; everything else compact JSON, with strings for what JSON cannot hold. */
+function textOf(data: unknown, hasContent: boolean): string {
+  if (typeof data === 'string') return data
+  if (data === undefined) return hasContent ? '' : 'null'
+  return JSON.stringify(toJson(data))
+}
+
+/** A copy in which everything is JSON: dates, big integers, decimals and the like as text, maps as objects, sets as lists. */
+function toJson(value: unknown): unknown {
+  switch (typeof value) {
+    case 'bigint':
+      return String(value)
+    case 'number':
+      return Number.isFinite(value) ? value : String(value)
+    case 'undefined':
+    case 'function':
+    case 'symbol':
+      return null
+    case 'object':
+      break
+    default:
+      return value
+  }
+  if (value === null) return null
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
+  if (Array.isArray(value)) return value.map(toJson)
+  if (value instanceof Set) return [...value].map(toJson)
+  if (value instanceof Map) return toJson(Object.fromEntries(value as Map<string, unknown>))
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  // A decimal, a URL and the like have a text of their own.
+  if (!isPlainObject(value) && value.toString !== Object.prototype.toString) return (value as Date).toString()
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, item]) => item !== undefined)
+      .map(([key, item]) => [key, toJson(item)]),
+  )
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Rule 3: the tool ran and says itself that it failed. */
+function reportsFailure(data: unknown): boolean {
+  return isPlainObject(data) && data['success'] === false
+}
+
+function isRich(output: unknown): output is RichOutput {
+  return isPlainObject(output) && output['kind'] === 'rich' && Array.isArray(output['content'])
+}

@@ -1,0 +1,144 @@
+/** Reads `config/tools.yaml`: what the site says about each tool, and which tools its people are offered. */
+import { compileSchema, type FromSchema, type JSONSchema, nearest } from '../core/schema.ts'
+import type { Fault, SiteFiles } from '../site/site-files.ts'
+import type { People } from '../users/people.ts'
+import { checkDocument } from '../site/check-document.ts'
+import type { Confirmation } from './catalogue.ts'
+import type { Tool, ToolCategory } from './tool.ts'
+
+const file = 'config/tools.yaml'
+const names = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true } as const
+const positive = { type: 'integer', minimum: 1 } as const
+
+const toolsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    profiles: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['tools'],
+        properties: { roles: names, tools: names },
+      },
+    },
+    tools: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          enabled: { type: 'boolean' },
+          roles: { oneOf: [{ const: 'all' }, names] },
+          category: { type: 'string', enum: ['read_only', 'write', 'read_write', 'privileged'] },
+          confirm: { type: 'string', enum: ['never', 'client', 'page'] },
+          timeout_seconds: positive,
+          max_concurrent: positive,
+          max_result_bytes: { type: 'integer', minimum: 1000 },
+          redact: names,
+        },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+const checkTools = compileSchema(toolsSchema)
+
+/** What the site says about one tool; what it does not say, the tool itself decides. */
+export interface ToolSetting {
+  readonly enabled: boolean
+  /** Undefined: as the tool says. Empty: everyone. */
+  readonly roles?: readonly string[]
+  readonly category?: ToolCategory
+  readonly confirm: Confirmation
+  readonly timeoutSeconds?: number
+  readonly maxConcurrent?: number
+  readonly maxResultBytes?: number
+  /** Argument paths that the audit log does not keep. */
+  readonly redact: readonly string[]
+  /** `file:line`. */
+  readonly source: string
+}
+
+/** Tools for people who hold one of the roles, or for everyone. */
+export interface Profile {
+  readonly name: string
+  readonly roles?: readonly string[]
+  readonly tools: readonly string[]
+  readonly source: string
+}
+
+/** One immutable reading of `config/tools.yaml`. */
+export interface ToolSettings {
+  readonly settings: ReadonlyMap<string, ToolSetting>
+  /** None: everyone is offered every tool that their roles allow. */
+  readonly profiles: readonly Profile[]
+}
+
+/** Reads the settings of the tools given; faults name what does not exist. */
+export function readToolSettings(
+  files: SiteFiles,
+  faults: Fault[],
+  { tools, people }: { readonly tools: readonly Tool[]; readonly people: People },
+): ToolSettings {
+  const document = files.documents.get(file)
+  const data = document && checkDocument<FromSchema<typeof toolsSchema>>(document, checkTools, faults)
+  if (!document || !data) return { settings: new Map(), profiles: [] }
+  const known = tools.map((tool) => tool.name)
+  const lineOf = (path: readonly string[]): string => `${file}:${document.fault(path, '', 'key').line}`
+  const checkRoles = (path: readonly string[], roles: readonly string[]): void => {
+    for (const [index, role] of roles.entries())
+      if (!people.roles.has(role))
+        faults.push(document.fault([...path, index], unknown('role', role, people.roles.keys())))
+  }
+  const settings = new Map<string, ToolSetting>()
+  for (const [name, entry] of Object.entries(data.tools ?? {})) {
+    if (!known.some((tool) => matchesName(name, tool)))
+      faults.push(document.fault(['tools', name], unknown('tool', name, known), 'key'))
+    const roles = entry.roles === 'all' ? [] : (entry.roles as readonly string[] | undefined)
+    checkRoles(['tools', name, 'roles'], roles ?? [])
+    settings.set(name, {
+      enabled: entry.enabled ?? true,
+      ...(roles && { roles }),
+      ...(entry.category && { category: entry.category }),
+      confirm: entry.confirm ?? 'never',
+      ...(entry.timeout_seconds !== undefined && { timeoutSeconds: entry.timeout_seconds }),
+      ...(entry.max_concurrent !== undefined && { maxConcurrent: entry.max_concurrent }),
+      ...(entry.max_result_bytes !== undefined && { maxResultBytes: entry.max_result_bytes }),
+      redact: entry.redact ?? [],
+      source: lineOf(['tools', name]),
+    })
+  }
+  const profiles = Object.entries(data.profiles ?? {}).map(([name, profile]): Profile => {
+    checkRoles(['profiles', name, 'roles'], profile.roles ?? [])
+    for (const [index, tool] of profile.tools.entries())
+      if (!known.some((other) => matchesName(tool, other)))
+        faults.push(document.fault(['profiles', name, 'tools', index], unknown('tool', tool, known)))
+    return {
+      name,
+      ...(profile.roles && { roles: profile.roles }),
+      tools: profile.tools,
+      source: lineOf(['profiles', name]),
+    }
+  })
+  return { settings, profiles }
+}
+
+/** Whether a name, or the beginning of names with `*` behind it, means the tool. */
+export function matchesName(pattern: string, tool: string): boolean {
+  return pattern.endsWith('*') ? tool.startsWith(pattern.slice(0, -1)) : pattern === tool
+}
+
+/** The setting that counts for a tool: its own, else that of the longest pattern. */
+export function settingOf({ settings }: ToolSettings, tool: string): ToolSetting | undefined {
+  const exact = settings.get(tool)
+  if (exact) return exact
+  const patterns = [...settings.keys()].filter((name) => name.endsWith('*') && matchesName(name, tool))
+  return settings.get(patterns.sort((a, b) => b.length - a.length)[0] ?? '')
+}
+
+function unknown(kind: string, name: string, candidates: Iterable<string>): string {
+  const near = nearest(name, candidates)
+  return `unknown ${kind} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+}

@@ -1,0 +1,121 @@
+/** The documents of a site on a real store in a temporary folder; what was audited is kept in a list. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { Audit } from '../../src/audit/audit.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import type { Log } from '../../src/core/log.ts'
+import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
+import { createDocuments, type Documents } from '../../src/documents/documents.ts'
+import type { Ground } from '../../src/documents/ground.ts'
+import type { Platform } from '../../src/documents/platform.ts'
+import { readPlatform } from '../../src/documents/read-platform.ts'
+import { loadSeeds, readSeeds } from '../../src/documents/seeds.ts'
+import { readSite } from '../../src/site/read-site.ts'
+import { parseSource } from '../../src/site/parse-source.ts'
+import { type Fault, faultText, type SiteFiles } from '../../src/site/site-files.ts'
+import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import { readPeople } from '../../src/users/read-people.ts'
+
+export const root = join(import.meta.dirname, '../..')
+
+export const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  setLevel: () => undefined,
+}
+
+/** A clock that moves a second with each look, so that no two changes share a time. */
+export function movingClock(start = Date.parse('2026-07-01T08:00:00Z')): {
+  now(): number
+  forward(ms: number): void
+} {
+  let time = start
+  return { now: () => (time += 1000), forward: (ms) => (time += ms) }
+}
+
+export interface Company {
+  readonly documents: Documents
+  readonly ground: Ground
+  readonly platform: Platform
+  /** What was audited, in order; `take` empties it. */
+  readonly events: AuditEvent[]
+  readonly clock: ReturnType<typeof movingClock>
+}
+
+/** Opens a company of the files given (or the shipped site) with its seeds. */
+export async function openCompany(
+  t: TestContext,
+  options: { files?: SiteFiles; seeds?: boolean } = {},
+): Promise<Company> {
+  const files = options.files ?? (await readSite(root))
+  const faults: Fault[] = []
+  const platform = readPlatform(files, faults, readPeople(files, faults))
+  const seeds = readSeeds(files, faults, platform)
+  if (faults.length > 0) throw new Error(faults.map(faultText).join('\n'))
+  const folder = await mkdtemp(join(tmpdir(), 'documents-'))
+  const clock = movingClock()
+  const store = await openEmbeddedStore({ folder: join(folder, 'state'), clock, log: silent })
+  t.after(async () => {
+    await store.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const events: AuditEvent[] = []
+  const ground: Ground = { platform, store, audit: listAudit(events), clock }
+  if (options.seeds ?? true) await loadSeeds(ground, seeds)
+  events.length = 0
+  return { documents: createDocuments(ground), ground, platform, events, clock }
+}
+
+/** An audit log in memory; a test reads it as a list. */
+export function listAudit(events: AuditEvent[]): Audit {
+  return {
+    record: (event) => Promise.resolve(void events.push(event)),
+    recordIn: (_, event) => Promise.resolve(void events.push(event)),
+    requireWritable: () => undefined,
+  }
+}
+
+/** Site files of YAML texts, beside roles and users that tests need. */
+export function siteOf(texts: Readonly<Record<string, string>>): SiteFiles {
+  const documents = new Map()
+  const faults: Fault[] = []
+  for (const [file, text] of Object.entries({ ...people, ...texts })) {
+    const parsed = parseSource(file, Buffer.from(text))
+    faults.push(...parsed.faults)
+    if (parsed.document) documents.set(file, parsed.document)
+  }
+  return { folder: '/site', documents, assets: new Map(), faults, digest: 'test' }
+}
+
+const people = {
+  'config/roles.yaml': 'roles: [{name: Clerk}, {name: Boss}, {name: Guest}]',
+  'config/users.yaml': 'users: []',
+}
+
+/** Someone with these roles. */
+export function someone(user: string, ...roles: string[]): Principal {
+  const set = new Set(roles)
+  return {
+    user,
+    fullName: user,
+    roles: set,
+    roleKey: roleKeyOf(set),
+    scopes: [],
+    requestId: 'req-1',
+    sessionId: 'conversation-1',
+  }
+}
+
+export const admin = someone('admin@example.com', 'System Manager', 'Assistant Admin', 'Assistant User')
+export const sales = someone('sales@example.com', 'Assistant User', 'Sales User')
+export const salesManager = someone('boss@example.com', 'Assistant User', 'Sales Manager')
+export const buyer = someone('buyer@example.com', 'Assistant User', 'Purchase User')
+export const hr = someone('hr@example.com', 'Assistant User', 'HR User')
+export const hrManager = someone('hrboss@example.com', 'Assistant User', 'HR Manager')
+export const assistantAdmin = someone('ops@example.com', 'Assistant User', 'Assistant Admin')
+export const plain = someone('plain@example.com', 'Assistant User')
+export const nobody = someone('nobody@example.com')

@@ -1,0 +1,104 @@
+/** A catalogue over the shipped company, and calls as a client makes them. */
+import type { TestContext } from 'node:test'
+import type { Principal } from '../../src/core/principal.ts'
+import { AppError } from '../../src/core/errors.ts'
+import type { Library } from '../../src/library/library.ts'
+import { readSite } from '../../src/site/read-site.ts'
+import type { Fault, SiteFiles } from '../../src/site/site-files.ts'
+import { createCalls } from '../../src/tools/calls.ts'
+import type { CallConnection, Catalogue, ToolOutcome } from '../../src/tools/catalogue.ts'
+import { createCatalogue } from '../../src/tools/create-catalogue.ts'
+import { builtInTools } from '../../src/tools/index.ts'
+import { readToolSettings } from '../../src/tools/read-tools.ts'
+import type { Tool } from '../../src/tools/tool.ts'
+import { type Company, openCompany, root, silent, siteOf } from '../documents/trading-company.ts'
+
+export interface Office extends Company {
+  readonly catalogue: Catalogue
+  readonly logged: { message: string; fields: unknown }[]
+  /** Calls a tool the way the MCP endpoint does: refusals and argument problems are texts too. */
+  readonly call: (
+    principal: Principal,
+    name: string,
+    args?: unknown,
+    connection?: Partial<CallConnection>,
+  ) => Promise<ToolOutcome>
+  /** The JSON of an outcome that must not be an error. */
+  readonly answer: (principal: Principal, name: string, args?: unknown) => Promise<Record<string, any>>
+}
+
+export async function openOffice(
+  t: TestContext,
+  options: { files?: SiteFiles; tools?: readonly Tool[]; toolsYaml?: string; limits?: Partial<Limits> } = {},
+): Promise<Office> {
+  const company = await openCompany(t, options.files ? { files: options.files } : {})
+  const tools = options.tools ?? builtInTools
+  const files =
+    options.toolsYaml !== undefined
+      ? siteOf({ 'config/tools.yaml': options.toolsYaml })
+      : (options.files ?? (await readSite(root)))
+  const faults: Fault[] = []
+  const people = company.platform.people
+  const settings = readToolSettings(files, faults, { tools, people })
+  if (options.tools === undefined && faults.length > 0) throw new Error(JSON.stringify(faults))
+  const logged: { message: string; fields: unknown }[] = []
+  const catalogue = createCatalogue({
+    tools,
+    settings,
+    limits: { timeout_seconds: 60, max_concurrent_per_user: 8, max_result_bytes: 100_000, ...options.limits },
+    documents: company.documents,
+    library: noLibrary,
+    audit: company.ground.audit,
+    clock: company.clock,
+    log: { ...silent, error: (message, fields) => logged.push({ message, fields }) },
+    calls: createCalls(),
+  })
+  const call: Office['call'] = async (principal, name, args = {}, connection = {}) => {
+    const offered = catalogue.find(principal, name)
+    if (typeof offered === 'string') return { text: `tool ${offered}`, content: [], isError: true }
+    const problems = catalogue.problems(offered, args)
+    if (problems !== undefined) return { text: `invalid arguments: ${problems}`, content: [], isError: true }
+    return await catalogue.call(principal, offered, args, { ...quiet(), ...connection })
+  }
+  return {
+    ...company,
+    catalogue,
+    logged,
+    call,
+    answer: async (principal, name, args) => {
+      const outcome = await call(principal, name, args)
+      if (outcome.isError) throw new Error(outcome.text)
+      return JSON.parse(outcome.text) as Record<string, any>
+    },
+  }
+}
+
+interface Limits {
+  readonly timeout_seconds: number
+  readonly max_concurrent_per_user: number
+  readonly max_result_bytes: number
+}
+
+function quiet(): CallConnection {
+  return {
+    signal: new AbortController().signal,
+    progress: () => undefined,
+    log: () => undefined,
+    ask: () => Promise.reject(new AppError('unavailable', 'nobody to ask')),
+  }
+}
+
+const none = (): never => {
+  throw new AppError('not_found', 'no library in this test')
+}
+const noLibrary: Library = {
+  prompts: () => [],
+  prompt: none,
+  render: none,
+  complete: none,
+  skills: () => [],
+  skill: none,
+  countSkillRead: () => Promise.resolve(),
+  promptsDigest: () => '',
+  skillsDigest: () => '',
+}
