@@ -16,6 +16,10 @@ export interface PromptArgument {
   readonly allowedValues: readonly string[]
   /** The doctype of a `link`. */
   readonly doctype?: string
+  /** The Validation Regex of a `string`, which must match the whole value. */
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly maxLength?: number
 }
 
 /** Specification §2.6: one prompt template of the site or one that is built in. */
@@ -33,9 +37,27 @@ export interface PromptTemplate {
   readonly tags: readonly string[]
   readonly version: number
   readonly isSystem: boolean
+  /** E-mail address; empty where nobody but the site's authors owns it. */
   readonly owner: string
   /** Relative to the site. */
   readonly file: string
+  /** The template that this one is a named version of (specification §9.7). */
+  readonly parent?: string
+  readonly versionNotes?: string
+  /** `sha256:<64 lower-case hex>` over everything a client may see of it: equal digests, equal prompts. */
+  readonly digest: string
+}
+
+/** Specification §2.8: where templates are filed. */
+export interface Category {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly parent?: string
+  readonly isGroup: boolean
+  readonly icon: string
+  readonly color: string
+  readonly isSystem: boolean
 }
 
 /** One file of a skill as it is served: the bytes on disk, untouched. */

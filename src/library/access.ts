@@ -1,0 +1,45 @@
+/** Who may see which template and skill: the one rule that every list, lookup, search and method asks. */
+import { assistantUser, systemManager, type Principal } from '../core/principal.ts'
+import type { PromptStatus, Visibility } from './library.ts'
+
+/** What decides who may see a thing of the library. */
+export interface Guarded {
+  readonly status: PromptStatus
+  readonly visibility: Visibility
+  readonly sharedWithRoles: readonly string[]
+  readonly isSystem: boolean
+  readonly owner: string
+}
+
+/**
+ * Whether the thing exists for this principal. Owners see their own in every status; everybody else
+ * only what is Published (specification §3.3) and reaches their roles (§5.6).
+ */
+export function maySee(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
+  return isOwner(principal, thing) || reaches(principal.roles, thing)
+}
+
+/** Whether anybody with these roles sees the thing, whoever they are. */
+export function reaches(roles: ReadonlySet<string>, thing: Guarded): boolean {
+  if (thing.status !== 'Published') return false
+  if (roles.has(systemManager) || thing.isSystem) return true
+  if (thing.visibility === 'Public') return roles.has(assistantUser)
+  return thing.visibility === 'Shared' && thing.sharedWithRoles.some((role) => roles.has(role))
+}
+
+/** Whether the principal may change the thing: its owner or a System Manager, never what is built in (§9.9). */
+export function mayChange(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
+  return !thing.isSystem && (isOwner(principal, thing) || principal.roles.has(systemManager))
+}
+
+/**
+ * Whether the principal may look after the thing in whatever status it is: read its history, copy
+ * it, restore it. Wider than `maySee` only for System Managers.
+ */
+export function mayManage(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
+  return maySee(principal, thing) || principal.roles.has(systemManager)
+}
+
+function isOwner(principal: Pick<Principal, 'user'>, thing: Guarded): boolean {
+  return thing.owner !== '' && thing.owner === principal.user
+}

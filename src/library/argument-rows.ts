@@ -1,0 +1,99 @@
+import type { FromSchema, JSONSchema } from '../core/schema.ts'
+import type { PromptArgument } from './library.ts'
+
+const flag = { enum: [0, 1, false, true] } as const
+
+/** One row of `arguments:`, in the names of specification §2.7 and four more types. */
+export const argumentSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['argument_name'],
+  properties: {
+    argument_name: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' },
+    display_label: { type: 'string', maxLength: 200 },
+    argument_type: {
+      type: 'string',
+      enum: ['string', 'number', 'boolean', 'select', 'multiselect', 'date', 'datetime', 'json', 'link'],
+    },
+    is_required: flag,
+    default_value: {},
+    description: { type: 'string', maxLength: 1000 },
+    allowed_values: {
+      oneOf: [
+        { type: 'string' },
+        { type: 'array', items: { type: ['string', 'number', 'boolean'] }, maxItems: 500 },
+        { type: 'null' },
+      ],
+    },
+    validation_regex: { type: ['string', 'null'], maxLength: 1000 },
+    min_length: { type: ['integer', 'null'], minimum: 0 },
+    max_length: { type: ['integer', 'null'], minimum: 0 },
+    doctype: { type: 'string' },
+  },
+} as const satisfies JSONSchema
+
+type ArgumentRow = FromSchema<typeof argumentSchema>
+
+/** Words that a template language keeps for itself. */
+const keptWords = new Set(
+  'true false none True False None and or not in is if else elif for loop self super caller varargs kwargs range dict lipsum cycler joiner namespace'.split(
+    ' ',
+  ),
+)
+
+/** The arguments that checked rows declare; faults of names are told with the path of the row. */
+export function readArguments(
+  rows: readonly ArgumentRow[],
+  fault: (path: readonly (string | number)[], message: string) => void,
+): PromptArgument[] {
+  const seen = new Set<string>()
+  return rows.map((row, index) => {
+    const name = row.argument_name
+    if (seen.has(name)) fault([index, 'argument_name'], `"${name}" is declared twice`)
+    seen.add(name)
+    if (keptWords.has(name) || name.startsWith('__')) {
+      fault([index, 'argument_name'], `"${name}" is a word of the template language; choose another name`)
+    }
+    return Object.freeze({
+      name,
+      label: row.display_label ?? name,
+      type: row.argument_type ?? 'string',
+      required: Boolean(row.is_required),
+      default: defaultOf(row),
+      description: row.description ?? '',
+      allowedValues: wordsOf(row.allowed_values ?? []),
+      ...(row.doctype !== undefined && { doctype: row.doctype }),
+      ...(row.validation_regex && { pattern: row.validation_regex }),
+      ...(typeof row.min_length === 'number' && { minLength: row.min_length }),
+      // A form that was never filled in says 0, which bounds nothing.
+      ...(typeof row.max_length === 'number' && row.max_length > 0 && { maxLength: row.max_length }),
+    })
+  })
+}
+
+/** The words of a text with commas, or of a list; blank ones and repetitions do not count. */
+export function wordsOf(value: string | readonly (string | number | boolean)[]): string[] {
+  const words = typeof value === 'string' ? value.split(/[,\n]/) : value.map(String)
+  return [...new Set(words.map((word) => word.trim()).filter((word) => word !== ''))]
+}
+
+/** Default values of truth and number arguments may be written as text, as forms do. */
+function defaultOf(row: ArgumentRow): unknown {
+  const value = row.default_value
+  if (value === undefined || value === null || value === '') return null
+  const text = typeof value === 'string' ? value.trim() : value
+  switch (row.argument_type) {
+    case 'boolean':
+      if (text === 'true' || text === 'True' || text === '1' || text === 1) return true
+      if (text === 'false' || text === 'False' || text === '0' || text === 0) return false
+      return value
+    case 'number':
+      return typeof text === 'string' && text !== '' && Number.isFinite(Number(text)) ? Number(text) : value
+    case 'multiselect':
+      return typeof text === 'string' ? wordsOf(text) : value
+    case 'select':
+      return typeof text === 'number' || typeof text === 'boolean' ? String(text) : text
+    default:
+      return value
+  }
+}

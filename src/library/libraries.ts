@@ -1,0 +1,241 @@
+import type { Audit } from '../audit/audit.ts'
+import type { Clock } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
+import { openRepository, type Repository } from '../site/git.ts'
+import { readSiteAt } from '../site/read-site-at.ts'
+import type { Fault, SiteFiles } from '../site/site-files.ts'
+import type { Store } from '../store/store.ts'
+import { authorsAt } from './authorship.ts'
+import { migrateBuiltIns } from './built-ins.ts'
+import { defaultChannel, LiveLibrary, siteLine } from './live-library.ts'
+import { readLibrary, type LibraryContext, type LibraryReading, type TemplateCache } from './read-library.ts'
+import { SiteLibrary, type Links } from './site-library.ts'
+import { Usage } from './usage.ts'
+import { Versions, type AskAuthors, type StatusStep } from './versions.ts'
+
+/** What the library of a site is read with. */
+export interface LibrarySource extends Omit<LibraryContext, 'cache'> {
+  /** The setting `library.channels`: a role, or `default`, to a branch, tag or commit. */
+  readonly channels: Readonly<Record<string, string>>
+  readonly packageVersion: string
+}
+
+/** One line of a reading: the working tree, or a channel's branch as it was at a commit. */
+interface ReadLine {
+  readonly line: string
+  /** The branch of a channel; `HEAD` for the working tree. */
+  readonly ref: string
+  readonly commit: string | undefined
+  readonly files: SiteFiles
+  readonly reading: LibraryReading
+}
+
+/** A site's library, read and checked, before the state knows of it. */
+export interface LibraryRead {
+  readonly lines: readonly ReadLine[]
+  readonly source: LibrarySource
+  readonly repository: Repository | undefined
+  readonly warnings: Fault[]
+}
+
+/** What refreshing found. */
+export interface Refreshed {
+  /** Whether anybody sees another library now. */
+  readonly changed: boolean
+  /** Why a channel could not follow its branch; it stays where it was. */
+  readonly faults: readonly Fault[]
+}
+
+/** Makes libraries out of sites, and keeps what they have in common: versions, counters, built-ins. */
+export class Libraries {
+  readonly usage: Usage
+  readonly versions: Versions
+  private readonly parts: { readonly store: Store; readonly audit: Audit; readonly links: Links }
+  private readonly caches = new Map<string, TemplateCache>()
+  private readonly reads = new WeakMap<LiveLibrary, LibraryRead>()
+
+  constructor(parts: { store: Store; audit: Audit; clock: Clock; links: Links }) {
+    this.parts = parts
+    this.usage = new Usage(parts.store, parts.clock)
+    this.versions = new Versions(parts.store, parts.clock)
+  }
+
+  /** Reads and checks the site's library and those of its channels; tells every fault, changes nothing. */
+  async read(
+    files: SiteFiles,
+    faults: Fault[],
+    warnings: Fault[],
+    source: LibrarySource,
+  ): Promise<LibraryRead> {
+    const repository = await openRepository(files.folder)
+    const reading = readLibrary(files, faults, warnings, { ...source, cache: this.cacheOf(siteLine) })
+    const lines: ReadLine[] = []
+    for (const [role, ref] of Object.entries(source.channels)) {
+      const setting = (message: string): Fault => settingFault(files, role, message)
+      if (role !== defaultChannel && !source.people.roles.has(role)) {
+        faults.push(setting(`unknown role "${role}"; channels are named by roles, or "${defaultChannel}"`))
+        continue
+      }
+      const line = await this.readChannel(files.folder, role, ref, repository, source, faults, setting)
+      if (line) lines.push(line)
+    }
+    lines.push({ line: siteLine, ref: 'HEAD', commit: await repository?.head(), files, reading })
+    return { lines, source, repository, warnings }
+  }
+
+  /**
+   * Makes a library that is to be used: gives versions, takes over what a new package brought. To be
+   * called only for a site that has no faults, because the state changes.
+   */
+  async open(read: LibraryRead): Promise<LiveLibrary> {
+    const lines = new Map<string, SiteLibrary>()
+    for (const line of read.lines) lines.set(line.line, await this.openLine(line, read))
+    if (read.source.builtIns) {
+      await migrateBuiltIns(read.lines.at(-1)!.reading, read.source.packageVersion, this.parts)
+    }
+    const library = new LiveLibrary(lines)
+    this.reads.set(library, read)
+    return library
+  }
+
+  /**
+   * Follows what moved without any file of the site changing: the branches of channels, and commits
+   * that tell who wrote a version. A branch with faults leaves its channel as it was.
+   */
+  async refresh(library: LiveLibrary): Promise<Refreshed> {
+    const before = this.reads.get(library)
+    if (!before?.repository) return { changed: false, faults: [] }
+    const faults: Fault[] = []
+    const moved = new Map<string, SiteLibrary>()
+    const lines: ReadLine[] = []
+    for (const line of before.lines) {
+      const commit = await before.repository.resolve(line.ref)
+      const next = commit === line.commit ? line : await this.follow(line, commit, before, faults)
+      lines.push(next)
+      if (next !== line) moved.set(next.line, await this.openLine(next, before))
+    }
+    if (moved.size === 0) return { changed: false, faults }
+    for (const line of lines) {
+      const from = before.lines.find((old) => old.line === line.line)!
+      if (line === from || line.line === siteLine) continue
+      await this.parts.audit.record({
+        type: 'library.channel',
+        status: 'ok',
+        user: 'system',
+        target: line.line,
+        data: { ref: line.ref, from: from.commit, to: line.commit },
+      })
+    }
+    library.replace(moved)
+    this.reads.set(library, { ...before, lines })
+    return { changed: true, faults }
+  }
+
+  /** Writes what is still counted in memory. */
+  close(): Promise<void> {
+    return this.usage.flush()
+  }
+
+  private async follow(
+    line: ReadLine,
+    commit: string | undefined,
+    { source, repository, lines }: LibraryRead,
+    faults: Fault[],
+  ): Promise<ReadLine> {
+    if (line.line === siteLine) return { ...line, commit }
+    const found: Fault[] = []
+    const files = lines.at(-1)!.files
+    const setting = (message: string): Fault => settingFault(files, line.line, message)
+    const next = await this.readChannel(files.folder, line.line, line.ref, repository, source, found, setting)
+    faults.push(...found)
+    return next && found.length === 0 ? next : line
+  }
+
+  private async readChannel(
+    folder: string,
+    role: string,
+    ref: string,
+    repository: Repository | undefined,
+    source: LibrarySource,
+    faults: Fault[],
+    setting: (message: string) => Fault,
+  ): Promise<ReadLine | undefined> {
+    if (!repository) {
+      faults.push(setting('channels need the site to be in a git repository'))
+      return undefined
+    }
+    const commit = await repository.resolve(ref)
+    if (commit === undefined) {
+      faults.push(setting(`there is no branch, tag or commit "${ref}" in the site's git repository`))
+      return undefined
+    }
+    try {
+      const files = await readSiteAt(folder, commit)
+      const found: Fault[] = files.faults.filter(({ file }) => /^(prompts|skills)\//.test(file))
+      // The warnings of a branch are its own authors' business.
+      const reading = readLibrary(files, found, [], { ...source, cache: this.cacheOf(role) })
+      faults.push(...found.map((fault) => ({ ...fault, file: `${ref}:${fault.file}` })))
+      return { line: role, ref, commit, files, reading }
+    } catch (error) {
+      faults.push(setting(messageOf(error)))
+      return undefined
+    }
+  }
+
+  private async openLine(
+    line: ReadLine,
+    { source, repository, warnings }: LibraryRead,
+  ): Promise<SiteLibrary> {
+    const askAuthors = authorsOf(line, source, repository)
+    const settled = await this.versions.settle(line.reading.templates, line.line, askAuthors)
+    // A branch that moves back is a rollback, not a mistake of an author.
+    if (line.line === siteLine) warnings.push(...settled.steps.map((step) => stepWarning(step, line.reading)))
+    return new SiteLibrary(line.reading, settled.templates, settled.versions, {
+      usage: this.usage,
+      links: this.parts.links,
+    })
+  }
+
+  private cacheOf(line: string): TemplateCache {
+    const cache = this.caches.get(line) ?? new Map()
+    this.caches.set(line, cache)
+    return cache
+  }
+}
+
+/** What the package brought is the package's; the rest is asked of git. */
+function authorsOf(line: ReadLine, source: LibrarySource, repository: Repository | undefined): AskAuthors {
+  const ofPackage = source.builtIns !== undefined && source.builtIns.folder !== line.files.folder
+  const askGit =
+    repository &&
+    authorsAt(repository, line.files, line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref))
+  return async (templates) => {
+    const packaged = templates.filter((template) => ofPackage && template.isSystem)
+    const others = templates.filter((template) => !(ofPackage && template.isSystem))
+    const found = new Map(others.length > 0 ? await askGit?.(others) : [])
+    for (const { id } of packaged) found.set(id, { author: `assistant-core ${source.packageVersion}` })
+    return found
+  }
+}
+
+function settingFault(files: SiteFiles, role: string, message: string): Fault {
+  const file = 'config/settings.yaml'
+  return (
+    files.documents.get(file)?.fault(['library', 'channels', role], message) ?? {
+      file,
+      line: 1,
+      column: 1,
+      path: `library.channels.${role}`,
+      message,
+    }
+  )
+}
+
+function stepWarning({ id, from, to }: StatusStep, reading: LibraryReading): Fault {
+  return reading.templates
+    .get(id)!
+    .document.fault(
+      ['status'],
+      `went from ${from} to ${to}; the order is Draft, Published, Deprecated, Archived, or back to Draft`,
+    )
+}

@@ -1,0 +1,64 @@
+/** The three rendering engines of specification §4.5 (prompts rule 3) behind one compiled content. */
+import { AppError, messageOf } from '../core/errors.ts'
+import { compile } from '../jinja/template.ts'
+import { parseFormatString } from './format-string.ts'
+import type { RenderingEngine } from './library.ts'
+
+/** A template's content, read once at load. */
+export interface CompiledContent {
+  /** The names that it asks for from outside. */
+  readonly names: ReadonlySet<string>
+  /** AppError `invalid` for what goes wrong while rendering. */
+  render(values: Readonly<Record<string, unknown>>): string
+}
+
+/** Tells a mistake in the content: line and column of the content, counted from 1. */
+export type ContentFault = (message: string, line?: number, column?: number) => void
+
+/** Reads content for its engine; mistakes are told, and then the result must not be rendered. */
+export function compileContent(
+  engine: RenderingEngine,
+  source: string,
+  fault: ContentFault,
+): CompiledContent {
+  if (engine === 'Jinja2') return jinja(source, fault)
+  if (engine === 'Format String') return formatString(source, fault)
+  return { names: new Set(), render: () => source }
+}
+
+function jinja(source: string, fault: ContentFault): CompiledContent {
+  try {
+    const template = compile(source)
+    return {
+      names: new Set(template.names),
+      render: (values) => {
+        try {
+          return template.render(values)
+        } catch (error) {
+          throw new AppError('invalid', `the template failed: ${messageOf(error)}`, { cause: error })
+        }
+      },
+    }
+  } catch (error) {
+    fault(messageOf(error))
+    return { names: new Set(), render: () => '' }
+  }
+}
+
+/** How Jinja2 prints a value, so that `{flag}` and `{{ flag }}` show the same. */
+const printed = compile('{{ value }}')
+
+function formatString(source: string, fault: ContentFault): CompiledContent {
+  const { parts, names, faults } = parseFormatString(source)
+  for (const { message, offset } of faults) {
+    const before = source.slice(0, offset).split('\n')
+    fault(message, before.length, before.at(-1)!.length + 1)
+  }
+  return {
+    names,
+    render: (values) =>
+      parts
+        .map((part) => ('text' in part ? part.text : printed.render({ value: values[part.name] ?? '' })))
+        .join(''),
+  }
+}

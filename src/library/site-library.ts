@@ -1,0 +1,214 @@
+import { AppError } from '../core/errors.ts'
+import { nearest } from '../core/schema.ts'
+import type { Principal } from '../core/principal.ts'
+import { defaultText, linkProblems, problemsLine, type ArgumentProblem } from './arguments.ts'
+import type { Library, PromptArgument, PromptTemplate, RenderedPrompt, Skill } from './library.ts'
+import type { LibraryReading } from './read-library.ts'
+import type { ReadTemplate } from './template-file.ts'
+import type { Usage } from './usage.ts'
+import { Views } from './views.ts'
+
+/** What the library asks of business data, for arguments of type `link`; wired to `documents/` by the services. */
+export interface Links {
+  /** Whether the document exists and the principal may read it. */
+  exists(principal: Principal, doctype: string, name: string): Promise<boolean>
+  /** Names of documents that the principal may read and that begin with what was typed. */
+  find(
+    principal: Principal,
+    doctype: string,
+    typed: string,
+    limit: number,
+  ): Promise<{ values: readonly string[]; total: number }>
+}
+
+/** Which version of a template is the current one, and the commit that its file stands at. */
+export interface CurrentVersion {
+  readonly number: number
+  readonly commit?: string
+}
+
+/** What a library needs besides its reading. */
+export interface LibraryParts {
+  readonly usage: Usage
+  readonly links: Links
+}
+
+const mostCompletions = 100
+
+/** The library of one snapshot, as each principal sees it. */
+export class SiteLibrary implements Library {
+  /** Everything, whoever may see it: for the operator's command line and for checks. */
+  readonly reading: LibraryReading
+  /** Every template with its version number, by prompt_id. */
+  readonly templates: ReadonlyMap<string, PromptTemplate>
+  private readonly versions: ReadonlyMap<string, CurrentVersion>
+  private readonly parts: LibraryParts
+  private readonly promptViews: Views<PromptTemplate>
+  private readonly skillViews: Views<Skill & { readonly digest: string }>
+
+  /** `templates` are those of the reading with the numbers of `versions` in them. */
+  constructor(
+    reading: LibraryReading,
+    templates: ReadonlyMap<string, PromptTemplate>,
+    versions: ReadonlyMap<string, CurrentVersion>,
+    parts: LibraryParts,
+  ) {
+    this.reading = reading
+    this.templates = templates
+    this.versions = versions
+    this.parts = parts
+    this.promptViews = new Views(templates)
+    this.skillViews = new Views(
+      new Map(
+        [...reading.skills].map(([name, skill]) => [
+          name,
+          Object.freeze({ ...skill, digest: reading.skillDigests.get(name)! }),
+        ]),
+      ),
+    )
+  }
+
+  prompts(principal: Principal): readonly PromptTemplate[] {
+    return this.promptViews.list(principal)
+  }
+
+  prompt(principal: Principal, id: string): PromptTemplate {
+    const template = this.promptViews.find(principal, id)
+    if (!template) throw this.noPrompt(principal, id)
+    return template
+  }
+
+  async render(
+    principal: Principal,
+    id: string,
+    args: Readonly<Record<string, unknown>>,
+  ): Promise<RenderedPrompt> {
+    const template = this.prompt(principal, id)
+    const text = await renderTemplate(this.read(id), args, (doctype, name) =>
+      this.parts.links.exists(principal, doctype, name),
+    )
+    this.parts.usage.count('prompt', id)
+    const commit = this.versions.get(id)?.commit
+    return { template, text, ...(commit !== undefined && { commit }) }
+  }
+
+  async complete(
+    principal: Principal,
+    id: string,
+    argument: string,
+    typed: string,
+  ): Promise<{ values: readonly string[]; total: number }> {
+    const template = this.prompt(principal, id)
+    const found = template.arguments.find(({ name }) => name === argument)
+    if (!found) {
+      const near = nearest(
+        argument,
+        template.arguments.map(({ name }) => name),
+      )
+      throw new AppError(
+        'invalid',
+        `prompt "${id}" has no argument "${argument}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+      )
+    }
+    if (found.type === 'link') {
+      return this.parts.links.find(principal, found.doctype ?? '', typed, mostCompletions)
+    }
+    const values = optionsOf(found, typed)
+    return { values: values.slice(0, mostCompletions), total: values.length }
+  }
+
+  skills(principal: Principal): readonly Skill[] {
+    return this.skillViews.list(principal)
+  }
+
+  skill(principal: Principal, name: string): Skill {
+    const skill = this.skillViews.find(principal, name)
+    if (!skill) throw new AppError('not_found', `there is no skill "${name}"`)
+    return skill
+  }
+
+  countSkillRead(name: string): Promise<void> {
+    this.parts.usage.count('skill', name)
+    return Promise.resolve()
+  }
+
+  promptsDigest(principal: Principal): string {
+    return this.promptViews.digest(principal)
+  }
+
+  skillsDigest(principal: Principal): string {
+    return this.skillViews.digest(principal)
+  }
+
+  /** The commit that a template's file stands at, where it is known. */
+  commitOf(id: string): string | undefined {
+    return this.versions.get(id)?.commit
+  }
+
+  /** A template with its compiled content; for those who have asked already whether it may be seen. */
+  read(id: string): ReadTemplate {
+    const read = this.reading.templates.get(id)
+    if (!read) throw new AppError('not_found', `there is no prompt "${id}"`)
+    return read
+  }
+
+  private noPrompt(principal: Principal, id: string): AppError {
+    const near = nearest(
+      id,
+      this.prompts(principal).map((template) => template.id),
+    )
+    return new AppError(
+      'not_found',
+      `there is no prompt "${id}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    )
+  }
+}
+
+/**
+ * Checks arguments and renders. AppError `invalid` with every problem of the arguments at once in
+ * `data.problems`, or with what went wrong in the template.
+ */
+export async function renderTemplate(
+  read: ReadTemplate,
+  args: Readonly<Record<string, unknown>>,
+  exists: (doctype: string, name: string) => Promise<boolean>,
+): Promise<string> {
+  const { template } = read
+  const { values, problems } = read.check(args)
+  const wrongLinks = await linkProblems(template.arguments, values, exists)
+  const all: readonly ArgumentProblem[] = [...problems, ...wrongLinks]
+  if (all.length > 0)
+    throw new AppError('invalid', problemsLine(template.id, all), { data: { problems: all } })
+  return read.content.render(values)
+}
+
+function optionsOf(argument: PromptArgument, typed: string): string[] {
+  switch (argument.type) {
+    case 'select':
+      return argument.allowedValues.filter((value) => begins(value, typed))
+    case 'multiselect': {
+      // Clients send several as one text with commas: what is complete stays, the last is completed.
+      const chosen = typed.split(',').slice(0, -1)
+      const kept = chosen.map((value) => `${value},`).join('')
+      const taken = new Set(chosen.map((value) => value.trim()))
+      return argument.allowedValues
+        .filter((value) => !taken.has(value) && begins(value, typed.slice(kept.length).trimStart()))
+        .map((value) => `${kept}${value}`)
+    }
+    case 'boolean':
+      return ['true', 'false'].filter((value) => begins(value, typed))
+    case 'string':
+    case 'number':
+    case 'date':
+    case 'datetime': {
+      const value = argument.default === null ? '' : defaultText(argument.default)
+      return value !== '' && begins(value, typed) ? [value] : []
+    }
+    default:
+      return []
+  }
+}
+
+function begins(value: string, typed: string): boolean {
+  return value.toLowerCase().startsWith(typed.toLowerCase())
+}

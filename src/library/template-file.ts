@@ -1,0 +1,270 @@
+/** Prompt template files: `prompts/**\/*.md` with YAML front matter, or `.yaml` with `template_content`. */
+import { createHash } from 'node:crypto'
+import { posix } from 'node:path'
+import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
+import { checkDocument } from '../site/check-document.ts'
+import type { Fault, SourceDocument } from '../site/site-files.ts'
+import { compileArguments, type ArgumentCheck } from './arguments.ts'
+import { argumentSchema, readArguments, wordsOf } from './argument-rows.ts'
+import type { PromptTemplate } from './library.ts'
+import { compileContent, type CompiledContent } from './render.ts'
+
+/** One expectation of a template's own `tests:`. */
+export interface PromptTest {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly contains: readonly string[]
+  readonly notContains: readonly string[]
+  readonly equals?: string
+  /** Text that the error must contain; without it the rendering must succeed. */
+  readonly error?: string
+}
+
+/** A template as its file says it, with everything that was made of it once, at load. */
+export interface ReadTemplate {
+  /** Its `version` is 0 until the state has been asked (`versions.ts`). */
+  readonly template: PromptTemplate
+  readonly check: ArgumentCheck
+  readonly content: CompiledContent
+  readonly tests: readonly PromptTest[]
+  /** Over what §9.5 counts as a change: content, engine, and the arguments' type, required flag and values. */
+  readonly fingerprint: string
+  readonly document: SourceDocument
+  /** Mistakes that do not keep the template from being used. */
+  readonly warnings: readonly Fault[]
+}
+
+const textOrList = {
+  oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+} as const
+const flag = { enum: [0, 1, false, true] } as const
+
+const testSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    name: { type: 'string', minLength: 1, maxLength: 200 },
+    arguments: { type: 'object' },
+    contains: textOrList,
+    not_contains: textOrList,
+    equals: { type: 'string' },
+    error: { type: 'string' },
+  },
+} as const
+
+/** The front matter of a template, in the names of specification §2.6. */
+export const templateSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['title'],
+  properties: {
+    prompt_id: { type: 'string', pattern: '^[a-z0-9_-]{1,140}$' },
+    title: { type: 'string', minLength: 1, maxLength: 200 },
+    description: { type: 'string', maxLength: 2000 },
+    category: { type: ['string', 'null'] },
+    status: { type: 'string', enum: ['Draft', 'Published', 'Deprecated', 'Archived'] },
+    visibility: { type: 'string', enum: ['Private', 'Shared', 'Public'] },
+    rendering_engine: { type: 'string', enum: ['Jinja2', 'Format String', 'Raw'] },
+    arguments: { type: 'array', maxItems: 50, items: argumentSchema },
+    shared_with_roles: { type: 'array', items: { type: 'string' }, uniqueItems: true },
+    tags: textOrList,
+    owner: { type: 'string' },
+    is_system: flag,
+    parent_version: { type: 'string' },
+    version_notes: { type: 'string', maxLength: 2000 },
+    tests: { type: 'array', items: testSchema },
+    template_content: { type: 'string' },
+  },
+} as const satisfies JSONSchema
+
+type FrontMatter = FromSchema<typeof templateSchema>
+
+const check = compileSchema(templateSchema)
+
+/** No template is longer. */
+const longestContent = 200_000
+
+/** Reads one template file; undefined when it has faults, all of which are told. */
+export function readTemplate(document: SourceDocument, faults: Fault[]): ReadTemplate | undefined {
+  const front = checkDocument<FrontMatter>(document, check, faults)
+  if (!front) return undefined
+  const found: Fault[] = []
+  const warnings: Fault[] = []
+  const id = front.prompt_id ?? idOfFile(document.file)
+  if (!/^[a-z0-9_-]{1,140}$/.test(id)) {
+    found.push(
+      document.fault(
+        [],
+        `the file name gives prompt_id "${id}"; use only lower-case letters, digits, - and _`,
+      ),
+    )
+  }
+  const content = contentOf(document, front, found)
+  const rows = readArguments(front.arguments ?? [], (path, message) =>
+    found.push(document.fault(['arguments', ...path], message)),
+  )
+  const checkArguments = compileArguments(rows, (row, property, message) =>
+    found.push(document.fault(['arguments', row, property], message)),
+  )
+  const engine = front.rendering_engine ?? 'Jinja2'
+  const visibility = front.visibility ?? 'Private'
+  const sharedWithRoles = front.shared_with_roles ?? []
+  const isSystem = Boolean(front.is_system)
+  const owner = (front.owner ?? '').trim().toLowerCase()
+  if (visibility === 'Shared' && sharedWithRoles.length === 0) {
+    found.push(document.fault(['visibility'], 'a Shared template needs shared_with_roles'))
+  }
+  if (visibility !== 'Shared' && sharedWithRoles.length > 0) {
+    found.push(document.fault(['shared_with_roles'], `counts only for visibility Shared, not ${visibility}`))
+  }
+  if (visibility === 'Private' && owner === '' && !isSystem) {
+    found.push(
+      document.fault(
+        front.visibility ? ['visibility'] : [],
+        'a Private template (the default) needs an owner',
+      ),
+    )
+  }
+
+  const compiled = compileContent(engine, content.text, (message, line, column) =>
+    found.push(content.fault(message, line, column)),
+  )
+  warnings.push(
+    ...argumentLint(
+      document,
+      compiled,
+      rows.map((row) => row.name),
+      content,
+    ),
+  )
+  if (found.length > 0) {
+    faults.push(...found)
+    return undefined
+  }
+  const described: Omit<PromptTemplate, 'digest'> = {
+    id,
+    title: front.title,
+    description: front.description ?? '',
+    ...(front.category && { category: front.category }),
+    status: front.status ?? 'Draft',
+    visibility,
+    engine,
+    content: content.text,
+    arguments: rows,
+    sharedWithRoles,
+    tags: wordsOf(front.tags ?? []),
+    version: 0,
+    isSystem,
+    owner,
+    file: document.file,
+    ...(front.parent_version !== undefined && { parent: front.parent_version }),
+    ...(front.version_notes !== undefined && { versionNotes: front.version_notes }),
+  }
+  return {
+    template: Object.freeze({ ...described, digest: digestOf(described) }),
+    check: checkArguments,
+    content: compiled,
+    tests: (front.tests ?? []).map((test, index) => ({
+      name: test.name ?? `test ${index + 1}`,
+      arguments: test.arguments ?? {},
+      contains: [test.contains ?? []].flat(),
+      notContains: [test.not_contains ?? []].flat(),
+      ...(test.equals !== undefined && { equals: test.equals }),
+      ...(test.error !== undefined && { error: test.error }),
+    })),
+    fingerprint: fingerprintOf(described),
+    document,
+    warnings,
+  }
+}
+
+/** The version-relevant part of a template as one text (specification §9.5). */
+export function fingerprintOf(template: Pick<PromptTemplate, 'content' | 'engine' | 'arguments'>): string {
+  const rows = template.arguments.map(({ name, type, required, allowedValues }) => [
+    name,
+    type,
+    required,
+    allowedValues,
+  ])
+  return sha256Hex(JSON.stringify([template.content, template.engine, rows.sort(byName)]))
+}
+
+/** The digest of a template as clients see it; its version counts, its place and its counters do not. */
+export function digestOf(template: Omit<PromptTemplate, 'digest'>): string {
+  const { file: _file, ...seen } = template
+  return `sha256:${sha256Hex(JSON.stringify(seen))}`
+}
+
+function sha256Hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function byName(a: readonly unknown[], b: readonly unknown[]): number {
+  return String(a[0]) < String(b[0]) ? -1 : 1
+}
+
+function idOfFile(file: string): string {
+  return posix.basename(file).replace(/\.(md|ya?ml)$/, '')
+}
+
+interface Content {
+  readonly text: string
+  fault(message: string, line?: number, column?: number): Fault
+}
+
+/** The template's text, and faults at its own lines. */
+function contentOf(document: SourceDocument, front: FrontMatter, faults: Fault[]): Content {
+  const { file, body } = document
+  const inFront = front.template_content
+  if (body === undefined || inFront !== undefined) {
+    if (body !== undefined && body.trim() !== '') {
+      faults.push(
+        document.fault(['template_content'], 'a markdown file holds the content below its front matter'),
+      )
+    }
+    if (inFront === undefined || inFront.trim() === '')
+      faults.push(document.fault([], '"template_content" is required'))
+    return {
+      text: inFront ?? '',
+      fault: (message, line) =>
+        document.fault(['template_content'], line === undefined ? message : `line ${line}: ${message}`),
+    }
+  }
+  // The body ends the file, so its first line is known from what stands before it.
+  const whole = Buffer.from(document.bytes).toString('utf8').replaceAll('\r\n', '\n')
+  const normal = body.replaceAll('\r\n', '\n')
+  const start = whole.endsWith(normal) ? whole.slice(0, whole.length - normal.length).split('\n').length : 1
+  const fault = (message: string, line = 1, column = 1): Fault => ({
+    file,
+    line: start + line - 1,
+    column,
+    path: 'template_content',
+    message,
+  })
+  if (body.trim() === '') faults.push(fault('the template has no content below its front matter'))
+  if (body.length > longestContent)
+    faults.push(fault(`the content is longer than ${longestContent} characters`))
+  return { text: body, fault }
+}
+
+function argumentLint(
+  document: SourceDocument,
+  compiled: CompiledContent,
+  declared: readonly string[],
+  content: Content,
+): Fault[] {
+  const unknown = [...compiled.names].filter((name) => !declared.includes(name))
+  return [
+    ...unknown.map((name) => content.fault(`"${name}" is used but is not an argument`)),
+    ...declared.flatMap((name, row) =>
+      compiled.names.has(name)
+        ? []
+        : [
+            document.fault(
+              ['arguments', row, 'argument_name'],
+              `argument "${name}" is not used in the content`,
+            ),
+          ],
+    ),
+  ]
+}

@@ -1,0 +1,249 @@
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Collection, Store, Stored, Transaction } from '../store/store.ts'
+import type { PromptArgument, PromptStatus, PromptTemplate, RenderingEngine } from './library.ts'
+import type { CurrentVersion } from './site-library.ts'
+import { digestOf, type ReadTemplate } from './template-file.ts'
+
+/** Who wrote a template's file as it is. */
+export interface Authorship {
+  readonly author: string
+  /** Milliseconds since the epoch; absent where only the time of reading is known. */
+  readonly time?: number
+  /** Absent where no commit is behind it, as with what the package brings. */
+  readonly commit?: string
+}
+
+/** Finds who last wrote the files of templates, by prompt_id; files that nobody has committed as they are now are absent. */
+export type AskAuthors = (templates: readonly PromptTemplate[]) => Promise<ReadonlyMap<string, Authorship>>
+
+/** One version of a template as it is kept in the state (specification §9.5, §9.6). */
+export interface PromptVersion {
+  readonly prompt: string
+  readonly number: number
+  readonly title: string
+  readonly engine: RenderingEngine
+  readonly content: string
+  readonly arguments: readonly PromptArgument[]
+  /** `working tree` while the file is not committed. */
+  readonly author: string
+  /** Milliseconds since the epoch: of the commit, or of the reading that first saw it. */
+  readonly time: number
+  readonly commit?: string
+  readonly fingerprint: string
+}
+
+interface StoredVersion extends PromptVersion, Stored {}
+
+/** Where a line of development (the site's working tree, or a channel's branch) stands with a template. */
+interface Position {
+  readonly version: number
+  readonly fingerprint: string
+  readonly status: PromptStatus
+  /** Digest of the template when the commit was asked for. */
+  readonly digest: string
+  readonly commit?: string
+}
+
+interface StoredPrompt extends Stored {
+  readonly latest: number
+  readonly lines: Readonly<Record<string, Position>>
+}
+
+/** A step between statuses that §3.3's order (as documented) does not have. */
+export interface StatusStep {
+  readonly id: string
+  readonly from: PromptStatus
+  readonly to: PromptStatus
+}
+
+/** What settling the versions of a reading found. */
+export interface Settled {
+  readonly templates: ReadonlyMap<string, PromptTemplate>
+  readonly versions: ReadonlyMap<string, CurrentVersion>
+  /** Templates whose version is new since the last reading. */
+  readonly changed: readonly string[]
+  readonly steps: readonly StatusStep[]
+}
+
+/** The versions of every template, kept in the state. */
+export class Versions {
+  private readonly store: Store
+  private readonly clock: Clock
+  private readonly prompts: Collection<StoredPrompt>
+  private readonly stored: Collection<StoredVersion>
+  /** Templates with their number, so that a reload makes only the changed ones anew. */
+  private readonly numbered = new WeakMap<ReadTemplate, PromptTemplate>()
+
+  constructor(store: Store, clock: Clock) {
+    this.store = store
+    this.clock = clock
+    this.prompts = store.collection<StoredPrompt>({ name: 'library.prompt' })
+    this.stored = store.collection<StoredVersion>({ name: 'library.version', indexes: ['prompt'] })
+  }
+
+  /**
+   * Gives every template of a reading its version number: the one it had, or the next when its content,
+   * engine or arguments changed (specification §9.5). `line` tells readings apart that exist side by
+   * side, such as those of two channels.
+   */
+  async settle(
+    templates: ReadonlyMap<string, ReadTemplate>,
+    line: string,
+    askAuthors: AskAuthors,
+  ): Promise<Settled> {
+    const known = new Map((await this.prompts.find()).map((prompt) => [prompt.id, prompt]))
+    const moved: ReadTemplate[] = []
+    for (const [id, read] of templates) {
+      const position = known.get(id)?.lines[line]
+      if (position?.digest !== read.template.digest || position.commit === undefined) moved.push(read)
+    }
+    const authors: ReadonlyMap<string, Authorship> =
+      moved.length > 0 ? await askAuthors(moved.map((read) => read.template)) : new Map()
+    const outdated = moved.filter(({ template }) => {
+      const position = known.get(template.id)?.lines[line]
+      return position?.digest !== template.digest || authors.get(template.id)?.commit !== position.commit
+    })
+    const changed: string[] = []
+    const steps: StatusStep[] = []
+    if (outdated.length > 0) {
+      await this.store.transaction(async (transaction) => {
+        for (const read of outdated) {
+          const before = await transaction.in(this.prompts).get(read.template.id)
+          const after = await this.move(transaction, read, line, authors.get(read.template.id))
+          known.set(after.id, after)
+          const old = before?.lines[line]
+          if (old?.version !== after.lines[line]?.version) changed.push(after.id)
+          if (old && !isStatusStep(old.status, read.template.status)) {
+            steps.push({ id: after.id, from: old.status, to: read.template.status })
+          }
+        }
+      })
+    }
+    const numbered = new Map<string, PromptTemplate>()
+    const versions = new Map<string, CurrentVersion>()
+    for (const [id, read] of templates) {
+      const position = known.get(id)!.lines[line]!
+      numbered.set(id, this.withNumber(read, position.version))
+      versions.set(id, {
+        number: position.version,
+        ...(position.commit !== undefined && { commit: position.commit }),
+      })
+    }
+    return { templates: numbered, versions, changed, steps }
+  }
+
+  /** The versions of a template, newest first. */
+  async history(prompt: string, limit: number): Promise<readonly PromptVersion[]> {
+    return this.stored.find({ where: { prompt }, compare: (a, b) => b.number - a.number, limit })
+  }
+
+  /** One version; AppError `not_found`. */
+  async version(prompt: string, number: number): Promise<PromptVersion> {
+    const version = await this.stored.get(idOf(prompt, number))
+    if (!version) throw new AppError('not_found', `prompt "${prompt}" has no version ${number}`)
+    return version
+  }
+
+  /** Puts a template's line at the version of what was read, adding the version when it is new. */
+  private async move(
+    transaction: Transaction,
+    read: ReadTemplate,
+    line: string,
+    authorship: Authorship | undefined,
+  ): Promise<StoredPrompt> {
+    const { template, fingerprint } = read
+    const prompts = transaction.in(this.prompts)
+    const before = await prompts.get(template.id)
+    const position = before?.lines[line]
+    const number =
+      position?.fingerprint === fingerprint
+        ? position.version
+        : ((await this.laterVersion(transaction, template.id, fingerprint, position?.version ?? 0)) ??
+          (before?.latest ?? 0) + 1)
+    await this.keep(transaction, read, number, authorship)
+    return prompts.put({
+      id: template.id,
+      latest: Math.max(before?.latest ?? 0, number),
+      lines: {
+        ...before?.lines,
+        [line]: {
+          version: number,
+          fingerprint,
+          status: template.status,
+          digest: template.digest,
+          ...(authorship?.commit !== undefined && { commit: authorship.commit }),
+        },
+      },
+    })
+  }
+
+  /** What another line called a new version is not new when it arrives here, as a merged branch does. */
+  private async laterVersion(
+    transaction: Transaction,
+    prompt: string,
+    fingerprint: string,
+    after: number,
+  ): Promise<number | undefined> {
+    const versions = await transaction.in(this.stored).find({ where: { prompt } })
+    const numbers = versions
+      .filter((v) => v.fingerprint === fingerprint && v.number > after)
+      .map((v) => v.number)
+    return numbers.length > 0 ? Math.max(...numbers) : undefined
+  }
+
+  private async keep(
+    transaction: Transaction,
+    { template, fingerprint }: ReadTemplate,
+    number: number,
+    authorship: Authorship | undefined,
+  ): Promise<void> {
+    const versions = transaction.in(this.stored)
+    const id = idOf(template.id, number)
+    const before = await versions.get(id)
+    // A version keeps the author of the commit that brought it; later commits only touched the rest of the file.
+    if (before && (before.commit !== undefined || !authorship)) return
+    await versions.put({
+      id,
+      prompt: template.id,
+      number,
+      title: template.title,
+      engine: template.engine,
+      content: template.content,
+      arguments: template.arguments,
+      author: authorship?.author ?? workingTree,
+      time: authorship?.time ?? before?.time ?? this.clock.now(),
+      ...(authorship?.commit !== undefined && { commit: authorship.commit }),
+      fingerprint,
+    })
+  }
+
+  private withNumber(read: ReadTemplate, number: number): PromptTemplate {
+    const known = this.numbered.get(read)
+    if (known?.version === number) return known
+    const { digest: _digest, ...template } = read.template
+    const described = { ...template, version: number }
+    const numbered = Object.freeze({ ...described, digest: digestOf(described) })
+    this.numbered.set(read, numbered)
+    return numbered
+  }
+}
+
+/** The author of what is not committed. */
+export const workingTree = 'working tree'
+
+const nextStatus: Readonly<Record<PromptStatus, PromptStatus>> = {
+  Draft: 'Published',
+  Published: 'Deprecated',
+  Deprecated: 'Archived',
+  Archived: 'Draft',
+}
+
+/** Draft → Published → Deprecated → Archived, and back to Draft from anywhere. */
+export function isStatusStep(from: PromptStatus, to: PromptStatus): boolean {
+  return from === to || to === 'Draft' || nextStatus[from] === to
+}
+
+function idOf(prompt: string, number: number): string {
+  return `${prompt}#${number}`
+}

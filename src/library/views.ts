@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import type { Principal } from '../core/principal.ts'
+import { maySee, reaches, type Guarded } from './access.ts'
+
+/** What a view holds: guarded, named, and with a digest of what is seen of it. */
+export interface Viewed extends Guarded {
+  readonly digest: string
+}
+
+interface View<T> {
+  readonly things: readonly T[]
+  readonly digest: string
+}
+
+/**
+ * The things of one snapshot as different principals see them. Lists are made once for a role set
+ * (and once more for each owner in it), so a request costs the same however many things it may not see.
+ */
+export class Views<T extends Viewed> {
+  private readonly things: ReadonlyMap<string, T>
+  private readonly ordered: readonly T[]
+  private readonly byOwner = new Map<string, T[]>()
+  private readonly byRoles = new Map<string, View<T>>()
+  private readonly byUser = new Map<string, View<T>>()
+
+  /** The things by the name under which they are asked for. */
+  constructor(things: ReadonlyMap<string, T>) {
+    this.things = things
+    this.ordered = [...things]
+      .sort(([a, x], [b, y]) => rank(x) - rank(y) || (a < b ? -1 : 1))
+      .map(([, thing]) => thing)
+    for (const thing of this.ordered) {
+      if (thing.owner === '') continue
+      const own = this.byOwner.get(thing.owner)
+      if (own) own.push(thing)
+      else this.byOwner.set(thing.owner, [thing])
+    }
+  }
+
+  /** The thing of that name, if it exists for the principal. */
+  find(principal: Principal, name: string): T | undefined {
+    const thing = this.things.get(name)
+    return thing && maySee(principal, thing) ? thing : undefined
+  }
+
+  /** Everything that exists for the principal: their own first, then Public, Shared, Private, built in. */
+  list(principal: Principal): readonly T[] {
+    return this.view(principal).things
+  }
+
+  /** Equal exactly when two principals (or two snapshots) see the same. */
+  digest(principal: Principal): string {
+    return this.view(principal).digest
+  }
+
+  private view(principal: Principal): View<T> {
+    const own = this.byOwner.get(principal.user)
+    if (!own) {
+      return remembered(this.byRoles, principal.roleKey, () =>
+        this.ordered.filter((thing) => reaches(principal.roles, thing)),
+      )
+    }
+    return remembered(this.byUser, `${principal.user}\n\n${principal.roleKey}`, () => [
+      ...own,
+      ...this.ordered.filter((thing) => thing.owner !== principal.user && reaches(principal.roles, thing)),
+    ])
+  }
+}
+
+function rank(thing: Guarded): number {
+  if (thing.isSystem) return 3
+  return ['Public', 'Shared', 'Private'].indexOf(thing.visibility)
+}
+
+function remembered<T extends Viewed>(
+  views: Map<string, View<T>>,
+  key: string,
+  make: () => readonly T[],
+): View<T> {
+  const known = views.get(key)
+  if (known) return known
+  const things = Object.freeze(make())
+  const hash = createHash('sha256')
+  for (const thing of things) hash.update(thing.digest)
+  const view = { things, digest: hash.digest('base64url') }
+  views.set(key, view)
+  return view
+}

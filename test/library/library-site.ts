@@ -1,0 +1,236 @@
+/** Sites with prompts and skills in temporary folders, and libraries opened over real state. */
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
+import type { AuditLine } from '../../src/audit/event.ts'
+import { searchAudit } from '../../src/audit/search.ts'
+import { Libraries, type LibrarySource } from '../../src/library/libraries.ts'
+import type { LiveLibrary } from '../../src/library/live-library.ts'
+import type { Links } from '../../src/library/site-library.ts'
+import { readSite } from '../../src/site/read-site.ts'
+import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { People, Role, User } from '../../src/users/people.ts'
+import { startAudit } from '../audit/audit-folder.ts'
+import type { TestClock } from '../store/state-folder.ts'
+
+export const packageFolder = resolve(import.meta.dirname, '../..')
+
+export const roleNames = ['System Manager', 'Assistant User', 'Sales User', 'HR User', 'beta']
+
+const user = (id: string, fullName: string, roles: readonly string[]): User => ({
+  id,
+  fullName,
+  enabled: true,
+  assistantEnabled: true,
+  roles: new Set(roles),
+  source: 'config/users.yaml:1',
+})
+
+const users = [
+  user('admin@example.com', 'Ada Admin', ['System Manager', 'Assistant User']),
+  user('sales@example.com', 'Sam Sales', ['Assistant User', 'Sales User']),
+  user('hr@example.com', 'Hedda Hr', ['Assistant User', 'HR User']),
+  user('beta@example.com', 'Bea Beta', ['Assistant User', 'beta']),
+]
+
+/** The people of every site of these tests. */
+export const people: People = {
+  users: new Map(users.map((entry) => [entry.id, entry])),
+  roles: new Map(
+    roleNames.map((name): [string, Role] => [name, { name, description: '', source: 'config/roles.yaml:1' }]),
+  ),
+  find: (email) => users.find((entry) => entry.id === email.toLowerCase()),
+}
+
+/** A principal with a user's own roles, or with others. */
+export function as(id: string, roles: readonly string[] = [...(people.find(id)?.roles ?? [])]): Principal {
+  return {
+    user: id,
+    fullName: people.find(id)?.fullName ?? id,
+    roles: new Set(roles),
+    roleKey: roleKeyOf(roles),
+    scopes: [],
+    requestId: 'test',
+  }
+}
+
+/** Front matter that makes a file a published, public template, with more or other lines. */
+export function template(lines: string, body = 'Hello'): string {
+  const given = new Set([...lines.matchAll(/^(\w+):/gm)].map((match) => match[1]!))
+  const standard = ['title: A title', 'status: Published', 'visibility: Public'].filter(
+    (line) => !given.has(line.split(':')[0]!),
+  )
+  return `---\n${[...standard, lines.trim()].filter((line) => line !== '').join('\n')}\n---\n${body}\n`
+}
+
+/** A folder with these files that is removed after the test. */
+export async function folderWith(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'assistant-core-library-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  await write(folder, files)
+  return folder
+}
+
+/** Writes files below a folder. */
+export async function write(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), content)
+  }
+}
+
+export const doctypeNames = new Set([
+  'Customer',
+  'Supplier',
+  'Item',
+  'Sales Order',
+  'Sales Order Item',
+  'Purchase Order',
+  'Lead',
+  'Opportunity',
+  'Employee',
+  'Task',
+  'Note',
+])
+
+export const toolNames = new Set([
+  'list_documents',
+  'get_document',
+  'create_document',
+  'get_doctype_info',
+  'list_doctypes',
+  'count_documents',
+  'aggregate',
+  'search_documents',
+  'generate_report',
+  'report_list',
+  'query_and_analyze',
+  'analyze_business_data',
+])
+
+/** What these tests read libraries with. */
+export function source(more: Partial<LibrarySource> = {}): LibrarySource {
+  return { people, toolNames, doctypeNames, channels: {}, packageVersion: '2.6.0', ...more }
+}
+
+/** Links to three customers, of which only sales people see one. */
+export const links: Links = {
+  exists: (principal, doctype, name) =>
+    Promise.resolve(doctype === 'Customer' && customersFor(principal).includes(name)),
+  find: (principal, doctype, typed, limit) => {
+    const all = doctype === 'Customer' ? customersFor(principal).filter((name) => name.startsWith(typed)) : []
+    return Promise.resolve({ values: all.slice(0, limit), total: all.length })
+  },
+}
+
+function customersFor(principal: Principal): string[] {
+  return ['ACME', 'Anvil Works', ...(principal.roles.has('Sales User') ? ['Secret Ltd'] : [])]
+}
+
+export interface World {
+  readonly store: Store
+  readonly clock: TestClock
+  readonly libraries: Libraries
+  readonly audited: (type: string) => Promise<AuditLine[]>
+  /** Another `Libraries` over the same state, as another start of the program has. */
+  readonly again: () => Libraries
+  readonly parts: ConstructorParameters<typeof Libraries>[0]
+}
+
+/** Real state for libraries, closed after the test. */
+export async function world(t: TestContext): Promise<World> {
+  const { audit, store, clock, folder } = await startAudit(t)
+  const parts = { store, audit, clock, links }
+  const libraries = new Libraries(parts)
+  // The state may be closed before.
+  t.after(() => libraries.close().catch(() => undefined))
+  return {
+    store,
+    clock,
+    libraries,
+    parts,
+    again: () => new Libraries(parts),
+    audited: async (type) => {
+      await new Promise((done) => setTimeout(done, 60))
+      const lines: AuditLine[] = []
+      for await (const line of searchAudit(folder)) if (line.type === type) lines.push(line)
+      return lines
+    },
+  }
+}
+
+export interface Opened {
+  readonly library: LiveLibrary
+  readonly files: SiteFiles
+  readonly warnings: readonly string[]
+}
+
+/** Reads and opens the site in a folder; fails when it has faults. */
+export async function open(
+  { libraries }: Pick<World, 'libraries'>,
+  folder: string,
+  more: Partial<LibrarySource> = {},
+): Promise<Opened> {
+  const files = await readSite(folder)
+  const faults: Fault[] = [...files.faults]
+  const warnings: Fault[] = []
+  const read = await libraries.read(files, faults, warnings, source(more))
+  if (faults.length > 0) throw new Error(faults.map(faultText).join('\n'))
+  const library = await libraries.open(read)
+  return { library, files, warnings: warnings.map(faultText) }
+}
+
+/** A library over fresh state of a site with these files. */
+export async function openWith(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  more: Partial<LibrarySource> = {},
+): Promise<Opened & { world: World; folder: string }> {
+  const folder = await folderWith(t, files)
+  const opened = await world(t)
+  return { ...(await open(opened, folder, more)), world: opened, folder }
+}
+
+/** Faults and warnings of a site, as text. */
+export async function check(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  more: Partial<LibrarySource> = {},
+): Promise<{ faults: string[]; warnings: string[] }> {
+  const folder = await folderWith(t, files)
+  const { libraries } = await world(t)
+  const site = await readSite(folder)
+  const faults: Fault[] = [...site.faults]
+  const warnings: Fault[] = []
+  await libraries.read(site, faults, warnings, source(more))
+  return { faults: faults.map(faultText), warnings: warnings.map(faultText) }
+}
+
+/** Runs git in a folder; the first call of a test is usually `init`. */
+export async function git(folder: string, ...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('git', args, {
+    cwd: folder,
+    env: {
+      PATH: process.env['PATH'],
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_AUTHOR_NAME: 'Pat Prompt',
+      GIT_AUTHOR_EMAIL: 'pat@example.com',
+      GIT_COMMITTER_NAME: 'Pat Prompt',
+      GIT_COMMITTER_EMAIL: 'pat@example.com',
+    },
+  })
+  return stdout.trim()
+}
+
+/** Commits everything in the folder. */
+export async function commitAll(folder: string, message: string): Promise<string> {
+  await git(folder, 'add', '--all')
+  await git(folder, 'commit', '--quiet', '--allow-empty', '-m', message)
+  return await git(folder, 'rev-parse', 'HEAD')
+}
