@@ -40,7 +40,7 @@ export function compileSchema(
     useDefaults: options.defaults ?? false,
     verbose: true,
     // Keywords of our own that carry meaning for a reader, not for the check.
-    keywords: ['x-mcp-header', 'example', 'enumNames'],
+    keywords: ['x-mcp-header', 'example', 'enumNames', '$anchor'],
   })
   formats.default(ajv)
   const validate = ajv.compile(schema as Record<string, unknown>)
