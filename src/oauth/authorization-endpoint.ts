@@ -1,0 +1,295 @@
+/**
+ * The authorization endpoint (RFC 6749 §3.1, specification §4.2). One connection is three requests:
+ *   GET   client and redirect_uri (faults are shown) → the rest (faults are sent back) → sign-in page or consent page
+ *   POST  at the sign-in page, which comes back to the GET
+ *   POST  the user's decision → 302 to the client with code, state and iss
+ * Each request checks everything anew; nothing is kept between them but what the browser's form carries.
+ */
+import type { Context, Middleware } from 'koa'
+import type { Audit } from '../audit/audit.ts'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Store } from '../store/store.ts'
+import type { SignedIn } from '../users/sessions.ts'
+import { checkRequest, findTarget, type AuthorizationRequest, type Target } from './authorization-request.ts'
+import {
+  answerPage,
+  formActionFor,
+  formToken,
+  pageEndpoint,
+  pageHeaders,
+  requireOwnForm,
+  sendTo,
+  signedIn,
+  type BrowserDeps,
+  type FaultPage,
+} from './browser.ts'
+import type { Clients } from './clients.ts'
+import type { Codes } from './codes.ts'
+import type { Approval, Grants } from './grants.ts'
+import { asOAuthError, originOf, readForm } from './http.ts'
+import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
+import type { RateLimits } from './rate-limits.ts'
+import { isLoopback, redirectHost, withParams } from './redirect-uris.ts'
+import { scopeInWords } from './scopes.ts'
+import type { Trace } from './trace.ts'
+import { paths } from './urls.ts'
+
+/** What the consent page shows. */
+export interface ConsentView {
+  readonly action: string
+  readonly request: string
+  readonly time: string
+  readonly csrf: string
+  readonly clientName: string
+  /** Where the client's document is; such a client is vouched for by that site. */
+  readonly clientHost: string | undefined
+  readonly redirectHost: string
+  /** The code goes to a program on the user's own machine, which anything there could be. */
+  readonly local: boolean
+  readonly unverified: boolean
+  readonly scopes: readonly string[]
+  readonly user: string
+}
+
+/** The pages that this endpoint shows. */
+export interface AuthorizationPages {
+  readonly consent: (view: ConsentView) => string
+  readonly fault: FaultPage
+}
+
+/** What the authorization endpoint works with. */
+export interface AuthorizationDeps extends BrowserDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly settings: () => Settings
+  readonly audit: Audit
+  readonly clients: Clients
+  readonly codes: Codes
+  readonly grants: Grants
+  readonly limits: RateLimits
+  readonly trace: Trace
+  readonly pages: AuthorizationPages
+}
+
+const consentLife = 30 * 60_000
+
+/** GET: checks the request and shows what comes next. */
+export function authorizationEndpoint(deps: AuthorizationDeps): Middleware {
+  return pageEndpoint(deps.pages.fault, async (ctx) => {
+    await deps.limits.take('authorize', originOf(ctx).address)
+    await handleRequest(ctx, deps, ctx.querystring, async (request, attempt) => {
+      const signed = await signedIn(ctx, deps)
+      if (!signed || mustSignInAgain(request, signed, deps)) {
+        if (request.prompts.includes('none'))
+          throw new OAuthError('login_required', 'the user is not signed in')
+        deps.trace.step(attempt, 'sign-in page')
+        return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(backHere(ctx))}`)
+      }
+      deps.trace.about(attempt, { user: signed.user.id })
+      if (deps.settings().oauth.skip_authorization || (await isRemembered(ctx, request, signed, deps))) {
+        return approve(ctx, request, signed, attempt, deps)
+      }
+      if (request.prompts.includes('none')) throw new OAuthError('consent_required', 'the user must approve')
+      deps.trace.step(attempt, 'consent page')
+      return showConsent(ctx, request, signed, deps)
+    })
+  })
+}
+
+/** POST: the user's decision, from the consent page of the same browser. */
+export function decisionEndpoint(deps: AuthorizationDeps): Middleware {
+  return pageEndpoint(deps.pages.fault, async (ctx) => {
+    await deps.limits.take('authorize', originOf(ctx).address)
+    const form = await readForm(ctx)
+    const query = form.get('request') ?? ''
+    const time = form.get('time') ?? ''
+    const signed = await signedIn(ctx, deps)
+    const purpose = consentPurpose(query, time)
+    requireOwnForm(ctx, deps, { secret: signed?.secret, purpose, token: form.get('csrf') })
+    if (!signed || deps.clock.now() - Number(time) > consentLife) {
+      throw new AppError('forbidden', 'this form is too old; please start again')
+    }
+    await handleRequest(ctx, deps, query, async (request, attempt) => {
+      const decision = form.get('decision')
+      if (decision === 'approve') return approve(ctx, request, signed, attempt, deps)
+      if (decision !== 'deny') throw new AppError('invalid', 'decision must be approve or deny')
+      await deps.audit.record({
+        type: 'grant.deny',
+        status: 'denied',
+        user: signed.user.id,
+        client: request.client.id,
+        ...originOf(ctx),
+      })
+      throw new OAuthError('access_denied', 'the user denied the request')
+    })
+  })
+}
+
+/** Position decides where a fault goes: before the target is known it is shown, after that it is sent there. */
+async function handleRequest(
+  ctx: Context,
+  deps: AuthorizationDeps,
+  query: string,
+  next: (request: AuthorizationRequest, attempt: string) => Promise<void>,
+): Promise<void> {
+  const params = readParams(new URLSearchParams(query))
+  const attempt = deps.trace.begin(params)
+  const target = await showing(params, attempt, deps)
+  try {
+    const request = checkRequest(params, target, deps.settings(), deps.publicUrl())
+    deps.trace.step(attempt, 'request accepted')
+    await next(request, attempt)
+  } catch (error) {
+    const fault = error instanceof AppError && error.code !== 'unavailable' ? undefined : asOAuthError(error)
+    if (!fault) throw error
+    deps.trace.fail(attempt, 'authorization', `${fault.code}: ${fault.message}`)
+    sendBack(ctx, target, deps, { error: fault.code, error_description: descriptionText(fault.message) })
+  }
+}
+
+async function showing(params: Params, attempt: string, deps: AuthorizationDeps): Promise<Target> {
+  try {
+    const target = await findTarget(params, deps.clients)
+    deps.trace.about(attempt, {
+      client_name: target.client.name,
+      redirect_host: redirectHost(target.redirectUri),
+    })
+    return target
+  } catch (error) {
+    if (error instanceof OAuthError) deps.trace.fail(attempt, 'client and redirect_uri', error.message)
+    throw error
+  }
+}
+
+/** RFC 6749 §4.1.2.1, and RFC 9207 §2: the issuer goes with errors too. */
+function sendBack(
+  ctx: Context,
+  target: Target,
+  deps: AuthorizationDeps,
+  answer: Readonly<Record<string, string>>,
+): void {
+  sendTo(ctx, 302, withParams(target.redirectUri, { ...answer, state: target.state, iss: deps.publicUrl() }))
+}
+
+function mustSignInAgain(
+  request: AuthorizationRequest,
+  { session }: SignedIn,
+  deps: AuthorizationDeps,
+): boolean {
+  const age = (deps.clock.now() - session.authTime) / 1000
+  return request.prompts.includes('login') || (request.maxAge !== undefined && age > request.maxAge)
+}
+
+/** This request again, after the sign-in: which is then done, while what came from another site stays unremembered. */
+function backHere(ctx: Context): string {
+  const query = new URLSearchParams(ctx.querystring)
+  const prompts = (query.get('prompt') ?? '')
+    .split(' ')
+    .filter((prompt) => prompt !== '' && prompt !== 'login')
+  if (!isOwnVisit(ctx) && !prompts.includes('consent')) prompts.push('consent')
+  query.delete('max_age')
+  query.delete('prompt')
+  if (prompts.length > 0) query.set('prompt', prompts.join(' '))
+  return `${paths.authorize}?${query.toString()}`
+}
+
+/** The browser says that no other site led it here; one that says nothing does not count. */
+function isOwnVisit(ctx: Context): boolean {
+  return ['none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'))
+}
+
+/**
+ * Whether the user approved the same before, and may be spared the page. Never when another site sent them, and
+ * never for an app on the user's machine that anyone there can pretend to be (RFC 8252 §8.6).
+ */
+async function isRemembered(
+  ctx: Context,
+  request: AuthorizationRequest,
+  signed: SignedIn,
+  deps: AuthorizationDeps,
+): Promise<boolean> {
+  if (request.prompts.includes('consent') || !isOwnVisit(ctx)) return false
+  if (request.client.authMethod === 'none' && !request.redirectUri.startsWith('https:')) return false
+  return (await deps.grants.covering(approvalOf(request, signed))) !== undefined
+}
+
+function approvalOf(request: AuthorizationRequest, signed: SignedIn): Approval {
+  const { client, redirectUri, scopes } = request
+  return {
+    user: signed.user.id,
+    client: client.id,
+    clientName: client.name,
+    redirectHost: redirectHost(redirectUri),
+    scopes,
+  }
+}
+
+function showConsent(
+  ctx: Context,
+  request: AuthorizationRequest,
+  signed: SignedIn,
+  deps: AuthorizationDeps,
+): void {
+  const { client, redirectUri } = request
+  const time = String(deps.clock.now())
+  pageHeaders(ctx, formActionFor(redirectUri))
+  const page = deps.pages.consent({
+    action: paths.authorize,
+    request: ctx.querystring,
+    time,
+    csrf: formToken(signed.secret, consentPurpose(ctx.querystring, time)),
+    clientName: client.name,
+    clientHost: client.source === 'document' ? new URL(client.id).host : undefined,
+    redirectHost: redirectHost(redirectUri),
+    local: isLoopback(redirectUri) || !/^https?:/i.test(redirectUri),
+    unverified: client.source === 'dynamic',
+    scopes: request.scopes.map(scopeInWords),
+    user: signed.user.id,
+  })
+  answerPage(ctx, 200, page)
+}
+
+function consentPurpose(query: string, time: string): string {
+  return `consent ${time} ${query}`
+}
+
+/** Keeps the approval and sends the code, which is the one thing of value here: all of it or nothing. */
+async function approve(
+  ctx: Context,
+  request: AuthorizationRequest,
+  signed: SignedIn,
+  attempt: string,
+  deps: AuthorizationDeps,
+): Promise<void> {
+  deps.audit.requireWritable()
+  const { client, challenge, nonce } = request
+  const code = await deps.store.transaction(async (tx) => {
+    await deps.clients.activateIn(tx, client)
+    const grant = await deps.grants.approveIn(tx, approvalOf(request, signed))
+    await deps.audit.recordIn(tx, {
+      type: 'grant.approve',
+      status: 'ok',
+      user: signed.user.id,
+      client: client.id,
+      ...originOf(ctx),
+      target: grant.id,
+      data: { name: client.name, redirect_host: grant.redirectHost, scope: request.scopes.join(' ') },
+    })
+    return deps.codes.issueIn(tx, {
+      client: client.id,
+      user: signed.user.id,
+      grant: grant.id,
+      redirectUri: request.redirectUri,
+      ...(challenge !== undefined && { challenge }),
+      scopes: request.scopes,
+      resource: request.resource,
+      ...(nonce !== undefined && { nonce }),
+      authTime: signed.session.authTime,
+      attempt,
+    })
+  })
+  deps.trace.step(attempt, 'code sent')
+  sendBack(ctx, request, deps, { code })
+}

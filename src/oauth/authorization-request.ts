@@ -1,0 +1,121 @@
+/** Checking an authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2.1, OpenID Connect Core §3.1.2.1). */
+import type { Settings } from '../core/settings.ts'
+import type { Clients } from './clients.ts'
+import { isChallenge } from './pkce.ts'
+import { OAuthError, refuseRepeated, type Params } from './protocol.ts'
+import type { Client } from './records.ts'
+import { matchesRedirectUri, redirectUriFault } from './redirect-uris.ts'
+import { narrowScopes } from './scopes.ts'
+import { meansResource, resourceOf } from './urls.ts'
+
+/** Where the answer to a request may go: known before anything is sent there. */
+export interface Target {
+  readonly client: Client
+  readonly redirectUri: string
+  readonly state: string | undefined
+}
+
+/** A request that is as it must be. */
+export interface AuthorizationRequest extends Target {
+  readonly scopes: readonly string[]
+  readonly resource: string
+  readonly challenge: string | undefined
+  readonly nonce: string | undefined
+  readonly prompts: readonly string[]
+  /** Seconds since the sign-in after which it must be repeated. */
+  readonly maxAge: number | undefined
+}
+
+/** The client and its redirect URI. A fault here is shown to the user, never sent to the URI in question. */
+export async function findTarget(params: Params, clients: Clients): Promise<Target> {
+  const twice = params.repeated.filter((name) => name === 'client_id' || name === 'redirect_uri')
+  if (twice.length > 0) throw new OAuthError('invalid_request', `sent more than once: ${twice.join(', ')}`)
+  const id = params.get('client_id')
+  if (id === undefined) throw new OAuthError('invalid_request', 'client_id is required')
+  const client = await clients.find(id)
+  if (!client) {
+    const why = 'unknown client_id: the app is not registered here, or no longer; let it connect anew'
+    throw new OAuthError('invalid_client', why, { status: 400 })
+  }
+  const redirectUri = params.get('redirect_uri')
+  if (redirectUri === undefined) throw new OAuthError('invalid_request', 'redirect_uri is required')
+  if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
+    throw new OAuthError('invalid_request', 'redirect_uri is not one that the app has registered')
+  }
+  // It was checked when it was registered; this one stands between a hole there and the user's browser.
+  const rules = {
+    developerMode: true,
+    nativeSchemes: client.redirectUris.map((uri) => uri.split(':')[0] ?? ''),
+  }
+  if (redirectUriFault(redirectUri, rules) !== undefined) {
+    throw new OAuthError('invalid_request', 'redirect_uri is not acceptable')
+  }
+  return { client, redirectUri, state: params.get('state') }
+}
+
+/** Everything else. A fault here is sent back to the client. */
+export function checkRequest(
+  params: Params,
+  target: Target,
+  settings: Settings,
+  publicUrl: string,
+): AuthorizationRequest {
+  refuseRepeated(params)
+  const responseType = params.get('response_type')
+  if (responseType === undefined) throw new OAuthError('invalid_request', 'response_type is required')
+  if (responseType !== 'code') throw new OAuthError('unsupported_response_type', 'response_type must be code')
+  const mode = params.get('response_mode') ?? 'query'
+  if (mode !== 'query') throw new OAuthError('invalid_request', 'response_mode must be query')
+  // OpenID Connect Core §6: what is not supported must be refused, not ignored.
+  if (params.get('request') !== undefined) {
+    throw new OAuthError('request_not_supported', 'the request parameter is not supported')
+  }
+  if (params.get('request_uri') !== undefined) {
+    throw new OAuthError('request_uri_not_supported', 'the request_uri parameter is not supported')
+  }
+  const resource = resourceOf(publicUrl)
+  if (!params.resources.every((asked) => meansResource(asked, resource))) {
+    throw new OAuthError('invalid_target', `resource must be ${resource}`)
+  }
+  return {
+    ...target,
+    scopes: narrowScopes(params.get('scope'), settings),
+    resource,
+    challenge: checkChallenge(params, target.client, settings),
+    nonce: params.get('nonce'),
+    ...checkPrompts(params),
+  }
+}
+
+function checkChallenge(params: Params, client: Client, settings: Settings): string | undefined {
+  const challenge = params.get('code_challenge')
+  const method = params.get('code_challenge_method')
+  if (challenge === undefined) {
+    if (
+      client.authMethod === 'none' ||
+      settings.oauth.require_pkce_for_confidential_clients ||
+      method !== undefined
+    ) {
+      throw new OAuthError('invalid_request', 'code_challenge is required')
+    }
+    return undefined
+  }
+  // An absent method means plain (RFC 7636 §4.3), which is not supported.
+  if (method !== 'S256') throw new OAuthError('invalid_request', 'code_challenge_method must be S256')
+  if (!isChallenge(challenge)) {
+    throw new OAuthError('invalid_request', 'code_challenge must be the base64url SHA-256 of the verifier')
+  }
+  return challenge
+}
+
+function checkPrompts(params: Params): Pick<AuthorizationRequest, 'prompts' | 'maxAge'> {
+  const prompts = (params.get('prompt') ?? '').split(' ').filter((prompt) => prompt !== '')
+  if (prompts.includes('none') && prompts.length > 1) {
+    throw new OAuthError('invalid_request', 'prompt=none stands alone')
+  }
+  const age = params.get('max_age')
+  if (age !== undefined && !/^\d{1,9}$/.test(age)) {
+    throw new OAuthError('invalid_request', 'max_age must be a number of seconds')
+  }
+  return { prompts, maxAge: age === undefined ? undefined : Number(age) }
+}

@@ -1,0 +1,193 @@
+/** Who calls the resource server: `Authorization: Bearer` or `token KEY:SECRET` (specification §5.1–5.6), made a Principal. */
+import type { Context, Middleware } from 'koa'
+import type { Log } from '../core/log.ts'
+import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/principal.ts'
+import type { Settings } from '../core/settings.ts'
+import type { ApiKeys } from '../users/api-keys.ts'
+import type { People, User } from '../users/people.ts'
+import { isInNetworks } from './addresses.ts'
+import { answerJson, originOf } from './http.ts'
+import { descriptionText } from './protocol.ts'
+import type { RateLimits } from './rate-limits.ts'
+import type { Tokens } from './tokens.ts'
+import { paths, resourceOf } from './urls.ts'
+import type { Usage } from './usage.ts'
+
+/** What the site allows a client, beyond what its user may: fewer roles, only some tools. */
+export type ClientLimits = (
+  clientId: string,
+) => { readonly roles?: readonly string[]; readonly tools?: readonly string[] } | undefined
+
+/** What the bearer check works with. */
+export interface BearerDeps {
+  readonly settings: () => Settings
+  readonly people: () => People
+  readonly publicUrl: () => string
+  readonly clientLimits: ClientLimits
+  readonly tokens: Tokens
+  readonly apiKeys: ApiKeys
+  readonly usage: Usage
+  readonly limits: RateLimits
+  readonly log: Log
+}
+
+/** What was presented, proven. */
+interface Proof {
+  readonly user: string
+  readonly client?: { readonly id: string; readonly name: string }
+  readonly scopes: readonly string[]
+  readonly expiresAt?: number
+  readonly addresses?: readonly string[]
+  /** What its use is counted under. */
+  readonly usage: string
+}
+
+/** Sets `ctx.state.principal`, or answers 401, 403 or 429 and goes no further. */
+export function bearer(deps: BearerDeps): Middleware {
+  const principals = new Principals(deps)
+  return async (ctx, next) => {
+    const origin = originOf(ctx)
+    const proof = await prove(ctx.get('Authorization'), deps)
+    if ('fault' in proof) return refuse(ctx, deps, proof.fault)
+    if (proof.addresses && !isInNetworks(origin.address, proof.addresses)) {
+      return refuse(ctx, deps, 'the access token may not be used from this address')
+    }
+    const user = deps.people().find(proof.user)
+    if (!user?.enabled) return refuse(ctx, deps, 'the user of the access token is disabled')
+    const wait = await deps.limits.secondsToWait(
+      'mcp',
+      `${origin.address} ${user.id} ${proof.client?.id ?? ''}`,
+    )
+    if (wait > 0) {
+      ctx.set('Retry-After', String(wait))
+      return answerJson(ctx, 429, {
+        error: 'rate_limited',
+        message: `too many requests; try again in ${wait} seconds`,
+      })
+    }
+    if (!user.assistantEnabled)
+      return forbid(ctx, deps, user, 'assistant access is not enabled for this user')
+    const base = principals.of(user, proof.client?.id)
+    if (!hasRole(base, assistantUser))
+      return forbid(ctx, deps, user, `the user lacks the role ${assistantUser}`)
+    deps.usage.count(proof.usage)
+    ctx.state['principal'] = {
+      ...base,
+      ...(proof.client && { client: proof.client }),
+      scopes: proof.scopes,
+      ...sessionIdOf(ctx),
+      requestId: origin.request_id,
+      address: origin.address,
+      ...(proof.expiresAt !== undefined && { expiresAt: proof.expiresAt }),
+    } satisfies Principal
+    await next()
+  }
+}
+
+async function prove(authorization: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+  if (authorization === '') return { fault: 'authentication is required' }
+  const [, scheme, credentials] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
+  if (scheme?.toLowerCase() === 'bearer' && credentials !== undefined) return proveBearer(credentials, deps)
+  if (scheme?.toLowerCase() === 'token' && credentials !== undefined) return proveApiKey(credentials, deps)
+  return { fault: 'the Authorization header is not "Bearer ACCESS_TOKEN"' }
+}
+
+/** Specification §5.3, in its order: found, active, not past its end; RFC 8707: meant for us. */
+async function proveBearer(text: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+  const found = await deps.tokens.find(text)
+  if (found.kind === 'unknown') return { fault: 'the access token is unknown' }
+  if (found.kind === 'inactive') return { fault: 'the access token is not active' }
+  if (found.kind === 'expired') return { fault: 'the access token has expired' }
+  const { token } = found
+  if (token.resource !== resourceOf(deps.publicUrl()))
+    return { fault: 'the access token is for another resource' }
+  return {
+    user: token.user,
+    client: { id: token.client, name: token.clientName },
+    scopes: token.scopes,
+    expiresAt: token.expiresAt,
+    ...(token.addresses && { addresses: token.addresses }),
+    usage: token.family,
+  }
+}
+
+async function proveApiKey(text: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+  const colon = text.indexOf(':')
+  if (colon < 1) return { fault: 'the Authorization header is not "token API_KEY:API_SECRET"' }
+  const checked = await deps.apiKeys.check(text.slice(0, colon), text.slice(colon + 1))
+  if ('fault' in checked) return checked
+  const { key } = checked
+  return {
+    user: key.user,
+    scopes: ['all'],
+    ...(key.expiresAt !== undefined && { expiresAt: key.expiresAt }),
+    ...(key.addresses && { addresses: key.addresses }),
+    usage: `key:${key.id}`,
+  }
+}
+
+/** Specification §5.5: the one shape of every 401. The reason is logged; the token never is. */
+function refuse(ctx: Context, deps: BearerDeps, why: string): void {
+  const { server } = deps.settings()
+  const metadata = deps.publicUrl() + paths.protectedResource
+  const challenge = {
+    realm: server.name,
+    error: 'invalid_token',
+    error_description: descriptionText(why),
+    resource_metadata: metadata,
+  }
+  const params = Object.entries(challenge).map(([name, value]) => `${name}="${value}"`)
+  ctx.set('WWW-Authenticate', `Bearer ${params.join(', ')}`)
+  ctx.set('Cache-Control', 'no-store')
+  deps.log.info('bearer refused', { reason: why, ...originOf(ctx) })
+  answerJson(ctx, 401, { error: 'invalid_token', message: why })
+}
+
+function forbid(ctx: Context, deps: BearerDeps, user: User, why: string): void {
+  deps.log.info('bearer forbidden', { reason: why, user: user.id, ...originOf(ctx) })
+  answerJson(ctx, 403, { error: 'forbidden', message: why })
+}
+
+/** Specification §2.10; means nothing, so anything odd is left out rather than refused. */
+function sessionIdOf(ctx: Context): { sessionId?: string } {
+  const sessionId = ctx.get('Mcp-Session-Id')
+  return /^[\x21-\x7e]{1,200}$/.test(sessionId) ? { sessionId } : {}
+}
+
+type Base = Pick<Principal, 'user' | 'fullName' | 'roles' | 'roleKey' | 'toolLimit'>
+
+/** The part of principals that only changes with the site, worked out once for each reading of it. */
+class Principals {
+  readonly #limitsOf: ClientLimits
+  #known = new WeakMap<User, Map<string, { limits: ReturnType<ClientLimits>; base: Base }>>()
+
+  constructor(deps: { clientLimits: ClientLimits }) {
+    this.#limitsOf = deps.clientLimits
+  }
+
+  of(user: User, client: string | undefined): Base {
+    const limits = client === undefined ? undefined : this.#limitsOf(client)
+    const clients =
+      this.#known.get(user) ?? new Map<string, { limits: ReturnType<ClientLimits>; base: Base }>()
+    this.#known.set(user, clients)
+    const key = client ?? ''
+    const known = clients.get(key)
+    if (known && known.limits === limits) return known.base
+    if (clients.size > 1000) clients.clear()
+    const base = baseOf(user, limits)
+    clients.set(key, { limits, base })
+    return base
+  }
+}
+
+function baseOf(user: User, limits: ReturnType<ClientLimits>): Base {
+  const allowed = limits?.roles
+  const roles = allowed ? new Set([...user.roles].filter((role) => allowed.includes(role))) : user.roles
+  return {
+    user: user.id,
+    fullName: user.fullName,
+    roles,
+    roleKey: roleKeyOf(roles),
+    ...(limits?.tools && { toolLimit: limits.tools }),
+  }
+}

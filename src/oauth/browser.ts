@@ -1,0 +1,176 @@
+/** What the sign-in and consent pages need of a browser: its session, forms bound to it, and strict headers. */
+import type { Context, Middleware } from 'koa'
+import { AppError } from '../core/errors.ts'
+import { hmac, randomSecret, sameText } from '../core/secrets.ts'
+import type { Sessions, SignedIn } from '../users/sessions.ts'
+import { asOAuthError } from './http.ts'
+
+/** What is needed to know a browser again. */
+export interface BrowserDeps {
+  readonly sessions: Sessions
+  readonly publicUrl: () => string
+}
+
+/** Renders the page that shows a fault. */
+export type FaultPage = (fault: { readonly title: string; readonly message: string }) => string
+
+const lockedDown =
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+/** A page: HTML under a strict policy, with faults shown as a page too. */
+export function pageEndpoint(fault: FaultPage, handle: (ctx: Context) => Promise<void>): Middleware {
+  return async (ctx) => {
+    pageHeaders(ctx, "'self'")
+    try {
+      await handle(ctx)
+    } catch (error) {
+      const known = error instanceof AppError ? error : asOAuthError(error)
+      if (!known) throw error
+      const oauth = asOAuthError(error)
+      ctx.status = error instanceof AppError ? statusOf(error) : (oauth?.status ?? 400)
+      if (oauth) ctx.set(oauth.headers)
+      answerPage(ctx, ctx.status, fault({ title: titleOf(ctx.status), message: known.message }))
+    }
+  }
+}
+
+function statusOf(error: AppError): number {
+  return { not_found: 404, forbidden: 403, invalid: 400, conflict: 409, unavailable: 503 }[error.code]
+}
+
+function titleOf(status: number): string {
+  if (status === 403) return 'Not allowed'
+  if (status === 404) return 'Not found'
+  if (status === 429) return 'Too many requests'
+  return 'This cannot go on'
+}
+
+/**
+ * The headers of every page. Browsers apply `form-action` to where a form's answer redirects, so a form
+ * that ends at a client needs the client's scheme in it.
+ */
+export function pageHeaders(ctx: Context, formAction: string): void {
+  ctx.set({
+    'Content-Security-Policy': `${lockedDown}; form-action ${formAction}`,
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cache-Control': 'no-store',
+  })
+}
+
+/** The `form-action` of a page whose form may end at this redirect URI. */
+export function formActionFor(redirectUri: string): string {
+  const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(redirectUri)?.[0] ?? ''
+  return [...new Set(["'self'", 'https:', scheme.toLowerCase()])].filter((source) => source !== '').join(' ')
+}
+
+/** Answers a page. */
+export function answerPage(ctx: Context, status: number, html: string): void {
+  ctx.status = status
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.body = html
+}
+
+/** Sends the browser elsewhere; the URL goes out exactly as it is. */
+export function sendTo(ctx: Context, status: 302 | 303, url: string): void {
+  ctx.status = status
+  ctx.set('Location', url)
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = null
+  ctx.status = status
+}
+
+/** Who is signed in at this browser. */
+export async function signedIn(ctx: Context, deps: BrowserDeps): Promise<SignedIn | undefined> {
+  return deps.sessions.find(ctx.cookies.get(sessionCookie(deps)))
+}
+
+/** Signs this browser in: gives it a session that it did not have before. */
+export async function openSession(
+  ctx: Context,
+  deps: BrowserDeps,
+  session: { user: string; method: 'password' | 'oidc'; address: string },
+): Promise<void> {
+  const old = ctx.cookies.get(sessionCookie(deps))
+  if (old !== undefined) await deps.sessions.close(old)
+  setCookie(
+    ctx,
+    deps,
+    sessionCookie(deps),
+    await deps.sessions.open(session.user, session.method, session.address),
+  )
+}
+
+/** Signs this browser out. */
+export async function closeSession(ctx: Context, deps: BrowserDeps): Promise<void> {
+  const secret = ctx.cookies.get(sessionCookie(deps))
+  if (secret !== undefined) await deps.sessions.close(secret)
+  setCookie(ctx, deps, sessionCookie(deps), '', 'Max-Age=0')
+}
+
+/** A secret of a browser that nobody is signed in at, for the sign-in form; made when there is none. */
+export function visitorSecret(ctx: Context, deps: BrowserDeps): string {
+  const known = knownVisitor(ctx, deps)
+  if (known !== undefined) return known
+  const secret = randomSecret('ac_vs_')
+  setCookie(ctx, deps, visitorCookie(deps), secret)
+  return secret
+}
+
+/** The same, when there is one. */
+export function knownVisitor(ctx: Context, deps: BrowserDeps): string | undefined {
+  const secret = ctx.cookies.get(visitorCookie(deps))
+  return secret?.startsWith('ac_vs_') && secret.length === 49 ? secret : undefined
+}
+
+function sessionCookie(deps: BrowserDeps): string {
+  return `${cookiePrefix(deps)}assistant_core_session`
+}
+
+function visitorCookie(deps: BrowserDeps): string {
+  return `${cookiePrefix(deps)}assistant_core_visitor`
+}
+
+function cookiePrefix(deps: BrowserDeps): string {
+  return deps.publicUrl().startsWith('https:') ? '__Host-' : ''
+}
+
+function setCookie(ctx: Context, deps: BrowserDeps, name: string, value: string, more?: string): void {
+  // Lax and not Strict: an authorization request arrives from the client's site.
+  const secure = deps.publicUrl().startsWith('https:') ? ['Secure'] : []
+  const parts = [`${name}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', ...secure, ...(more ? [more] : [])]
+  ctx.append('Set-Cookie', parts.join('; '))
+}
+
+/** What a form carries so that only the browser which got it can send it, and only for this purpose. */
+export function formToken(secret: string, purpose: string): string {
+  return hmac(secret, `form ${purpose}`)
+}
+
+/** Refuses a form that another site, browser or purpose sent. AppError `forbidden`. */
+export function requireOwnForm(
+  ctx: Context,
+  deps: BrowserDeps,
+  form: { readonly secret: string | undefined; readonly purpose: string; readonly token: string | undefined },
+): void {
+  requireOwnSite(ctx, deps)
+  const { secret, purpose, token } = form
+  if (secret === undefined || token === undefined || !sameText(token, formToken(secret, purpose))) {
+    throw new AppError(
+      'forbidden',
+      'this form was not made for this browser, or is too old; please start again',
+    )
+  }
+}
+
+function requireOwnSite(ctx: Context, deps: BrowserDeps): void {
+  const site = ctx.get('Sec-Fetch-Site')
+  const origin = ctx.get('Origin')
+  // Under `no-referrer` browsers send Origin: null with our own forms; then Sec-Fetch-Site and the token decide.
+  const foreign = origin !== '' && origin !== 'null' && origin !== deps.publicUrl()
+  if ((site !== '' && site !== 'same-origin') || foreign) {
+    throw new AppError('forbidden', 'this form was sent from another site')
+  }
+}

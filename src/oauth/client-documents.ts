@@ -1,0 +1,131 @@
+/**
+ * Client ID metadata documents: a client whose id is the https URL of a document that describes it. Fetched
+ * under guard, cached, asked for once at a time; clients that users approved survive a document that is down.
+ */
+import type { Clock } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { sameText } from '../core/secrets.ts'
+import { linesOf, type Settings } from '../core/settings.ts'
+import type { Collection, Store } from '../store/store.ts'
+import { readClientMetadata } from './client-metadata.ts'
+import type { FetchedJson, GuardedFetch } from './guarded-fetch.ts'
+import { OAuthError } from './protocol.ts'
+import { clientRecords, type Client } from './records.ts'
+
+interface Cached {
+  readonly client: Client | undefined
+  readonly until: number
+}
+
+const minute = 60_000
+const leastLife = 5 * minute
+const mostLife = 24 * 60 * minute
+const negativeLife = minute
+const cacheSize = 500
+
+/** The clients that documents describe. */
+export class ClientDocuments {
+  readonly #clock: Clock
+  readonly #settings: () => Settings
+  readonly #fetch: GuardedFetch
+  readonly #log: Log
+  readonly #kept: Collection<Client>
+  readonly #cache = new Map<string, Cached>()
+  readonly #underway = new Map<string, Promise<Client | undefined>>()
+
+  constructor(deps: { store: Store; clock: Clock; settings: () => Settings; fetch: GuardedFetch; log: Log }) {
+    this.#clock = deps.clock
+    this.#settings = deps.settings
+    this.#fetch = deps.fetch
+    this.#log = deps.log
+    this.#kept = deps.store.collection(clientRecords)
+  }
+
+  /** The client that the document at the URL describes; undefined when there is none that is valid. */
+  async find(url: string): Promise<Client | undefined> {
+    if (!this.#settings().oauth.client_id_metadata_documents || !isDocumentUrl(url)) return undefined
+    const cached = this.#cache.get(url)
+    if (cached && cached.until > this.#clock.now()) return this.#merged(url, cached.client)
+    const underway = this.#underway.get(url) ?? this.#load(url).finally(() => this.#underway.delete(url))
+    this.#underway.set(url, underway)
+    return this.#merged(url, await underway)
+  }
+
+  /** What the document says, with what we know of its use; without a document, what it said at the last approval. */
+  async #merged(url: string, client: Client | undefined): Promise<Client | undefined> {
+    const kept = await this.#kept.get(url)
+    if (!client || !kept) return client ?? kept
+    return { ...kept, ...client, createdAt: kept.createdAt }
+  }
+
+  async #load(url: string): Promise<Client | undefined> {
+    try {
+      const fetched = await this.#fetch(url)
+      const client = this.#read(url, fetched)
+      const life = Math.min(mostLife, Math.max(leastLife, (fetched.maxAge ?? 3600) * 1000))
+      return this.#remember(url, client, life)
+    } catch (error) {
+      this.#log.info('client document refused', { url, reason: messageOf(error) })
+      return this.#remember(url, undefined, negativeLife)
+    }
+  }
+
+  #remember(url: string, client: Client | undefined, life: number): Client | undefined {
+    if (this.#cache.size >= cacheSize) this.#cache.delete(this.#cache.keys().next().value!)
+    this.#cache.set(url, { client, until: this.#clock.now() + life })
+    return client
+  }
+
+  #read(url: string, { body }: FetchedJson): Client {
+    const given = body as Readonly<Record<string, unknown>> | null
+    // Compared as text: the document must mean itself.
+    if (typeof given?.['client_id'] !== 'string' || !sameText(given['client_id'], url)) {
+      throw new OAuthError('invalid_client_metadata', 'client_id in the document is not its URL')
+    }
+    if ('client_secret' in given) {
+      throw new OAuthError('invalid_client_metadata', 'a document cannot have a client_secret')
+    }
+    const oauth = this.#settings().oauth
+    const description = readClientMetadata(withoutForeignGrants(given), {
+      developerMode: oauth.developer_mode,
+      nativeSchemes: linesOf(oauth.native_redirect_schemes),
+      authMethods: ['none', 'private_key_jwt'],
+      defaultMethod: 'none',
+    })
+    const keys = Object.fromEntries(
+      ['jwks', 'jwks_uri'].filter((key) => given[key] !== undefined).map((key) => [key, given[key]]),
+    )
+    return {
+      ...description,
+      metadata: { ...description.metadata, ...keys },
+      id: url,
+      source: 'document',
+      createdAt: this.#clock.now(),
+    }
+  }
+}
+
+/** A document is written for all servers: grants that we lack are the others' business. */
+function withoutForeignGrants(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { grant_types: grants, ...rest } = given
+  if (!Array.isArray(grants)) return { ...given }
+  return {
+    ...rest,
+    grant_types: grants.filter((grant) => ['authorization_code', 'refresh_token'].includes(String(grant))),
+  }
+}
+
+/** A URL that can be a client id: https, with a path, without fragment, credentials and dot segments. */
+export function isDocumentUrl(text: string): boolean {
+  if (text.length > 500 || !/^https:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) return false
+  const url = new URL(text)
+  // What the parser writes must be what was written: that leaves no dot segments, ports and hosts in disguise.
+  return (
+    url.href === text &&
+    !text.includes('#') &&
+    url.username === '' &&
+    url.password === '' &&
+    url.pathname !== '/'
+  )
+}

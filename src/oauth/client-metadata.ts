@@ -1,0 +1,143 @@
+/** What a client says about itself (RFC 7591 §2), checked: by registration, by the operator, or in a document. */
+import { OAuthError } from './protocol.ts'
+import type { AuthMethod } from './records.ts'
+import type { ClientDescription } from './clients.ts'
+import { redirectUriFault, type RedirectRules } from './redirect-uris.ts'
+
+const maxUris = 20
+const texts = [
+  'client_uri',
+  'logo_uri',
+  'tos_uri',
+  'policy_uri',
+  'software_id',
+  'software_version',
+  'scope',
+] as const
+
+/** What is allowed to whom. */
+export interface MetadataRules extends RedirectRules {
+  readonly authMethods: readonly AuthMethod[]
+  /** RFC 7591 §2: what an absent method means. */
+  readonly defaultMethod: AuthMethod
+}
+
+/** The rules of dynamic registration: specification §4.4, the three methods and no other. */
+export const registrationMethods: readonly AuthMethod[] = [
+  'none',
+  'client_secret_basic',
+  'client_secret_post',
+]
+
+/** Reads client metadata. OAuthError `invalid_redirect_uri` or `invalid_client_metadata`, naming all faults at once. */
+export function readClientMetadata(value: unknown, rules: MetadataRules): ClientDescription {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new OAuthError('invalid_client_metadata', 'the body must be a JSON object')
+  }
+  const given = value as Readonly<Record<string, unknown>>
+  const redirectUris = readRedirectUris(given['redirect_uris'], rules)
+  const faults: string[] = []
+  const authMethod = readMethod(given['token_endpoint_auth_method'], rules, faults)
+  checkList(given, 'grant_types', ['authorization_code', 'refresh_token'], faults)
+  checkList(given, 'response_types', ['code'], faults)
+  const name = readName(given['client_name'], faults)
+  const metadata = readMetadata(given, faults)
+  if (faults.length > 0) throw new OAuthError('invalid_client_metadata', faults.join('; '))
+  return {
+    name: name ?? defaultName(redirectUris),
+    redirectUris,
+    authMethod,
+    // Many clients leave refresh_token out and want it all the same.
+    grantTypes: ['authorization_code', 'refresh_token'],
+    responseTypes: ['code'],
+    metadata,
+  }
+}
+
+function readRedirectUris(value: unknown, rules: RedirectRules): string[] {
+  if (!Array.isArray(value) || value.length === 0 || !value.every((uri) => typeof uri === 'string')) {
+    throw new OAuthError('invalid_redirect_uri', 'redirect_uris must be an array of at least one URI')
+  }
+  if (value.length > maxUris) {
+    throw new OAuthError('invalid_redirect_uri', `redirect_uris has more than ${maxUris} entries`)
+  }
+  const uris = [...new Set(value)]
+  const faults = uris.flatMap((uri) => {
+    const fault = redirectUriFault(uri, rules)
+    return fault === undefined ? [] : [`${fault}: ${uri.slice(0, 100)}`]
+  })
+  if (faults.length > 0) throw new OAuthError('invalid_redirect_uri', faults.join('; '))
+  return uris
+}
+
+function readMethod(value: unknown, rules: MetadataRules, faults: string[]): AuthMethod {
+  if (value === undefined || value === null) return rules.defaultMethod
+  const method = rules.authMethods.find((known) => known === value)
+  if (method === undefined) {
+    faults.push(`token_endpoint_auth_method must be one of ${rules.authMethods.join(', ')}`)
+  }
+  return method ?? 'none'
+}
+
+function checkList(
+  given: Readonly<Record<string, unknown>>,
+  key: string,
+  known: readonly string[],
+  faults: string[],
+): void {
+  const value = given[key]
+  if (value === undefined || value === null) return
+  if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
+    faults.push(`${key} must be an array of strings`)
+    return
+  }
+  const foreign = value.filter((item) => !known.includes(item))
+  if (foreign.length > 0)
+    faults.push(`${key} may only have ${known.join(' and ')}, not ${foreign.join(', ')}`)
+  else if (!value.includes(known[0] ?? '')) faults.push(`${key} must have ${known[0]}`)
+}
+
+function readName(value: unknown, faults: string[]): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value !== 'string') {
+    faults.push('client_name must be a string')
+    return undefined
+  }
+  if (value.length > 200) faults.push('client_name is longer than 200 characters')
+  return plainText(value) || undefined
+}
+
+/** A text without what could make it look like another on a page: control, bidirectional and invisible characters. */
+export function plainText(text: string): string {
+  return text
+    .replace(/[\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\u3164\u115f\u1160]/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+}
+
+function defaultName(redirectUris: readonly string[]): string {
+  const first = redirectUris[0]
+  return first === undefined
+    ? 'unnamed client'
+    : `client at ${new URL(first).host || new URL(first).protocol}`
+}
+
+function readMetadata(given: Readonly<Record<string, unknown>>, faults: string[]): Record<string, unknown> {
+  const metadata: Record<string, unknown> = {}
+  for (const key of texts) {
+    const value = given[key]
+    if (value === undefined || value === null || value === '') continue
+    if (typeof value !== 'string') faults.push(`${key} must be a string`)
+    else if (key.endsWith('_uri') && !/^https?:\/\/[\x21-\x7e]+$/.test(value)) {
+      faults.push(`${key} must be an http or https URL`)
+    } else metadata[key] = value
+  }
+  const contacts = given['contacts']
+  if (Array.isArray(contacts) && contacts.every((contact) => typeof contact === 'string')) {
+    metadata['contacts'] = contacts
+  } else if (contacts !== undefined && contacts !== null) faults.push('contacts must be an array of strings')
+  const kind = given['application_type']
+  if (kind === 'web' || kind === 'native') metadata['application_type'] = kind
+  else if (kind !== undefined && kind !== null) faults.push('application_type must be web or native')
+  return metadata
+}

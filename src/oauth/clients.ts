@@ -1,0 +1,209 @@
+/** The OAuth clients: registered by themselves, by the operator, or described by a document at their URL. */
+import { hash, verify } from '@node-rs/argon2'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { randomId, randomSecret, sameText, sha256 } from '../core/secrets.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Collection, Store, Transaction } from '../store/store.ts'
+import { clientRecords, type AuthMethod, type Client } from './records.ts'
+import type { Tokens } from './tokens.ts'
+
+/** What makes a client, checked (see `client-metadata.ts`). */
+export interface ClientDescription {
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  readonly authMethod: AuthMethod
+  readonly grantTypes: readonly string[]
+  readonly responseTypes: readonly string[]
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+/** A client that is gone, or would go, and why. */
+export interface PrunedClient {
+  readonly id: string
+  readonly name: string
+  readonly why: string
+}
+
+/** Finds the client that a document at its URL describes; undefined when there is none that is valid. */
+export type DocumentClients = (url: string) => Promise<Client | undefined>
+
+const minute = 60_000
+const day = 86_400_000
+
+/** The client that `tokens issue` without a client issues to. */
+export const commandLineClient: Client = {
+  id: 'assistant-core-cli',
+  name: 'assistant-core command line',
+  redirectUris: [],
+  authMethod: 'none',
+  grantTypes: ['refresh_token'],
+  responseTypes: [],
+  source: 'built_in',
+  metadata: {},
+  createdAt: 0,
+}
+
+/** All clients. */
+export class Clients {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #settings: () => Settings
+  readonly #tokens: Tokens
+  readonly #documents: DocumentClients
+  readonly #clients: Collection<Client>
+  /** Digests of secrets that argon2 has confirmed: refreshing need not wait for it each time. */
+  readonly #confirmed = new Map<string, string>()
+  #swept = 0
+
+  constructor(deps: {
+    store: Store
+    clock: Clock
+    settings: () => Settings
+    tokens: Tokens
+    documents: DocumentClients
+  }) {
+    this.#store = deps.store
+    this.#clock = deps.clock
+    this.#settings = deps.settings
+    this.#tokens = deps.tokens
+    this.#documents = deps.documents
+    this.#clients = deps.store.collection(clientRecords)
+  }
+
+  /** The client of that id, or of the document at that URL. */
+  async find(id: string): Promise<Client | undefined> {
+    if (id === commandLineClient.id) return commandLineClient
+    if (id.startsWith('https://')) return this.#documents(id)
+    return id.length > 200 ? undefined : this.#clients.get(id)
+  }
+
+  /** Adds a client; the secret, which only confidential clients have, is shown this once. */
+  async register(
+    description: ClientDescription,
+    source: 'dynamic' | 'operator',
+    tell: (tx: Transaction, client: Client) => Promise<void>,
+  ): Promise<{ client: Client; secret?: string }> {
+    const settings = this.#settings().oauth
+    if (source === 'dynamic') await this.#makeRoom(settings.max_clients)
+    const secret = needsSecret(description.authMethod) ? randomSecret('ac_cs_') : undefined
+    const now = this.#clock.now()
+    const client: Client = {
+      ...description,
+      id: randomId(),
+      source,
+      ...(secret !== undefined && { secretHash: await hash(secret) }),
+      createdAt: now,
+      ...(source === 'dynamic' && { expiresAt: now + settings.unused_client_minutes * minute }),
+    }
+    await this.#store.transaction(async (tx) => {
+      await tx.in(this.#clients).insert(client)
+      await tell(tx, client)
+    })
+    return { client, ...(secret !== undefined && { secret }) }
+  }
+
+  /** Registration must not fill the state: the oldest that nobody approved goes first. */
+  async #makeRoom(limit: number): Promise<void> {
+    if (this.#clock.now() - this.#swept > 10 * minute) await this.prune()
+    while ((await this.#clients.count({ where: { source: 'dynamic' } })) >= limit) {
+      const oldest = await this.#clients.first({
+        where: { source: 'dynamic' },
+        filter: (client) => client.activatedAt === undefined,
+        compare: (a, b) => a.createdAt - b.createdAt,
+      })
+      if (!oldest) throw new AppError('unavailable', 'the limit of registered clients is reached')
+      await this.#clients.delete(oldest.id)
+    }
+  }
+
+  /** Whether this is the client's secret. */
+  async verifySecret(client: Client, secret: string): Promise<boolean> {
+    if (client.secretHash === undefined || secret.length > 200) return false
+    const digest = sha256(`${client.secretHash} ${secret}`)
+    const confirmed = this.#confirmed.get(client.id)
+    if (confirmed !== undefined && sameText(confirmed, digest)) return true
+    if (!(await verify(client.secretHash, secret))) return false
+    if (this.#confirmed.size > 5000) this.#confirmed.clear()
+    this.#confirmed.set(client.id, digest)
+    return true
+  }
+
+  /** A user approved it: it stays, and a document is kept as it was approved. */
+  async activateIn(tx: Transaction, client: Client): Promise<void> {
+    const clients = tx.in(this.#clients)
+    const now = this.#clock.now()
+    const known = client.source === 'document' ? client : ((await clients.get(client.id)) ?? client)
+    const { expiresAt: _ends, ...lasting } = known
+    await clients.put({ ...lasting, activatedAt: known.activatedAt ?? now, lastUsedAt: now })
+  }
+
+  /** It got tokens; written at most once an hour. */
+  async markUsed(client: Client): Promise<void> {
+    const now = this.#clock.now()
+    if (client.source === 'built_in' || now - (client.lastUsedAt ?? 0) < 60 * minute) return
+    await this.#clients.update(client.id, (known) => ({ ...known, lastUsedAt: now }))
+  }
+
+  /** Changes what the operator may change. */
+  async update(id: string, change: Partial<ClientDescription>): Promise<Client> {
+    const client = await this.#clients.update(id, (known) => ({ ...known, ...change }))
+    if (!client) throw unknown(id)
+    return client
+  }
+
+  /** Gives a confidential client another secret; the old one ends at once. */
+  async rotateSecret(id: string): Promise<{ client: Client; secret: string }> {
+    const known = await this.#clients.get(id)
+    if (!known) throw unknown(id)
+    if (!needsSecret(known.authMethod)) throw new AppError('invalid', `client ${id} has no secret`)
+    const secret = randomSecret('ac_cs_')
+    const secretHash = await hash(secret)
+    const client = await this.#clients.update(id, (one) => ({ ...one, secretHash }))
+    this.#confirmed.delete(id)
+    if (!client) throw unknown(id)
+    return { client, secret }
+  }
+
+  /** Removes a client and ends every token it has. */
+  async remove(id: string): Promise<boolean> {
+    const removed = await this.#clients.delete(id)
+    this.#confirmed.delete(id)
+    await this.#tokens.revoke({ client: id }, 'the client was removed')
+    return removed
+  }
+
+  /** Registered clients, newest first. */
+  async list(): Promise<readonly Client[]> {
+    return this.#clients.find({ compare: (a, b) => b.createdAt - a.createdAt })
+  }
+
+  /** Removes clients that registered themselves and are not used any more; never one with a live grant. */
+  async prune(options: { dryRun?: boolean } = {}): Promise<readonly PrunedClient[]> {
+    const idle = this.#settings().oauth.idle_client_days * day
+    const now = this.#clock.now()
+    if (!options.dryRun) this.#swept = now
+    const candidates = await this.#clients.find({
+      filter: (client) =>
+        client.source !== 'operator' &&
+        (now - (client.lastUsedAt ?? client.createdAt) > idle || (client.expiresAt ?? now + 1) <= now),
+    })
+    const pruned: PrunedClient[] = []
+    for (const client of candidates) {
+      if (await this.#tokens.isLive(client.id)) continue
+      const why = client.activatedAt === undefined ? 'never used' : `idle for ${Math.floor(idle / day)} days`
+      if (!options.dryRun) await this.remove(client.id)
+      pruned.push({ id: client.id, name: client.name, why })
+    }
+    return pruned
+  }
+}
+
+/** Whether clients of that method have a secret. */
+export function needsSecret(method: AuthMethod): boolean {
+  return method === 'client_secret_basic' || method === 'client_secret_post'
+}
+
+function unknown(id: string): AppError {
+  return new AppError('not_found', `no client ${id}`)
+}

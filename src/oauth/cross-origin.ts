@@ -1,0 +1,72 @@
+/** Which browser pages of other origins may call us (CORS): discovery for all, the rest by *Allowed Public Client Origins*. */
+import type { Context, Middleware } from 'koa'
+import { linesOf, type Settings } from '../core/settings.ts'
+import { aliases, paths } from './urls.ts'
+
+const forClients = new Set<string>([
+  paths.register,
+  paths.token,
+  paths.revoke,
+  paths.userinfo,
+  paths.mcp,
+  aliases.token,
+  aliases.register,
+])
+const methods = 'GET, HEAD, POST, DELETE, OPTIONS'
+const headers = [
+  'authorization',
+  'content-type',
+  'accept',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'mcp-method',
+  'mcp-name',
+  'last-event-id',
+]
+const exposed = 'WWW-Authenticate, Mcp-Session-Id, MCP-Protocol-Version, Retry-After'
+
+/** Answers preflights, before any authentication, and marks answers; stands in front of all routes. */
+export function crossOrigin(deps: { settings: () => Settings }): Middleware {
+  return async (ctx, next) => {
+    const open = ctx.path.startsWith('/.well-known/') || ctx.path === paths.jwks
+    if (!open && !forClients.has(ctx.path)) {
+      await next()
+      return
+    }
+    ctx.vary('Origin')
+    const origin = ctx.get('Origin')
+    const allowed = open ? '*' : allowedOrigin(origin, deps.settings())
+    if (origin !== '' && allowed !== undefined) {
+      ctx.set('Access-Control-Allow-Origin', allowed)
+      ctx.set('Access-Control-Expose-Headers', exposed)
+    }
+    if (ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== '') {
+      if (allowed !== undefined) answerPreflight(ctx)
+      ctx.status = 204
+      return
+    }
+    await next()
+  }
+}
+
+/** The opaque origin `null` is nobody's: sandboxed frames and files have it. */
+function allowedOrigin(origin: string, settings: Settings): string | undefined {
+  const listed = linesOf(settings.oauth.allowed_public_client_origins)
+  if (origin === '' || origin === 'null') return undefined
+  if (listed.includes('*')) return '*'
+  const plain = listed.map((line) => line.toLowerCase().replace(/\/$/, ''))
+  return plain.includes(origin.toLowerCase()) ? origin : undefined
+}
+
+function answerPreflight(ctx: Context): void {
+  ctx.set('Access-Control-Allow-Methods', methods)
+  // A wildcard would not cover Authorization, nor a prefix; so what is asked for is answered, if we know it.
+  const asked = ctx
+    .get('Access-Control-Request-Headers')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+  const granted = asked.filter((name) => headers.includes(name) || /^mcp-param-[a-z0-9-]+$/.test(name))
+  ctx.set('Access-Control-Allow-Headers', [...new Set([...headers, ...granted])].join(', '))
+  ctx.set('Access-Control-Max-Age', '7200')
+}

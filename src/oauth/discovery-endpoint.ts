@@ -1,0 +1,114 @@
+/** The documents by which clients find everything (specification §4.1, RFC 8414, RFC 9728). No member is ever null. */
+import type { Middleware } from 'koa'
+import type { Settings } from '../core/settings.ts'
+import { assertionAlgorithms } from './assertions.ts'
+import { answerJson } from './http.ts'
+import { keySetSeconds, type Keys } from './keys.ts'
+import { defaultScopes, supportedScopes } from './scopes.ts'
+import { paths, resourceOf } from './urls.ts'
+
+/** What the documents are made of. */
+export interface DiscoveryDeps {
+  readonly settings: () => Settings
+  readonly publicUrl: () => string
+}
+
+const cacheControl = 'public, max-age=300'
+
+/** GET `/.well-known/openid-configuration` (specification §4.1). */
+export function openidConfigurationEndpoint(deps: DiscoveryDeps): Middleware {
+  return (ctx) => {
+    const publicUrl = deps.publicUrl()
+    ctx.set('Cache-Control', cacheControl)
+    answerJson(ctx, 200, {
+      ...serverMetadata(deps.settings(), publicUrl),
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      claims_supported: ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'name', 'email'],
+      prompt_values_supported: ['none', 'login', 'consent'],
+      mcp_endpoint: resourceOf(publicUrl),
+      mcp_protocol_version: '2025-06-18',
+      mcp_transport: 'StreamableHTTP',
+    })
+  }
+}
+
+/** GET `/.well-known/oauth-authorization-server` (RFC 8414), unless the setting hides it. */
+export function authorizationServerEndpoint(deps: DiscoveryDeps): Middleware {
+  return (ctx) => {
+    const settings = deps.settings()
+    if (!settings.oauth.show_authorization_server_metadata) return answerJson(ctx, 404, notFound)
+    ctx.set('Cache-Control', cacheControl)
+    const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
+    answerJson(ctx, 200, {
+      ...serverMetadata(settings, deps.publicUrl()),
+      // The specification fixes the list of the other document; this one can tell all.
+      token_endpoint_auth_methods_supported: methods,
+      token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    })
+  }
+}
+
+function serverMetadata(settings: Settings, publicUrl: string): Record<string, unknown> {
+  const { oauth } = settings
+  return {
+    issuer: publicUrl,
+    authorization_endpoint: publicUrl + paths.authorize,
+    token_endpoint: publicUrl + paths.token,
+    userinfo_endpoint: publicUrl + paths.userinfo,
+    jwks_uri: publicUrl + paths.jwks,
+    ...(oauth.enable_dynamic_client_registration && { registration_endpoint: publicUrl + paths.register }),
+    revocation_endpoint: publicUrl + paths.revoke,
+    introspection_endpoint: publicUrl + paths.introspect,
+    scopes_supported: supportedScopes(settings),
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    code_challenge_methods_supported: ['S256'],
+    token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
+    revocation_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
+    introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: oauth.client_id_metadata_documents,
+    ...(oauth.documentation_url !== null && { service_documentation: oauth.documentation_url }),
+    ...(oauth.policy_uri !== null && { op_policy_uri: oauth.policy_uri }),
+    ...(oauth.terms_of_service_uri !== null && { op_tos_uri: oauth.terms_of_service_uri }),
+  }
+}
+
+/** GET `/.well-known/oauth-protected-resource` (RFC 9728), unless the setting hides it. */
+export function protectedResourceEndpoint(deps: DiscoveryDeps): Middleware {
+  return (ctx) => {
+    const settings = deps.settings()
+    const { oauth, server } = settings
+    if (!oauth.show_protected_resource_metadata) return answerJson(ctx, 404, notFound)
+    ctx.set('Cache-Control', cacheControl)
+    answerJson(ctx, 200, {
+      resource: resourceOf(deps.publicUrl()),
+      authorization_servers: [deps.publicUrl()],
+      // What clients should ask for: many ask for everything that stands here.
+      scopes_supported: defaultScopes(settings),
+      bearer_methods_supported: ['header'],
+      resource_name: oauth.resource_name ?? server.display_name,
+      ...(oauth.documentation_url !== null && { resource_documentation: oauth.documentation_url }),
+      ...(oauth.policy_uri !== null && { resource_policy_uri: oauth.policy_uri }),
+      ...(oauth.terms_of_service_uri !== null && { resource_tos_uri: oauth.terms_of_service_uri }),
+    })
+  }
+}
+
+/** GET of any other `/.well-known/` path: clients probe several and read JSON. */
+export function unknownWellKnownEndpoint(): Middleware {
+  return (ctx) => answerJson(ctx, 404, notFound)
+}
+
+const notFound = { error: 'not_found', message: 'there is no such document here' }
+
+/** GET of the key set (RFC 7517). */
+export function jwksEndpoint(deps: { keys: Keys }): Middleware {
+  return async (ctx) => {
+    const keys = await deps.keys.publicKeys()
+    ctx.set('Cache-Control', `public, max-age=${keySetSeconds}`)
+    answerJson(ctx, 200, keys)
+  }
+}

@@ -1,0 +1,59 @@
+/** Who has approved which client: remembered, listed for the user, revoked. */
+import type { Clock } from '../core/clock.ts'
+import { randomId } from '../core/secrets.ts'
+import type { Collection, Store, Transaction } from '../store/store.ts'
+import { grantRecords, type Grant } from './records.ts'
+
+/** What a user approves. */
+export type Approval = Pick<Grant, 'user' | 'client' | 'clientName' | 'redirectHost' | 'scopes'>
+
+/** The approvals of all users. */
+export class Grants {
+  readonly #clock: Clock
+  readonly #grants: Collection<Grant>
+
+  constructor(deps: { store: Store; clock: Clock }) {
+    this.#clock = deps.clock
+    this.#grants = deps.store.collection(grantRecords)
+  }
+
+  /** Keeps an approval: a new grant, or more scopes of the one for the same client and redirect host. */
+  async approveIn(tx: Transaction, approval: Approval): Promise<Grant> {
+    const grants = tx.in(this.#grants)
+    const now = this.#clock.now()
+    const known = await grants.first(same(approval))
+    if (!known) return grants.insert({ ...approval, id: randomId(), createdAt: now, approvedAt: now })
+    const scopes = [...new Set([...known.scopes, ...approval.scopes])]
+    return grants.put({ ...known, clientName: approval.clientName, scopes, approvedAt: now })
+  }
+
+  /** The earlier approval that covers all of this one. */
+  async covering(approval: Approval): Promise<Grant | undefined> {
+    const known = await this.#grants.first(same(approval))
+    return known && approval.scopes.every((scope) => known.scopes.includes(scope)) ? known : undefined
+  }
+
+  /** A grant, as a transaction sees it. */
+  async getIn(tx: Transaction, id: string): Promise<Grant | undefined> {
+    return tx.in(this.#grants).get(id)
+  }
+
+  /** A user's grants, or all, newest first. */
+  async list(where: { user?: string; client?: string } = {}): Promise<readonly Grant[]> {
+    return this.#grants.find({ where, compare: (a, b) => b.approvedAt - a.approvedAt })
+  }
+
+  /** One of this user's grants; another's does not exist. */
+  async find(id: string, user: string): Promise<Grant | undefined> {
+    const grant = await this.#grants.get(id)
+    return grant?.user === user ? grant : undefined
+  }
+}
+
+function same(approval: Approval): {
+  where: { user: string; client: string }
+  filter: (grant: Grant) => boolean
+} {
+  const { user, client, redirectHost } = approval
+  return { where: { user, client }, filter: (grant) => grant.redirectHost === redirectHost }
+}

@@ -1,0 +1,103 @@
+/** The authorization code grant (RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 8707 §2.2, specification §4.3). */
+import { randomId } from '../../core/secrets.ts'
+import type { Transaction } from '../../store/store.ts'
+import { verifierMatches } from '../pkce.ts'
+import { OAuthError, required, type Params } from '../protocol.ts'
+import type { Code } from '../records.ts'
+import { meansResource } from '../urls.ts'
+import type { Exchanged, GrantDeps, GrantRequest, GrantType } from './grant-type.ts'
+
+type Outcome =
+  | { readonly issued: Exchanged; readonly code: Code }
+  | { readonly refused: string; readonly code?: Code; readonly reused?: true }
+
+/** Exchanges a code, once. */
+export const authorizationCode: GrantType = {
+  name: 'authorization_code',
+  async exchange(request, deps) {
+    const text = required(request.params, 'code')
+    required(request.params, 'redirect_uri')
+    deps.audit.requireWritable()
+    const outcome = await deps.store.transaction(async (tx) => redeem(tx, text, request, deps))
+    if ('issued' in outcome) {
+      await deps.clients.markUsed(request.client)
+      deps.trace.step(outcome.code.attempt, 'tokens issued')
+      return outcome.issued
+    }
+    if (outcome.reused) deps.tokens.forgetCached()
+    if (outcome.code) deps.trace.fail(outcome.code.attempt, 'token request', outcome.refused)
+    await deps.audit.record({
+      type: outcome.reused ? 'code.reuse' : 'token.refuse',
+      status: 'denied',
+      client: request.client.id,
+      ...(outcome.code && { user: outcome.code.user }),
+      ...request.origin,
+      error: outcome.refused,
+    })
+    throw new OAuthError('invalid_grant', outcome.refused)
+  },
+}
+
+/** Everything that is checked and changed happens at once: of any number of attempts one wins. */
+async function redeem(
+  tx: Transaction,
+  text: string,
+  { params, client, origin }: GrantRequest,
+  deps: GrantDeps,
+): Promise<Outcome> {
+  const code = await deps.codes.findIn(tx, text)
+  if (!code) return { refused: 'the code is unknown or has expired' }
+  if (code.client !== client.id) return { refused: 'the code was issued to another client' }
+  if (code.usedAt !== undefined) {
+    // RFC 6749 §4.1.2: a code that comes twice may be stolen, so what it gave the first time ends.
+    if (code.family !== undefined) {
+      await deps.tokens.revokeIn(tx, { family: code.family }, 'its code was used twice')
+    }
+    return { refused: 'the code was already used', code, reused: true }
+  }
+  if (deps.codes.isOver(code)) return { refused: 'the code is unknown or has expired', code }
+  const family = randomId()
+  // A wrong verifier spends the code as well: whoever guesses has one guess.
+  await deps.codes.spendIn(tx, code, family)
+  const fault = faultOf(code, params)
+  if (fault !== undefined) return { refused: fault, code }
+  if (!deps.people().find(code.user)?.enabled) return { refused: 'the user is disabled', code }
+  if (!(await deps.grants.getIn(tx, code.grant))) return { refused: 'the approval was revoked', code }
+  const issued = await deps.tokens.issueIn(
+    tx,
+    {
+      user: code.user,
+      client: client.id,
+      clientName: client.name,
+      scopes: code.scopes,
+      resource: code.resource,
+      grant: code.grant,
+      authTime: code.authTime,
+    },
+    family,
+  )
+  await deps.audit.recordIn(tx, {
+    type: 'token.issue',
+    status: 'ok',
+    user: code.user,
+    client: client.id,
+    ...origin,
+    target: family,
+    data: { grant_type: 'authorization_code', scope: code.scopes.join(' '), grant: code.grant },
+  })
+  return { issued: { ...issued, ...(code.nonce !== undefined && { nonce: code.nonce }) }, code }
+}
+
+function faultOf(code: Code, params: Params): string | undefined {
+  if (params.get('redirect_uri') !== code.redirectUri)
+    return 'redirect_uri is not the one that the code was sent to'
+  const verifier = params.get('code_verifier')
+  // RFC 9700 §2.1.1: a verifier without a challenge is a downgrade under way.
+  if (code.challenge === undefined) {
+    return verifier === undefined ? undefined : 'code_verifier was sent but no code_challenge before'
+  }
+  if (verifier === undefined) return 'code_verifier is required'
+  if (!verifierMatches(verifier, code.challenge)) return 'code_verifier does not match the code_challenge'
+  const foreign = params.resources.find((resource) => !meansResource(resource, code.resource))
+  return foreign === undefined ? undefined : 'resource is not the one that was authorized'
+}

@@ -1,0 +1,46 @@
+/** What a grant type is to the token endpoint: a name and an exchange. */
+import type { Clock } from '../../core/clock.ts'
+import type { Settings } from '../../core/settings.ts'
+import type { Audit } from '../../audit/audit.ts'
+import type { Store } from '../../store/store.ts'
+import type { People } from '../../users/people.ts'
+import type { Clients } from '../clients.ts'
+import type { Codes } from '../codes.ts'
+import type { Grants } from '../grants.ts'
+import type { Params } from '../protocol.ts'
+import type { Client } from '../records.ts'
+import type { IssuedTokens, Tokens } from '../tokens.ts'
+import type { Trace } from '../trace.ts'
+
+/** The nouns that a grant works with. */
+export interface GrantDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly settings: () => Settings
+  readonly people: () => People
+  readonly publicUrl: () => string
+  readonly audit: Audit
+  readonly clients: Clients
+  readonly codes: Codes
+  readonly grants: Grants
+  readonly tokens: Tokens
+  readonly trace: Trace
+}
+
+/** One request of an authenticated client. */
+export interface GrantRequest {
+  readonly params: Params
+  readonly client: Client
+  readonly origin: { readonly request_id: string; readonly address: string }
+}
+
+/** Tokens, with what an ID token needs besides. */
+export interface Exchanged extends IssuedTokens {
+  readonly nonce?: string
+}
+
+/** One way to get tokens. Throws OAuthError. */
+export interface GrantType {
+  readonly name: string
+  exchange(request: GrantRequest, deps: GrantDeps): Promise<Exchanged>
+}

@@ -1,0 +1,123 @@
+/**
+ * Fetching JSON that a stranger named (client documents, key sets) without becoming the stranger's hands in our
+ * network: https only, public addresses only, the address that was checked is the one that is dialled, no
+ * redirects, small, soon, and nothing of ours is sent along.
+ */
+import { lookup } from 'node:dns/promises'
+import { request } from 'node:https'
+import { isIP } from 'node:net'
+import { isPublicAddress } from './addresses.ts'
+
+/** What a fetch gave. */
+export interface FetchedJson {
+  readonly body: unknown
+  /** Seconds that the server lets the answer be kept; absent when it does not say. */
+  readonly maxAge?: number
+}
+
+/** Fetches JSON from a URL; throws an Error that says why not. */
+export type GuardedFetch = (url: string) => Promise<FetchedJson>
+
+/** Where the outside enters; tests replace it. */
+export interface FetchOptions {
+  readonly resolve?: (host: string) => Promise<readonly string[]>
+  readonly isAllowed?: (address: string) => boolean
+  readonly timeoutMilliseconds?: number
+  readonly maxBytes?: number
+  /** An additional certificate authority. */
+  readonly ca?: string
+}
+
+/** Makes the one fetch that may touch URLs from outside. */
+export function guardedFetch(options: FetchOptions = {}): GuardedFetch {
+  const {
+    resolve = systemResolve,
+    isAllowed = isPublicAddress,
+    timeoutMilliseconds = 5000,
+    maxBytes = 16_384,
+    ca,
+  } = options
+  return async (text) => {
+    const url = new URL(text)
+    if (url.protocol !== 'https:') throw new Error('it is not an https URL')
+    if (url.username !== '' || url.password !== '') throw new Error('it has a user name or password')
+    const deadline = AbortSignal.timeout(timeoutMilliseconds)
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const addresses = isIP(host) ? [host] : await withDeadline(resolve(host), deadline)
+    // One bad address among good ones is how a rebinding name looks.
+    if (addresses.length === 0) throw new Error('its host has no address')
+    if (!addresses.every(isAllowed)) throw new Error('its host is not on the public internet')
+    return get(url, addresses[0]!, { deadline, maxBytes, ca })
+  }
+}
+
+async function systemResolve(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map((entry) => entry.address)
+}
+
+async function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    deadline.addEventListener('abort', () => reject(new Error('it took too long')), { once: true })
+    work.then(resolve, reject)
+  })
+}
+
+function get(
+  url: URL,
+  address: string,
+  limits: { deadline: AbortSignal; maxBytes: number; ca: string | undefined },
+): Promise<FetchedJson> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, {
+      method: 'GET',
+      agent: false,
+      signal: limits.deadline,
+      headers: { Accept: 'application/json', 'Accept-Encoding': 'identity' },
+      // The connection goes to the address that was checked, whatever the name says by now.
+      lookup: (_host, wanted, done) => {
+        const family = isIP(address)
+        if (wanted.all) done(null, [{ address, family }])
+        else done(null, address, family)
+      },
+      ...(limits.ca !== undefined && { ca: limits.ca }),
+    })
+    outgoing.on('error', (error) =>
+      reject(new Error(limits.deadline.aborted ? 'it took too long' : error.message, { cause: error })),
+    )
+    outgoing.on('response', (response) => {
+      const fail = (why: string): void => {
+        response.destroy()
+        reject(new Error(why))
+      }
+      if (response.statusCode !== 200) return fail(`it answered ${response.statusCode ?? 0}`)
+      if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers['content-type'] ?? '')) {
+        return fail('it is not JSON')
+      }
+      const chunks: Buffer[] = []
+      let size = 0
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size > limits.maxBytes) fail(`it is larger than ${limits.maxBytes} bytes`)
+        else chunks.push(chunk)
+      })
+      response.on('error', () => reject(new Error('the connection broke')))
+      response.on('aborted', () => reject(new Error('the connection broke')))
+      response.on('end', () => {
+        try {
+          const body: unknown = JSON.parse(Buffer.concat(chunks).toString())
+          resolve({ body, ...maxAgeOf(response.headers['cache-control']) })
+        } catch (cause) {
+          reject(new Error('it is not JSON', { cause }))
+        }
+      })
+    })
+    outgoing.end()
+  })
+}
+
+function maxAgeOf(header: string | undefined): { maxAge?: number } {
+  if (header === undefined) return {}
+  if (/\bno-(store|cache)\b/i.test(header)) return { maxAge: 0 }
+  const seconds = /\bmax-age=(\d{1,9})/i.exec(header)?.[1]
+  return seconds === undefined ? {} : { maxAge: Number(seconds) }
+}

@@ -1,0 +1,73 @@
+/** Request budgets in memory, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. */
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { linesOf, type Settings } from '../core/settings.ts'
+import { isInNetworks } from './addresses.ts'
+import { OAuthError } from './protocol.ts'
+
+/** The kinds of requests that have a budget of their own. */
+export type Budget = 'mcp' | 'token' | 'register' | 'authorize'
+
+/** How many requests of each kind passed and did not. */
+export type LimitCounts = Readonly<Record<Budget, { readonly passed: number; readonly refused: number }>>
+
+/** All budgets. They follow the settings: a changed budget starts anew. */
+export class RateLimits {
+  readonly #settings: () => Settings
+  readonly #limiters = new Map<string, { limiter: RateLimiterMemory; points: number; seconds: number }>()
+  readonly #counts: Record<Budget, { passed: number; refused: number }> = {
+    mcp: { passed: 0, refused: 0 },
+    token: { passed: 0, refused: 0 },
+    register: { passed: 0, refused: 0 },
+    authorize: { passed: 0, refused: 0 },
+  }
+
+  constructor(deps: { settings: () => Settings }) {
+    this.#settings = deps.settings
+  }
+
+  /**
+   * Takes one request from the budget of that key; OAuthError 429 with `Retry-After` when it is used up.
+   * `times` widens the budget, for a key that several clients share.
+   */
+  async take(budget: Budget, key: string, times = 1): Promise<void> {
+    const wait = await this.secondsToWait(budget, key, times)
+    if (wait === 0) return
+    throw new OAuthError('temporarily_unavailable', `too many requests; try again in ${wait} seconds`, {
+      status: 429,
+      headers: { 'Retry-After': String(wait) },
+    })
+  }
+
+  /** The same, answering the seconds to wait instead: 0 when the request may go on. */
+  async secondsToWait(budget: Budget, key: string, times = 1): Promise<number> {
+    const limits = this.#settings().rate_limits
+    if (!limits.enabled || this.#isExempt(key)) return 0
+    const { seconds } = limits[budget]
+    const points = limits[budget].points * times
+    let known = this.#limiters.get(`${budget} ${times}`)
+    if (known?.points !== points || known.seconds !== seconds) {
+      known = { limiter: new RateLimiterMemory({ points, duration: seconds }), points, seconds }
+      this.#limiters.set(`${budget} ${times}`, known)
+    }
+    try {
+      await known.limiter.consume(key)
+      this.#counts[budget].passed++
+      return 0
+    } catch (error) {
+      if (!(error instanceof RateLimiterRes)) throw error
+      this.#counts[budget].refused++
+      return Math.max(1, Math.ceil(error.msBeforeNext / 1000))
+    }
+  }
+
+  /** Keys begin with the address that the request came from, where it counts. */
+  #isExempt(key: string): boolean {
+    const networks = linesOf(this.#settings().rate_limits.exempt_addresses)
+    return networks.length > 0 && isInNetworks(key.split(' ')[0] ?? '', networks)
+  }
+
+  /** For metrics. */
+  counts(): LimitCounts {
+    return structuredClone(this.#counts)
+  }
+}

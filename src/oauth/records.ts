@@ -1,0 +1,132 @@
+/** What the authorization server keeps: the stored shapes and their collections. Times are epoch milliseconds. */
+import type { CollectionSpec, Stored } from '../store/store.ts'
+
+/** How a client proves who it is at the token endpoint. */
+export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+
+/** A registered client (specification §2.2). */
+export interface Client extends Stored {
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  readonly authMethod: AuthMethod
+  readonly grantTypes: readonly string[]
+  readonly responseTypes: readonly string[]
+  /** Who vouches for it: itself, the operator, a document at its URL, or the program. */
+  readonly source: 'dynamic' | 'operator' | 'document' | 'built_in'
+  /** argon2id; only of confidential clients. */
+  readonly secretHash?: string
+  /** The rest of what it registered (RFC 7591 §2), in wire names. */
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly createdAt: number
+  /** When a user first approved it. */
+  readonly activatedAt?: number
+  readonly lastUsedAt?: number
+  /** Set until it is activated: nobody uses it, so it ends. */
+  readonly expiresAt?: number
+}
+
+/** One user's approval of one client: what is remembered, listed and revoked. */
+export interface Grant extends Stored {
+  readonly user: string
+  readonly client: string
+  readonly clientName: string
+  readonly redirectHost: string
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  readonly approvedAt: number
+}
+
+/** An authorization code, kept after its use so that a second use is known as one. */
+export interface Code extends Stored {
+  readonly client: string
+  readonly user: string
+  readonly grant: string
+  readonly redirectUri: string
+  readonly challenge?: string
+  readonly scopes: readonly string[]
+  readonly resource: string
+  readonly nonce?: string
+  readonly authTime: number
+  /** Which line of `oauth trace` it belongs to. */
+  readonly attempt: string
+  readonly endsAt: number
+  readonly usedAt?: number
+  /** What its first use produced. */
+  readonly family?: string
+  readonly forgetAt: number
+}
+
+/** All tokens that came of one code or one `tokens issue`: refresh tokens follow each other in it. */
+export interface Family extends Stored {
+  readonly user: string
+  readonly client: string
+  readonly clientName: string
+  readonly grant?: string
+  readonly scopes: readonly string[]
+  readonly resource: string
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** Network addresses (CIDR) that its tokens may be used from; any when absent. */
+  readonly addresses?: readonly string[]
+  readonly label?: string
+  readonly accessSeconds?: number
+  readonly authTime?: number
+  /** Tells refresh tokens that we made from those that somebody made up. */
+  readonly markKey: string
+  readonly generation: number
+  /** SHA-256 of the one refresh token that works; absent when there is none. */
+  readonly currentHash?: string
+  readonly previousHash?: string
+  readonly rotatedAt?: number
+  /** What the successor was derived with, so that a repeated refresh gets the same one. */
+  readonly rotationSalt?: string
+  readonly revokedAt?: number
+  readonly revokedWhy?: string
+  readonly forgetAt: number
+}
+
+/** A bearer token (specification §2.1). */
+export interface AccessToken extends Stored {
+  /** SHA-256 of the token. */
+  readonly hash: string
+  readonly family: string
+  readonly user: string
+  readonly client: string
+  readonly clientName: string
+  readonly scopes: readonly string[]
+  readonly resource: string
+  readonly status: 'Active' | 'Revoked'
+  readonly issuedAt: number
+  readonly expiresAt: number
+  readonly addresses?: readonly string[]
+  /** Kept past its end, so that the client is told why. */
+  readonly forgetAt: number
+}
+
+/** When and how often something was used: a family, or an API key as `key:<id>`. */
+export interface UsageRecord extends Stored {
+  readonly lastUsedAt: number
+  /** Calls by UTC day (`2026-01-31`), the last 30 of them. */
+  readonly days: Readonly<Record<string, number>>
+  readonly forgetAt: number
+}
+
+export const clientRecords: CollectionSpec<Client> = {
+  name: 'oauth.client',
+  indexes: ['source'],
+  expires: 'expiresAt',
+}
+export const grantRecords: CollectionSpec<Grant> = { name: 'oauth.grant', indexes: ['user', 'client'] }
+export const codeRecords: CollectionSpec<Code> = { name: 'oauth.code', expires: 'forgetAt' }
+export const familyRecords: CollectionSpec<Family> = {
+  name: 'oauth.family',
+  indexes: ['user', 'client', 'grant'],
+  expires: 'forgetAt',
+}
+export const tokenRecords: CollectionSpec<AccessToken> = {
+  name: 'oauth.token',
+  indexes: ['hash', 'family', 'user', 'client'],
+  unique: ['hash'],
+  expires: 'forgetAt',
+}
+export const usageRecords: CollectionSpec<UsageRecord> = { name: 'oauth.usage', expires: 'forgetAt' }

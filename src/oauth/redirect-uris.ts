@@ -1,0 +1,112 @@
+/**
+ * Which redirect URIs a client may have, and when the one in a request is one of them (RFC 6749 §3.1.2,
+ * RFC 8252 §7 and §8, specification §4.4 rule 2). Everything works on the text as it was sent: a URI that
+ * two parsers could read differently is refused rather than repaired.
+ */
+
+/** What the site's settings say about redirect URIs. */
+export interface RedirectRules {
+  /** `oauth.developer_mode`: http anywhere. */
+  readonly developerMode: boolean
+  /** `oauth.native_redirect_schemes`: private-use schemes of known apps. */
+  readonly nativeSchemes: readonly string[]
+}
+
+const mustBeHttps = 'redirect_uris must be https'
+
+// Schemes that run, read or reach something in the browser; never a callback, whatever the settings say.
+const dangerous =
+  /^(javascript|data|file|vbscript|blob|filesystem|about|ws|wss|ftp|ftps|gopher|mailto|tel|sms|view-source|jar|resource|chrome|chrome-extension|moz-extension|edge|opera|brave|intent|content|android-app|ms-appx|ms-appx-web|ms-msdt|search-ms|mhtml|mk|res|livescript|mocha|feed|ldap|smb|ssh|git|urn|cid|mid|x-javascript|wyciwyg|devtools|livereload|itms-services|shell|hcp|telnet|magnet)$/i
+const loopback = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?([/?].*)?$/i
+
+/** What is wrong with a redirect URI that a client wants to register; undefined when nothing is. */
+export function redirectUriFault(uri: string, rules: RedirectRules): string | undefined {
+  if (uri.length > 2000) return 'redirect_uri is longer than 2000 characters'
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri)?.[1]?.toLowerCase()
+  if (scheme === undefined) return `${mustBeHttps}, with scheme and host`
+  if (dangerous.test(scheme)) return `${mustBeHttps}; the scheme ${scheme} is never allowed`
+  if (scheme !== 'https' && scheme !== 'http' && !isNativeScheme(scheme, rules)) {
+    return `${mustBeHttps}, or http on localhost or 127.0.0.1; the scheme ${scheme} is not one of this server's native_redirect_schemes`
+  }
+  return (
+    shapeFault(uri) ?? (scheme === 'https' || scheme === 'http' ? webFault(uri, rules) : nativeFault(uri))
+  )
+}
+
+function isNativeScheme(scheme: string, rules: RedirectRules): boolean {
+  return rules.nativeSchemes.some((known) => known.toLowerCase().replace(/:.*$/, '') === scheme)
+}
+
+function shapeFault(uri: string): string | undefined {
+  // Printable ASCII only: browsers drop tabs and newlines, and fold unicode hosts into others.
+  if (!/^[\x21-\x7e]+$/.test(uri)) return 'redirect_uri has characters that a URI cannot have'
+  if (/[\\"<>^`{|}]/.test(uri)) return 'redirect_uri has characters that a URI cannot have'
+  if (uri.includes('#')) return 'redirect_uri must not have a fragment'
+  if (uri.includes('*')) return 'redirect_uri must not have a wildcard'
+  if (/%(?![0-9a-f]{2})/i.test(uri)) return 'redirect_uri has a broken percent encoding'
+  if (/%(0[0-9a-f]|1[0-9a-f]|7f|5c)/i.test(uri))
+    return 'redirect_uri encodes a control character or backslash'
+  const path = uri.replace(/\?.*$/, '')
+  if (/(^|[/:])(\.|%2e){1,2}($|\/)/i.test(path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, ''))) {
+    return 'redirect_uri must not have . or .. in its path'
+  }
+  return URL.canParse(uri) ? undefined : 'redirect_uri is not a URI'
+}
+
+function webFault(uri: string, rules: RedirectRules): string | undefined {
+  const authority = /^https?:\/\/([^/?]+)/i.exec(uri)?.[1]
+  if (authority === undefined) return 'redirect_uri has no host'
+  if (authority.includes('@')) return 'redirect_uri must not have a user name or password'
+  // What the parser makes of the host must be what is written: no 0x7f.1, no %65xample.com, no empty port.
+  const written = authority.toLowerCase()
+  const parsed = new URL(uri)
+  const plain = [parsed.host, `${parsed.hostname}:${parsed.protocol === 'https:' ? '443' : '80'}`]
+  if (!plain.includes(written)) return 'redirect_uri does not write its host plainly'
+  if (parsed.port === '0') return 'redirect_uri has port 0'
+  if (parsed.protocol === 'https:' || isLoopback(uri) || rules.developerMode) return undefined
+  return `${mustBeHttps}, or http on localhost or 127.0.0.1`
+}
+
+function nativeFault(uri: string): string | undefined {
+  const rest = uri.slice(uri.indexOf(':') + 1)
+  const authority = /^\/\/([^/?]*)/.exec(rest)?.[1]
+  if (authority?.includes('@')) return 'redirect_uri must not have a user name or password'
+  // RFC 8252 §7.1: app:/path or app://host/path.
+  return /^\/\/?[^/?]/.test(rest) ? undefined : 'redirect_uri has neither host nor path'
+}
+
+/** Whether a redirect URI leads to the user's own machine by http (RFC 8252 §7.3). */
+export function isLoopback(uri: string): boolean {
+  const port = loopback.exec(uri)?.[2]
+  return loopback.test(uri) && (port === undefined || (Number(port) > 0 && Number(port) < 65536))
+}
+
+/** Whether the URI of an authorization request is one of the client's own. */
+export function matchesRedirectUri(registered: readonly string[], requested: string): boolean {
+  return registered.some((own) => own === requested || sameLoopback(own, requested))
+}
+
+/** RFC 8252 §7.3: native apps listen on whatever port is free, so the port does not count; everything else does. */
+function sameLoopback(own: string, requested: string): boolean {
+  if (!isLoopback(own) || !isLoopback(requested)) return false
+  const a = loopback.exec(own)!
+  const b = loopback.exec(requested)!
+  return a[1]!.toLowerCase() === b[1]!.toLowerCase() && (a[3] ?? '/') === (b[3] ?? '/')
+}
+
+/** What a person is shown of a redirect URI, and what a remembered consent holds for: host, or scheme of an app. */
+export function redirectHost(uri: string): string {
+  const parsed = new URL(uri)
+  if (isLoopback(uri)) return parsed.hostname
+  return parsed.protocol === 'https:' || parsed.protocol === 'http:' ? parsed.host : parsed.protocol
+}
+
+/** The redirect URI with parameters added to its query (RFC 6749 §4.1.2: what is there stays). */
+export function withParams(uri: string, params: Readonly<Record<string, string | undefined>>): string {
+  const pairs = Object.entries(params)
+    .filter((pair): pair is [string, string] => pair[1] !== undefined)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join('&')
+  const joint = uri.includes('?') ? (/[?&]$/.test(uri) ? '' : '&') : '?'
+  return uri + joint + pairs
+}

@@ -1,0 +1,35 @@
+/** Scopes: what a client asks for. They do not restrict tools (specification §5.6); roles do. */
+import { linesOf, type Settings } from '../core/settings.ts'
+
+const standard = ['all', 'openid', 'profile', 'email']
+
+const words: Readonly<Record<string, string>> = {
+  all: 'Work for you: use every tool and see every document that your own roles allow',
+  openid: 'Know who you are (your sign-in name)',
+  profile: 'See your name',
+  email: 'See your e-mail address',
+}
+
+/** The scopes of this server: those of the setting, or the standard four. */
+export function supportedScopes(settings: Settings): string[] {
+  const set = linesOf(settings.oauth.supported_scopes).flatMap((line) => line.split(/\s+/))
+  return set.length > 0 ? [...new Set(set)] : standard
+}
+
+/** The scopes that give what the MCP endpoint needs; what a client gets that asks for nothing we know. */
+export function defaultScopes(settings: Settings): string[] {
+  const supported = supportedScopes(settings)
+  return supported.includes('all') ? ['all'] : supported
+}
+
+/** Unknown scopes are left out, not failed: clients send their own habits (RFC 6749 §3.3 allows it). */
+export function narrowScopes(asked: string | undefined, settings: Settings): string[] {
+  const supported = supportedScopes(settings)
+  const known = [...new Set((asked ?? '').split(' '))].filter((scope) => supported.includes(scope))
+  return known.length > 0 ? known : defaultScopes(settings)
+}
+
+/** What a scope means, for the consent page. */
+export function scopeInWords(scope: string): string {
+  return words[scope] ?? scope
+}

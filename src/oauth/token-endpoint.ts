@@ -1,0 +1,61 @@
+/** The token endpoint (RFC 6749 §3.2, specification §4.3). */
+import type { Middleware } from 'koa'
+import type { Log } from '../core/log.ts'
+import type { Assertions } from './assertions.ts'
+import { authenticateClient } from './client-authentication.ts'
+import { authorizationCode } from './grants/authorization-code.ts'
+import type { Exchanged, GrantDeps, GrantType } from './grants/grant-type.ts'
+import { refreshToken } from './grants/refresh-token.ts'
+import { answerJson, jsonEndpoint, originOf, readForm } from './http.ts'
+import { idToken } from './id-tokens.ts'
+import type { Keys } from './keys.ts'
+import { OAuthError, refuseRepeated, required } from './protocol.ts'
+import type { RateLimits } from './rate-limits.ts'
+
+/** The grants of specification §5.8; implicit and client credentials are not among them. */
+const grantTypes: readonly GrantType[] = [authorizationCode, refreshToken]
+
+/** What the token endpoint works with. */
+export interface TokenDeps extends GrantDeps {
+  readonly assertions: Assertions
+  readonly keys: Keys
+  readonly limits: RateLimits
+  readonly log: Log
+}
+
+/** POST: tokens for a code or a refresh token. */
+export function tokenEndpoint(deps: TokenDeps): Middleware {
+  return jsonEndpoint(async (ctx) => {
+    const origin = originOf(ctx)
+    const params = await readForm(ctx)
+    // Many users share one address behind a client's cloud: per client and address, and wider for the address.
+    await deps.limits.take('token', origin.address, 10)
+    await deps.limits.take('token', `${origin.address} ${params.get('client_id') ?? ''}`)
+    refuseRepeated(params)
+    const name = required(params, 'grant_type')
+    const client = await authenticateClient(ctx.get('Authorization'), params, deps)
+    const grant = grantTypes.find((known) => known.name === name)
+    if (!grant) {
+      const known = grantTypes.map((type) => type.name).join(' or ')
+      throw new OAuthError('unsupported_grant_type', `grant_type must be ${known}`)
+    }
+    const issued = await grant.exchange({ params, client, origin }, deps)
+    answerJson(ctx, 200, {
+      access_token: issued.accessToken,
+      token_type: 'Bearer',
+      expires_in: issued.expiresIn,
+      ...(issued.refreshToken !== undefined && { refresh_token: issued.refreshToken }),
+      scope: issued.scopes.join(' '),
+      ...(await idTokenOf(issued, deps)),
+    })
+  })
+}
+
+async function idTokenOf(issued: Exchanged, deps: TokenDeps): Promise<{ id_token?: string }> {
+  const { family, scopes, accessToken, nonce } = issued
+  const user = deps.people().find(family.user)
+  if (!scopes.includes('openid') || !user) return {}
+  const { client, authTime } = family
+  const about = { user, client, scopes, accessToken, ...(authTime !== undefined && { authTime }) }
+  return { id_token: await idToken({ ...about, ...(nonce !== undefined && { nonce }) }, deps) }
+}

@@ -1,0 +1,353 @@
+/**
+ * Bearer tokens and refresh tokens: issue, find, rotate, revoke. Opaque, stored as SHA-256 (D4). Everything
+ * that changes them runs in a store transaction, so that a refresh and a revocation never cross.
+ */
+import type { Clock } from '../core/clock.ts'
+import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Collection, Store, Transaction } from '../store/store.ts'
+import {
+  familyRecords,
+  grantRecords,
+  tokenRecords,
+  type AccessToken,
+  type Family,
+  type Grant,
+} from './records.ts'
+import {
+  companionOf,
+  firstRefreshToken,
+  isGenuine,
+  readRefreshToken,
+  successorOf,
+  type RefreshToken,
+} from './refresh-tokens.ts'
+
+/** What tokens are issued for. */
+export interface TokenRequest {
+  readonly user: string
+  readonly client: string
+  readonly clientName: string
+  readonly scopes: readonly string[]
+  readonly resource: string
+  readonly grant?: string
+  /** When the user signed in, milliseconds. */
+  readonly authTime?: number
+  /** Instead of the setting. */
+  readonly accessSeconds?: number
+  readonly addresses?: readonly string[]
+  readonly label?: string
+}
+
+/** Tokens, shown this once. */
+export interface IssuedTokens {
+  readonly accessToken: string
+  readonly refreshToken?: string
+  readonly expiresIn: number
+  readonly scopes: readonly string[]
+  readonly family: Family
+}
+
+/** What came of a refresh. `repeated`: within the grace period, the same successor again. */
+export type RefreshOutcome =
+  | { readonly kind: 'rotated'; readonly issued: IssuedTokens }
+  | { readonly kind: 'repeated'; readonly issued: IssuedTokens }
+  | { readonly kind: 'refused'; readonly why: string; readonly family?: Family }
+  | { readonly kind: 'reused'; readonly why: string; readonly family: Family }
+
+/** What stands behind a presented access token (specification §3.1). */
+export type Finding =
+  | { readonly kind: 'active'; readonly token: AccessToken }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'inactive' | 'expired'; readonly token: AccessToken }
+
+/** Which tokens to revoke; all of the conditions given must hold. */
+export interface Selection {
+  /** Id of an access token: its family. */
+  readonly token?: string
+  readonly family?: string
+  readonly grant?: string
+  readonly user?: string
+  readonly client?: string
+  readonly all?: true
+}
+
+const day = 86_400_000
+const cacheSize = 20_000
+
+/** All tokens of the server. */
+export class Tokens {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #settings: () => Settings
+  readonly #families: Collection<Family>
+  readonly #tokens: Collection<AccessToken>
+  readonly #grants: Collection<Grant>
+  /** By hash. Several daemons on one PostgreSQL do not hear of each other's revocations, so only alone. */
+  readonly #cache = new Map<string, AccessToken>()
+  readonly #cached: boolean
+  #epoch = 0
+
+  constructor(deps: { store: Store; clock: Clock; settings: () => Settings }) {
+    this.#store = deps.store
+    this.#clock = deps.clock
+    this.#settings = deps.settings
+    this.#families = deps.store.collection(familyRecords)
+    this.#tokens = deps.store.collection(tokenRecords)
+    this.#grants = deps.store.collection(grantRecords)
+    this.#cached = deps.store.stats().kind === 'embedded'
+  }
+
+  /** Issues an access token and a refresh token that begin a family. */
+  async issue(request: TokenRequest): Promise<IssuedTokens> {
+    return this.#store.transaction(async (tx) => this.issueIn(tx, request))
+  }
+
+  /** The same as part of a transaction; `family` is the id that the new family gets. */
+  async issueIn(tx: Transaction, request: TokenRequest, family = randomId()): Promise<IssuedTokens> {
+    const now = this.#clock.now()
+    const markKey = randomSecret('')
+    const refreshToken = firstRefreshToken({ id: family, markKey })
+    const { accessSeconds, ...rest } = request
+    const record: Family = {
+      ...definedOnly(rest),
+      ...(accessSeconds !== undefined && { accessSeconds }),
+      id: family,
+      createdAt: now,
+      markKey,
+      generation: 1,
+      currentHash: sha256(refreshToken),
+      ...this.#lifeFrom(now),
+    }
+    await tx.in(this.#families).insert(record)
+    const access = await this.#issueAccess(tx, record, request.scopes, randomSecret('ac_at_'))
+    return { ...access, refreshToken, family: record }
+  }
+
+  async #issueAccess(
+    tx: Transaction,
+    family: Family,
+    scopes: readonly string[],
+    accessToken: string,
+  ): Promise<{ accessToken: string; expiresIn: number; scopes: readonly string[] }> {
+    const now = this.#clock.now()
+    const expiresIn = family.accessSeconds ?? this.#settings().oauth.access_token_seconds
+    await tx.in(this.#tokens).insert({
+      id: randomId(),
+      hash: sha256(accessToken),
+      family: family.id,
+      user: family.user,
+      client: family.client,
+      clientName: family.clientName,
+      scopes,
+      resource: family.resource,
+      status: 'Active',
+      issuedAt: now,
+      expiresAt: now + expiresIn * 1000,
+      ...(family.addresses && { addresses: family.addresses }),
+      forgetAt: now + expiresIn * 1000 + day,
+    })
+    return { accessToken, expiresIn, scopes }
+  }
+
+  #lifeFrom(now: number): { expiresAt: number; forgetAt: number } {
+    const expiresAt = now + this.#settings().oauth.refresh_token_days * day
+    return { expiresAt, forgetAt: expiresAt + 7 * day }
+  }
+
+  /**
+   * Exchanges a refresh token for its successor. Of any number of simultaneous attempts one rotates and the
+   * others get what it got, for as long as `refresh_grace_seconds` says; a reuse after that ends the family.
+   */
+  async refreshIn(
+    tx: Transaction,
+    text: string,
+    client: string,
+    scopes: (family: Family) => readonly string[],
+  ): Promise<RefreshOutcome> {
+    const presented = readRefreshToken(text)
+    const family = presented && (await tx.in(this.#families).get(presented.family))
+    if (!presented || !family || !isGenuine(presented, family)) {
+      return { kind: 'refused', why: 'unknown refresh token' }
+    }
+    if (family.client !== client) {
+      return { kind: 'refused', why: 'the refresh token was issued to another client', family }
+    }
+    if (family.revokedAt !== undefined)
+      return { kind: 'refused', why: 'the refresh token was revoked', family }
+    if (family.expiresAt <= this.#clock.now()) {
+      return { kind: 'refused', why: 'the refresh token has expired', family }
+    }
+    if (presented.hash === family.currentHash) return this.#rotate(tx, presented, family, scopes(family))
+    if (presented.hash === family.previousHash && this.#inGrace(family)) {
+      return this.#repeat(tx, presented, family, scopes(family))
+    }
+    await this.revokeIn(tx, { family: family.id }, 'a refresh token was used twice')
+    return { kind: 'reused', why: 'the refresh token was already used', family }
+  }
+
+  #inGrace(family: Family): boolean {
+    const grace = this.#settings().oauth.refresh_grace_seconds * 1000
+    return this.#clock.now() < (family.rotatedAt ?? 0) + grace
+  }
+
+  async #rotate(
+    tx: Transaction,
+    presented: RefreshToken,
+    family: Family,
+    scopes: readonly string[],
+  ): Promise<RefreshOutcome> {
+    const now = this.#clock.now()
+    const salt = randomSecret('')
+    const refreshToken = successorOf(presented, family, salt)
+    const next: Family = {
+      ...family,
+      generation: presented.generation + 1,
+      currentHash: sha256(refreshToken),
+      previousHash: presented.hash,
+      rotatedAt: now,
+      rotationSalt: salt,
+      ...this.#lifeFrom(now),
+    }
+    await tx.in(this.#families).put(next)
+    const access = await this.#issueAccess(tx, next, scopes, companionOf(presented, salt))
+    return { kind: 'rotated', issued: { ...access, refreshToken, family: next } }
+  }
+
+  async #repeat(
+    tx: Transaction,
+    presented: RefreshToken,
+    family: Family,
+    scopes: readonly string[],
+  ): Promise<RefreshOutcome> {
+    const salt = family.rotationSalt ?? ''
+    const refreshToken = successorOf(presented, family, salt)
+    const accessToken = companionOf(presented, salt)
+    const known = await tx.in(this.#tokens).first({ where: { hash: sha256(accessToken) } })
+    const left = known ? Math.floor((known.expiresAt - this.#clock.now()) / 1000) : 0
+    if (known?.status === 'Active' && left > 0) {
+      const issued = { accessToken, refreshToken, expiresIn: left, scopes: known.scopes, family }
+      return { kind: 'repeated', issued }
+    }
+    const access = await this.#issueAccess(tx, family, scopes, randomSecret('ac_at_'))
+    return { kind: 'repeated', issued: { ...access, refreshToken, family } }
+  }
+
+  /** What stands behind an access token. */
+  async find(accessToken: string): Promise<Finding> {
+    const token = await this.#lookUp(sha256(accessToken))
+    if (!token) return { kind: 'unknown' }
+    if (token.status !== 'Active') return { kind: 'inactive', token }
+    return { kind: token.expiresAt < this.#clock.now() ? 'expired' : 'active', token }
+  }
+
+  async #lookUp(hash: string): Promise<AccessToken | undefined> {
+    const known = this.#cache.get(hash)
+    if (known) return known
+    const epoch = this.#epoch
+    const token = await this.#tokens.first({ where: { hash } })
+    // A revocation in between has emptied the cache; what was read before it must not get in.
+    if (token && this.#cached && epoch === this.#epoch) this.#remember(hash, token)
+    return token
+  }
+
+  #remember(hash: string, token: AccessToken): void {
+    if (this.#cache.size >= cacheSize) this.#cache.delete(this.#cache.keys().next().value!)
+    this.#cache.set(hash, token)
+  }
+
+  /** The family behind a refresh token that works now. */
+  async findRefresh(text: string): Promise<Family | undefined> {
+    const presented = readRefreshToken(text)
+    const family = presented && (await this.#families.get(presented.family))
+    if (!presented || !family || presented.hash !== family.currentHash) return undefined
+    return family.revokedAt === undefined && family.expiresAt > this.#clock.now() ? family : undefined
+  }
+
+  /** The family that a refresh token belongs or belonged to, whether or not it works. */
+  async familyOf(text: string): Promise<Family | undefined> {
+    const presented = readRefreshToken(text)
+    const family = presented && (await this.#families.get(presented.family))
+    return presented && family && isGenuine(presented, family) ? family : undefined
+  }
+
+  /** Families, newest first. */
+  async families(where: { user?: string; client?: string; grant?: string } = {}): Promise<readonly Family[]> {
+    return this.#families.find({ where, compare: (a, b) => b.createdAt - a.createdAt })
+  }
+
+  /** Access tokens that are known, newest first. */
+  async list(
+    where: { user?: string; client?: string; family?: string } = {},
+  ): Promise<readonly AccessToken[]> {
+    return this.#tokens.find({ where, compare: (a, b) => b.issuedAt - a.issuedAt })
+  }
+
+  /** Whether a client has tokens that can still be used or refreshed. */
+  async isLive(client: string): Promise<boolean> {
+    const now = this.#clock.now()
+    const live = await this.#families.first({
+      where: { client },
+      filter: (family) => family.revokedAt === undefined && family.expiresAt > now,
+    })
+    return live !== undefined
+  }
+
+  /** Ends tokens at once; answers the families that ended. */
+  async revoke(selection: Selection, why: string): Promise<readonly Family[]> {
+    try {
+      return await this.#store.transaction(async (tx) => this.revokeIn(tx, selection, why))
+    } finally {
+      this.forgetCached()
+    }
+  }
+
+  /** The same as part of a transaction, after which `forgetCached` must be called. */
+  async revokeIn(tx: Transaction, selection: Selection, why: string): Promise<readonly Family[]> {
+    const { token, family, grant, user, client, all } = selection
+    const families = tx.in(this.#families)
+    const owner = token === undefined ? undefined : await tx.in(this.#tokens).get(token)
+    if (token !== undefined && !owner) return []
+    const nothing = [token, family, grant, user, client, all].every((condition) => condition === undefined)
+    if (nothing) return []
+    const where = definedOnly({ id: owner?.family ?? family, grant, user, client })
+    const ended: Family[] = []
+    for (const record of await families.find({ where, filter: (one) => one.revokedAt === undefined })) {
+      ended.push(await families.put({ ...record, revokedAt: this.#clock.now(), revokedWhy: why }))
+      await this.#revokeAccess(tx, record.id)
+    }
+    // Revoking a single family leaves the approval; anything wider takes it, and with it codes under way.
+    if (token === undefined && family === undefined) {
+      const approvals = tx.in(this.#grants)
+      const approved = await approvals.find({ where: definedOnly({ id: grant, user, client }) })
+      for (const approval of approved) await approvals.delete(approval.id)
+    }
+    return ended
+  }
+
+  async #revokeAccess(tx: Transaction, family: string): Promise<void> {
+    const tokens = tx.in(this.#tokens)
+    for (const token of await tokens.find({ where: { family }, filter: (one) => one.status === 'Active' })) {
+      await tokens.put({ ...token, status: 'Revoked' })
+    }
+  }
+
+  /** Ends one access token and leaves its family (RFC 7009 §2.1 for access tokens). */
+  async revokeAccessToken(token: AccessToken): Promise<void> {
+    try {
+      await this.#tokens.update(token.id, (one) => ({ ...one, status: 'Revoked' }))
+    } finally {
+      this.forgetCached()
+    }
+  }
+
+  /** Makes every revocation so far count for the next request. */
+  forgetCached(): void {
+    this.#epoch++
+    this.#cache.clear()
+  }
+}
+
+function definedOnly<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T
+}

@@ -1,0 +1,51 @@
+/** Userinfo (OpenID Connect Core §5.3): who the token's user is, as far as its scopes say. */
+import type { Context, Middleware } from 'koa'
+import type { Settings } from '../core/settings.ts'
+import type { People } from '../users/people.ts'
+import { answerJson, jsonEndpoint, readForm } from './http.ts'
+import { claimsOf } from './id-tokens.ts'
+import { descriptionText } from './protocol.ts'
+import type { Tokens } from './tokens.ts'
+import { resourceOf } from './urls.ts'
+
+/** What userinfo works with. */
+export interface UserinfoDeps {
+  readonly settings: () => Settings
+  readonly people: () => People
+  readonly publicUrl: () => string
+  readonly tokens: Tokens
+}
+
+/** GET or POST with a bearer token. */
+export function userinfoEndpoint(deps: UserinfoDeps): Middleware {
+  return jsonEndpoint(async (ctx) => {
+    const text = await tokenOf(ctx)
+    if (text === undefined) return challenge(ctx, deps, undefined)
+    const found = await deps.tokens.find(text)
+    if (found.kind !== 'active' || found.token.resource !== resourceOf(deps.publicUrl())) {
+      return challenge(
+        ctx,
+        deps,
+        `the access token is ${found.kind === 'active' ? 'for another resource' : found.kind}`,
+      )
+    }
+    const user = deps.people().find(found.token.user)
+    if (!user?.enabled) return challenge(ctx, deps, 'the user of the access token is disabled')
+    answerJson(ctx, 200, claimsOf(user, found.token.scopes))
+  })
+}
+
+/** RFC 6750 §2.1 and, for POST, §2.2; never from the query. */
+async function tokenOf(ctx: Context): Promise<string | undefined> {
+  const header = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1]
+  if (header !== undefined || ctx.method !== 'POST' || !ctx.is('application/x-www-form-urlencoded'))
+    return header
+  return (await readForm(ctx)).get('access_token')
+}
+
+function challenge(ctx: Context, deps: UserinfoDeps, why: string | undefined): void {
+  const error =
+    why === undefined ? '' : `, error="invalid_token", error_description="${descriptionText(why)}"`
+  ctx.set('WWW-Authenticate', `Bearer realm="${deps.settings().server.name}"${error}`)
+  answerJson(ctx, 401, { error: 'invalid_token', error_description: why ?? 'an access token is required' })
+}

@@ -1,0 +1,121 @@
+/** Signing in and out with a browser. */
+import type { Context, Middleware } from 'koa'
+import type { Settings } from '../core/settings.ts'
+import {
+  answerPage,
+  closeSession,
+  formToken,
+  knownVisitor,
+  openSession,
+  pageEndpoint,
+  pageHeaders,
+  requireOwnForm,
+  sendTo,
+  signedIn,
+  visitorSecret,
+  type BrowserDeps,
+} from '../oauth/browser.ts'
+import { originOf, readForm } from '../oauth/http.ts'
+import type { RateLimits } from '../oauth/rate-limits.ts'
+import { aliases, paths } from '../oauth/urls.ts'
+import type { SignIn } from '../users/sign-in.ts'
+import { faultPage } from './authorization-pages.ts'
+import type { Render } from './views.ts'
+
+/** What the sign-in page works with. */
+export interface SignInDeps extends BrowserDeps {
+  readonly settings: () => Settings
+  readonly limits: RateLimits
+  readonly signIn: SignIn
+  readonly render: Render
+}
+
+const wrong = 'The e-mail address or the password is wrong.'
+
+/** GET: the sign-in form. */
+export function signInPageEndpoint(deps: SignInDeps): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    await deps.limits.take('authorize', originOf(ctx).address)
+    const next = new URLSearchParams(ctx.querystring).get('next')
+    showForm(ctx, deps, { status: 200, next: safeNext(next) })
+  })
+}
+
+/** POST: the filled form. */
+export function signInEndpoint(deps: SignInDeps): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    const origin = originOf(ctx)
+    const form = await readForm(ctx)
+    const next = safeNext(form.get('next') ?? null)
+    const secret = knownVisitor(ctx, deps)
+    requireOwnForm(ctx, deps, { secret, purpose: 'sign-in', token: form.get('csrf') })
+    const username = form.get('username') ?? ''
+    if (!deps.settings().login.passwords) {
+      return showForm(ctx, deps, { status: 403, next, fault: 'Passwords are switched off on this server.' })
+    }
+    const outcome = await deps.signIn.attempt({ username, password: form.get('password') ?? '' }, origin)
+    if (outcome.kind === 'wait') {
+      ctx.set('Retry-After', String(outcome.seconds))
+      const fault = `Too many attempts. Please wait ${outcome.seconds} seconds.`
+      return showForm(ctx, deps, { status: 429, next, username, fault })
+    }
+    if (outcome.kind === 'refused') return showForm(ctx, deps, { status: 403, next, username, fault: wrong })
+    await openSession(ctx, deps, { user: outcome.user.id, method: 'password', address: origin.address })
+    return sendTo(ctx, 303, next)
+  })
+}
+
+function showForm(
+  ctx: Context,
+  deps: SignInDeps,
+  form: { status: number; next: string; username?: string; fault?: string },
+): void {
+  const { login } = deps.settings()
+  const hint = new URLSearchParams(form.next.split('?')[1] ?? '').get('login_hint')
+  // The answer to this form may redirect on to a client, so the policy has to let it.
+  pageHeaders(ctx, formActionOf(form.next))
+  const page = deps.render('sign-in', {
+    next: form.next,
+    csrf: formToken(visitorSecret(ctx, deps), 'sign-in'),
+    username: form.username ?? hint ?? '',
+    fault: form.fault ?? '',
+    passwords: login.passwords,
+    upstream: login.oidc === null ? '' : (login.oidc.label ?? 'Sign in with your company'),
+  })
+  answerPage(ctx, form.status, page)
+}
+
+function formActionOf(next: string): string {
+  const redirectUri = new URLSearchParams(next.split('?')[1] ?? '').get('redirect_uri') ?? ''
+  const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(redirectUri)?.[0].toLowerCase()
+  return scheme === undefined ? "'self'" : `'self' https: ${scheme}`
+}
+
+/** Where the browser goes after signing in: one of our own pages, never elsewhere. */
+export function safeNext(next: string | null): string {
+  const own: readonly string[] = [paths.authorize, aliases.authorize, paths.connectedApps, paths.home]
+  if (next === null || !/^\/[\x21-\x7e]*$/.test(next) || next.includes('\\') || next.length > 12_000)
+    return paths.home
+  return own.includes(next.split('?')[0] ?? '') ? next : paths.home
+}
+
+/** GET: asks before signing out. */
+export function signOutPageEndpoint(deps: SignInDeps): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    const signed = await signedIn(ctx, deps)
+    if (!signed) return sendTo(ctx, 303, paths.home)
+    const csrf = formToken(signed.secret, 'sign-out')
+    return answerPage(ctx, 200, deps.render('sign-out', { user: signed.user, csrf }))
+  })
+}
+
+/** POST: signs out. */
+export function signOutEndpoint(deps: SignInDeps): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    const form = await readForm(ctx)
+    const signed = await signedIn(ctx, deps)
+    requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: 'sign-out', token: form.get('csrf') })
+    await closeSession(ctx, deps)
+    return sendTo(ctx, 303, `${paths.home}?signed_out=1`)
+  })
+}

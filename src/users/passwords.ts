@@ -1,0 +1,94 @@
+/** Users' passwords: argon2id, and the same time for users that do not exist. */
+import { hash, verify } from '@node-rs/argon2'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { randomId } from '../core/secrets.ts'
+import type { Collection, Store, Stored } from '../store/store.ts'
+import type { People } from './people.ts'
+
+interface PasswordRecord extends Stored {
+  readonly hash: string
+  readonly changedAt: number
+}
+
+// OWASP's floor: 19 MiB, two passes; 7 ms on one core.
+const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+const leastLength = 8
+const mostLength = 1024
+const everybodysFirst = new Set(
+  'password passw0rd 12345678 123456789 1234567890 11111111 00000000 qwertyui qwertyuiop iloveyou abcdefgh'.split(
+    ' ',
+  ),
+)
+
+/** The passwords of all users. */
+export class Passwords {
+  readonly #clock: Clock
+  readonly #people: () => People
+  readonly #passwords: Collection<PasswordRecord>
+  /** Compared with when there is no password, so that trying takes as long. */
+  #decoy: Promise<string> | undefined
+
+  constructor(deps: { store: Store; clock: Clock; people: () => People }) {
+    this.#clock = deps.clock
+    this.#people = deps.people
+    this.#passwords = deps.store.collection<PasswordRecord>({ name: 'users.password' })
+  }
+
+  /** Sets a user's password. AppError `invalid` with every rule that it breaks, `not_found` for no such user. */
+  async set(email: string, password: string): Promise<void> {
+    const user = this.#people().find(email)
+    if (!user) throw new AppError('not_found', `no user ${email}`)
+    const faults = passwordFaults(password, user.id)
+    if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
+    await this.#passwords.put({
+      id: user.id,
+      hash: await hash(normal(password), cost),
+      changedAt: this.#clock.now(),
+    })
+  }
+
+  /** Whether this is the user's password; false, as slowly, for a user that has none. */
+  async matches(email: string, password: string): Promise<boolean> {
+    const user = this.#people().find(email)
+    const record = user && (await this.#passwords.get(user.id))
+    this.#decoy ??= hash(randomId(), cost)
+    const right = await verify(record?.hash ?? (await this.#decoy), normal(password.slice(0, mostLength + 1)))
+    return right && record !== undefined
+  }
+
+  /** Whether a user has a password. */
+  async has(email: string): Promise<boolean> {
+    const user = this.#people().find(email)
+    return user !== undefined && (await this.#passwords.get(user.id)) !== undefined
+  }
+
+  /**
+   * On the first start of all, when no user has a password: makes one for that user and answers it, to be shown
+   * this once. Undefined when there is nothing to do.
+   */
+  async makeFirst(email: string): Promise<string | undefined> {
+    if ((await this.#passwords.count()) > 0 || !this.#people().find(email)?.enabled) return undefined
+    const password = randomId()
+    await this.set(email, password)
+    return password
+  }
+}
+
+function passwordFaults(password: string, user: string): string[] {
+  const length = Array.from(password).length
+  const plain = normal(password).toLowerCase()
+  return [
+    ...(length < leastLength ? [`the password must have at least ${leastLength} characters`] : []),
+    ...(length > mostLength ? [`the password must have at most ${mostLength} characters`] : []),
+    ...(plain.trim() === '' || everybodysFirst.has(plain)
+      ? ['the password is one of those tried first']
+      : []),
+    ...(plain === user.toLowerCase() ? ['the password is the user name'] : []),
+  ]
+}
+
+/** NIST SP 800-63B §5.1.1.2: the same characters, however a keyboard composes them. */
+function normal(password: string): string {
+  return password.normalize('NFKC')
+}

@@ -1,0 +1,73 @@
+/** Browser sessions, kept on the server and known by the hash of a secret that only the browser's cookie has. */
+import type { Clock } from '../core/clock.ts'
+import { randomSecret, sha256 } from '../core/secrets.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Collection, Store, Stored } from '../store/store.ts'
+import type { People, User } from './people.ts'
+
+/** One signed-in browser. */
+export interface Session extends Stored {
+  readonly user: string
+  /** When the user proved who they are, milliseconds. */
+  readonly authTime: number
+  readonly method: 'password' | 'oidc'
+  readonly address: string
+  readonly expiresAt: number
+}
+
+/** A session together with who it belongs to now. */
+export interface SignedIn {
+  readonly session: Session
+  readonly user: User
+  /** The cookie's value: what forms of this browser are bound to. */
+  readonly secret: string
+}
+
+/** All sessions. */
+export class Sessions {
+  readonly #clock: Clock
+  readonly #settings: () => Settings
+  readonly #people: () => People
+  readonly #sessions: Collection<Session>
+
+  constructor(deps: { store: Store; clock: Clock; settings: () => Settings; people: () => People }) {
+    this.#clock = deps.clock
+    this.#settings = deps.settings
+    this.#people = deps.people
+    this.#sessions = deps.store.collection<Session>({
+      name: 'users.session',
+      indexes: ['user'],
+      expires: 'expiresAt',
+    })
+  }
+
+  /** Opens a session and answers its secret. Every sign-in gets a new one, so none can be planted beforehand. */
+  async open(user: string, method: Session['method'], address: string): Promise<string> {
+    const secret = randomSecret('ac_ss_')
+    const authTime = this.#clock.now()
+    const expiresAt = authTime + this.#settings().login.session_hours * 3_600_000
+    await this.#sessions.insert({ id: sha256(secret), user, authTime, method, address, expiresAt })
+    return secret
+  }
+
+  /** The session of that secret, while it lasts and its user may sign in. */
+  async find(secret: string | undefined): Promise<SignedIn | undefined> {
+    if (secret === undefined || secret === '') return undefined
+    const session = await this.#sessions.get(sha256(secret))
+    if (!session || session.expiresAt <= this.#clock.now()) return undefined
+    const user = this.#people().find(session.user)
+    return user?.enabled ? { session, user, secret } : undefined
+  }
+
+  /** Ends the session of that secret. */
+  async close(secret: string): Promise<void> {
+    await this.#sessions.delete(sha256(secret))
+  }
+
+  /** Ends all sessions of a user; answers how many. */
+  async closeAll(user: string): Promise<number> {
+    const sessions = await this.#sessions.find({ where: { user } })
+    for (const session of sessions) await this.#sessions.delete(session.id)
+    return sessions.length
+  }
+}

@@ -1,0 +1,230 @@
+/** A real authorization server for tests: our factories on a free port, the embedded store in a temporary folder, a movable clock. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { Router } from '@koa/router'
+import Koa from 'koa'
+import { openAudit } from '../../src/audit/open-audit.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import { createLog } from '../../src/core/log.ts'
+import type { Principal } from '../../src/core/principal.ts'
+import { compileSchema } from '../../src/core/schema.ts'
+import { settingsSchema, type Settings } from '../../src/core/settings.ts'
+import { Assertions } from '../../src/oauth/assertions.ts'
+import { authorizationEndpoint, decisionEndpoint } from '../../src/oauth/authorization-endpoint.ts'
+import { bearer, type ClientLimits } from '../../src/oauth/bearer.ts'
+import { ClientDocuments } from '../../src/oauth/client-documents.ts'
+import { Clients } from '../../src/oauth/clients.ts'
+import { Codes } from '../../src/oauth/codes.ts'
+import { crossOrigin } from '../../src/oauth/cross-origin.ts'
+import {
+  authorizationServerEndpoint,
+  jwksEndpoint,
+  openidConfigurationEndpoint,
+  protectedResourceEndpoint,
+  unknownWellKnownEndpoint,
+} from '../../src/oauth/discovery-endpoint.ts'
+import { Grants } from '../../src/oauth/grants.ts'
+import { guardedFetch, type GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
+import { introspectionEndpoint } from '../../src/oauth/introspection-endpoint.ts'
+import { Keys } from '../../src/oauth/keys.ts'
+import { RateLimits } from '../../src/oauth/rate-limits.ts'
+import { registrationEndpoint } from '../../src/oauth/registration-endpoint.ts'
+import { revocationEndpoint } from '../../src/oauth/revocation-endpoint.ts'
+import { tokenEndpoint } from '../../src/oauth/token-endpoint.ts'
+import { Tokens } from '../../src/oauth/tokens.ts'
+import { Trace } from '../../src/oauth/trace.ts'
+import { aliases, paths } from '../../src/oauth/urls.ts'
+import { Usage } from '../../src/oauth/usage.ts'
+import { userinfoEndpoint } from '../../src/oauth/userinfo-endpoint.ts'
+import { authorizationPages } from '../../src/pages/authorization-pages.ts'
+import { connectedAppsEndpoint, revokeAppEndpoint } from '../../src/pages/connected-apps-endpoint.ts'
+import { homeEndpoint } from '../../src/pages/home-endpoint.ts'
+import {
+  signInEndpoint,
+  signInPageEndpoint,
+  signOutEndpoint,
+  signOutPageEndpoint,
+} from '../../src/pages/sign-in-endpoint.ts'
+import { stylesheetEndpoint } from '../../src/pages/stylesheet-endpoint.ts'
+import { createViews } from '../../src/pages/views.ts'
+import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import { ApiKeys } from '../../src/users/api-keys.ts'
+import { Passwords } from '../../src/users/passwords.ts'
+import type { People, User } from '../../src/users/people.ts'
+import { Sessions } from '../../src/users/sessions.ts'
+import { SignIn } from '../../src/users/sign-in.ts'
+
+/** A clock that stands still until it is moved. */
+export class MovableClock implements Clock {
+  #now = Date.parse('2026-03-01T12:00:00Z')
+  now(): number {
+    return this.#now
+  }
+  pass(seconds: number): void {
+    this.#now += seconds * 1000
+  }
+}
+
+/** Settings with the defaults, and changes to some sections. */
+export function makeSettings(
+  changes: { [Section in keyof Settings]?: Partial<Settings[Section]> } = {},
+): Settings {
+  const settings: Record<string, unknown> = {}
+  const problems = compileSchema(settingsSchema, { defaults: true })(settings)
+  if (problems.length > 0) throw new Error(JSON.stringify(problems))
+  for (const [section, values] of Object.entries(changes)) Object.assign(settings[section] as object, values)
+  return settings as unknown as Settings
+}
+
+/** A user as tests need one. */
+export function makeUser(id: string, changes: Partial<User> = {}): User {
+  return {
+    id,
+    fullName: id.split('@')[0] ?? id,
+    enabled: true,
+    assistantEnabled: true,
+    roles: new Set(['Assistant User', 'Sales User']),
+    source: 'config/users.yaml:1',
+    ...changes,
+  }
+}
+
+export const password = 'a password for tests'
+
+const shipped = [
+  makeUser('sales@example.com'),
+  makeUser('hr@example.com', { roles: new Set(['Assistant User', 'HR User']) }),
+  makeUser('norole@example.com', { roles: new Set(['Sales User']) }),
+  makeUser('admin@example.com', { roles: new Set(['System Manager', 'Assistant Admin', 'Assistant User']) }),
+  makeUser('disabled@example.com', { assistantEnabled: false }),
+]
+
+export interface ServerOptions {
+  readonly settings?: Parameters<typeof makeSettings>[0]
+  readonly publicUrl?: string
+  readonly fetch?: GuardedFetch
+  readonly clientLimits?: ClientLimits
+  readonly folder?: string
+}
+
+export type TestServer = Awaited<ReturnType<typeof startServer>>
+
+/** Starts it; everything ends with the test. */
+export async function startServer(t: TestContext, options: ServerOptions = {}) {
+  const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'oauth-')))
+  const logged: string[] = []
+  const log = createLog('debug', { write: (line) => void logged.push(line) })
+  const clock = new MovableClock()
+  let settings = makeSettings(options.settings)
+  let users = new Map(shipped.map((user) => [user.id, user]))
+  let publicUrl = ''
+  const people = (): People => ({
+    users,
+    roles: new Map(),
+    find: (email) => users.get(email.toLowerCase()),
+  })
+  const base = {
+    settings: () => settings,
+    people,
+    publicUrl: () => options.publicUrl ?? publicUrl,
+    clock,
+    log,
+  }
+  const store = await openEmbeddedStore({ folder: join(folder, 'state'), clock, log })
+  const audit = await openAudit({ folder: join(folder, 'audit'), store, clock, log })
+  const fetch = options.fetch ?? guardedFetch()
+  const tokens = new Tokens({ ...base, store })
+  const documents = new ClientDocuments({ ...base, store, fetch })
+  const clients = new Clients({ ...base, store, tokens, documents: (url) => documents.find(url) })
+  const passwords = new Passwords({ ...base, store })
+  const nouns = {
+    ...base,
+    store,
+    audit,
+    tokens,
+    clients,
+    passwords,
+    codes: new Codes({ ...base, store }),
+    grants: new Grants({ ...base, store }),
+    keys: new Keys({ ...base, store }),
+    sessions: new Sessions({ ...base, store }),
+    apiKeys: new ApiKeys({ ...base, store }),
+    signIn: new SignIn({ ...base, passwords, audit }),
+    assertions: new Assertions({ ...base, store, fetch }),
+    limits: new RateLimits(base),
+    trace: new Trace(base),
+    usage: new Usage({ ...base, store }),
+    clientLimits: options.clientLimits ?? (() => undefined),
+    render: createViews(base),
+  }
+  const deps = { ...nouns, pages: authorizationPages(nouns.render) }
+
+  const router = new Router()
+  router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))
+  router.get(paths.authorizationServer, authorizationServerEndpoint(deps))
+  router.get(paths.authorizationServer + paths.mcp, authorizationServerEndpoint(deps))
+  router.get(paths.protectedResource, protectedResourceEndpoint(deps))
+  router.get(paths.protectedResource + paths.mcp, protectedResourceEndpoint(deps))
+  router.get(/^\/\.well-known\//, unknownWellKnownEndpoint())
+  router.get(paths.jwks, jwksEndpoint(deps))
+  for (const path of [paths.register, aliases.register]) router.post(path, registrationEndpoint(deps))
+  for (const path of [paths.authorize, aliases.authorize]) router.get(path, authorizationEndpoint(deps))
+  router.post(paths.authorize, decisionEndpoint(deps))
+  for (const path of [paths.token, aliases.token]) router.post(path, tokenEndpoint(deps))
+  router.post(paths.revoke, revocationEndpoint(deps))
+  router.post(paths.introspect, introspectionEndpoint(deps))
+  router.get(paths.userinfo, userinfoEndpoint(deps)).post(paths.userinfo, userinfoEndpoint(deps))
+  router.get(paths.signIn, signInPageEndpoint(deps)).post(paths.signIn, signInEndpoint(deps))
+  router.get(paths.signOut, signOutPageEndpoint(deps)).post(paths.signOut, signOutEndpoint(deps))
+  router
+    .get(paths.connectedApps, connectedAppsEndpoint(deps))
+    .post(paths.connectedApps, revokeAppEndpoint(deps))
+  router.get(paths.home, homeEndpoint(deps))
+  router.get(paths.stylesheet, stylesheetEndpoint())
+  router.all(paths.mcp, bearer(deps), (ctx) => {
+    const { roles, ...principal } = ctx.state['principal'] as Principal
+    ctx.body = { ...principal, roles: [...roles] }
+  })
+
+  const app = new Koa()
+  app.silent = true
+  app.on('error', (error) => log.error('bug', { error: error as Error }))
+  app.use(crossOrigin(deps)).use(router.routes()).use(router.allowedMethods())
+  const listener = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => listener.once('listening', resolve))
+  publicUrl = `http://localhost:${(listener.address() as AddressInfo).port}`
+  for (const user of users.keys()) await passwords.set(user, password)
+
+  let closed = false
+  async function close(): Promise<void> {
+    if (closed) return
+    closed = true
+    listener.closeAllConnections()
+    await new Promise((resolve) => listener.close(resolve))
+    await nouns.usage.close()
+    await audit.close()
+    await store.close()
+  }
+  t.after(async () => {
+    await close()
+    if (options.folder === undefined) await rm(folder, { recursive: true, force: true })
+  })
+  return {
+    ...nouns,
+    folder,
+    logged,
+    close,
+    /** Where it listens; the public URL unless another is set. */
+    url: publicUrl,
+    change: (changes: Parameters<typeof makeSettings>[0]) => {
+      settings = makeSettings({ ...options.settings, ...changes })
+    },
+    setUsers: (changed: readonly User[]) => {
+      users = new Map(changed.map((user) => [user.id, user]))
+    },
+    users: () => [...users.values()],
+  }
+}
