@@ -42,18 +42,18 @@ interface Held extends Approval {
 export class Approvals {
   readonly #clock: Clock
   readonly #audit: Audit
-  readonly #publicUrl: string
+  readonly #publicUrl: () => string
   readonly #held = new Map<string, Held>()
 
-  constructor(deps: { clock: Clock; audit: Audit; publicUrl: string }) {
+  constructor(deps: { clock: Clock; audit: Audit; publicUrl: () => string }) {
     this.#clock = deps.clock
     this.#audit = deps.audit
-    this.#publicUrl = deps.publicUrl.replace(/\/$/, '')
+    this.#publicUrl = deps.publicUrl
   }
 
   /** Where the user decides. */
   urlOf(approval: Approval): string {
-    return `${this.#publicUrl}/approvals/${approval.id}`
+    return `${this.#publicUrl()}/approvals/${approval.id}`
   }
 
   /** The approval that a call needs: the one that it asked for before, or a new one. AppError `unavailable` when too many wait. */

@@ -36,14 +36,14 @@ export function askingFor(call: Call, questions: Questions, rounds: Rounds): Ask
   const can = (mode: 'form' | 'url'): boolean =>
     call.revision.elicitation.includes(mode) &&
     (call.revision.envelope || call.channel.open) &&
-    declares(call.capabilities ?? {}, 'elicitation', mode)
+    declares(call.capabilities() ?? {}, 'elicitation', mode)
   return call.revision.envelope ? askInRounds(call, rounds, can) : askOnStream(call, questions, can)
 }
 
 /** Legacy: a request of ours on the event stream of the call; the answer is a POST of its own. */
 function askOnStream(call: Call, questions: Questions, can: Asking['can']): Asking {
   const ask: AskClient = async (asked) => {
-    const open = askable(asked, call.capabilities)
+    const open = askable(asked, call.capabilities())
     if (!call.channel.open || Object.keys(open).length === 0) throw cannotAsk(asked)
     const answers = Object.entries(open).map(
       async ([key, question]) => [key, await questions.put(call, question)] as const,
@@ -62,7 +62,7 @@ function askInRounds(call: Call, rounds: Rounds, can: Asking['can']): Asking {
   const answers: Record<string, unknown> = { ...state?.answers }
 
   const answer = (asked: Ask, mustBeAsked: boolean): Readonly<Record<string, unknown>> => {
-    const open = askable(asked, call.capabilities)
+    const open = askable(asked, call.capabilities())
     if (Object.keys(open).length === 0) {
       failure = missingCapability(asked)
       throw cannotAsk(asked)

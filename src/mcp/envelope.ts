@@ -35,7 +35,8 @@ export interface RequestEnvelope {
   readonly id: RequestId
   readonly method: string
   readonly params: Json
-  readonly capabilities: ClientCapabilities | undefined
+  /** Undefined when unknown: a legacy client without a session id of ours. */
+  readonly capabilities: () => ClientCapabilities | undefined
   readonly progressToken: string | number | undefined
   readonly logLevel: LogLevel | undefined
 }
@@ -71,7 +72,7 @@ const namedBy: Readonly<Record<string, string>> = {
 export function readEnvelope(
   body: unknown,
   headers: IncomingHttpHeaders,
-  handshake: Handshake | undefined,
+  handshake: () => Handshake | undefined,
 ): Envelope {
   const header = versionHeader(headers)
   const modern = claimsModern(header) || claimOf(body) !== undefined
@@ -100,9 +101,7 @@ export function readEnvelope(
   try {
     const meta = isObject(params['_meta']) ? params['_meta'] : {}
     const isModern = metaKeys.version in meta || (claimsModern(header) && method !== 'initialize')
-    const revision = isModern
-      ? modernOf(meta, header, 'id' in body)
-      : legacyOf(method, header, handshake?.revision)
+    const revision = isModern ? modernOf(meta, header, 'id' in body) : legacyOf(method, header, handshake)
     if (id === null) return notificationOf(revision, method, params)
     if (isModern) checkHeaders(headers, method, params)
     return {
@@ -111,7 +110,8 @@ export function readEnvelope(
       id,
       method,
       params,
-      capabilities: isModern ? (meta[metaKeys.capabilities] as ClientCapabilities) : handshake?.capabilities,
+      capabilities: () =>
+        isModern ? (meta[metaKeys.capabilities] as ClientCapabilities) : handshake()?.capabilities,
       progressToken: isRequestId(meta['progressToken']) ? meta['progressToken'] : undefined,
       logLevel: isModern ? logLevelOf(meta[metaKeys.logLevel]) : undefined,
     }
@@ -145,7 +145,11 @@ function responseOf(
 }
 
 /** The revision of a request without `_meta`: the handshake's own words, else the header, else what old clients mean. */
-function legacyOf(method: string, header: string | undefined, settled: Revision | undefined): Revision {
+function legacyOf(
+  method: string,
+  header: string | undefined,
+  handshake: () => Handshake | undefined,
+): Revision {
   if (method === 'initialize' && claimsModern(header)) {
     throw new JsonRpcError(
       codes.headerMismatch,
@@ -153,7 +157,7 @@ function legacyOf(method: string, header: string | undefined, settled: Revision 
       { status: 400, revision: modernRevisions[0]! },
     )
   }
-  if (header === undefined) return settled ?? assumed
+  if (header === undefined) return handshake()?.revision ?? assumed
   const revision = legacyRevision(header)
   if (revision) return revision
   const names = [...legacyRevisions, ...modernRevisions].map(({ name }) => name).join(', ')

@@ -30,7 +30,7 @@ import { Questions } from './questions.ts'
 import { preferred, type Revision } from './revisions.ts'
 import { Rounds } from './rounds.ts'
 import { Cancelled, LogLevels, Running } from './running.ts'
-import { readSession, sessionIdOf, sessionRule } from './session.ts'
+import { type Handshake, readSession, sessionIdOf, sessionRule } from './session.ts'
 import { shapeResult } from './shape.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
@@ -71,7 +71,7 @@ export function mcpEndpoint(deps: EndpointDeps): Middleware {
       if (!snapshot.settings.server.enabled) throw transportError(503, 'the server is switched off')
 
       const text = await readText(ctx.req, snapshot.settings.server.max_body_bytes)
-      const handshake =
+      const handshake = (): Handshake | undefined =>
         principal.sessionId === undefined ? undefined : readSession(deps.key, principal, principal.sessionId)
       const message = readEnvelope(parseBody(text), ctx.req.headers, handshake)
       if (sessionId === null && !isModern(message)) throw transportError(400, sessionRule)

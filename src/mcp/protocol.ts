@@ -79,7 +79,7 @@ export interface Call {
   readonly snapshot: McpSnapshot
   readonly headers: IncomingHttpHeaders
   /** Undefined when unknown: a legacy client without a session id of ours. */
-  readonly capabilities: ClientCapabilities | undefined
+  readonly capabilities: () => ClientCapabilities | undefined
   readonly progressToken: string | number | undefined
   /** The least log level that the client asked for; undefined for none. */
   readonly logLevel: LogLevel | undefined
