@@ -154,6 +154,19 @@ function sessionIdOf(ctx: Context): { sessionId?: string } {
   return /^[\x21-\x7e]{1,200}$/.test(sessionId) ? { sessionId } : {}
 }
 
+/** A principal as it would be made now, for what outlives its request; undefined once the user may not use the service. */
+export function currentPrincipal(
+  deps: Pick<BearerDeps, 'people' | 'clientLimits'>,
+  principal: Principal,
+): Principal | undefined {
+  const user = deps.people().find(principal.user)
+  if (!user?.enabled || !user.assistantEnabled) return undefined
+  const base = baseOf(user, principal.client && deps.clientLimits(principal.client.id))
+  if (!hasRole(base, assistantUser)) return undefined
+  const { toolLimit: _before, ...rest } = principal
+  return { ...rest, ...base }
+}
+
 type Base = Pick<Principal, 'user' | 'fullName' | 'roles' | 'roleKey' | 'toolLimit'>
 
 /** The part of principals that only changes with the site, worked out once for each reading of it. */
