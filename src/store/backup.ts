@@ -1,6 +1,6 @@
 /** A backup is one file: a snapshot of one moment of the running store, with a checksum on every line. */
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readdir, rename, unlink } from 'node:fs/promises'
+import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -20,26 +20,28 @@ export async function streamBackup(text: AsyncIterable<string>, stream: Writable
 
 /** Writes the text of a backup to a new file, reads it back, and only then gives it its name. AppError `conflict` when that is taken. */
 export async function writeBackup(text: AsyncIterable<string>, path: string): Promise<Verification> {
+  if (await stat(path).catch(() => undefined)) throw taken()
   const draft = `${path}.unfinished`
   try {
-    await pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode: privateFile }))
+    await pipeline(Readable.from(text), createWriteStream(draft, { mode: privateFile }))
     const verification = await verifyBackup(draft)
     if (!verification.ok) {
       throw new AppError('unavailable', `the backup is not readable: ${verification.faults[0]}`)
     }
     await syncFile(draft)
-    // rename would replace an earlier backup without a word.
-    await (await open(path, 'wx', privateFile)).close()
-    await rename(draft, path)
+    // Unlike rename, link never replaces a file that somebody made meanwhile.
+    await link(draft, path)
     await syncFolder(dirname(path))
     return verification
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new AppError('conflict', 'the backup file exists already')
-    }
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? taken() : error
+  } finally {
     await unlink(draft).catch(() => undefined)
-    throw error
   }
+}
+
+function taken(): AppError {
+  return new AppError('conflict', 'the backup file exists already')
 }
 
 /**

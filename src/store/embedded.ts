@@ -193,6 +193,7 @@ class Embedded implements EmbeddedStore {
   }
 
   async compact(): Promise<void> {
+    this.#lock.requireHeld()
     this.#compacting ??= this.#low.write().finally(() => {
       this.#compacting = undefined
     })
@@ -257,6 +258,7 @@ class Embedded implements EmbeddedStore {
     // Even a transaction that only read answers what others may still be writing.
     if (changes.length === 0) return journal.settled()
     journal.requireWritable()
+    this.#lock.requireHeld()
     const line = journal.lineOf(changes)
     const undo = this.#low.data.apply(changes)
     return journal.append(line, () => void this.#low.data.apply(undo))

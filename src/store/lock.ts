@@ -5,6 +5,7 @@
  */
 import {
   linkSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   statSync,
@@ -16,8 +17,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
-import type { Clock } from '../core/clock.ts'
-import { isoTime } from '../core/clock.ts'
+import { type Clock, isoTime, systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
 import { privateFile } from './files.ts'
@@ -45,7 +45,7 @@ export interface LockHolder {
 /** The right to open the state. */
 export interface StateLock {
   readonly folder: string
-  /** Throws AppError `unavailable` when somebody took the lock away. */
+  /** Throws AppError `unavailable` when the lock was let go, or was seen (within seconds) to be somebody else's. */
   requireHeld(): void
   release(): void
 }
@@ -55,21 +55,24 @@ export async function lockState(folder: string, clock: Clock): Promise<StateLock
   const path = join(folder, lockName)
   const own = describeSelf(clock)
   await take(path, own)
+  // Drafts and guards of processes that were killed; a live one whose draft goes this way tries again.
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith(`${lockName}.`)) removeQuietly(join(folder, name))
+  }
+  let lost = false
   // Processes in other containers cannot be looked up by number; they watch this file's time instead.
-  const beat = setInterval(() => touch(path, own), beatMilliseconds).unref()
-  let released = false
+  const beat = setInterval(() => {
+    lost ||= !touch(path, own)
+  }, beatMilliseconds).unref()
   return {
     folder,
     requireHeld() {
-      if (released || readHolder(path)?.nonce !== own.nonce) {
-        throw new AppError('unavailable', 'another process has taken the state')
-      }
+      if (lost) throw new AppError('unavailable', 'the lock of the state was lost')
     },
     release() {
-      if (released) return
-      released = true
       clearInterval(beat)
-      if (readHolder(path)?.nonce === own.nonce) removeQuietly(path)
+      if (!lost && readHolder(path)?.nonce === own.nonce) removeQuietly(path)
+      lost = true
     },
   }
 }
@@ -115,7 +118,7 @@ async function removeDead(path: string, dead: LockHolder, own: LockHolder): Prom
   }
 }
 
-/** Creates the lock with its content in one step; answers false when there is one. */
+/** Creates the lock with its content in one step; answers false when there is one, or to try again. */
 function linkLock(path: string, own: LockHolder): boolean {
   const draft = `${path}.${own.pid}.${randomId()}`
   writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: privateFile, flag: 'wx' })
@@ -123,7 +126,8 @@ function linkLock(path: string, own: LockHolder): boolean {
     linkSync(draft, path)
     return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || code === 'ENOENT') return false
     throw error
   } finally {
     removeQuietly(draft)
@@ -220,12 +224,16 @@ function timeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-function touch(path: string, own: LockHolder): void {
+/** Shows that the holder lives; answers whether the lock is still its own. */
+function touch(path: string, own: LockHolder): boolean {
   try {
-    const now = Date.now() / 1000
-    if (readHolder(path)?.nonce === own.nonce) utimesSync(path, now, now)
-  } catch {
-    // A lost lock is found at the next write; a beat that is missed once harms nothing.
+    if (readHolder(path)?.nonce !== own.nonce) return false
+    const now = systemClock.now() / 1000
+    utimesSync(path, now, now)
+    return true
+  } catch (error) {
+    // Anything else, such as too many open files, says nothing about whose lock it is.
+    return !(error instanceof AppError) && (error as NodeJS.ErrnoException).code !== 'ENOENT'
   }
 }
 

@@ -40,29 +40,36 @@ export function count(view: View, query: AnyQuery): number {
 }
 
 function matching(view: View, query: AnyQuery, enough: number): Stored[] {
-  const touched = view.changes?.touched
   const found: Stored[] = []
-  const read = (table: Table, hidden: ReadonlySet<string> | undefined): void => {
-    const index = narrowest(table, query.where)
-    const tests = Object.entries(query.where ?? {}).filter(([field]) => field !== index?.index.field)
-    // A look-up that finds one document, as by a token's hash, needs no sorting.
-    const ids = index ? sorted(index.index.ids(index.key)) : table.ids
-    for (const id of ids) {
-      if (found.length >= enough) return
-      if (hidden?.has(id)) continue
-      const document = table.living(id, view.now)
-      if (!document) continue
-      if (!tests.every(([field, wanted]) => holds(fieldOf(document, field), wanted))) continue
-      if (query.filter && !query.filter(document)) continue
-      found.push(document)
-    }
-  }
-  read(view.table, touched)
-  if (view.changes) read(view.changes.written, undefined)
+  read(view.table, view.changes?.touched, view.now, query, enough, found)
+  if (view.changes) read(view.changes.written, undefined, view.now, query, enough, found)
   return found
 }
 
-function sorted(ids: Iterable<string>): readonly string[] {
+function read(
+  table: Table,
+  hidden: ReadonlySet<string> | undefined,
+  now: number,
+  query: AnyQuery,
+  enough: number,
+  found: Stored[],
+): void {
+  const index = narrowest(table, query.where)
+  const tests = Object.entries(query.where ?? {}).filter(([field]) => field !== index?.index.field)
+  const { filter } = query
+  const visit = (document: Stored): boolean => {
+    if (found.length >= enough) return false
+    if (table.isOver(document, now) || hidden?.has(document.id)) return true
+    for (const [field, wanted] of tests) if (!holds(fieldOf(document, field), wanted)) return true
+    if (!filter || filter(document)) found.push(document)
+    return true
+  }
+  if (!index) table.sorted.each(visit)
+  else for (const id of inOrder(index.index.ids(index.key))) if (!visit(table.get(id)!)) return
+}
+
+// A look-up that finds one document, as by a token's hash, needs no sorting.
+function inOrder(ids: Iterable<string>): readonly string[] {
   return Array.isArray(ids) ? (ids as string[]) : [...ids].sort()
 }
 
@@ -72,7 +79,8 @@ function narrowest(
   where: AnyQuery['where'],
 ): { readonly index: FieldIndex; readonly key: IndexKey } | undefined {
   let best: { index: FieldIndex; key: IndexKey; count: number } | undefined
-  for (const [field, wanted] of Object.entries(where ?? {})) {
+  if (!where) return undefined
+  for (const [field, wanted] of Object.entries(where)) {
     const index = isIndexKey(wanted) ? table.index(field) : undefined
     if (!index || !isIndexKey(wanted)) continue
     const count = index.count(wanted)

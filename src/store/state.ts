@@ -84,12 +84,9 @@ export class Capture {
       const name = this.#names[this.#reading]!
       const table = this.#state.table(name)
       const before = this.#before.get(name)
-      const ids = table.ids.after(this.#cursor, count - slice.length)
-      for (const id of ids) {
-        const document = before?.has(id) ? undefined : table.get(id)
-        if (document) slice.push([name, document])
-      }
-      if (ids.length > 0) this.#cursor = ids.at(-1)!
+      const documents = table.sorted.after(this.#cursor, count - slice.length)
+      for (const document of documents) if (!before?.has(document.id)) slice.push([name, document])
+      if (documents.length > 0) this.#cursor = documents.at(-1)!.id
       else {
         for (const document of before?.values() ?? []) if (document) slice.push([name, document])
         this.#before.delete(name)

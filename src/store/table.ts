@@ -1,7 +1,7 @@
 import type { CollectionSpec, Stored } from './store.ts'
 import { Expiry } from './expiry.ts'
 import { FieldIndex } from './field-index.ts'
-import { SortedIds } from './sorted-ids.ts'
+import { SortedDocuments } from './sorted-documents.ts'
 
 /** A spec without the document's type: how the machinery sees every collection. */
 export interface TableSpec {
@@ -21,7 +21,7 @@ export function tableSpec<T extends Stored>(spec: CollectionSpec<T>): TableSpec 
 /** The documents of one collection in memory, with what they are looked up by. */
 export class Table {
   readonly name: string
-  readonly ids = new SortedIds()
+  readonly sorted = new SortedDocuments()
   readonly #documents = new Map<string, Stored>()
   #indexes: readonly FieldIndex[] = []
   #spec: TableSpec | undefined
@@ -73,7 +73,12 @@ export class Table {
   /** The document unless it has ended. */
   living(id: string, now: number): Stored | undefined {
     const document = this.#documents.get(id)
-    return document && this.#expiry?.isOver(document, now) ? undefined : document
+    return document && !this.isOver(document, now) ? document : undefined
+  }
+
+  /** Whether a document of this collection has ended. */
+  isOver(document: Stored, now: number): boolean {
+    return this.#expiry?.isOver(document, now) ?? false
   }
 
   /** Puts the document in place of what is under the id, or with undefined removes it; answers what was there. */
@@ -85,12 +90,12 @@ export class Table {
     }
     if (document) {
       this.#documents.set(id, document)
-      if (!previous) this.ids.add(id)
+      this.sorted.put(document)
       for (const index of this.#indexes) index.add(document)
       this.#expiry?.add(document)
     } else if (previous) {
       this.#documents.delete(id)
-      this.ids.delete(id)
+      this.sorted.delete(id)
     }
     return previous
   }

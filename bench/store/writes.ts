@@ -1,0 +1,128 @@
+/**
+ * Acknowledged writes a second of the embedded store, by the number of documents it holds and the number
+ * of writers at once, and what else grows with the documents: start, look-up, find, memory.
+ * `node --import tsx bench/store/writes.ts [documents…]`
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import process from 'node:process'
+import { systemClock } from '../../src/core/clock.ts'
+import { createLog } from '../../src/core/log.ts'
+import { randomId } from '../../src/core/secrets.ts'
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/store/embedded.ts'
+import type { Stored } from '../../src/store/store.ts'
+
+interface Token extends Stored {
+  readonly user: string
+  readonly client: string
+  readonly hash: string
+  readonly expires: number
+}
+
+const tokens = {
+  name: 'bench.token',
+  indexes: ['user', 'client'],
+  unique: ['hash'],
+  expires: 'expires',
+} as const
+const sizes = process.argv.slice(2).map(Number)
+const measureMilliseconds = 2_000
+
+const rows: Record<string, unknown>[] = []
+for (const size of sizes.length > 0 ? sizes : [1_000, 100_000]) rows.push(await measure(size))
+console.table(rows)
+
+async function measure(size: number): Promise<Record<string, unknown>> {
+  const folder = await mkdtemp(join(tmpdir(), 'assistant-core-bench-'))
+  try {
+    const first = await open(folder)
+    await fill(first, size)
+    await first.compact()
+    await first.close()
+    const started = performance.now()
+    const store = await open(folder)
+    const collection = store.collection<Token>(tokens)
+    const startMilliseconds = performance.now() - started
+    const [one, many] = [await writes(store, 1), await writes(store, 64)]
+    const ids = (await collection.find({ limit: 1000 })).map(({ hash }) => hash)
+    const row = {
+      documents: size,
+      'writes/s, 1 writer': one.perSecond,
+      'writes/s, 64 writers': many.perSecond,
+      'loop p99, ms': many.loop,
+      'start, ms': Math.round(startMilliseconds),
+      'get by unique field, µs': await each(ids, (hash) => collection.first({ where: { hash } })),
+      'find all with filter, ms': await once(() =>
+        collection.find({ filter: ({ user }) => user === 'nobody' }),
+      ),
+      'first page by order, ms': await once(() =>
+        collection.find({ compare: (a, b) => b.expires - a.expires, limit: 20 }),
+      ),
+      'memory, MB': Math.round(process.memoryUsage().rss / 2 ** 20),
+    }
+    await store.close()
+    return row
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function open(folder: string): Promise<EmbeddedStore> {
+  return await openEmbeddedStore({ folder, clock: systemClock, log: createLog('warn', process.stderr) })
+}
+
+async function fill(store: EmbeddedStore, size: number): Promise<void> {
+  const collection = store.collection<Token>(tokens)
+  for (let done = 0; done < size; done += 1000) {
+    await store.transaction(async (transaction) => {
+      for (let index = 0; index < Math.min(1000, size - done); index++)
+        await transaction.in(collection).put(token())
+    })
+  }
+}
+
+async function writes(store: EmbeddedStore, writers: number): Promise<{ perSecond: number; loop: string }> {
+  const collection = store.collection<Token>(tokens)
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  const end = performance.now() + measureMilliseconds
+  let count = 0
+  const writer = async (): Promise<void> => {
+    while (performance.now() < end) {
+      await collection.put(token())
+      count++
+    }
+  }
+  await Promise.all(Array.from({ length: writers }, writer))
+  delay.disable()
+  return {
+    perSecond: Math.round((count * 1000) / measureMilliseconds),
+    loop: (delay.percentile(99) / 1e6).toFixed(1),
+  }
+}
+
+function token(): Token {
+  const id = randomId()
+  const expires = systemClock.now() + 3_600_000 + Math.floor(Math.random() * 86_400_000)
+  return {
+    id,
+    user: `user${id.charCodeAt(0)}@example.com`,
+    client: `c${id.charCodeAt(1)}`,
+    hash: randomId(),
+    expires,
+  }
+}
+
+async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<string> {
+  const started = performance.now()
+  for (const item of items) await work(item)
+  return (((performance.now() - started) * 1000) / items.length).toFixed(1)
+}
+
+async function once(work: () => Promise<unknown>): Promise<string> {
+  const started = performance.now()
+  await work()
+  return (performance.now() - started).toFixed(1)
+}
