@@ -40,15 +40,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
   try {
     const { settings } = services.site.current()
-    const app = createApp(services)
-    server = createServer(app)
+    server = createServer()
     limit(server, settings.server.request_timeout_seconds)
     const address = await listen(
       server,
       options.host ?? settings.server.host,
       options.port ?? settings.server.port,
     )
+    // The port is part of the public URL when none is set, so the surface is built once it is known.
     services.listening(address.port)
+    server.on('request', createApp(services))
     control = await listenForControl(services)
     return { services, address, stop }
   } catch (error) {

@@ -6,9 +6,18 @@ import process from 'node:process'
 import { Command, CommanderError } from 'commander'
 import { AppError, messageOf } from '../core/errors.ts'
 import { version } from '../core/version.ts'
-import { SiteFault } from '../site/site-fault.ts'
+import type { Fault } from '../site/site-files.ts'
+import { addAuditCommands } from './audit.ts'
+import { addClientsCommands } from './clients.ts'
+import { addCompletionCommand } from './completion.ts'
+import { addManualCommand } from './manual.ts'
 import { addGlobalOptions } from './options.ts'
 import { tell } from './output.ts'
+import { addServeCommand } from './serve.ts'
+import { addSiteCommands } from './site.ts'
+import { addStatusCommands } from './status.ts'
+import { addTokensCommands } from './tokens.ts'
+import { addApiKeysCommands, addUsersCommands } from './users.ts'
 
 /** Parses and runs one command line; sets the exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -35,6 +44,16 @@ export function createProgram(): Command {
     .showSuggestionAfterError()
     .configureOutput({ writeErr: (text) => process.stderr.write(text) })
   addGlobalOptions(program)
+  addServeCommand(program)
+  addSiteCommands(program)
+  addStatusCommands(program)
+  addUsersCommands(program)
+  addApiKeysCommands(program)
+  addTokensCommands(program)
+  addClientsCommands(program)
+  addAuditCommands(program)
+  addManualCommand(program)
+  addCompletionCommand(program)
   return program
 }
 
@@ -42,10 +61,16 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof AppError) {
     tell(`assistant-core: error: ${error.message}`)
-    return 1
+    return hasSiteFaults(error) ? 78 : 1
   }
   tell(
     `assistant-core: internal error: ${error instanceof Error ? (error.stack ?? error.message) : messageOf(error)}`,
   )
   return 1
+}
+
+/** 78 is EX_CONFIG of sysexits.h: systemd does not start a badly configured service again. */
+function hasSiteFaults(error: AppError): boolean {
+  const { faults } = (error.data ?? {}) as { readonly faults?: readonly Fault[] }
+  return Array.isArray(faults)
 }

@@ -1,7 +1,7 @@
-import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { AppError } from '../core/errors.ts'
 import { compileSchema, problemsText, type Check } from '../core/schema.ts'
 import type { Services } from '../services.ts'
+import type { Fits } from '../tools/tool.ts'
 
 /** What an operation may use besides its parameters. */
 export interface OperationContext {
@@ -25,15 +25,17 @@ export interface Operation {
   run(params: unknown, context: OperationContext): Promise<unknown>
 }
 
-interface Definition<Input extends JSONSchema> {
+interface Definition<Input> {
   readonly name: string
   readonly writes?: boolean
   readonly input: Input
-  readonly run: (params: FromSchema<Input>, context: OperationContext) => Promise<unknown>
+  readonly run: (params: Fits<Input>, context: OperationContext) => Promise<unknown>
 }
 
 /** Pairs an operation's parameters with the code that runs on them. */
-export function defineOperation<const Input extends JSONSchema>(definition: Definition<Input>): Operation {
+export function defineOperation<const Input extends Record<string, unknown>>(
+  definition: Definition<Input>,
+): Operation {
   return {
     name: definition.name,
     writes: definition.writes ?? false,

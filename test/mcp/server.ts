@@ -200,10 +200,12 @@ export function messagesOf(contentType: string, text: string): any[] {
   return text === '' ? [] : [JSON.parse(text) as unknown]
 }
 
+const defaults = {} as Settings
+const settingsProblems = compileSchema(settingsSchema, { defaults: true })(defaults)
+if (settingsProblems.length > 0) throw new Error(problemsText(settingsProblems))
+
 export function defaultSettings(change: (settings: Settings) => void = () => {}): Settings {
-  const settings = {} as Settings
-  const problems = compileSchema(settingsSchema, { defaults: true })(settings)
-  if (problems.length > 0) throw new Error(problemsText(problems))
+  const settings = structuredClone(defaults)
   change(settings)
   return settings
 }

@@ -1,0 +1,193 @@
+/** The HTTP surface: every URL, the order of middleware, and what errors become. */
+import type { RequestListener } from 'node:http'
+import Router from '@koa/router'
+import Koa, { type Context, type Middleware } from 'koa'
+import { clientAddress, networksOf } from './core/address.ts'
+import { AppError } from './core/errors.ts'
+import { randomId } from './core/secrets.ts'
+import { linesOf } from './core/settings.ts'
+import { version } from './core/version.ts'
+import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
+import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
+import { bearer } from './oauth/bearer.ts'
+import { crossOrigin } from './oauth/cross-origin.ts'
+import {
+  authorizationServerEndpoint,
+  jwksEndpoint,
+  openidConfigurationEndpoint,
+  protectedResourceEndpoint,
+  unknownWellKnownEndpoint,
+} from './oauth/discovery-endpoint.ts'
+import { introspectionEndpoint } from './oauth/introspection-endpoint.ts'
+import { registrationEndpoint } from './oauth/registration-endpoint.ts'
+import { revocationEndpoint } from './oauth/revocation-endpoint.ts'
+import { tokenEndpoint } from './oauth/token-endpoint.ts'
+import { aliases, paths } from './oauth/urls.ts'
+import { userinfoEndpoint } from './oauth/userinfo-endpoint.ts'
+import { authorizationPages } from './pages/authorization-pages.ts'
+import { connectedAppsEndpoint, revokeAppEndpoint } from './pages/connected-apps-endpoint.ts'
+import { homeEndpoint } from './pages/home-endpoint.ts'
+import {
+  signInEndpoint,
+  signInPageEndpoint,
+  signOutEndpoint,
+  signOutPageEndpoint,
+} from './pages/sign-in-endpoint.ts'
+import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
+import { createViews } from './pages/views.ts'
+import type { Services } from './services.ts'
+import { faultText } from './site/site-files.ts'
+
+/** Everything that answers HTTP. */
+export function createApp(services: Services): RequestListener {
+  const settings = (): ReturnType<Services['site']['current']>['settings'] => services.site.current().settings
+  const people = (): ReturnType<Services['site']['current']>['people'] => services.site.current().people
+  const render = createViews({ settings })
+  const deps = { ...services, settings, people, render, pages: authorizationPages(render) }
+
+  const router = new Router()
+  router.get('/healthz', health(services))
+
+  router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))
+  router.get(
+    [paths.authorizationServer, `${paths.authorizationServer}${paths.mcp}`],
+    authorizationServerEndpoint(deps),
+  )
+  router.get(
+    [`${paths.openidConfiguration}${paths.mcp}`, `${paths.mcp}/.well-known/openid-configuration`],
+    openidConfigurationEndpoint(deps),
+  )
+  router.get(
+    [paths.protectedResource, `${paths.protectedResource}${paths.mcp}`],
+    protectedResourceEndpoint(deps),
+  )
+  router.all('/.well-known/{*rest}', unknownWellKnownEndpoint())
+  router.get(paths.jwks, jwksEndpoint(deps))
+
+  router.post([paths.register, aliases.register], registrationEndpoint(deps))
+  router.get([paths.authorize, aliases.authorize], authorizationEndpoint(deps))
+  router.post([paths.authorize, aliases.authorize], decisionEndpoint(deps))
+  router.post([paths.token, aliases.token], tokenEndpoint(deps))
+  router.post(paths.revoke, revocationEndpoint(deps))
+  router.post(paths.introspect, introspectionEndpoint(deps))
+  router.get(paths.userinfo, userinfoEndpoint(deps))
+  router.post(paths.userinfo, userinfoEndpoint(deps))
+
+  router.get(paths.home, homeEndpoint(deps))
+  router.get(paths.signIn, signInPageEndpoint(deps))
+  router.post(paths.signIn, signInEndpoint(deps))
+  router.get(paths.signOut, signOutPageEndpoint(deps))
+  router.post(paths.signOut, signOutEndpoint(deps))
+  router.get(paths.connectedApps, connectedAppsEndpoint(deps))
+  router.post(paths.connectedApps, revokeAppEndpoint(deps))
+  router.get(paths.stylesheet, stylesheetEndpoint())
+
+  const guard = bearer(deps)
+  const snapshot = (): ReturnType<Services['site']['current']> => services.site.current()
+  const mcp = mcpEndpoint({
+    ...deps,
+    key: services.signingKey,
+    publicUrl: services.publicUrl(),
+    snapshot,
+    version,
+  })
+
+  const app = new Koa()
+  app.on('error', (error: unknown) => services.log.error('unanswered error', { error }))
+  app.use(edge(services))
+  app.use(killSwitch(services))
+  app.use(crossOrigin(deps))
+  // The busiest path does not go through the router.
+  app.use((ctx, next) => (ctx.path === paths.mcp ? guard(ctx, () => mcp(ctx, next)) : next()))
+  app.use(router.routes())
+  app.use(router.allowedMethods())
+  app.use(notFound)
+  const listener = app.callback()
+  return (request, response) => void listener(request, response)
+}
+
+/** First of all: who asks, and what an error becomes that nobody below answered. */
+function edge({ site, log }: Services): Middleware {
+  let trusted = {
+    settings: site.current().settings,
+    networks: networksOf(linesOf(site.current().settings.server.trusted_proxies)),
+  }
+  return async (ctx, next) => {
+    const { settings } = site.current()
+    if (trusted.settings !== settings)
+      trusted = { settings, networks: networksOf(linesOf(settings.server.trusted_proxies)) }
+    ctx.state['requestId'] = randomId()
+    ctx.state['address'] = clientAddress(
+      ctx.req.socket.remoteAddress ?? '',
+      ctx.get('X-Forwarded-For'),
+      trusted.networks,
+    )
+    ctx.set('X-Content-Type-Options', 'nosniff')
+    try {
+      await next()
+    } catch (error) {
+      answerFault(ctx, error, log)
+    }
+  }
+}
+
+function answerFault(ctx: Context, error: unknown, log: Services['log']): void {
+  const requestId = String(ctx.state['requestId'])
+  // Whatever was prepared for the answer that failed must not leave with this one.
+  for (const name of ctx.res.getHeaderNames())
+    if (!/^(access-control-|vary$|x-content-type)/.test(name)) ctx.remove(name)
+  if (error instanceof AppError) {
+    const status = { not_found: 404, forbidden: 403, invalid: 400, conflict: 409, unavailable: 503 }[
+      error.code
+    ]
+    if (status === 503) ctx.set('Retry-After', '5')
+    return answer(ctx, status, { error: error.code, message: error.message })
+  }
+  log.error('request failed', { request_id: requestId, method: ctx.method, path: ctx.path, error })
+  return answer(ctx, 500, { error: 'server_error', message: 'internal error', request_id: requestId })
+}
+
+/** `server.enabled: false` closes every door but the one that tells so. */
+function killSwitch({ site }: Services): Middleware {
+  return async (ctx, next) => {
+    if (site.current().settings.server.enabled || ctx.path === '/healthz') return next()
+    ctx.set('Retry-After', '60')
+    return answer(ctx, 503, { error: 'unavailable', message: 'the server is switched off' })
+  }
+}
+
+/** Answers while requests are accepted; tells what is wrong without telling strangers what is inside. */
+function health({ site, store, audit, startedAt, clock }: Services): Middleware {
+  return async (ctx) => {
+    const state = site.state()
+    const auditing = await audit.stats()
+    const problems = [
+      ...(state.faults.length > 0 ? ['site: the last edit was rejected; the last good one is in use'] : []),
+      ...(store.stats().fault === undefined ? [] : ['store: writes fail']),
+      ...(auditing.fault === undefined ? [] : ['audit: the log cannot be written']),
+    ]
+    ctx.set('Cache-Control', 'no-store')
+    answer(ctx, 200, {
+      status: problems.length === 0 ? 'ok' : 'degraded',
+      version,
+      uptime_seconds: Math.floor((clock.now() - startedAt) / 1000),
+      site: {
+        digest: state.digest.slice(0, 12),
+        loaded_at: new Date(state.loadedAt).toISOString(),
+        faults: state.faults.map(faultText),
+      },
+      problems,
+    })
+  }
+}
+
+const notFound: Middleware = (ctx) => {
+  if (ctx.status === 404 && ctx.body === undefined)
+    answer(ctx, 404, { error: 'not_found', message: 'nothing is at this address' })
+}
+
+function answer(ctx: Context, status: number, body: unknown): void {
+  ctx.status = status
+  ctx.type = 'application/json'
+  ctx.body = JSON.stringify(body)
+}

@@ -1,0 +1,151 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { AppError } from '../core/errors.ts'
+import { readLibrary } from '../library/read-library.ts'
+import { runPromptTests } from '../library/prompt-tests.ts'
+import { migrateSiteSettings } from '../site/migrate-settings.ts'
+import { readSite } from '../site/read-site.ts'
+import { siteFaults } from '../site/site.ts'
+import { faultText } from '../site/site-files.ts'
+import { packageFolder, readBuiltIns, readParts } from '../snapshot.ts'
+import { builtInTools } from '../tools/index.ts'
+import { operate } from './control.ts'
+import { readOptions } from './options.ts'
+import { print, tell } from './output.ts'
+
+/** `assistant-core init`, `check`, `migrate`, `reload`: the site. */
+export function addSiteCommands(program: Command): void {
+  program
+    .command('init <folder>')
+    .description('write a new site into a folder')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ assistant-core init my-site && assistant-core check --site my-site',
+    )
+    .action((folder: string, _flags, command: Command) => {
+      const site = initSite(resolve(folder))
+      print(
+        readOptions(command).json,
+        { site },
+        () => `${site} is a site; start it with: assistant-core serve --site ${folder}`,
+      )
+    })
+
+  program
+    .command('check')
+    .description('read the whole site and print every fault; changes nothing and needs no state')
+    .addHelpText('after', '\nExample:\n  $ assistant-core check --site my-site')
+    .action(async (_flags, command: Command) => {
+      const options = readOptions(command)
+      const result = await checkSite(options.site)
+      for (const warning of result.warnings) tell(`warning: ${warning}`)
+      print(
+        options.json,
+        result,
+        ({ site, prompts, skills, doctypes, users }) =>
+          `${site}: ${users} users, ${doctypes} doctypes, ${prompts} prompts, ${skills} skills; no faults`,
+      )
+    })
+
+  program
+    .command('migrate')
+    .description('rewrite settings of an older layout into the current one, comments kept')
+    .option('--dry-run', 'only print what the file would become')
+    .action(async (flags: { dryRun?: boolean }, command: Command) => {
+      const options = readOptions(command)
+      const result = await migrateSiteSettings(options.site, { dryRun: flags.dryRun ?? false })
+      print(
+        options.json,
+        { changed: result.changed, changes: result.changes, ...(flags.dryRun && { text: result.text }) },
+        () =>
+          flags.dryRun
+            ? result.text.trimEnd()
+            : result.changed
+              ? result.changes.join('\n')
+              : 'nothing to migrate',
+      )
+    })
+
+  program
+    .command('reload')
+    .description('make the daemon read its site again, now')
+    .action(async (_flags, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<{ outcome: string; digest: string; milliseconds: number }>(
+        options,
+        'site.reload',
+        {},
+      )
+      print(options.json, result, (done) => `${done.outcome} (${done.digest}, ${done.milliseconds} ms)`)
+    })
+}
+
+/** A new site: the shipped one's configuration, room for prompts and skills of its own. */
+function initSite(site: string): string {
+  if (existsSync(site) && readdirSync(site).some((name) => name !== '.git')) {
+    throw new AppError('conflict', `${site} is not empty; a new site needs a folder of its own`)
+  }
+  mkdirSync(join(site, 'prompts'), { recursive: true })
+  mkdirSync(join(site, 'skills'), { recursive: true })
+  cpSync(join(packageFolder, 'config'), join(site, 'config'), { recursive: true })
+  writeFileSync(join(site, '.gitignore'), '# What the program itself learns is not part of the site.\nvar/\n')
+  writeFileSync(join(site, 'prompts', 'hello.md'), examplePrompt)
+  return site
+}
+
+const examplePrompt = `---
+title: Hello
+description: Greets somebody and says what the assistant can do; an example to start from
+status: Published
+visibility: Public
+rendering_engine: Jinja2
+arguments:
+  - argument_name: person
+    argument_type: string
+    description: Whom to greet
+    default_value: everybody
+tests:
+  - name: greets everybody when nobody is named
+    contains: Hello everybody
+---
+Hello {{ person }}. Say in three sentences what you can do with the tools of this server, then ask what to do first.
+`
+
+interface Checked {
+  readonly site: string
+  readonly users: number
+  readonly doctypes: number
+  readonly prompts: number
+  readonly skills: number
+  readonly warnings: readonly string[]
+}
+
+/** Reads everything as the daemon would, and runs the prompts' own tests; throws every fault at once. */
+async function checkSite(site: string): Promise<Checked> {
+  const files = await readSite(site)
+  const { reading, faults, warnings } = await readParts(
+    files,
+    await readBuiltIns(),
+    builtInTools,
+    readLibrary,
+  )
+  if (faults.length > 0) throw siteFaults(site, faults)
+  const failed = (await runPromptTests(reading.library.templates.values())).filter((test) => !test.ok)
+  const testFaults = failed.map(({ file, test, problems }) => ({
+    file,
+    line: 1,
+    column: 1,
+    path: `tests: ${test}`,
+    message: problems.join('; '),
+  }))
+  if (testFaults.length > 0) throw siteFaults(site, testFaults)
+  return {
+    site,
+    users: reading.people.users.size,
+    doctypes: reading.platform.doctypes.size,
+    prompts: reading.library.templates.size,
+    skills: reading.library.skills.size,
+    warnings: warnings.map(faultText),
+  }
+}

@@ -1,0 +1,151 @@
+import type { Command } from 'commander'
+import { operate } from './control.ts'
+import { countOption } from './durations.ts'
+import { readOptions } from './options.ts'
+import { print, table, visible } from './output.ts'
+
+interface Status {
+  readonly version: string
+  readonly daemon: {
+    readonly pid: number
+    readonly started: string
+    readonly uptime_seconds: number
+    readonly memory_bytes: number
+  } | null
+  readonly public_url: string
+  readonly mcp_endpoint: string
+  readonly enabled: boolean
+  readonly site: {
+    readonly folder: string
+    readonly digest: string
+    readonly loaded: string
+    readonly faults: readonly string[]
+    readonly warnings: readonly string[]
+    readonly users: number
+    readonly doctypes: number
+    readonly prompts: number
+    readonly skills: number
+  }
+  readonly state: {
+    readonly folder: string
+    readonly kind: string
+    readonly bytes: number
+    readonly documents: Readonly<Record<string, number>>
+    readonly fault?: string
+  }
+  readonly audit: {
+    readonly seq: number
+    readonly files: number
+    readonly bytes: number
+    readonly fault?: string
+  }
+  readonly tools: readonly {
+    readonly roles: readonly string[]
+    readonly tools: number
+    readonly tokens: number
+  }[]
+}
+
+/** `assistant-core status`, `keys …`, `oauth trace`: what runs, and what signs. */
+export function addStatusCommands(program: Command): void {
+  program
+    .command('status')
+    .description('show what runs, what is loaded, and what is wrong')
+    .action(async (_flags, command: Command) => {
+      const options = readOptions(command)
+      print(options.json, await operate<Status>(options, 'status', {}), statusText)
+    })
+
+  const keys = program.command('keys').description('the keys that sign ID tokens')
+  keys
+    .command('list')
+    .description('list the signing keys')
+    .action(async (_flags, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<{ key: string; state: string; created: string; signs_from: string }[]>(
+        options,
+        'keys.list',
+        {},
+      )
+      print(options.json, result, (list) =>
+        table(
+          ['key', 'state', 'created', 'signs from'],
+          list.map((key) => [key.key, key.state, key.created, key.signs_from]),
+        ),
+      )
+    })
+  keys
+    .command('rotate')
+    .description('make the next signing key; it signs once clients have had time to learn it')
+    .option('--at-once', 'it signs now and the old ones end, because one of them leaked')
+    .action(async (flags: { atOnce?: boolean }, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<{ key: string; signs_from: string }>(options, 'keys.rotate', {
+        at_once: flags.atOnce,
+      })
+      print(options.json, result, (key) => `${key.key} signs from ${key.signs_from}`)
+    })
+
+  program
+    .command('oauth')
+    .description('the authorization server')
+    .command('trace')
+    .description('show the last authorization attempts and the step at which each died')
+    .option('-n <count>', 'how many', countOption, 10)
+    .action(async (flags: { n: number }, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<Attempt[]>(options, 'oauth.trace', { count: flags.n })
+      print(options.json, result, (list) =>
+        table(
+          ['started', 'client', 'redirect', 'user', 'last step', 'reason'],
+          list.map((one) => [
+            one.started,
+            one.client_name ?? one.client,
+            one.redirect_host,
+            one.user,
+            one.died_at ?? one.steps.at(-1),
+            one.reason,
+          ]),
+        ),
+      )
+    })
+}
+
+interface Attempt {
+  readonly started: string
+  readonly client: string
+  readonly client_name?: string
+  readonly redirect_host?: string
+  readonly user?: string
+  readonly steps: readonly string[]
+  readonly died_at?: string
+  readonly reason?: string
+}
+
+function statusText({ version, daemon, site, state, audit, tools, ...rest }: Status): string {
+  const documents = Object.values(state.documents).reduce((sum, count) => sum + count, 0)
+  const lines = [
+    `assistant-core ${version}, ${daemon ? `running as process ${daemon.pid} for ${daemon.uptime_seconds} s, ${megabytes(daemon.memory_bytes)}` : 'not running'}`,
+    `MCP endpoint  ${rest.mcp_endpoint}${rest.enabled ? '' : '   SWITCHED OFF (server.enabled)'}`,
+    `site          ${site.folder}   ${site.digest} of ${site.loaded}: ${site.users} users, ${site.doctypes} doctypes, ${site.prompts} prompts, ${site.skills} skills`,
+    ...problems('site fault', site.faults),
+    ...problems('site warning', site.warnings),
+    `state         ${state.folder}   ${state.kind}, ${documents} records, ${megabytes(state.bytes)}`,
+    ...problems('state fault', state.fault === undefined ? [] : [state.fault]),
+    `audit         ${audit.seq} events in ${audit.files} files, ${megabytes(audit.bytes)}`,
+    ...problems('audit fault', audit.fault === undefined ? [] : [audit.fault]),
+    ...tools.map(
+      (set) =>
+        `tools         ${set.tools} tools, ${set.tokens} tokens for ${set.roles.join(', ') || 'no role'}`,
+    ),
+  ]
+  return lines.map(visible).join('\n')
+}
+
+function problems(kind: string, list: readonly string[]): string[] {
+  return list.map((text) => `  ${kind}: ${text}`)
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_048_576).toFixed(1)} MB`
+}

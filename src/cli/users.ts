@@ -1,0 +1,170 @@
+import process from 'node:process'
+import type { Command } from 'commander'
+import { AppError } from '../core/errors.ts'
+import { operate } from './control.ts'
+import { secondsOption } from './durations.ts'
+import { readOptions } from './options.ts'
+import { print, table } from './output.ts'
+
+interface User {
+  readonly user: string
+  readonly full_name: string
+  readonly enabled: boolean
+  readonly assistant_enabled: number
+  readonly roles: readonly string[]
+  readonly has_password: boolean
+}
+
+/** `assistant-core users …`: who may sign in. */
+export function addUsersCommands(program: Command): void {
+  const users = program
+    .command('users')
+    .description('users and their passwords; who exists is decided in config/users.yaml')
+
+  users
+    .command('list')
+    .description('list the users of the site')
+    .addHelpText('after', '\nExample:\n  $ assistant-core users list --json')
+    .action(async (_flags, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<User[]>(options, 'users.list', {})
+      print(options.json, result, (list) =>
+        table(
+          ['user', 'name', 'enabled', 'assistant', 'password', 'roles'],
+          list.map((one) => [
+            one.user,
+            one.full_name,
+            one.enabled ? 'yes' : 'no',
+            one.assistant_enabled ? 'yes' : 'no',
+            one.has_password ? 'yes' : 'no',
+            one.roles,
+          ]),
+        ),
+      )
+    })
+
+  users
+    .command('passwd <user>')
+    .description("set a user's password, asked for on a terminal")
+    .option('--password-stdin', 'read the password from standard input')
+    .addHelpText(
+      'after',
+      "\nExample:\n  $ echo 'a long pass phrase' | assistant-core users passwd maria@example.com --password-stdin",
+    )
+    .action(async (user: string, flags: { passwordStdin?: boolean }, command: Command) => {
+      const options = readOptions(command)
+      const password = flags.passwordStdin ? await readLine() : await askTwice()
+      const result = await operate<{ user: string; sessions_ended: number }>(options, 'users.passwd', {
+        user,
+        password,
+      })
+      print(options.json, result, (done) => `password of ${done.user} set`)
+    })
+}
+
+interface ApiKey {
+  readonly api_key: string
+  readonly user: string
+  readonly label: string
+  readonly created: string
+  readonly expires: string | null
+  readonly status: string
+}
+
+/** `assistant-core api-keys …`: static credentials for programs that cannot open a browser. */
+export function addApiKeysCommands(program: Command): void {
+  const keys = program.command('api-keys').description('API keys, for programs without a browser')
+
+  keys
+    .command('create')
+    .description('make an API key and print it with its secret, once')
+    .requiredOption('--user <user>', 'whom the key acts as')
+    .option('--label <text>', 'what it is for')
+    .option('--ttl <duration>', 'when it ends, such as 90d or 3600 (seconds)', secondsOption)
+    .option('--address <network...>', 'where it may be used from, such as 10.0.0.0/8; repeatable')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ assistant-core api-keys create --user sales@example.com --label "nightly report" --ttl 90d',
+    )
+    .action(
+      async (flags: { user: string; label?: string; ttl?: number; address?: string[] }, command: Command) => {
+        const options = readOptions(command)
+        const { user, label, ttl: seconds, address: addresses } = flags
+        const result = await operate<ApiKey & { api_secret: string; authorization: string }>(
+          options,
+          'api_keys.create',
+          { user, label, seconds, addresses },
+        )
+        print(
+          options.json,
+          result,
+          (key) =>
+            `api_key     ${key.api_key}\napi_secret  ${key.api_secret}   (shown this once)\nheader      Authorization: ${key.authorization}`,
+        )
+      },
+    )
+
+  keys
+    .command('list')
+    .description('list API keys, without their secrets')
+    .option('--user <user>', 'only those of this user')
+    .action(async (flags: { user?: string }, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<ApiKey[]>(options, 'api_keys.list', flags)
+      print(options.json, result, (list) =>
+        table(
+          ['key', 'user', 'label', 'status', 'created', 'expires'],
+          list.map((key) => [key.api_key, key.user, key.label, key.status, key.created, key.expires]),
+        ),
+      )
+    })
+
+  keys
+    .command('revoke <api_key>')
+    .description('end an API key at once')
+    .action(async (apiKey: string, _flags, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<{ revoked: string }>(options, 'api_keys.revoke', { api_key: apiKey })
+      print(options.json, result, (done) => `revoked ${done.revoked}`)
+    })
+}
+
+/** The first line of standard input, without its end. */
+async function readLine(): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+  const line = Buffer.concat(chunks).toString('utf8').split(/\r?\n/)[0] ?? ''
+  if (line === '') throw new AppError('invalid', 'standard input has no password')
+  return line
+}
+
+async function askTwice(): Promise<string> {
+  if (!process.stdin.isTTY)
+    throw new AppError('invalid', 'standard input is not a terminal; use --password-stdin')
+  const first = await askHidden('new password: ')
+  if (first !== (await askHidden('again: '))) throw new AppError('invalid', 'the two passwords differ')
+  return first
+}
+
+/** Asks on the terminal without showing what is typed. */
+function askHidden(question: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    process.stderr.write(question)
+    const { stdin } = process
+    stdin.setRawMode(true).resume().setEncoding('utf8')
+    let typed = ''
+    const done = (finish: () => void): void => {
+      stdin.off('data', onData).setRawMode(false).pause()
+      process.stderr.write('\n')
+      finish()
+    }
+    const onData = (text: string): void => {
+      for (const character of text) {
+        if (character === '\r' || character === '\n') return done(() => resolve(typed))
+        if (character === '\u0003') return done(() => reject(new AppError('invalid', 'interrupted')))
+        typed = character === '\u007f' ? typed.slice(0, -1) : typed + character
+      }
+    }
+    stdin.on('data', onData)
+  })
+}

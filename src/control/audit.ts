@@ -1,0 +1,43 @@
+import { followAudit, searchAudit, tailAudit } from '../audit/search.ts'
+import { defineOperation } from './operation.ts'
+
+const filter = {
+  user: { type: 'string' },
+  target: { type: 'string' },
+  type: { type: 'string' },
+  status: { type: 'string', enum: ['ok', 'error', 'denied', 'timeout'] },
+  session: { type: 'string' },
+  client: { type: 'string' },
+  since: { type: 'integer' },
+  until: { type: 'integer' },
+} as const
+
+/** The last events, and with `follow` those that come. */
+export const tailEvents = defineOperation({
+  name: 'audit.tail',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { ...filter, count: { type: 'integer', minimum: 0 }, follow: { type: 'boolean' } },
+  },
+  run: async ({ count, follow, ...wanted }, { services, signal }) => {
+    const { folder } = services.audit
+    await services.audit.settled()
+    const last = await tailAudit(folder, count ?? 10, wanted)
+    const newest = (await tailAudit(folder, 1))[0]?.seq ?? 0
+    return (async function* () {
+      yield* last
+      if (follow) yield* followAudit(folder, { filter: wanted, after: newest, signal })
+    })()
+  },
+})
+
+/** Every event that fits, oldest first. */
+export const searchEvents = defineOperation({
+  name: 'audit.search',
+  input: { type: 'object', additionalProperties: false, properties: filter },
+  run: async (wanted, { services }) => {
+    await services.audit.settled()
+    return searchAudit(services.audit.folder, wanted)
+  },
+})

@@ -1,0 +1,175 @@
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { linesOf } from '../core/settings.ts'
+import { readClientMetadata, registrationMethods } from '../oauth/client-metadata.ts'
+import { OAuthError } from '../oauth/protocol.ts'
+import type { Client } from '../oauth/records.ts'
+import { registrationOf } from '../oauth/registration-endpoint.ts'
+import type { Services } from '../services.ts'
+import { defineOperation } from './operation.ts'
+
+const id = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['client_id'],
+  properties: { client_id: { type: 'string' } },
+} as const
+
+const metadata = {
+  name: { type: 'string' },
+  redirect_uris: { type: 'array', items: { type: 'string' } },
+  auth_method: { type: 'string' },
+  jwks_uri: { type: 'string' },
+} as const
+
+/** Registers a client by hand, under the same rules as dynamic registration. */
+export const registerClient = defineOperation({
+  name: 'clients.register',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['name', 'redirect_uris'],
+    properties: metadata,
+  },
+  run: async (params, { services }) => {
+    const description = describe(params, services, 'none')
+    const { client, secret } = await services.clients.register(description, 'operator', async () => {})
+    return registrationOf(client, secret)
+  },
+})
+
+/** Every registered client. */
+export const listClients = defineOperation({
+  name: 'clients.list',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services }) => (await services.clients.list()).map(clientView),
+})
+
+/** One client, with its grants. */
+export const showClient = defineOperation({
+  name: 'clients.show',
+  input: id,
+  run: async (params, { services }) => {
+    const client = await found(services, params.client_id)
+    const families = await services.tokens.families({ client: client.id })
+    const live = families.filter((family) => family.revokedAt === undefined)
+    return {
+      ...clientView(client),
+      metadata: client.metadata,
+      users: [...new Set(live.map((family) => family.user))],
+    }
+  },
+})
+
+/** Changes the name or the redirect URIs of a client. */
+export const updateClient = defineOperation({
+  name: 'clients.update',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['client_id'],
+    properties: { client_id: { type: 'string' }, name: metadata.name, redirect_uris: metadata.redirect_uris },
+  },
+  run: async ({ client_id, ...change }, { services }) => {
+    const client = await found(services, client_id)
+    const description = describe(
+      {
+        name: change.name ?? client.name,
+        redirect_uris: change.redirect_uris ?? [...client.redirectUris],
+        auth_method: client.authMethod,
+      },
+      services,
+      'none',
+    )
+    return clientView(
+      await services.clients.update(client.id, {
+        name: description.name,
+        redirectUris: description.redirectUris,
+      }),
+    )
+  },
+})
+
+/** Gives a confidential client another secret; the old one ends at once. */
+export const rotateClientSecret = defineOperation({
+  name: 'clients.rotate_secret',
+  writes: true,
+  input: id,
+  run: async (params, { services }) => {
+    const { client, secret } = await services.clients.rotateSecret(params.client_id)
+    return registrationOf(client, secret)
+  },
+})
+
+/** Removes a client and ends all its tokens. */
+export const removeClient = defineOperation({
+  name: 'clients.remove',
+  writes: true,
+  input: id,
+  run: async (params, { services }) => {
+    if (!(await services.clients.remove(params.client_id)))
+      throw new AppError('not_found', `no client ${params.client_id}`)
+    return { removed: params.client_id }
+  },
+})
+
+/** Removes clients that nobody uses; with `dry_run` only says which. */
+export const pruneClients = defineOperation({
+  name: 'clients.prune',
+  writes: true,
+  input: { type: 'object', additionalProperties: false, properties: { dry_run: { type: 'boolean' } } },
+  run: async (params, { services }) => ({
+    dry_run: params.dry_run ?? false,
+    pruned: (await services.clients.prune({ dryRun: params.dry_run ?? false })).map(
+      ({ id: client_id, name, why }) => ({ client_id, client_name: name, why }),
+    ),
+  }),
+})
+
+async function found(services: Services, clientId: string): Promise<Client> {
+  const client = await services.clients.find(clientId)
+  if (!client) throw new AppError('not_found', `no client ${clientId}`)
+  return client
+}
+
+function describe(
+  params: { name: string; redirect_uris: readonly string[]; auth_method?: string; jwks_uri?: string },
+  services: Services,
+  defaultMethod: 'none',
+): ReturnType<typeof readClientMetadata> {
+  const { oauth } = services.site.current().settings
+  try {
+    return readClientMetadata(
+      {
+        client_name: params.name,
+        redirect_uris: params.redirect_uris,
+        ...(params.auth_method && { token_endpoint_auth_method: params.auth_method }),
+        ...(params.jwks_uri && { jwks_uri: params.jwks_uri }),
+      },
+      {
+        developerMode: oauth.developer_mode,
+        nativeSchemes: linesOf(oauth.native_redirect_schemes),
+        authMethods: [...registrationMethods, 'private_key_jwt'],
+        defaultMethod,
+      },
+    )
+  } catch (error) {
+    if (error instanceof OAuthError) throw new AppError('invalid', error.message, { cause: error })
+    throw error
+  }
+}
+
+function clientView(client: Client): Record<string, unknown> {
+  return {
+    client_id: client.id,
+    client_name: client.name,
+    source: client.source,
+    token_endpoint_auth_method: client.authMethod,
+    redirect_uris: client.redirectUris,
+    created: isoTime(client.createdAt),
+    last_used: client.lastUsedAt === undefined ? null : isoTime(client.lastUsedAt),
+    expires: client.expiresAt === undefined ? null : isoTime(client.expiresAt),
+  }
+}

@@ -1,0 +1,46 @@
+/** Everything that an operator can ask: to add an operation, write it and its line here. */
+import { searchEvents, tailEvents } from './audit.ts'
+import {
+  listClients,
+  pruneClients,
+  registerClient,
+  removeClient,
+  rotateClientSecret,
+  showClient,
+  updateClient,
+} from './clients.ts'
+import { listKeys, rotateKeys, traceAttempts } from './keys.ts'
+import type { Operation } from './operation.ts'
+import { reload, status } from './status.ts'
+import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
+import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from './users.ts'
+
+const list: readonly Operation[] = [
+  status,
+  reload,
+  listUsers,
+  setPassword,
+  createApiKey,
+  listApiKeys,
+  revokeApiKey,
+  issueTokens,
+  listTokens,
+  revokeTokens,
+  registerClient,
+  listClients,
+  showClient,
+  updateClient,
+  rotateClientSecret,
+  removeClient,
+  pruneClients,
+  listKeys,
+  rotateKeys,
+  traceAttempts,
+  tailEvents,
+  searchEvents,
+]
+
+/** The operations by name. */
+export const operations: ReadonlyMap<string, Operation> = new Map(
+  list.map((operation) => [operation.name, operation]),
+)

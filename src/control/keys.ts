@@ -1,0 +1,42 @@
+import { isoTime } from '../core/clock.ts'
+import { defineOperation } from './operation.ts'
+
+/** The keys that sign ID tokens, without their private parts. */
+export const listKeys = defineOperation({
+  name: 'keys.list',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services }) =>
+    (await services.keys.list()).map((key) => ({
+      key: key.id,
+      state: key.state,
+      created: isoTime(key.createdAt),
+      signs_from: isoTime(key.signsFrom),
+    })),
+})
+
+/** Makes the next signing key; `at_once` when the old one leaked. */
+export const rotateKeys = defineOperation({
+  name: 'keys.rotate',
+  writes: true,
+  input: { type: 'object', additionalProperties: false, properties: { at_once: { type: 'boolean' } } },
+  run: async (params, { services }) => {
+    const key = await services.keys.rotate({ atOnce: params.at_once ?? false })
+    return {
+      key: key.id,
+      state: key.state,
+      created: isoTime(key.createdAt),
+      signs_from: isoTime(key.signsFrom),
+    }
+  },
+})
+
+/** The last authorization attempts, and the step at which each died. Kept by a running daemon only. */
+export const traceAttempts = defineOperation({
+  name: 'oauth.trace',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { count: { type: 'integer', minimum: 1 } },
+  },
+  run: async (params, { services }) => services.trace.last(params.count ?? 10),
+})

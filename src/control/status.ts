@@ -1,0 +1,91 @@
+import process from 'node:process'
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { version } from '../core/version.ts'
+import { faultText } from '../site/site-files.ts'
+import { defineOperation } from './operation.ts'
+
+/** What runs, what is loaded, what is wrong. */
+export const status = defineOperation({
+  name: 'status',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services, daemon }) => {
+    const { site, store, audit, clock } = services
+    const { settings, people, platform, library, catalogue } = site.current()
+    const state = site.state()
+    return {
+      version,
+      daemon: daemon
+        ? {
+            pid: process.pid,
+            started: isoTime(services.startedAt),
+            uptime_seconds: Math.floor((clock.now() - services.startedAt) / 1000),
+            memory_bytes: process.memoryUsage().rss,
+          }
+        : null,
+      public_url: services.publicUrl(),
+      mcp_endpoint: services.mcpUrl(),
+      enabled: settings.server.enabled,
+      site: {
+        folder: services.folders.site,
+        digest: state.digest.slice(0, 12),
+        loaded: isoTime(state.loadedAt),
+        faults: state.faults.map(faultText),
+        warnings: state.warnings.map(faultText),
+        users: people.users.size,
+        roles: people.roles.size,
+        doctypes: platform.doctypes.size,
+        prompts: library.site.templates.size,
+        skills: library.site.reading.skills.size,
+      },
+      state: { folder: services.folders.state, ...store.stats() },
+      audit: await audit.stats(),
+      tools: toolTokens(),
+    }
+
+    /** How large the tool list is for the users of each role set, in tokens of about four characters. */
+    function toolTokens(): { roles: string[]; tools: number; tokens: number }[] {
+      const sets = new Map([...people.users.values()].map((user) => [[...user.roles].sort().join(), user]))
+      return [...sets.values()].map((user) => {
+        const roles = [...user.roles].sort()
+        const offered = catalogue.offered({
+          user: user.id,
+          fullName: user.fullName,
+          roles: user.roles,
+          roleKey: roles.join('\n'),
+          scopes: [],
+          requestId: 'status',
+        })
+        const listed = offered.map(({ tool, annotations }) => ({
+          name: tool.name,
+          title: tool.title,
+          description: tool.description,
+          inputSchema: tool.input,
+          annotations,
+        }))
+        return { roles, tools: offered.length, tokens: Math.ceil(JSON.stringify(listed).length / 4) }
+      })
+    }
+  },
+})
+
+/** Reads the site again; AppError `invalid` with the faults when it is rejected. */
+export const reload = defineOperation({
+  name: 'site.reload',
+  writes: true,
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services }) => {
+    const result = await services.site.reload('command line')
+    if (result.outcome === 'rejected') {
+      throw new AppError('invalid', `the site was rejected; the last good one stays in use`, {
+        data: { faults: result.faults },
+      })
+    }
+    return {
+      outcome: result.outcome,
+      digest: result.digest.slice(0, 12),
+      milliseconds: result.milliseconds,
+      warnings: result.warnings.map(faultText),
+    }
+  },
+})

@@ -1,0 +1,125 @@
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { commandLineClient } from '../oauth/clients.ts'
+import { defaultScopes } from '../oauth/scopes.ts'
+import type { AccessToken } from '../oauth/records.ts'
+import { defineOperation } from './operation.ts'
+
+/** Issues tokens to a user without a browser, for scripts and service identities. */
+export const issueTokens = defineOperation({
+  name: 'tokens.issue',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['user'],
+    properties: {
+      user: { type: 'string' },
+      client: { type: 'string' },
+      seconds: { type: 'integer', minimum: 1 },
+      scopes: { type: 'array', items: { type: 'string' } },
+      addresses: { type: 'array', items: { type: 'string' } },
+      label: { type: 'string', maxLength: 200 },
+    },
+  },
+  run: async (params, { services }) => {
+    const { people, settings } = services.site.current()
+    const user = people.find(params.user)
+    if (!user) throw new AppError('not_found', `no user ${params.user}`)
+    const clientId = params.client ?? commandLineClient.id
+    const client = await services.clients.find(clientId)
+    if (!client) throw new AppError('not_found', `no client ${clientId}`)
+    const issued = await services.tokens.issue({
+      user: user.id,
+      client: client.id,
+      clientName: client.name,
+      scopes: params.scopes ?? defaultScopes(settings),
+      resource: services.mcpUrl(),
+      accessSeconds: params.seconds,
+      addresses: params.addresses,
+      label: params.label,
+    })
+    return {
+      access_token: issued.accessToken,
+      refresh_token: issued.refreshToken,
+      token_type: 'Bearer',
+      expires_in: issued.expiresIn,
+      scope: issued.scopes.join(' '),
+    }
+  },
+})
+
+/** Access tokens that are known, without the tokens themselves. */
+export const listTokens = defineOperation({
+  name: 'tokens.list',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { user: { type: 'string' }, client: { type: 'string' } },
+  },
+  run: async ({ user, client }, { services }) => {
+    const tokens = await services.tokens.list({
+      ...(user && { user: user.toLowerCase() }),
+      ...(client && { client }),
+    })
+    return Promise.all(
+      tokens.map(async (token) => ({ ...tokenView(token, services.clock.now()), ...(await lastUse(token)) })),
+    )
+
+    async function lastUse({ family }: AccessToken): Promise<{ last_used: string | null; calls: number }> {
+      const { lastUsedAt, calls } = await services.usage.of([family])
+      return { last_used: lastUsedAt === undefined || lastUsedAt === 0 ? null : isoTime(lastUsedAt), calls }
+    }
+  },
+})
+
+/** Ends tokens, with everything that was or could be refreshed from them. */
+export const revokeTokens = defineOperation({
+  name: 'tokens.revoke',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    minProperties: 1,
+    properties: {
+      user: { type: 'string' },
+      client: { type: 'string' },
+      token: { type: 'string' },
+      all: { type: 'boolean', enum: [true] },
+    },
+  },
+  run: async (params, { services }) => {
+    const families = await services.tokens.revoke(
+      {
+        ...params,
+        ...(params.user && { user: params.user.toLowerCase() }),
+        ...(params.token && { token: await tokenId(params.token) }),
+      },
+      'the operator revoked it',
+    )
+    services.subscriptions.closeWhere((principal) =>
+      families.some((family) => family.user === principal.user && family.client === principal.client?.id),
+    )
+    return { revoked: families.length, users: [...new Set(families.map((family) => family.user))] }
+
+    /** The id of a token, given either as its id or as the token itself. */
+    async function tokenId(text: string): Promise<string> {
+      const found = await services.tokens.find(text)
+      return found.kind === 'unknown' ? text : found.token.id
+    }
+  },
+})
+
+function tokenView(token: AccessToken, now: number): Record<string, unknown> {
+  return {
+    token: token.id,
+    user: token.user,
+    client: token.client,
+    client_name: token.clientName,
+    status: token.status === 'Active' && token.expiresAt < now ? 'Expired' : token.status,
+    scope: token.scopes.join(' '),
+    issued: isoTime(token.issuedAt),
+    expires: isoTime(token.expiresAt),
+    addresses: token.addresses ?? [],
+  }
+}

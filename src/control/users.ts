@@ -1,0 +1,99 @@
+import { AppError } from '../core/errors.ts'
+import { isoTime } from '../core/clock.ts'
+import type { ApiKey } from '../users/api-keys.ts'
+import { defineOperation } from './operation.ts'
+
+const user = { type: 'string', minLength: 1 } as const
+
+/** Who there is, and whether they have a password. */
+export const listUsers = defineOperation({
+  name: 'users.list',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services }) => {
+    const { people } = services.site.current()
+    return Promise.all(
+      [...people.users.values()].map(async (one) => ({
+        user: one.id,
+        full_name: one.fullName,
+        enabled: one.enabled,
+        assistant_enabled: one.assistantEnabled ? 1 : 0,
+        roles: [...one.roles].sort(),
+        has_password: await services.passwords.has(one.id),
+      })),
+    )
+  },
+})
+
+/** Sets a user's password and ends the browser sessions that the old one opened. */
+export const setPassword = defineOperation({
+  name: 'users.passwd',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['user', 'password'],
+    properties: { user, password: { type: 'string' } },
+  },
+  run: async (params, { services }) => {
+    await services.passwords.set(params.user, params.password)
+    const sessions_ended = await services.sessions.closeAll(params.user.toLowerCase())
+    return { user: params.user, sessions_ended }
+  },
+})
+
+/** Makes an API key for a user; the secret is in the answer this once. */
+export const createApiKey = defineOperation({
+  name: 'api_keys.create',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['user'],
+    properties: {
+      user,
+      label: { type: 'string', maxLength: 200 },
+      seconds: { type: 'integer', minimum: 1 },
+      addresses: { type: 'array', items: { type: 'string' } },
+    },
+  },
+  run: async (params, { services }) => {
+    const { key, secret } = await services.apiKeys.create(params)
+    return { ...apiKeyView(key), api_secret: secret, authorization: `token ${key.id}:${secret}` }
+  },
+})
+
+/** Every API key, without its secret. */
+export const listApiKeys = defineOperation({
+  name: 'api_keys.list',
+  input: { type: 'object', additionalProperties: false, properties: { user } },
+  run: async (params, { services }) => (await services.apiKeys.list(params.user)).map(apiKeyView),
+})
+
+/** Ends an API key at once. */
+export const revokeApiKey = defineOperation({
+  name: 'api_keys.revoke',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['api_key'],
+    properties: { api_key: { type: 'string' } },
+  },
+  run: async (params, { services }) => {
+    if (!(await services.apiKeys.revoke(params.api_key)))
+      throw new AppError('not_found', `no API key ${params.api_key}`)
+    return { revoked: params.api_key }
+  },
+})
+
+function apiKeyView(key: ApiKey): Record<string, unknown> {
+  return {
+    api_key: key.id,
+    user: key.user,
+    label: key.label,
+    created: isoTime(key.createdAt),
+    expires: key.expiresAt === undefined ? null : isoTime(key.expiresAt),
+    addresses: key.addresses ?? [],
+    status: key.revokedAt === undefined ? 'Active' : 'Revoked',
+  }
+}

@@ -1,0 +1,317 @@
+/** Builds everything that holds state, once and in order; the only file that says `new` on a noun. */
+import { join } from 'node:path'
+import { openAudit, type AuditLog } from './audit/open-audit.ts'
+import { systemClock, type Clock } from './core/clock.ts'
+import { AppError } from './core/errors.ts'
+import { createLog, type Log, type LogLevel } from './core/log.ts'
+import type { Principal } from './core/principal.ts'
+import { randomSecret } from './core/secrets.ts'
+import { createDocumentMemory } from './documents/memory.ts'
+import type { ClientLimit, Platform } from './documents/platform.ts'
+import { loadSeeds } from './documents/seeds.ts'
+import { Libraries } from './library/libraries.ts'
+import type { Links } from './library/site-library.ts'
+import { Approvals } from './mcp/approvals.ts'
+import type { Extras } from './mcp/extras.ts'
+import { Subscriptions } from './mcp/subscriptions.ts'
+import { Assertions } from './oauth/assertions.ts'
+import { currentPrincipal, type ClientLimits } from './oauth/bearer.ts'
+import { ClientDocuments } from './oauth/client-documents.ts'
+import { Clients } from './oauth/clients.ts'
+import { Codes } from './oauth/codes.ts'
+import { Grants } from './oauth/grants.ts'
+import { guardedFetch } from './oauth/guarded-fetch.ts'
+import { Keys } from './oauth/keys.ts'
+import { RateLimits } from './oauth/rate-limits.ts'
+import { Tokens } from './oauth/tokens.ts'
+import { Trace } from './oauth/trace.ts'
+import { resourceOf } from './oauth/urls.ts'
+import { Usage } from './oauth/usage.ts'
+import { openSite, type ReloadResult, type Site } from './site/site.ts'
+import { faultText } from './site/site-files.ts'
+import { buildSnapshot, readBuiltIns, type Snapshot } from './snapshot.ts'
+import { openEmbeddedStore, type EmbeddedStore } from './store/embedded.ts'
+import type { Stored } from './store/store.ts'
+import { createCalls } from './tools/calls.ts'
+import { builtInTools } from './tools/index.ts'
+import { ApiKeys } from './users/api-keys.ts'
+import { Passwords } from './users/passwords.ts'
+import { Sessions } from './users/sessions.ts'
+import { SignIn } from './users/sign-in.ts'
+
+export interface ServicesOptions {
+  readonly site: string
+  readonly state: string
+  /** Instead of the setting `public_url`. */
+  readonly publicUrl?: string
+  readonly clock?: Clock
+  readonly log?: Log
+  readonly logLevel?: LogLevel
+  /** Tools, prompts and resources besides the site's. */
+  readonly extras?: Extras
+}
+
+/** What the daemon and the offline command line work with. */
+export interface Services {
+  readonly folders: { readonly site: string; readonly state: string }
+  readonly startedAt: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly store: EmbeddedStore
+  readonly audit: AuditLog
+  readonly site: Site<Snapshot>
+  readonly libraries: Libraries
+  readonly extras: Extras
+  readonly passwords: Passwords
+  readonly sessions: Sessions
+  readonly signIn: SignIn
+  readonly apiKeys: ApiKeys
+  readonly tokens: Tokens
+  readonly clients: Clients
+  readonly clientDocuments: ClientDocuments
+  readonly codes: Codes
+  readonly grants: Grants
+  readonly keys: Keys
+  readonly assertions: Assertions
+  readonly usage: Usage
+  readonly limits: RateLimits
+  readonly trace: Trace
+  readonly subscriptions: Subscriptions
+  readonly approvals: Approvals
+  /** What a client may at most use, whoever it acts for. */
+  readonly clientLimits: ClientLimits
+  /** A principal as it would be made now; undefined once the user may not use the service. */
+  readonly refreshed: (principal: Principal) => Principal | undefined
+  /** Signs what MCP clients carry for us; survives restarts. */
+  readonly signingKey: string
+  /** The origin that every published URL begins with, without a trailing slash (D1). */
+  publicUrl(): string
+  mcpUrl(): string
+  /** The daemon listens on this port: part of the public URL when none is set. */
+  listening(port: number): void
+  /** The password that was made because nobody had one; undefined when somebody had. Shown once. */
+  firstSignIn(): Promise<{ user: string; password: string } | undefined>
+  /** Ends the streams that would keep a stopping daemon alive. */
+  drain(): void
+  close(): Promise<void>
+}
+
+/** The user for whom a password is made when a state is new. */
+const firstUser = 'admin@example.com'
+
+/** Opens the state and reads the site. AppError `conflict` when another process has the state, `invalid` with `data.faults` for a bad site. */
+export async function openServices(
+  options: ServicesOptions & { readonly watch?: boolean },
+): Promise<Services> {
+  const clock = options.clock ?? systemClock
+  const log = options.log ?? createLog(options.logLevel ?? 'info', process.stdout)
+  const undo: (() => unknown)[] = []
+  try {
+    return await build({ ...options, clock, log }, undo)
+  } catch (error) {
+    for (const close of undo.reverse()) await close()
+    throw error
+  }
+}
+
+type Building = ServicesOptions & { readonly watch?: boolean; readonly clock: Clock; readonly log: Log }
+
+async function build(options: Building, undo: (() => unknown)[]): Promise<Services> {
+  const { clock, log } = options
+  const store = await openEmbeddedStore({ folder: options.state, clock, log })
+  undo.push(() => store.close())
+  const audit = await openAudit({ folder: join(options.state, 'audit'), store, clock, log })
+  undo.push(() => audit.close())
+
+  const calls = createCalls()
+  const memory = createDocumentMemory()
+  const tools = [...builtInTools, ...(options.extras?.tools ?? [])]
+  const links: Links = linksOf(() => site.current())
+  const libraries = new Libraries({ store, audit, clock, links })
+  undo.push(() => libraries.close())
+  const builtIns = await readBuiltIns()
+  const site: Site<Snapshot> = await openSite<Snapshot>({
+    folder: options.site,
+    build: (files) =>
+      buildSnapshot(files, { store, audit, clock, log, calls, libraries, memory, builtIns, tools }),
+    clock,
+    log,
+    watch: options.watch ?? false,
+    onSwap: (snapshot, result) => swapped(snapshot, result),
+    onRejected: (result) => rejected(result),
+  })
+  undo.push(() => site.close())
+  const settings = (): Snapshot['settings'] => site.current().settings
+  const people = (): Snapshot['people'] => site.current().people
+  if (!options.logLevel) log.setLevel(settings().log.level)
+  audit.configure(auditSettings(settings()))
+
+  let port = settings().server.port
+  const publicUrl = (): string =>
+    withoutSlash(options.publicUrl ?? settings().public_url ?? `http://localhost:${port}`)
+
+  const passwords = new Passwords({ store, clock, people })
+  const sessions = new Sessions({ store, clock, settings, people })
+  const signIn = new SignIn({ clock, people, passwords, audit })
+  const apiKeys = new ApiKeys({ store, clock, people })
+  const tokens = new Tokens({ store, clock, settings })
+  const fetch = guardedFetch()
+  const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
+  const clients = new Clients({
+    store,
+    clock,
+    settings,
+    tokens,
+    documents: (url) => clientDocuments.find(url),
+  })
+  const usage = new Usage({ store, clock, log })
+  undo.push(() => usage.close())
+  const clientLimits: ClientLimits = (id) => clientLimitOf(site.current().platform, id)
+  const refreshed = (principal: Principal): Principal | undefined =>
+    currentPrincipal({ people, clientLimits }, principal)
+  const subscriptions = new Subscriptions({
+    clock,
+    audit,
+    snapshot: () => site.current(),
+    extras: options.extras,
+    refreshed,
+  })
+  const approvals = new Approvals({ clock, audit, publicUrl })
+  const signingKey = await signingKeyOf(store)
+
+  async function swapped(snapshot: Snapshot, result: ReloadResult): Promise<void> {
+    if (!options.logLevel) log.setLevel(snapshot.settings.log.level)
+    audit.configure(auditSettings(snapshot.settings))
+    subscriptions.changed()
+    await audit.record({
+      type: 'site.reload',
+      status: 'ok',
+      user: 'system',
+      target: result.digest.slice(0, 12),
+      data: { reason: result.reason },
+    })
+  }
+
+  async function rejected(result: ReloadResult): Promise<void> {
+    const faults = result.faults.slice(0, 50).map(faultText)
+    await audit.record({
+      type: 'site.reload',
+      status: 'error',
+      user: 'system',
+      data: { reason: result.reason, faults },
+    })
+  }
+
+  const { platform, seeds } = site.current()
+  await loadSeeds({ platform, store, audit, clock, memory }, seeds)
+  return {
+    folders: { site: options.site, state: options.state },
+    startedAt: clock.now(),
+    clock,
+    log,
+    store,
+    audit,
+    site,
+    libraries,
+    extras: options.extras ?? {},
+    passwords,
+    sessions,
+    signIn,
+    apiKeys,
+    tokens,
+    clients,
+    clientDocuments,
+    codes: new Codes({ store, clock, settings }),
+    grants: new Grants({ store, clock }),
+    keys: new Keys({ store, clock }),
+    assertions: new Assertions({ store, clock, publicUrl, fetch }),
+    usage,
+    limits: new RateLimits({ settings }),
+    trace: new Trace({ clock }),
+    subscriptions,
+    approvals,
+    clientLimits,
+    refreshed,
+    signingKey,
+    publicUrl,
+    mcpUrl: () => resourceOf(publicUrl()),
+    listening: (bound) => {
+      port = bound
+    },
+    firstSignIn: async () => {
+      const password = await passwords.makeFirst(firstUser)
+      return password === undefined ? undefined : { user: firstUser, password }
+    },
+    drain: () => subscriptions.close(),
+    close: async () => {
+      for (const close of undo.reverse()) await close()
+    },
+  }
+}
+
+/** What the library asks of documents, always of the snapshot in use. */
+function linksOf(current: () => Snapshot): Links {
+  const found = async (
+    principal: Principal,
+    doctype: string,
+    typed: string,
+    limit: number,
+  ): Promise<{ values: string[]; total: number }> => {
+    const page = await current().documents.list(principal, {
+      doctype,
+      filters: { name: ['like', `${typed}%`] },
+      fields: ['name'],
+      limit,
+      orderBy: 'name asc',
+    })
+    return { values: page.data.map((row) => String(row['name'])), total: page.total }
+  }
+  return {
+    find: (principal, doctype, typed, limit) =>
+      found(principal, doctype, typed, limit).catch(nothingToSee({ values: [], total: 0 })),
+    exists: (principal, doctype, name) =>
+      current()
+        .documents.get(principal, doctype, name)
+        .then(() => true, nothingToSee(false)),
+  }
+}
+
+/** What may not be seen does not exist; other faults stay faults. */
+function nothingToSee<Nothing>(nothing: Nothing): (error: unknown) => Nothing {
+  return (error) => {
+    if (error instanceof AppError && (error.code === 'not_found' || error.code === 'forbidden'))
+      return nothing
+    throw error
+  }
+}
+
+/** The narrowest fit wins: the id itself before a pattern, a longer pattern before a shorter one. */
+function clientLimitOf(platform: Platform, id: string): ClientLimit | undefined {
+  const matches = (pattern: string): boolean =>
+    pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : pattern === id
+  const fits = platform.clientLimits.flatMap((limit) =>
+    limit.clients
+      .filter(matches)
+      .map((pattern) => ({ limit, length: pattern === id ? Infinity : pattern.length })),
+  )
+  return fits.sort((a, b) => b.length - a.length)[0]?.limit
+}
+
+interface KeyRecord extends Stored {
+  readonly secret: string
+}
+
+async function signingKeyOf(store: EmbeddedStore): Promise<string> {
+  const keys = store.collection<KeyRecord>({ name: 'mcp.key' })
+  const known = await keys.get('signing')
+  return known ? known.secret : (await keys.put({ id: 'signing', secret: randomSecret('') })).secret
+}
+
+function auditSettings({ audit }: Snapshot['settings']): Partial<Parameters<AuditLog['configure']>[0]> {
+  const { syslog, webhook, ...rest } = audit
+  return rest
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '')
+}

@@ -1,0 +1,151 @@
+/**
+ * One reading of the site as the program uses it: every part read and checked together, so that all
+ * faults are told at once, then bound to the state. A request keeps the snapshot it started with.
+ */
+import { join, resolve } from 'node:path'
+import type { Settings } from './core/settings.ts'
+import { version } from './core/version.ts'
+import { createDocuments, type Documents } from './documents/documents.ts'
+import type { DocumentMemory } from './documents/memory.ts'
+import type { Platform } from './documents/platform.ts'
+import { readPlatform } from './documents/read-platform.ts'
+import { readSeeds } from './documents/seeds.ts'
+import type { Seed } from './documents/seed-schema.ts'
+import type { Libraries, LibraryRead, LibrarySource } from './library/libraries.ts'
+import type { LiveLibrary } from './library/live-library.ts'
+import { readSite } from './site/read-site.ts'
+import { readSettings } from './site/read-settings.ts'
+import type { Built } from './site/site.ts'
+import type { Fault, SiteFiles } from './site/site-files.ts'
+import type { Audit } from './audit/audit.ts'
+import type { Clock } from './core/clock.ts'
+import type { Log } from './core/log.ts'
+import type { Store } from './store/store.ts'
+import type { Calls } from './tools/calls.ts'
+import type { Catalogue } from './tools/catalogue.ts'
+import { createCatalogue } from './tools/create-catalogue.ts'
+import { readToolSettings, type ToolSettings } from './tools/read-tools.ts'
+import type { Tool } from './tools/tool.ts'
+import type { People } from './users/people.ts'
+import { readPeople } from './users/read-people.ts'
+
+/** The folder of the package: its `prompts/` and `skills/` are the built-in ones. */
+export const packageFolder = resolve(import.meta.dirname, '..')
+
+/** Everything that one reading of the site gives, immutable. */
+export interface Snapshot {
+  readonly settings: Settings
+  readonly people: People
+  readonly platform: Platform
+  readonly seeds: readonly Seed[]
+  readonly documents: Documents
+  readonly library: LiveLibrary
+  readonly catalogue: Catalogue
+  readonly tools: readonly Tool[]
+  readonly digest: string
+}
+
+/** What the site says, checked, before it is bound to any state. */
+export interface SiteReading<Library> {
+  readonly settings: Settings
+  readonly people: People
+  readonly platform: Platform
+  readonly seeds: readonly Seed[]
+  readonly tools: readonly Tool[]
+  readonly toolSettings: ToolSettings
+  readonly library: Library
+}
+
+/** How the library is read: with the state's memory of earlier readings, or without any. */
+export type ReadLibrary<Library> = (
+  files: SiteFiles,
+  faults: Fault[],
+  warnings: Fault[],
+  source: LibrarySource,
+) => Library | Promise<Library>
+
+/** Reads every part of the site. With faults, the reading must not be used. */
+export async function readParts<Library>(
+  files: SiteFiles,
+  builtIns: SiteFiles,
+  tools: readonly Tool[],
+  readLibrary: ReadLibrary<Library>,
+): Promise<{ reading: SiteReading<Library>; faults: Fault[]; warnings: Fault[] }> {
+  const faults: Fault[] = [...files.faults]
+  const warnings: Fault[] = []
+  const settings = readSettings(files, faults, warnings)
+  const people = readPeople(files, faults)
+  const platform = readPlatform(files, faults, people)
+  const seeds = readSeeds(files, faults, platform)
+  const toolSettings = readToolSettings(files, faults, { tools, people })
+  const library = await readLibrary(files, faults, warnings, {
+    people,
+    ...(settings.library.built_ins && { builtIns }),
+    toolNames: new Set(tools.map((tool) => tool.name)),
+    doctypeNames: new Set(platform.doctypes.keys()),
+    channels: settings.library.channels,
+    packageVersion: version,
+  })
+  return { reading: { settings, people, platform, seeds, tools, toolSettings, library }, faults, warnings }
+}
+
+/** The package's own prompts and skills. */
+export function readBuiltIns(): Promise<SiteFiles> {
+  return readSite(join(packageFolder))
+}
+
+/** What a snapshot is bound to. */
+export interface SnapshotParts {
+  readonly store: Store
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly log: Log
+  readonly calls: Calls
+  readonly libraries: Libraries
+  readonly memory: DocumentMemory
+  readonly builtIns: SiteFiles
+  readonly tools: readonly Tool[]
+}
+
+/** Makes a snapshot of the site's files: the `build` of a live site. */
+export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Promise<Built<Snapshot>> {
+  const { reading, faults, warnings } = await readParts<LibraryRead>(
+    files,
+    parts.builtIns,
+    parts.tools,
+    (...source) => parts.libraries.read(...source),
+  )
+  if (faults.length > 0) return { faults, warnings }
+  const { settings, people, platform, seeds, tools, toolSettings } = reading
+  const documents = createDocuments({
+    platform,
+    store: parts.store,
+    audit: parts.audit,
+    clock: parts.clock,
+    memory: parts.memory,
+  })
+  const library = await parts.libraries.open(reading.library)
+  const catalogue = createCatalogue({
+    tools,
+    settings: toolSettings,
+    limits: settings.tools,
+    documents,
+    library,
+    audit: parts.audit,
+    clock: parts.clock,
+    log: parts.log,
+    calls: parts.calls,
+  })
+  const snapshot = {
+    settings,
+    people,
+    platform,
+    seeds,
+    documents,
+    library,
+    catalogue,
+    tools,
+    digest: files.digest,
+  }
+  return { snapshot, faults, warnings }
+}
