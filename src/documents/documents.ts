@@ -11,12 +11,16 @@ import {
   type ListQuery,
 } from './reading.ts'
 import { createDocument, type CreateOptions, type Saved } from './creating.ts'
+import { type ReadableTables, type RowsPage, type RowsQuery, Tables } from './tables.ts'
 
 /** The documents of one snapshot's platform. */
 export interface Documents {
   readonly platform: Platform
   list(principal: Principal, query: ListQuery): Promise<DocumentPage>
   get(principal: Principal, doctype: string, name: string, options?: GetOptions): Promise<DocumentView>
+  /** What the principal may read, as tables for analysis. */
+  tables(principal: Principal): ReadableTables
+  rows(principal: Principal, query: RowsQuery): Promise<RowsPage>
   create(
     principal: Principal,
     doctype: string,
@@ -27,8 +31,11 @@ export interface Documents {
 
 /** The documents under one reading of the site. */
 export function createDocuments(ground: Ground): Documents {
+  const tables = new Tables(ground)
   return {
     platform: ground.platform,
+    tables: (principal) => tables.of(principal),
+    rows: (principal, query) => tables.rows(principal, query),
     list: (principal, query) => listDocuments(ground, principal, query),
     get: (principal, doctype, name, options = {}) => getDocument(ground, principal, doctype, name, options),
     create: (principal, doctype, data, options = {}) =>
