@@ -341,6 +341,7 @@ function catalogueOf(options: Options, events: AuditEvent[]): Catalogue {
           documents: {} as never,
           library: {} as never,
           budget: 100_000,
+          callTool: () => Promise.reject(new Error('no tool calls another here')),
         })
         return outcomeOf(output, tool)
       } catch (error) {

@@ -1,0 +1,109 @@
+/** The official SDK clients, which we did not write, decide whether we speak the protocol. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernTransport,
+} from '@modelcontextprotocol/client'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { promptOf, skillOf, startServer, type TestServer } from './server.ts'
+import { add, askName, echo, slow, wipeTool } from './tools-for-tests.ts'
+
+const info = { name: 'test', version: '1' }
+const runs: unknown[] = []
+
+function start(t: Parameters<typeof startServer>[0]): Promise<TestServer> {
+  return startServer(t, {
+    tools: [echo, add, askName, slow, wipeTool(runs)],
+    confirm: { wipe: 'client' },
+    prompts: [promptOf('greet')],
+    skills: [skillOf('demo', { 'SKILL.md': '# Demo' })],
+  })
+}
+
+/** What the person at the client says to a form. */
+function answerTo(params: unknown): Record<string, string | boolean> {
+  return JSON.stringify(params).includes('"confirm"') ? { confirm: true } : { name: 'Ada' }
+}
+
+describe('the SDK client of version 1', () => {
+  it('walks through everything it knows', async (t) => {
+    const server = await start(t)
+    const client = new Client(info, { capabilities: { elicitation: {} } })
+    client.setRequestHandler(ElicitRequestSchema, (request) => ({
+      action: 'accept',
+      content: answerTo(request.params),
+    }))
+    const transport = new StreamableHTTPClientTransport(new URL(server.url))
+    await client.connect(transport)
+    t.after(() => client.close())
+    assert.equal(client.getServerVersion()?.version, '9.9.9')
+    assert.match(client.getInstructions() ?? '', /demo/)
+
+    assert.equal((await client.listTools()).tools.length, 5)
+    const sum = await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })
+    assert.deepEqual(sum.structuredContent, { sum: 3 })
+    const hello = await client.callTool({ name: 'ask_name', arguments: {} })
+    assert.deepEqual(hello.content, [{ type: 'text', text: 'Hello, Ada!' }])
+    await client.callTool({ name: 'wipe', arguments: { thing: 'disk' } })
+    assert.equal(runs.length, 1)
+    const progress: number[] = []
+    await client.callTool({ name: 'slow', arguments: {} }, undefined, {
+      onprogress: (report) => void progress.push(report.progress),
+    })
+    assert.deepEqual(progress, [0, 1, 2])
+    const prompt = await client.getPrompt({ name: 'greet', arguments: { who: 'moon' } })
+    assert.deepEqual(prompt.messages[0]!.content, { type: 'text', text: 'Hello moon' })
+    assert.equal((await client.listPrompts()).prompts[0]!.title, 'Prompt greet')
+    const read = await client.readResource({ uri: 'skill://demo/SKILL.md' })
+    assert.equal((read.contents[0] as { text: string }).text, '# Demo')
+    assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 1)
+    const completion = await client.complete({
+      ref: { type: 'ref/prompt', name: 'greet' },
+      argument: { name: 'who', value: 'w' },
+    })
+    assert.deepEqual(completion.completion.values, ['world'])
+    await client.setLoggingLevel('info')
+    await client.ping()
+    // The code reaches the caller only because the error came with HTTP 200.
+    await assert.rejects(client.callTool({ name: 'nothing', arguments: {} }), { code: -32602 })
+  })
+})
+
+describe('the SDK client of version 2', () => {
+  const modes = [
+    ['by default', undefined, '2025-11-25'],
+    ['when it finds out itself', 'auto', '2026-07-28'],
+    ['pinned to 2026-07-28', { pin: '2026-07-28' }, '2026-07-28'],
+  ] as const
+  for (const [title, mode, revision] of modes) {
+    it(`works ${title}`, async (t) => {
+      runs.length = 0
+      const server = await start(t)
+      const client = new ModernClient(info, {
+        capabilities: { elicitation: {} },
+        ...(mode && { versionNegotiation: { mode } }),
+      })
+      client.setRequestHandler('elicitation/create', (request) => ({
+        action: 'accept',
+        content: answerTo(request.params),
+      }))
+      await client.connect(new ModernTransport(new URL(server.url)))
+      t.after(() => client.close())
+      assert.equal(client.getNegotiatedProtocolVersion(), revision)
+      assert.equal((await client.listTools()).tools.length, 5)
+      const sum = await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })
+      assert.deepEqual(sum.structuredContent, { sum: 3 })
+      const hello = await client.callTool({ name: 'ask_name', arguments: {} })
+      assert.deepEqual(hello.content, [{ type: 'text', text: 'Hello, Ada!' }])
+      await client.callTool({ name: 'wipe', arguments: { thing: 'disk' } })
+      assert.equal(runs.length, 1)
+      const prompt = await client.getPrompt({ name: 'greet', arguments: { who: 'moon' } })
+      assert.deepEqual(prompt.messages[0]!.content, { type: 'text', text: 'Hello moon' })
+      const read = await client.readResource({ uri: 'skill://demo/SKILL.md' })
+      assert.equal((read.contents[0] as { text: string }).text, '# Demo')
+    })
+  }
+})
