@@ -137,15 +137,22 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
+/** Letters to insert, remove, replace or swap with their neighbour; stops counting at the limit. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
+  let before: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
     const current = [i]
     for (let j = 1; j <= b.length; j++) {
       const change = a[i - 1] === b[j - 1] ? 0 : 1
-      current.push(Math.min(previous[j]! + 1, current[j - 1]! + 1, previous[j - 1]! + change))
+      let least = Math.min(previous[j]! + 1, current[j - 1]! + 1, previous[j - 1]! + change)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, before[j - 2]! + 1)
+      }
+      current.push(least)
     }
+    before = previous
     previous = current
   }
   return previous[b.length]!

@@ -78,7 +78,7 @@ function each(
   for (const item of list) {
     const index = typeof value === 'string' ? -1 : value.findIndex((entry) => entry.trim() === item)
     const message = problem(item)
-    if (message) fault(index < 0 ? path : [...path, index], `"${item}" ${message}`)
+    if (message) fault(index < 0 ? path : [...path, index], `${JSON.stringify(item)} ${message}`)
   }
 }
 

@@ -93,6 +93,7 @@ function moveOldSection(document: Document, root: YAMLMap, place: number, change
     renameKey(pair, 'oauth')
   } else {
     root.items.splice(place, 1)
+    keepComment(root, place, commentsAround(pair))
   }
 
   for (const [index, entry] of old.entries()) {
@@ -119,6 +120,23 @@ function moveOldSection(document: Document, root: YAMLMap, place: number, change
       .join('\n')
   }
   if (stays && section.items.length === 0) section.flow = true
+}
+
+/** The comments on a section as a whole, above it and at its end; those inside move with its entries. */
+function commentsAround({ key, value }: Pair): string {
+  const above = isScalar(key) ? key.commentBefore : undefined
+  const lone = isScalar(value) ? value.commentBefore : undefined
+  const end = isScalar(value) || isMap(value) ? value.comment : undefined
+  return [above, lone, end].filter((comment) => comment).join('\n')
+}
+
+/** Puts the comment of an entry that is gone above the entry that stands in its place, or at the end. */
+function keepComment(root: YAMLMap, place: number, comment: string): void {
+  if (comment === '') return
+  const next = root.items[place]?.key
+  const join = (other: string | null | undefined): string => (other ? `${comment}\n${other}` : comment)
+  if (isScalar(next)) next.commentBefore = join(next.commentBefore)
+  else root.comment = join(root.comment)
 }
 
 function convertedOf(kind: Parameters<typeof convert>[0], entry: Pair): unknown {
@@ -156,7 +174,11 @@ function movedPair(
 
 function sectionOf(document: Document, root: YAMLMap, name: string): YAMLMap {
   const present = root.items.find((pair) => nameOf(pair) === name)
-  if (present && isMap(present.value)) return present.value
+  if (present && isMap(present.value)) {
+    // A comment does not fit into `{}`.
+    present.value.flow = false
+    return present.value
+  }
   const created = document.createNode({}) as YAMLMap
   if (present) present.value = created
   else root.items.push(document.createPair(name, created))

@@ -8,6 +8,7 @@ import type { Document, Node, Pair, ParsedNode } from 'yaml'
 import { messageOf } from '../core/errors.ts'
 import { pathText } from '../core/schema.ts'
 import type { Fault, SourceDocument } from './site-files.ts'
+import { isTooDeep } from './yaml-depth.ts'
 
 /** What became of one file: a document, or the reasons why there is none. */
 export interface ParsedSource {
@@ -50,6 +51,9 @@ interface Parts {
 }
 
 function parseParts(file: string, bytes: Uint8Array, parts: Parts): ParsedSource {
+  const start = { line: 1 + parts.skipped, column: 1 }
+  const tooDeep = `is nested more than ${maxDepth} levels deep`
+  if (isTooDeep(parts.yaml, maxDepth)) return { faults: [faultOf(file, start, tooDeep)] }
   let yaml: Yaml
   let data: unknown
   try {
@@ -58,8 +62,7 @@ function parseParts(file: string, bytes: Uint8Array, parts: Parts): ParsedSource
     if (faults.length > 0) return { faults: faults.slice(0, maxFaultsPerFile) }
     data = yaml.document.toJS({ maxAliasCount: maxAliases }) as unknown
   } catch (error) {
-    const start = { line: 1 + parts.skipped, column: 1 }
-    if (error instanceof RangeError) return { faults: [faultOf(file, start, 'is nested too deeply')] }
+    if (error instanceof RangeError) return { faults: [faultOf(file, start, tooDeep)] }
     // What is left to throw is the expansion of aliases.
     return { faults: [faultOf(file, start, lowerCase(messageOf(error)))] }
   }
@@ -90,10 +93,11 @@ function parseYaml(text: string): Yaml {
     schema: 'core',
     resolveKnownTags: false,
     merge: false,
-    uniqueKeys: true,
+    // The parser would compare every key with every other; `faultsOf` does it in one pass.
+    uniqueKeys: false,
     stringKeys: true,
     prettyErrors: false,
-    logLevel: 'silent',
+    logLevel: 'error',
   })
   return { document, lines }
 }
@@ -107,7 +111,6 @@ function faultsOf(file: string, { document, lines }: Yaml, skipped: number): Fau
   }
   // A warning is an unknown tag or directive: data that would not be what its author means.
   for (const error of [...document.errors, ...document.warnings]) report(error.pos[0], explain(error))
-  if (document.errors.length > 0) return faults
   if (document.directives.docStart && document.directives.yaml.explicit) {
     report(0, 'directives are not read; remove the line that begins with "%"')
   }
@@ -123,9 +126,12 @@ function faultsOf(file: string, { document, lines }: Yaml, skipped: number): Fau
         report(node.range[0], `"*${node.source}" names no anchor above it`)
       }
     } else if (isMap(node)) {
+      const keys = new Set<string>()
       for (const pair of node.items) {
-        if (isScalar(pair.key) && pair.key.value === '__proto__')
-          report(pair.key.range[0], '"__proto__" is not a key')
+        const key = isScalar(pair.key) ? String(pair.key.value) : ''
+        if (key === '__proto__') report(pair.key.range[0], '"__proto__" is not a key')
+        else if (keys.has(key)) report(pair.key.range[0], `"${key}" is given twice in the same map`)
+        keys.add(key)
         walk(pair.value, depth + 1)
       }
     } else if (isSeq(node)) {
@@ -136,7 +142,7 @@ function faultsOf(file: string, { document, lines }: Yaml, skipped: number): Fau
     }
   }
   walk(document.contents, 0)
-  return faults
+  return faults.sort((a, b) => a.line - b.line || a.column - b.column)
 }
 
 function numberProblem(value: unknown): string | undefined {
@@ -149,8 +155,10 @@ function numberProblem(value: unknown): string | undefined {
 
 function explain(error: { code: string; message: string }): string {
   switch (error.code) {
-    case 'DUPLICATE_KEY':
-      return 'this key is given twice in the same map'
+    case 'BLOCK_AS_IMPLICIT_KEY':
+      return 'the indentation is wrong, or a text that holds ": " lacks quotes'
+    case 'MULTILINE_IMPLICIT_KEY':
+      return 'a key ends with ":" in its own line'
     case 'TAB_AS_INDENT':
       return 'tabs are not allowed as indentation; use spaces'
     case 'TAG_RESOLVE_FAILED':

@@ -253,7 +253,7 @@ async function check<S>(
 ): Promise<Built<S>> {
   try {
     const built = await build(files, previous)
-    const faults = unique([...files.faults, ...built.faults])
+    const faults = inOrder([...files.faults, ...built.faults])
     if (faults.length === 0 && built.snapshot !== undefined) return built
     return { faults, warnings: built.warnings }
   } catch (error) {
@@ -270,8 +270,12 @@ export function siteFaults(folder: string, faults: readonly Fault[]): AppError {
   return new AppError('invalid', `the site ${folder} has ${count}:\n${list}`, { data: { faults } })
 }
 
-function unique(faults: readonly Fault[]): Fault[] {
-  return [...new Map(faults.map((fault) => [faultText(fault), fault])).values()]
+/** Each fault once, in the order of files and lines. */
+function inOrder(faults: readonly Fault[]): Fault[] {
+  const once = new Map(faults.map((fault) => [faultText(fault), fault]))
+  return [...once.values()].sort(
+    (a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) || a.line - b.line || a.column - b.column,
+  )
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { redact, redactText } from '../../src/core/redact.ts'
+
+describe('redacting', () => {
+  it('removes values under secret-like keys at any depth, in lists too', () => {
+    const clean = redact({
+      user: 'jane',
+      password: 'pw',
+      deep: [
+        {
+          list: [
+            { access_token: 'abc', clientSecret: 'def', 'x-api-key': 'ghi', nested: { code_verifier: 'v' } },
+          ],
+        },
+      ],
+      authorization: { scheme: 'Bearer', value: 'x' },
+    })
+    assert.deepEqual(clean, {
+      user: 'jane',
+      password: '[redacted]',
+      deep: [
+        {
+          list: [
+            {
+              access_token: '[redacted]',
+              clientSecret: '[redacted]',
+              'x-api-key': '[redacted]',
+              nested: { code_verifier: '[redacted]' },
+            },
+          ],
+        },
+      ],
+      authorization: '[redacted]',
+    })
+  })
+
+  it('keeps what only sounds like a secret', () => {
+    const value = {
+      input_tokens: 12,
+      token_type: 'Bearer',
+      author: 'x',
+      tokens_used: 3,
+      secretary: 'Sam',
+      passwords: true,
+    }
+    assert.deepEqual(redact(value), value)
+  })
+
+  it('says whether there was a secret at all', () => {
+    assert.deepEqual(redact({ token: null, secret: undefined, password: '' }), {
+      token: null,
+      secret: undefined,
+      password: '[redacted]',
+    })
+  })
+
+  it('removes tokens from any text', () => {
+    assert.equal(
+      redactText('Authorization: Bearer abcdefgh12345678 done'),
+      'Authorization: Bearer [redacted] done',
+    )
+    assert.equal(redactText('Basic dXNlcjpwYXNzd29yZA=='), 'Basic [redacted]')
+    assert.equal(redactText('token key1234567:secret1234'), 'token [redacted]')
+    assert.equal(redactText('got ac_at_0123456789abcdefABCD.'), 'got [redacted].')
+    assert.equal(redactText('id eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln end'), 'id [redacted] end')
+    const pem = '-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----'
+    assert.equal(redactText(`a ${pem} b`), 'a [redacted] b')
+    assert.equal(redactText('the token expired'), 'the token expired')
+  })
+
+  it('removes the paths that are named', () => {
+    assert.deepEqual(redact({ data: { iban: 'DE1', name: 'x' }, iban: 'y' }, ['data.iban']), {
+      data: { iban: '[redacted]', name: 'x' },
+      iban: 'y',
+    })
+  })
+
+  it('changes nothing of its input, and ends on any depth', () => {
+    const input = { password: 'pw', list: [{ token: 'x' }] }
+    redact(input)
+    assert.deepEqual(input, { password: 'pw', list: [{ token: 'x' }] })
+    let deep: unknown = 'end'
+    for (let level = 0; level < 10_000; level++) deep = { deep }
+    assert.match(JSON.stringify(redact(deep)), /too deep/)
+  })
+})
