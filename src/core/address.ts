@@ -26,7 +26,11 @@ export function contains(networks: BlockList, address: string): boolean {
  * The address a request really comes from: the last one in `X-Forwarded-For` that is not a trusted
  * proxy, and the connection's own when the peer is not trusted. What an untrusted peer claims counts for nothing.
  */
-export function clientAddress(connection: string, forwardedFor: string | undefined, trusted: BlockList): string {
+export function clientAddress(
+  connection: string,
+  forwardedFor: string | undefined,
+  trusted: BlockList,
+): string {
   let address = plain(connection)
   const hops = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()))
   while (contains(trusted, address)) {

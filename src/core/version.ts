@@ -6,4 +6,6 @@ interface Package {
 }
 
 /** The release, as `package.json` says it: the one place. */
-export const version = (JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as Package).version
+export const version = (
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as Package
+).version
