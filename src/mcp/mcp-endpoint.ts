@@ -68,7 +68,6 @@ export function mcpEndpoint(deps: EndpointDeps): Middleware {
       const sessionId = sessionIdOf(ctx.req.headers['mcp-session-id'])
       const principal = withSession(ctx.state['principal'] as Principal, sessionId)
       if (ctx.method !== 'POST') return openStream(ctx.req, principal, channel, snapshot, nouns)
-      if (!snapshot.settings.server.enabled) throw transportError(503, 'the server is switched off')
 
       const text = await readText(ctx.req, snapshot.settings.server.max_body_bytes)
       const handshake = (): Handshake | undefined =>
@@ -256,9 +255,12 @@ function transportError(status: number, message: string): JsonRpcError {
 
 /** The Host and Origin rules, made anew when the settings change. */
 function originChecks(deps: Pick<McpDeps, 'publicUrl'>): (settings: Settings) => OriginCheck {
-  let made: { readonly settings: Settings; readonly check: OriginCheck } | undefined
+  let made: { readonly settings: Settings; readonly url: string; readonly check: OriginCheck } | undefined
   return (settings) => {
-    if (made?.settings !== settings) made = { settings, check: originCheck(deps.publicUrl, settings) }
+    const url = deps.publicUrl()
+    if (made?.settings !== settings || made.url !== url) {
+      made = { settings, url, check: originCheck(url, settings) }
+    }
     return made.check
   }
 }

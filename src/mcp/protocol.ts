@@ -62,7 +62,8 @@ export interface McpDeps {
   readonly log: Log
   /** Signs what clients carry for us: cursors, session ids, request states. */
   readonly key: string | Uint8Array
-  readonly publicUrl: string
+  /** Without a trailing slash. */
+  readonly publicUrl: () => string
   readonly version: string
   /** The principal as it would be now; undefined once the user may not use the service any more. */
   readonly refreshed: (principal: Principal) => Principal | undefined

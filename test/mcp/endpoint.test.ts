@@ -300,11 +300,6 @@ describe('the MCP endpoint at 2025-06-18', () => {
     assert.ok(!text.includes('secret detail'))
     assert.ok(server.logged.some((line) => line.includes('secret detail') && line.includes('request-1')))
   })
-
-  it('answers 503 while the site has the server switched off', async (t) => {
-    const server = await startServer(t, { settings: (settings) => (settings.server.enabled = false) })
-    assert.equal((await server.call('ping')).status, 503)
-  })
 })
 
 /** fetch sets Host itself, so hosts are tried on a bare socket. */

@@ -97,7 +97,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-  const publicUrl = new URL(url).origin
+  const publicUrl = (): string => new URL(url).origin
   const deps = {
     snapshot: () => current,
     audit,
