@@ -1,25 +1,21 @@
-import { actorOf } from '../audit/event.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import type { Transaction } from '../store/store.ts'
+import { type Change, changeOf, refuseProblems, type Warning } from './change.ts'
+import { checkDocument } from './checking.ts'
 import { accessFor, collectionFor, type Ground, requireAction } from './ground.ts'
+import { submitIn } from './lifecycle.ts'
 import { nameFor } from './naming.ts'
-import {
-  type Change,
-  checkDocument,
-  compute,
-  readData,
-  refuseProblems,
-  type Warning,
-  withDefaults,
-} from './preparing.ts'
+import { compute, readData, withDefaults } from './preparing.ts'
 import { type DocumentView, viewOf } from './reading.ts'
 import type { StoredDocument } from './stored.ts'
+import { inWork, keep } from './work.ts'
 
 export interface CreateOptions {
   /** Check everything, then keep nothing. */
-  readonly validateOnly?: boolean
+  readonly dryRun?: boolean
+  /** Submit it too; when that is not possible, nothing is created. */
+  readonly submit?: boolean
 }
 
 /** What a change left behind, as the principal may see it. */
@@ -37,36 +33,25 @@ export async function createDocument(
 ): Promise<Saved> {
   const access = accessFor(ground, principal, doctype)
   requireAction(access, 'create')
-  return await unlessDry(ground, options.validateOnly ?? false, async (tx) => {
-    const change: Change = {
-      ground,
-      principal,
-      access,
-      action: 'create',
-      tx,
-      problems: [],
-      warnings: [],
-      refused: [],
-    }
-    const document = await insertDocument(change, data)
-    if (!options.validateOnly)
-      await ground.audit.recordIn(tx, {
-        type: 'document.create',
-        status: 'ok',
-        ...actorOf(principal),
-        target: `${doctype}/${document.id}`,
-        data: { fields: Object.keys(data) },
-      })
+  if (options.submit) requireAction(access, 'submit')
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    const change = changeOf(work, access, 'create')
+    const created = await insertDocument(change, data)
+    await keep(work, access.doctype, created.id, 'create', [])
+    const document = options.submit ? await submitIn(work, access, created) : created
     return { document: viewOf(ground, access, document), warnings: change.warnings }
   })
 }
 
-/** Checks a new document and puts it into the store. */
+/** Checks a new document and puts it into the store; `more` is what only the program itself may set. */
 export async function insertDocument(
   change: Change,
   data: Readonly<Record<string, unknown>>,
+  more: Readonly<Record<string, unknown>> = {},
+  name?: string,
 ): Promise<StoredDocument> {
-  const { ground, principal, access, tx } = change
+  const { access } = change
+  const { ground, principal, tx } = change.work
   const now = isoTime(ground.clock.now())
   const blank: StoredDocument = {
     id: '',
@@ -76,51 +61,25 @@ export async function insertDocument(
     modified_by: principal.user,
     docstatus: 0,
   }
+  const initial = ground.platform.workflows.get(access.doctype.name)?.initial
   const values = withDefaults(change, readData(change, data, undefined, blank))
-  const draft = compute(change, { ...blank, ...values })
+  const state = initial === undefined ? {} : { workflow_state: initial }
+  const draft = compute(change, { ...blank, ...values, ...state, ...more })
   await checkDocument(change, draft, undefined)
   refuseProblems(change)
   const collection = collectionFor(ground, access.doctype, tx)
-  const id = await nameFor(
-    ground.store,
-    tx,
-    access.doctype,
-    draft,
-    data['name'],
-    async (name) => (await collection.get(name)) !== undefined,
-  )
+  const taken = async (wanted: string) => (await collection.get(wanted)) !== undefined
+  const id = name ?? (await nameFor(ground.store, tx, access.doctype, draft, data['name'], taken))
   const document: StoredDocument = { ...draft, id }
   if (!access.allows('create', document))
     throw new AppError(
       'forbidden',
       `your roles do not allow you to create a ${access.doctype.name} like this`,
     )
-  if (await collection.get(id))
+  if (await taken(id))
     throw new AppError(
       'conflict',
       `the name "${id}" cannot be used for a new ${access.doctype.name}; choose another`,
     )
   return await collection.insert(document)
-}
-
-/** Ends a transaction whose work shall not be kept. */
-class DryRun extends Error {}
-
-/** Runs the work in a transaction; a dry run does all of it, answers the same, and keeps nothing. */
-export async function unlessDry<R>(
-  ground: Ground,
-  dry: boolean,
-  work: (tx: Transaction) => Promise<R>,
-): Promise<R> {
-  if (!dry) return await ground.store.transaction(work)
-  let result: { readonly value: R } | undefined
-  try {
-    await ground.store.transaction(async (tx) => {
-      result = { value: await work(tx) }
-      throw new DryRun()
-    })
-  } catch (error) {
-    if (!(error instanceof DryRun)) throw error
-  }
-  return result!.value
 }

@@ -5,8 +5,9 @@ import type { Principal } from '../core/principal.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
 import { type Access, accessTo } from './permission.ts'
 import type { Action, Doctype, Platform } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
-import { documentsOf, type StoredDocument } from './stored.ts'
+import { collectionOf, unknown } from './read-doctypes.ts'
+import type { DocumentMemory } from './memory.ts'
+import type { StoredDocument } from './stored.ts'
 
 /** What the functions of this folder work with: one platform, and the state. */
 export interface Ground {
@@ -14,6 +15,7 @@ export interface Ground {
   readonly store: Store
   readonly audit: Audit
   readonly clock: Clock
+  readonly memory: DocumentMemory
 }
 
 /** What the principal may do with a doctype; AppError `not_found` when it is not to know that there is one. */
@@ -49,7 +51,14 @@ export function collectionFor(
   doctype: Doctype,
   tx?: Transaction,
 ): Collection<StoredDocument> {
-  const collection = documentsOf(ground.store, doctype)
+  const { collections } = ground.memory
+  const name = collectionOf(doctype.name)
+  let collection = collections.get(name)
+  if (!collection) {
+    const indexed = [...doctype.fields.values()].filter((field) => field.indexed).map((field) => field.name)
+    collection = ground.store.collection<StoredDocument>({ name, indexes: ['owner', ...indexed] })
+    collections.set(name, collection)
+  }
   return tx ? tx.in(collection) : collection
 }
 

@@ -25,6 +25,8 @@ export interface Access {
   knows(field: Field): boolean
   /** Whether the value is replaced by a marker for the principal. */
   masks(field: Field): boolean
+  /** Whether a rule reaches a document. */
+  matches(rule: Rule, document: StoredDocument): boolean
   /** The rules that decide the action, for explanations. */
   rules(action: Action): readonly Rule[]
 }
@@ -65,6 +67,7 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
   return {
     doctype,
     rules,
+    matches,
     masks,
     may: (action) => rules(action).length > 0 && (action === 'create' || rules('read').length > 0),
     allows: (action, document) =>

@@ -1,7 +1,10 @@
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { Platform } from './platform.ts'
+import { readClientLimits } from './read-client-limits.ts'
 import { readDoctypes } from './read-doctypes.ts'
+import { readReports } from './read-reports.ts'
+import { readWorkflows } from './read-workflows.ts'
 
 /**
  * Reads what `config/` says about doctypes, workflows, reports and clients' limits. Every fault is
@@ -9,5 +12,12 @@ import { readDoctypes } from './read-doctypes.ts'
  */
 export function readPlatform(files: SiteFiles, faults: Fault[], people: People): Platform {
   const doctypes = readDoctypes(files, faults, people)
-  return { people, doctypes, workflows: new Map(), reports: new Map(), clientLimits: [] }
+  const workflows = readWorkflows(files, faults, people, doctypes)
+  return {
+    people,
+    doctypes,
+    workflows,
+    reports: readReports(files, faults, people, doctypes),
+    clientLimits: readClientLimits(files, faults, people),
+  }
 }

@@ -1,6 +1,7 @@
 /** Listing and reading documents. */
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import type { Transaction } from '../store/store.ts'
 import { comparableField, type Condition, equalities, matches, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Ground, readable, requireAction } from './ground.ts'
 import { type Access, maskMarker, readsAll } from './permission.ts'
@@ -16,6 +17,10 @@ export interface ListQuery {
   readonly limit?: number
   readonly offset?: number
   readonly orderBy?: string
+  /** Lifts the cap on `limit`, for reports that have their own. */
+  readonly most?: number
+  /** Refuse masked fields instead of showing a marker. */
+  readonly clearOnly?: boolean
 }
 
 /** A part of the documents that the principal may read, and how many there are in all. */
@@ -45,9 +50,10 @@ export async function listDocuments(
   const access = accessFor(ground, principal, query.doctype)
   requireAction(access, 'read')
   const fields = readFields(access, query.fields)
+  if (query.clearOnly) requireComparable(access, fields)
   const conditions = readFilters(access, query.filters)
   const compare = readOrder(access, query.orderBy ?? 'creation desc')
-  const limit = Math.min(Math.max(1, query.limit ?? defaultLimit), maxLimit)
+  const limit = Math.min(Math.max(1, query.limit ?? defaultLimit), query.most ?? maxLimit)
   const offset = Math.max(0, query.offset ?? 0)
   const all = await permitted(ground, access, conditions)
   const page = firstOf(all, compare, offset + limit).slice(offset)
@@ -76,6 +82,7 @@ export async function permitted(
   ground: Ground,
   access: Access,
   conditions: readonly Condition[],
+  tx?: Transaction,
 ): Promise<readonly StoredDocument[]> {
   const all = readsAll(access)
   const filter =
@@ -83,7 +90,7 @@ export async function permitted(
       ? undefined
       : (document: StoredDocument) =>
           (all || access.allows('read', document)) && matches(conditions, document)
-  return await collectionFor(ground, access.doctype).find({
+  return await collectionFor(ground, access.doctype, tx).find({
     where: equalities(conditions),
     ...(filter && { filter }),
   })
@@ -161,6 +168,14 @@ function readFields(access: Access, names: readonly string[] | undefined, tables
   if (problems.length > 0)
     throw new AppError('invalid', `fields: ${problems.join('; ')} (get_doctype_info lists the fields)`)
   return [...new Set(['name', ...fields])]
+}
+
+function requireComparable(access: Access, fields: readonly string[]): void {
+  const problems = fields
+    .map((name) => comparableField(access, name))
+    .filter((field) => typeof field === 'string')
+  if (problems.length > 0)
+    throw new AppError('forbidden', `your roles do not open this: ${problems.join('; ')}`)
 }
 
 function comparable(access: Access, name: string): boolean {

@@ -8,6 +8,7 @@ import { type Principal, roleKeyOf, systemManager } from '../core/principal.ts'
 import { compileSchema } from '../core/schema.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Transaction } from '../store/store.ts'
+import { changeOf } from './change.ts'
 import { insertDocument } from './creating.ts'
 import { roundTo } from './expression-values.ts'
 import { collectionFor, type Ground } from './ground.ts'
@@ -112,16 +113,7 @@ async function plant(ground: Ground, tx: Transaction, seed: Seed, random: () => 
       if (!(name in made)) made[name] = await make(bed, maker, made, doctype, name)
     const principal = systemPrincipal('seeds')
     const access = accessTo(principal, doctype, ground.clock.now())
-    const change = {
-      ground,
-      principal,
-      access,
-      action: 'create' as const,
-      tx,
-      problems: [],
-      warnings: [],
-      refused: [],
-    }
+    const change = changeOf({ ground, principal, tx, dry: false }, access, 'create')
     let document: StoredDocument
     try {
       document = await insertDocument(change, made)

@@ -21,11 +21,11 @@ export const createDocument = defineTool({
     },
   },
   example: { doctype: 'Task', data: { subject: 'Call the supplier', priority: 'High' }, validate_only: true },
-  async run({ doctype, data, validate_only: validateOnly = false }, { principal, documents }) {
-    const { document, warnings } = await documents.create(principal, doctype, data, { validateOnly })
+  async run({ doctype, data, validate_only: dryRun = false }, { principal, documents }) {
+    const { document, warnings } = await documents.create(principal, doctype, data, { dryRun })
     return {
       doctype,
-      ...(validateOnly ? { valid: true, created: false } : { name: document['name'] }),
+      ...(dryRun ? { valid: true, created: false } : { name: document['name'] }),
       data: document,
       ...(warnings.length > 0 && { warnings }),
     }

@@ -191,7 +191,7 @@ describe('creating', () => {
 
   it('keeps nothing with validate_only', async (t) => {
     const { documents, events } = await openCompany(t)
-    const saved = await documents.create(sales, 'Lead', { lead_name: 'Zoe' }, { validateOnly: true })
+    const saved = await documents.create(sales, 'Lead', { lead_name: 'Zoe' }, { dryRun: true })
     assert.equal(saved.document['name'], 'LEAD-00051')
     assert.equal((await documents.list(admin, { doctype: 'Lead' })).total, 50)
     assert.equal((await documents.create(sales, 'Lead', { lead_name: 'Zoe' })).document['name'], 'LEAD-00051')

@@ -9,6 +9,7 @@ import type { Log } from '../../src/core/log.ts'
 import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
 import { createDocuments, type Documents } from '../../src/documents/documents.ts'
 import type { Ground } from '../../src/documents/ground.ts'
+import { createDocumentMemory } from '../../src/documents/memory.ts'
 import type { Platform } from '../../src/documents/platform.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { loadSeeds, readSeeds } from '../../src/documents/seeds.ts'
@@ -64,7 +65,7 @@ export async function openCompany(
     await rm(folder, { recursive: true, force: true })
   })
   const events: AuditEvent[] = []
-  const ground: Ground = { platform, store, audit: listAudit(events), clock }
+  const ground: Ground = { platform, store, audit: listAudit(events), clock, memory: createDocumentMemory() }
   if (options.seeds ?? true) await loadSeeds(ground, seeds)
   events.length = 0
   return { documents: createDocuments(ground), ground, platform, events, clock }

@@ -273,7 +273,7 @@ describe('settings', () => {
     assert.deepEqual(named.map(faultText), [
       'config/tools.yaml:2:3 tools.onee: unknown tool "onee"; did you mean "one"?',
       'config/tools.yaml:3:18 tools.one.roles[0]: unknown role "Bos"; did you mean "Boss"?',
-      'config/tools.yaml:4:26 profiles.a.tools[0]: unknown tool "tow"',
+      'config/tools.yaml:4:26 profiles.a.tools[0]: unknown tool "tow"; did you mean "two"?',
     ])
   })
 })

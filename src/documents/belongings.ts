@@ -1,0 +1,294 @@
+/** What hangs on a document: comments, assignments, attachments. Whoever may read the document may read them. */
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { randomId } from '../core/secrets.ts'
+import type { Collection, Store } from '../store/store.ts'
+import { accessFor, changeable, type Ground, readable } from './ground.ts'
+import type { ChangeOptions } from './lifecycle.ts'
+import { accessTo } from './permission.ts'
+import { cleanText } from './values.ts'
+import { inWork, keep, type Work } from './work.ts'
+
+export interface Comment {
+  readonly id: string
+  readonly key: string
+  readonly user: string
+  readonly time: string
+  readonly text: string
+}
+
+export interface Assignment {
+  readonly id: string
+  readonly key: string
+  readonly user: string
+  readonly by: string
+  readonly time: string
+  readonly note: string
+}
+
+export interface Attachment {
+  readonly id: string
+  readonly key: string
+  readonly file_name: string
+  readonly mime_type: string
+  readonly bytes: number
+  readonly user: string
+  readonly time: string
+}
+
+interface Content {
+  readonly id: string
+  readonly base64: string
+}
+
+/** The largest file that can be attached. */
+export const maxAttachmentBytes = 2 * 1024 * 1024
+const mostAttachments = 50
+
+export async function addComment(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  text: string,
+  options: ChangeOptions,
+): Promise<Comment> {
+  const access = accessFor(ground, principal, doctype)
+  const clean = cleanText(text).trim()
+  if (clean === '' || clean.length > 10_000)
+    throw new AppError('invalid', 'a comment has 1 to 10000 characters')
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    await changeable(ground, access, 'comment', name, work.tx)
+    const comment = {
+      id: randomId(),
+      key: keyOf(doctype, name),
+      user: principal.user,
+      time: now(ground),
+      text: clean,
+    }
+    await work.tx.in(commentsOf(ground.store)).insert(comment)
+    await keep(work, access.doctype, name, 'comment', [])
+    return comment
+  })
+}
+
+export async function listComments(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+): Promise<readonly Comment[]> {
+  await readable(ground, accessFor(ground, principal, doctype), name)
+  return await commentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+}
+
+/** Assigns a document to a user who may read it. */
+export async function assign(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  to: { readonly user: string; readonly note: string; readonly remove: boolean },
+  options: ChangeOptions,
+): Promise<readonly Assignment[]> {
+  const access = accessFor(ground, principal, doctype)
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    const document = await changeable(ground, access, 'assign', name, work.tx)
+    const assignments = work.tx.in(assignmentsOf(ground.store))
+    const key = keyOf(doctype, name)
+    const user = ground.platform.people.find(to.user)
+    const id = `${key}\n${(user?.id ?? to.user).toLowerCase()}`
+    if (to.remove) {
+      if (!(await assignments.delete(id)))
+        throw new AppError('not_found', `"${name}" is not assigned to ${to.user}`)
+      await keep(work, access.doctype, name, 'unassign', [], to.user)
+    } else {
+      const theirs =
+        user &&
+        accessTo(
+          { ...principal, user: user.id, fullName: user.fullName, roles: user.roles },
+          access.doctype,
+          ground.clock.now(),
+        )
+      // Whether there is such a user and whether they may read it is one answer.
+      if (!user?.enabled || !theirs?.allows('read', document))
+        throw new AppError('invalid', `user: there is no user "${to.user}" who may read ${doctype} "${name}"`)
+      await assignments.put({
+        id,
+        key,
+        user: user.id,
+        by: principal.user,
+        time: now(ground),
+        note: cleanText(to.note),
+      })
+      await keep(work, access.doctype, name, 'assign', [], user.id)
+    }
+    return await assignments.find({ where: { key }, compare: byTime })
+  })
+}
+
+export async function listAssignments(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+): Promise<readonly Assignment[]> {
+  await readable(ground, accessFor(ground, principal, doctype), name)
+  return await assignmentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+}
+
+export async function attachFile(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  file: { readonly fileName: string; readonly mimeType: string; readonly content: Uint8Array },
+  options: ChangeOptions,
+): Promise<Attachment> {
+  const access = accessFor(ground, principal, doctype)
+  const fileName = cleanText(file.fileName).trim()
+  if (!/^[^/\\]{1,200}$/.test(fileName) || fileName === '.' || fileName === '..')
+    throw new AppError('invalid', 'file_name: must be a name without slashes')
+  if (file.content.length === 0 || file.content.length > maxAttachmentBytes)
+    throw new AppError(
+      'invalid',
+      `content: must have 1 to ${maxAttachmentBytes} bytes, not ${file.content.length}`,
+    )
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    await changeable(ground, access, 'write', name, work.tx)
+    const attachments = work.tx.in(attachmentsOf(ground.store))
+    const key = keyOf(doctype, name)
+    const there = await attachments.find({ where: { key } })
+    if (there.length >= mostAttachments)
+      throw new AppError('conflict', `"${name}" has ${mostAttachments} attachments already`)
+    if (there.some((other) => other.file_name === fileName))
+      throw new AppError(
+        'conflict',
+        `"${name}" has an attachment "${fileName}" already; remove it or choose another name`,
+      )
+    const attachment: Attachment = {
+      id: randomId(),
+      key,
+      file_name: fileName,
+      mime_type: file.mimeType,
+      bytes: file.content.length,
+      user: principal.user,
+      time: now(ground),
+    }
+    await attachments.insert(attachment)
+    await work.tx
+      .in(contentsOf(ground.store))
+      .insert({ id: attachment.id, base64: Buffer.from(file.content).toString('base64') })
+    await keep(work, access.doctype, name, 'attach', [], fileName)
+    return attachment
+  })
+}
+
+export async function listAttachments(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+): Promise<readonly Attachment[]> {
+  await readable(ground, accessFor(ground, principal, doctype), name)
+  return await attachmentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+}
+
+/** An attachment with its bytes; permission is that of the document it hangs on. */
+export async function readAttachment(
+  ground: Ground,
+  principal: Principal,
+  id: string,
+): Promise<{ readonly attachment: Attachment; readonly content: Uint8Array }> {
+  const attachment = await attachmentsOf(ground.store).get(id)
+  const content = await contentsOf(ground.store).get(id)
+  if (attachment && content && (await mayRead(ground, principal, attachment.key)))
+    return { attachment, content: Buffer.from(content.base64, 'base64') }
+  throw new AppError(
+    'not_found',
+    `there is no attachment "${id}" that you may read; list_attachments names those of a document`,
+  )
+}
+
+export async function removeAttachment(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  id: string,
+  options: ChangeOptions,
+): Promise<Attachment> {
+  const access = accessFor(ground, principal, doctype)
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    await changeable(ground, access, 'write', name, work.tx)
+    const attachments = work.tx.in(attachmentsOf(ground.store))
+    const key = keyOf(doctype, name)
+    const found = await attachments.find({
+      where: { key },
+      filter: (other) => other.id === id || other.file_name === id,
+    })
+    const attachment = found[0]
+    if (!attachment) throw new AppError('not_found', `"${name}" has no attachment "${id}"`)
+    await attachments.delete(attachment.id)
+    await work.tx.in(contentsOf(ground.store)).delete(attachment.id)
+    await keep(work, access.doctype, name, 'detach', [], attachment.file_name)
+    return attachment
+  })
+}
+
+/** Removes everything that hangs on a document that is deleted. */
+export async function removeBelongings({ ground, tx }: Work, doctype: string, name: string): Promise<void> {
+  const key = keyOf(doctype, name)
+  for (const collection of [commentsOf(ground.store), assignmentsOf(ground.store)]) {
+    const inside = tx.in(collection as Collection<{ readonly id: string; readonly key: string }>)
+    for (const { id } of await inside.find({ where: { key } })) await inside.delete(id)
+  }
+  const attachments = tx.in(attachmentsOf(ground.store))
+  for (const { id } of await attachments.find({ where: { key } })) {
+    await attachments.delete(id)
+    await tx.in(contentsOf(ground.store)).delete(id)
+  }
+}
+
+async function mayRead(ground: Ground, principal: Principal, key: string): Promise<boolean> {
+  const [doctype, name] = [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)]
+  try {
+    await readable(ground, accessFor(ground, principal, doctype), name)
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return false
+    throw error
+  }
+}
+
+function commentsOf(store: Store): Collection<Comment> {
+  return store.collection<Comment>({ name: 'platform.comment', indexes: ['key'] })
+}
+
+function assignmentsOf(store: Store): Collection<Assignment> {
+  return store.collection<Assignment>({ name: 'platform.assignment', indexes: ['key', 'user'] })
+}
+
+function attachmentsOf(store: Store): Collection<Attachment> {
+  return store.collection<Attachment>({ name: 'platform.attachment', indexes: ['key'] })
+}
+
+function contentsOf(store: Store): Collection<Content> {
+  return store.collection<Content>({ name: 'platform.attachment_content' })
+}
+
+function keyOf(doctype: string, name: string): string {
+  return `${doctype}/${name}`
+}
+
+function now(ground: Ground): string {
+  return isoTime(ground.clock.now())
+}
+
+function byTime(
+  a: { readonly time: string; readonly id: string },
+  b: { readonly time: string; readonly id: string },
+): number {
+  return a.time < b.time ? -1 : a.time > b.time ? 1 : a.id < b.id ? -1 : 1
+}

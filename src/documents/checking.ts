@@ -1,0 +1,105 @@
+/** What must hold of a document that is saved. */
+import type { Change, Values } from './change.ts'
+import { equal } from './expression-values.ts'
+import { holds } from './expression.ts'
+import { collectionFor } from './ground.ts'
+import { accessTo } from './permission.ts'
+import type { Field } from './platform.ts'
+import type { StoredDocument } from './stored.ts'
+import { show } from './values.ts'
+
+/** Checks that required values are there, links lead somewhere the principal may see, and the rules hold. */
+export async function checkDocument(
+  change: Change,
+  document: StoredDocument,
+  before: StoredDocument | undefined,
+): Promise<void> {
+  const { access, problems } = change
+  const { ground, principal } = change.work
+  const missing: string[] = []
+  for (const field of access.doctype.fields.values()) {
+    const value = document[field.name]
+    if (field.required && isEmpty(value)) missing.push(field.name)
+    if (field.type === 'table') await checkRows(change, field, document, before, missing)
+    else if (!isEmpty(value) && !equal(value, before?.[field.name]))
+      await checkLink(change, field, field.name, value, document)
+    if (field.unique && !isEmpty(value) && !equal(value, before?.[field.name]))
+      await checkUnique(change, field, document)
+  }
+  if (missing.length > 0)
+    problems.push(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} required`)
+  const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
+  for (const { rule, message } of access.doctype.validations)
+    if (!holds(rule, { doc: document, user, now: ground.clock.now() })) problems.push(message)
+}
+
+async function checkRows(
+  change: Change,
+  field: Field,
+  document: StoredDocument,
+  before: StoredDocument | undefined,
+  missing: string[],
+): Promise<void> {
+  const columns = change.work.ground.platform.doctypes.get(field.doctype!)!
+  const old = new Map(rowsOf(before?.[field.name]).map((row) => [row['name'], row]))
+  for (const [index, row] of rowsOf(document[field.name]).entries()) {
+    for (const column of columns.fields.values()) {
+      const path = `${field.name}[${index}].${column.name}`
+      const value = row[column.name]
+      if (column.required && isEmpty(value)) missing.push(path)
+      if (!isEmpty(value) && !equal(value, old.get(row['name'])?.[column.name]))
+        await checkLink(change, column, path, value, row)
+    }
+    const user = {
+      id: change.work.principal.user,
+      fullName: change.work.principal.fullName,
+      roles: change.work.principal.roles,
+    }
+    for (const { rule, message } of columns.validations)
+      if (!holds(rule, { doc: row, user, now: change.work.ground.clock.now() }))
+        change.problems.push(`${field.name}[${index}]: ${message}`)
+  }
+}
+
+/** A link must lead to a document that the principal may read: otherwise an error would tell that there is one. */
+async function checkLink(
+  change: Change,
+  field: Field,
+  path: string,
+  value: unknown,
+  holder: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  if (field.type !== 'link' && field.type !== 'dynamic_link') return
+  const { problems } = change
+  const { ground, principal, tx } = change.work
+  const target = field.type === 'link' ? field.doctype! : holder[field.doctypeField!]
+  const doctype = typeof target === 'string' ? ground.platform.doctypes.get(target) : undefined
+  const access = doctype && !doctype.child ? accessTo(principal, doctype, ground.clock.now()) : undefined
+  const linked = access?.may('read')
+    ? await collectionFor(ground, doctype!, tx).get(String(value))
+    : undefined
+  if (!linked || !access!.allows('read', linked)) {
+    const kind = doctype && access?.may('read') ? doctype.name : 'document'
+    problems.push(
+      `${path}: there is no ${kind} ${show(value)} that you may read${kind === 'document' ? '' : ' (search_link finds names)'}`,
+    )
+  } else if (linked.docstatus === 2) problems.push(`${path}: ${doctype!.name} ${show(value)} is cancelled`)
+}
+
+async function checkUnique(change: Change, field: Field, document: StoredDocument): Promise<void> {
+  const same = await collectionFor(change.work.ground, change.access.doctype, change.work.tx).find({
+    where: { [field.name]: document[field.name] },
+    filter: (other) => other.id !== document.id && other.docstatus !== 2,
+    limit: 1,
+  })
+  if (same.length > 0)
+    change.problems.push(`${field.name}: ${show(document[field.name])} cannot be used, it must be unique`)
+}
+
+function rowsOf(value: unknown): Values[] {
+  return Array.isArray(value) ? (value as Values[]) : []
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+}

@@ -1,0 +1,83 @@
+/** Why someone may or may not do something: the evaluator's own answer with the deciding lines of the site. */
+import type { Principal } from '../core/principal.ts'
+import { collectionFor, type Ground } from './ground.ts'
+import { accessTo } from './permission.ts'
+import { type Action, actions, type Rule } from './platform.ts'
+import { unknown } from './read-doctypes.ts'
+import { AppError } from '../core/errors.ts'
+
+export interface ActionExplanation {
+  readonly action: Action
+  readonly allowed: boolean
+  /** The rule that decides, or why there is none. */
+  readonly because: string
+  /** `file:line`. */
+  readonly source: string
+}
+
+export interface Explanation {
+  readonly user: string
+  readonly roles: readonly string[]
+  readonly doctype: string
+  readonly name?: string
+  readonly actions: readonly ActionExplanation[]
+  /** Fields that the user never sees, or sees masked. */
+  readonly hidden: readonly string[]
+  readonly masked: readonly string[]
+}
+
+/**
+ * Explains what a user may do with a doctype, or with one document of it. For operators: it tells of
+ * documents that the user itself may not see. AppError `not_found` for what does not exist at all.
+ */
+export async function explainAccess(
+  ground: Ground,
+  principal: Principal,
+  doctypeName: string,
+  name?: string,
+): Promise<Explanation> {
+  const doctype = ground.platform.doctypes.get(doctypeName)
+  if (!doctype)
+    throw new AppError('not_found', unknown('doctype', doctypeName, ground.platform.doctypes.keys()))
+  const access = accessTo(principal, doctype, ground.clock.now())
+  const document = name === undefined ? undefined : await collectionFor(ground, doctype).get(name)
+  if (name !== undefined && !document) throw new AppError('not_found', `there is no ${doctypeName} "${name}"`)
+  const fields = [...doctype.fields.values()]
+  return {
+    user: principal.user,
+    roles: [...principal.roles].sort(),
+    doctype: doctypeName,
+    ...(name !== undefined && { name }),
+    actions: actions.map((action): ActionExplanation => {
+      const rules = access.rules(action)
+      const reading = action === 'read' || action === 'create' || access.rules('read').length > 0
+      if (rules.length === 0 || !reading)
+        return {
+          action,
+          allowed: false,
+          because: 'no rule allows it to any of the roles',
+          source: doctype.source,
+        }
+      if (!document)
+        return { action, allowed: access.may(action), because: ruleText(rules[0]!), source: rules[0]!.source }
+      const deciding = rules.find((rule) => access.matches(rule, document))
+      const allowed = access.allows(action, document)
+      if (deciding && !allowed)
+        return { action, allowed, because: 'the document may not be read', source: doctype.source }
+      return {
+        action,
+        allowed,
+        because: deciding ? ruleText(deciding) : `no rule matches: ${rules.map(ruleText).join('; ')}`,
+        source: deciding?.source ?? rules.map((rule) => rule.source).join(', '),
+      }
+    }),
+    hidden: fields
+      .filter((field) => (document ? access.shows(field, document) === 'hidden' : !access.knows(field)))
+      .map((field) => field.name),
+    masked: fields.filter((field) => access.masks(field)).map((field) => field.name),
+  }
+}
+
+function ruleText({ role, ifOwner, when }: Rule): string {
+  return `role ${role}${ifOwner ? ', own documents' : ''}${when ? `, when ${when.text}` : ''}`
+}

@@ -1,0 +1,197 @@
+/**
+ * The history of documents: one entry a change, numbered without gaps per doctype. The numbers are
+ * also how the search index knows what it has not seen yet.
+ */
+import type { Principal } from '../core/principal.ts'
+import type { Collection, Store, Transaction } from '../store/store.ts'
+import { equal } from './expression-values.ts'
+import { accessFor, type Ground, readable } from './ground.ts'
+import { type Access, maskMarker } from './permission.ts'
+import type { Doctype } from './platform.ts'
+import { collectionOf } from './read-doctypes.ts'
+import type { StoredDocument } from './stored.ts'
+
+/** One field that a change changed; a value of a row is `items[row].qty`. */
+export interface FieldChange {
+  readonly field: string
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** One change of a document. */
+export interface HistoryEntry {
+  /** The name of the document. */
+  readonly document: string
+  readonly time: string
+  readonly user: string
+  readonly client?: string
+  /** `create`, `update`, `submit`, a workflow action, … */
+  readonly action: string
+  readonly changes: readonly FieldChange[]
+  readonly note?: string
+}
+
+interface StoredEntry extends HistoryEntry {
+  readonly id: string
+  /** Doctype and name, to find the history of one document. */
+  readonly key: string
+}
+
+interface Counter {
+  readonly id: string
+  readonly last: number
+}
+
+/** Adds an entry as part of the transaction. */
+export async function recordChange(
+  store: Store,
+  tx: Transaction,
+  doctype: Doctype,
+  entry: HistoryEntry,
+): Promise<void> {
+  const counters = tx.in(countersOf(store))
+  const last = ((await counters.get(doctype.name))?.last ?? 0) + 1
+  await counters.put({ id: doctype.name, last })
+  await tx
+    .in(entriesOf(store))
+    .insert({ ...entry, id: entryId(doctype, last), key: keyOf(doctype.name, entry.document) })
+}
+
+/** The number of the last change of any document of the doctype. */
+export async function lastChange(store: Store, doctype: string): Promise<number> {
+  return (await countersOf(store).get(doctype))?.last ?? 0
+}
+
+/** The names of the documents that changed after one number up to another. */
+export async function changedSince(
+  store: Store,
+  doctype: Doctype,
+  after: number,
+  last: number,
+): Promise<Set<string>> {
+  const entries = entriesOf(store)
+  const names = new Set<string>()
+  for (let n = after + 1; n <= last; n++) {
+    const entry = await entries.get(entryId(doctype, n))
+    if (entry) names.add(entry.document)
+  }
+  return names
+}
+
+/** The history of a document that the principal may read, newest first, without the fields that it may not. */
+export async function historyOf(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  limit: number,
+): Promise<readonly Omit<HistoryEntry, 'document'>[]> {
+  const access = accessFor(ground, principal, doctype)
+  const document = await readable(ground, access, name)
+  const entries = await entriesOf(ground.store).find({
+    where: { key: keyOf(doctype, name) },
+    // A deleted document of the same name had a history of its own.
+    filter: (entry) => entry.time >= document.creation,
+    compare: (a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : a.id < b.id ? 1 : -1),
+    limit,
+  })
+  return entries.map(({ time, user, client, action, changes, note }) => ({
+    time,
+    user,
+    ...(client !== undefined && { client }),
+    action,
+    changes: changes.flatMap((change) => visibleChange(ground, access, document, change)),
+    ...(note !== undefined && { note }),
+  }))
+}
+
+/** The fields in which two versions of a document differ. */
+export function differences(doctype: Doctype, before: StoredDocument, after: StoredDocument): FieldChange[] {
+  const changes: FieldChange[] = []
+  for (const name of ['docstatus', ...doctype.fields.keys()]) {
+    const [from, to] = [before[name] ?? null, after[name] ?? null]
+    if (doctype.fields.get(name)?.type === 'table') changes.push(...rowDifferences(name, from, to))
+    else if (!sameValue(from, to)) changes.push({ field: name, from, to })
+  }
+  return changes
+}
+
+export function sameValue(a: unknown, b: unknown): boolean {
+  return (
+    equal(a, b) || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b))
+  )
+}
+
+function rowDifferences(table: string, from: unknown, to: unknown): FieldChange[] {
+  const [old, now] = [rowsByName(from), rowsByName(to)]
+  const changes: FieldChange[] = []
+  for (const [name, row] of now) {
+    const before = old.get(name)
+    if (!before) changes.push({ field: `${table}[${name}]`, from: null, to: row })
+    else
+      for (const column of new Set([...Object.keys(before), ...Object.keys(row)]))
+        if (column !== 'idx' && !sameValue(before[column] ?? null, row[column] ?? null))
+          changes.push({
+            field: `${table}[${name}].${column}`,
+            from: before[column] ?? null,
+            to: row[column] ?? null,
+          })
+  }
+  for (const [name, row] of old)
+    if (!now.has(name)) changes.push({ field: `${table}[${name}]`, from: row, to: null })
+  return changes
+}
+
+function rowsByName(rows: unknown): Map<string, Record<string, unknown>> {
+  const list = Array.isArray(rows) ? (rows as Record<string, unknown>[]) : []
+  return new Map(list.map((row) => [String(row['name'] as string), row]))
+}
+
+function visibleChange(
+  ground: Ground,
+  access: Access,
+  document: StoredDocument,
+  change: FieldChange,
+): FieldChange[] {
+  const [, table, column] = /^(\w+)(?:\[[^\]]*\](?:\.(\w+))?)?$/.exec(change.field) ?? []
+  if (table === 'docstatus') return [change]
+  const field = access.doctype.fields.get(table ?? '')
+  if (!field) return []
+  const columns = field.type === 'table' ? ground.platform.doctypes.get(field.doctype!)?.fields : undefined
+  if (columns && column === undefined) {
+    // A whole row: only the columns that may be seen.
+    const clean = (row: unknown) =>
+      row === null
+        ? null
+        : Object.fromEntries(
+            Object.entries(row as Record<string, unknown>).filter(([name]) => {
+              const part = columns.get(name)
+              return part !== undefined && access.shows(part, document) === 'clear'
+            }),
+          )
+    return access.shows(field, document) === 'clear'
+      ? [{ ...change, from: clean(change.from), to: clean(change.to) }]
+      : []
+  }
+  const shown = [field, ...(columns && column !== undefined ? [columns.get(column)] : [])].map((part) =>
+    part ? access.shows(part, document) : 'hidden',
+  )
+  if (shown.includes('hidden')) return []
+  return shown.includes('masked') ? [{ field: change.field, from: maskMarker, to: maskMarker }] : [change]
+}
+
+function entriesOf(store: Store): Collection<StoredEntry> {
+  return store.collection<StoredEntry>({ name: 'platform.history', indexes: ['key'] })
+}
+
+function countersOf(store: Store): Collection<Counter> {
+  return store.collection<Counter>({ name: 'platform.change' })
+}
+
+function keyOf(doctype: string, name: string): string {
+  return `${doctype}/${name}`
+}
+
+function entryId(doctype: Doctype, n: number): string {
+  return `${collectionOf(doctype.name)}#${String(n).padStart(12, '0')}`
+}

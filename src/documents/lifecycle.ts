@@ -1,0 +1,176 @@
+/** Draft → submitted → cancelled, and the amended copy of a cancelled document. */
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { changeOf, refuseProblems } from './change.ts'
+import { checkDocument } from './checking.ts'
+import { accessFor, changeable, collectionFor, type Ground } from './ground.ts'
+import { differences } from './history.ts'
+import { linksTo } from './links.ts'
+import type { Access } from './permission.ts'
+import { type DocumentView, viewOf } from './reading.ts'
+import type { StoredDocument } from './stored.ts'
+import { inWork, keep, type Work } from './work.ts'
+
+export interface ChangeOptions {
+  /** Do everything, then keep nothing. */
+  readonly dryRun?: boolean
+}
+
+export async function submitDocument(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  options: ChangeOptions,
+): Promise<DocumentView> {
+  const access = submittable(ground, principal, doctype)
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    const document = await changeable(ground, access, 'submit', name, work.tx)
+    return viewOf(ground, access, await submitIn(work, access, document))
+  })
+}
+
+/** Submits a document as part of a larger change. */
+export async function submitIn(
+  work: Work,
+  access: Access,
+  document: StoredDocument,
+): Promise<StoredDocument> {
+  refuseWorkflow(work.ground, access)
+  if (!access.doctype.submittable)
+    throw new AppError('invalid', `${access.doctype.name} documents cannot be submitted`)
+  if (!access.allows('submit', document))
+    throw new AppError('forbidden', `you may not submit ${access.doctype.name} "${document.id}"`)
+  if (document.docstatus !== 0)
+    throw new AppError(
+      'conflict',
+      `${access.doctype.name} "${document.id}" is ${statusText(document)}, not a draft`,
+    )
+  const change = changeOf(work, access, 'submit')
+  await checkDocument(change, document, document)
+  refuseProblems(change)
+  return await moveTo(work, access, document, { docstatus: 1 }, 'submit')
+}
+
+export async function cancelDocument(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  options: ChangeOptions,
+): Promise<DocumentView> {
+  const access = submittable(ground, principal, doctype)
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    const document = await changeable(ground, access, 'cancel', name, work.tx)
+    refuseWorkflow(ground, access)
+    await requireCancellable(work, access, document)
+    return viewOf(ground, access, await moveTo(work, access, document, { docstatus: 2 }, 'cancel'))
+  })
+}
+
+/** Refuses to cancel what is not submitted, or what submitted documents build upon. */
+export async function requireCancellable(
+  work: Work,
+  access: Access,
+  document: StoredDocument,
+): Promise<void> {
+  if (document.docstatus !== 1)
+    throw new AppError(
+      'conflict',
+      `${access.doctype.name} "${document.id}" is ${statusText(document)}, not submitted`,
+    )
+  const links = await linksTo(work, access.doctype.name, document.id, (other) => other.docstatus === 1)
+  if (links.count > 0)
+    throw new AppError(
+      'conflict',
+      `"${document.id}" is linked from submitted documents${links.text}; cancel those first`,
+    )
+}
+
+export async function amendDocument(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  options: ChangeOptions,
+): Promise<DocumentView> {
+  const access = submittable(ground, principal, doctype)
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    const document = await changeable(ground, access, 'amend', name, work.tx)
+    if (document.docstatus !== 2)
+      throw new AppError(
+        'conflict',
+        `"${name}" is ${statusText(document)}; only cancelled documents are amended`,
+      )
+    const collection = collectionFor(ground, access.doctype, work.tx)
+    const earlier = await collection.find({ where: { amended_from: name }, limit: 1 })
+    if (earlier.length > 0) throw new AppError('conflict', `"${name}" was amended already`)
+    const now = isoTime(ground.clock.now())
+    const initial = ground.platform.workflows.get(doctype)?.initial
+    const copy: StoredDocument = {
+      ...document,
+      id: await amendedName(name, async (wanted) => (await collection.get(wanted)) !== undefined),
+      owner: principal.user,
+      creation: now,
+      modified: now,
+      modified_by: principal.user,
+      docstatus: 0,
+      amended_from: name,
+      ...(initial !== undefined && { workflow_state: initial }),
+    }
+    if (!access.allows('create', copy))
+      throw new AppError('forbidden', `you may not create ${doctype} documents`)
+    await collection.insert(copy)
+    await keep(work, access.doctype, copy.id, 'amend', [{ field: 'amended_from', from: null, to: name }])
+    return viewOf(ground, access, copy)
+  })
+}
+
+/** Stores a document with other values, as the user of the work, with its history. */
+export async function moveTo(
+  work: Work,
+  access: Access,
+  before: StoredDocument,
+  values: Readonly<Record<string, unknown>>,
+  action: string,
+  note?: string,
+): Promise<StoredDocument> {
+  const { ground, principal, tx } = work
+  const after: StoredDocument = {
+    ...before,
+    ...values,
+    modified: laterThan(before.modified, ground.clock.now()),
+    modified_by: principal.user,
+  }
+  await collectionFor(ground, access.doctype, tx).put(after)
+  await keep(work, access.doctype, before.id, action, differences(access.doctype, before, after), note)
+  return after
+}
+
+/** Refuses a direct change of state where a workflow rules. */
+export function refuseWorkflow(ground: Ground, access: Access): void {
+  if (ground.platform.workflows.has(access.doctype.name))
+    throw new AppError('invalid', `a workflow moves ${access.doctype.name} documents; use run_workflow`)
+}
+
+export function statusText({ docstatus }: StoredDocument): string {
+  return ['a draft', 'submitted', 'cancelled'][docstatus]!
+}
+
+function submittable(ground: Ground, principal: Principal, doctype: string): Access {
+  const access = accessFor(ground, principal, doctype)
+  if (!access.doctype.submittable)
+    throw new AppError('invalid', `${doctype} documents have no states to submit, cancel or amend`)
+  return access
+}
+
+/** No two versions of a document share a time, so that `expected_modified` always tells them apart. */
+function laterThan(before: string, now: number): string {
+  return isoTime(Math.max(now, Date.parse(before) + 1))
+}
+
+async function amendedName(name: string, taken: (name: string) => Promise<boolean>): Promise<string> {
+  const base = name.replace(/-\d{1,3}$/, (end) => (/^-\d$/.test(end) ? '' : end))
+  for (let n = 1; ; n++) if (!(await taken(`${base}-${n}`))) return `${base}-${n}`
+}

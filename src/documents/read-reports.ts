@@ -1,0 +1,192 @@
+/** Reads `config/reports/*.yaml`. */
+import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
+import { checkDocument } from '../site/check-document.ts'
+import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import type { People } from '../users/people.ts'
+import { operators } from './filters.ts'
+import { aggregateFunctions, type Doctype, type Report, standardFields } from './platform.ts'
+import { sourceOf, unknown } from './read-doctypes.ts'
+
+const text = { type: 'string', minLength: 1, maxLength: 200 } as const
+const names = { type: 'array', items: text, uniqueItems: true } as const
+const columnName = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,62}$' } as const
+
+const reportSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['report', 'type'],
+  properties: {
+    report: text,
+    description: { type: 'string' },
+    module: text,
+    type: { type: 'string', enum: ['declarative', 'sql'] },
+    doctype: text,
+    doctypes: names,
+    sql: { type: 'string', minLength: 1 },
+    columns: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name'],
+        properties: {
+          name: columnName,
+          label: text,
+          field: text,
+          aggregate: { type: 'string', enum: aggregateFunctions },
+        },
+      },
+    },
+    filters: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name', 'type'],
+        properties: {
+          name: columnName,
+          label: text,
+          type: { type: 'string', enum: ['text', 'number', 'integer', 'check', 'date', 'select', 'link'] },
+          required: { type: 'boolean' },
+          default: {},
+          options: names,
+          doctype: text,
+          description: { type: 'string' },
+          field: text,
+          operator: { type: 'string', enum: operators },
+        },
+      },
+    },
+    where: { type: ['object', 'array'] },
+    group_by: names,
+    order_by: text,
+    totals: names,
+    roles: names,
+    max_rows: { type: 'integer', minimum: 1, maximum: 100000 },
+    cache_seconds: { type: 'integer', minimum: 1, maximum: 604800 },
+  },
+} as const satisfies JSONSchema
+
+type ReportSource = FromSchema<typeof reportSchema>
+const checkReport = compileSchema(reportSchema)
+
+/** The reports by name. */
+export function readReports(
+  files: SiteFiles,
+  faults: Fault[],
+  people: People,
+  doctypes: ReadonlyMap<string, Doctype>,
+): Map<string, Report> {
+  const reports = new Map<string, Report>()
+  for (const [path, document] of files.documents) {
+    if (!path.startsWith('config/reports/')) continue
+    const source = checkDocument<ReportSource>(document, checkReport, faults)
+    if (!source) continue
+    if (reports.has(source.report))
+      faults.push(document.fault(['report'], `"${source.report}" is there twice`))
+    else reports.set(source.report, readReport(source, document, faults, people, doctypes))
+  }
+  return new Map([...reports].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function readReport(
+  source: ReportSource,
+  document: SourceDocument,
+  faults: Fault[],
+  people: People,
+  doctypes: ReadonlyMap<string, Doctype>,
+): Report {
+  const at = (path: readonly (string | number)[], message: string) =>
+    faults.push(document.fault(path, message))
+  const doctype = source.doctype === undefined ? undefined : doctypes.get(source.doctype)
+  const used = source.type === 'sql' ? (source.doctypes ?? []) : [source.doctype ?? '']
+  if (source.type === 'declarative') {
+    if (source.doctype === undefined || !source.columns)
+      at([], 'a declarative report needs a doctype and columns')
+    else if (!doctype || doctype.child) at(['doctype'], unknown('doctype', source.doctype, doctypes.keys()))
+    for (const key of ['sql', 'doctypes'] as const)
+      if (source[key] !== undefined) at([key], 'is for SQL reports')
+  } else {
+    if (source.sql === undefined || !source.doctypes)
+      at([], 'an SQL report needs sql and the doctypes that it reads')
+    for (const [index, name] of (source.doctypes ?? []).entries())
+      if (!doctypes.has(name)) at(['doctypes', index], unknown('doctype', name, doctypes.keys()))
+    for (const key of ['doctype', 'columns', 'where', 'group_by', 'order_by'] as const)
+      if (source[key] !== undefined) at([key], 'is for declarative reports')
+  }
+  for (const [index, role] of (source.roles ?? []).entries())
+    if (!people.roles.has(role)) at(['roles', index], unknown('role', role, people.roles.keys()))
+  checkColumns(source, doctype, at)
+  for (const [index, filter] of (source.filters ?? []).entries()) {
+    if ((filter.type === 'select') !== (filter.options !== undefined))
+      at(
+        ['filters', index],
+        filter.type === 'select' ? 'a select needs options' : 'only a select has options',
+      )
+    if ((filter.type === 'link') !== (filter.doctype !== undefined))
+      at(['filters', index], 'a link, and nothing else, needs a doctype')
+    else if (filter.doctype !== undefined && !doctypes.has(filter.doctype))
+      at(['filters', index, 'doctype'], unknown('doctype', filter.doctype, doctypes.keys()))
+    if (doctype && !isField(doctype, filter.field ?? filter.name))
+      at(['filters', index], unknown('field', filter.field ?? filter.name, doctype.fields.keys()))
+  }
+  return {
+    name: source.report,
+    description: source.description ?? '',
+    module: source.module ?? doctype?.module ?? 'Custom',
+    type: source.type,
+    doctypes: used,
+    ...(source.sql !== undefined && { sql: source.sql }),
+    columns: (source.columns ?? []).map((column) => ({ ...column, label: column.label ?? column.name })),
+    filters: (source.filters ?? []).map((filter) => ({
+      name: filter.name,
+      label: filter.label ?? filter.name,
+      type: filter.type,
+      required: filter.required ?? false,
+      ...(filter.default !== undefined && { default: filter.default }),
+      options: filter.options ?? [],
+      ...(filter.doctype !== undefined && { doctype: filter.doctype }),
+      description: filter.description ?? '',
+      field: filter.field ?? filter.name,
+      operator: filter.operator ?? '=',
+    })),
+    ...(source.where !== undefined && { where: source.where }),
+    groupBy: source.group_by ?? [],
+    ...(source.order_by !== undefined && { orderBy: source.order_by }),
+    totals: source.totals ?? [],
+    roles: source.roles ?? [],
+    maxRows: source.max_rows ?? 1000,
+    ...(source.cache_seconds !== undefined && { cacheSeconds: source.cache_seconds }),
+    source: sourceOf(document, ['report']),
+  }
+}
+
+function checkColumns(
+  source: ReportSource,
+  doctype: Doctype | undefined,
+  at: (path: readonly (string | number)[], message: string) => void,
+): void {
+  if (!doctype) return
+  const grouped =
+    (source.group_by ?? []).length > 0 || (source.columns ?? []).some((column) => column.aggregate)
+  for (const [index, key] of (source.group_by ?? []).entries())
+    if (!isField(doctype, key.split(':')[0]!))
+      at(['group_by', index], unknown('field', key, doctype.fields.keys()))
+  const columns = (source.columns ?? []).map((column) => column.name)
+  for (const [index, column] of (source.columns ?? []).entries()) {
+    const field = column.field ?? column.name
+    const group = (source.group_by ?? []).includes(field)
+    const needed = column.aggregate !== 'count' && !group
+    if (needed && !isField(doctype, field))
+      at(['columns', index], unknown('field', field, doctype.fields.keys()))
+    if (grouped && !group && column.aggregate === undefined)
+      at(['columns', index], `${field} is neither in group_by nor aggregated`)
+  }
+  for (const [index, total] of (source.totals ?? []).entries())
+    if (!columns.includes(total)) at(['totals', index], unknown('column', total, columns))
+}
+
+function isField(doctype: Doctype, name: string): boolean {
+  return doctype.fields.has(name) || standardFields.has(name)
+}

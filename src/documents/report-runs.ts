@@ -1,0 +1,11 @@
+/** How a run in the background ended. */
+export type RunEnd =
+  { readonly value: unknown; readonly at: number } | { readonly error: unknown; readonly at: number }
+
+/** A report that runs, or ran, in the background for one user and one set of filters. */
+export interface ReportRun {
+  readonly key: string
+  readonly started: number
+  end?: RunEnd
+  done: Promise<void>
+}

@@ -1,0 +1,91 @@
+import { randomId } from '../core/secrets.ts'
+import { type Change, defaultOf, noteReadOnly, readField, type Values } from './change.ts'
+import { maskMarker } from './permission.ts'
+import type { Doctype, Field } from './platform.ts'
+import { unknown } from './read-doctypes.ts'
+import type { StoredDocument } from './stored.ts'
+
+const maxRows = 1000
+
+/**
+ * The rows of a table. Rows with the id of a stored row patch it (`_delete` removes it) and those
+ * without are added; when no row has an id, they replace all.
+ */
+export function readRows(
+  change: Change,
+  field: Field,
+  given: unknown,
+  stored: unknown,
+  document: StoredDocument,
+): Values[] {
+  const { problems, work } = change
+  const before = Array.isArray(stored) ? (stored as Values[]) : []
+  if (
+    !Array.isArray(given) ||
+    given.some((row) => typeof row !== 'object' || row === null || Array.isArray(row))
+  ) {
+    problems.push(`${field.name}: must be an array of objects`)
+    return before
+  }
+  const rows = given as Values[]
+  if (rows.length > maxRows) {
+    problems.push(`${field.name}: has at most ${maxRows} rows`)
+    return before
+  }
+  const columns = work.ground.platform.doctypes.get(field.doctype!)!
+  const patch = before.length > 0 && rows.some((row) => typeof row['name'] === 'string')
+  const result = new Map<string, Values>(patch ? before.map((row) => [row['name'] as string, row]) : [])
+  for (const [index, row] of rows.entries()) {
+    const path = `${field.name}[${index}]`
+    const id = typeof row['name'] === 'string' ? row['name'] : undefined
+    const old = id === undefined ? undefined : result.get(id)
+    if (patch && id !== undefined && !old) {
+      problems.push(
+        `${path}: there is no row "${id}"; its rows are ${before.map((other) => String(other['name'])).join(', ')}`,
+      )
+    } else if (row['_delete'] === true) {
+      if (old) result.delete(id!)
+      else problems.push(`${path}: _delete needs the name of a row`)
+    } else {
+      const values = readRow(change, columns, path, row, old, document)
+      const name = old ? id! : randomId().slice(0, 10)
+      result.set(name, { ...(old ?? rowDefaults(change, columns)), ...values, name })
+    }
+  }
+  return [...result.values()].map((row, index) => ({ ...row, idx: index + 1 }))
+}
+
+function readRow(
+  change: Change,
+  columns: Doctype,
+  path: string,
+  row: Values,
+  old: Values | undefined,
+  document: StoredDocument,
+): Values {
+  const values: Values = {}
+  for (const [name, given] of Object.entries(row)) {
+    if (name === 'name' || name === 'idx' || name === '_delete' || name === 'doctype') continue
+    const column = columns.fields.get(name)
+    if (!column || !change.access.knows(column)) {
+      const known = [...columns.fields.values()].filter((other) => change.access.knows(other))
+      change.problems.push(
+        `${path}: ${unknown(
+          'field',
+          name,
+          known.map((other) => other.name),
+        )}`,
+      )
+    } else if (change.access.masks(column) && given === maskMarker) continue
+    else if (column.readOnly) noteReadOnly(change, column, `${path}.${name}`, given, old?.[name])
+    else if (!change.access.mayset(column, change.action, document)) change.refused.push(`${path}.${name}`)
+    else values[name] = readField(change, column, `${path}.${name}`, given)
+  }
+  return values
+}
+
+function rowDefaults(change: Change, columns: Doctype): Values {
+  return Object.fromEntries(
+    [...columns.fields.values()].map((column) => [column.name, defaultOf(change, column) ?? null]),
+  )
+}

@@ -1,0 +1,128 @@
+/**
+ * A full-text index of one doctype in memory. Before each search it catches up with the changes that
+ * were kept since (see history.ts), so what a search finds is what a list would show.
+ */
+import MiniSearch from 'minisearch'
+import { collectionFor, type Ground } from './ground.ts'
+import { changedSince, lastChange } from './history.ts'
+import type { Doctype, Field } from './platform.ts'
+import type { StoredDocument } from './stored.ts'
+
+interface Entry {
+  readonly id: string
+  readonly [field: string]: string
+}
+
+/** The index of one doctype, and how far it has seen. */
+export interface SearchIndex {
+  /** The fields that it holds: another doctype definition needs another index. */
+  readonly signature: string
+  readonly texts: MiniSearch<Entry>
+  seen: number
+  /** The catching up under way; searches queue behind it. */
+  ready: Promise<void>
+}
+
+/** One document that a search found. */
+export interface Hit {
+  readonly name: string
+  readonly score: number
+}
+
+const indexedTypes = new Set(['text', 'long_text', 'select', 'link', 'dynamic_link'])
+/** Beyond so many changes it is quicker to begin anew. */
+const mostToCatchUp = 20_000
+
+/** The fields of a doctype that are indexed, those of rows as `items.item`. */
+export function indexedFields(
+  doctypes: ReadonlyMap<string, Doctype>,
+  doctype: Doctype,
+): { readonly path: string; readonly fields: readonly Field[] }[] {
+  return [...doctype.fields.values()].flatMap((field) => {
+    if (indexedTypes.has(field.type)) return [{ path: field.name, fields: [field] }]
+    if (field.type !== 'table') return []
+    return [...doctypes.get(field.doctype!)!.fields.values()]
+      .filter((column) => indexedTypes.has(column.type))
+      .map((column) => ({ path: `${field.name}.${column.name}`, fields: [field, column] }))
+  })
+}
+
+/** Finds documents by words in the fields given, best first. */
+export async function findWords(
+  ground: Ground,
+  doctype: Doctype,
+  words: string,
+  fields: readonly string[],
+): Promise<readonly Hit[]> {
+  const index = await upToDate(ground, doctype)
+  const options = {
+    fields: ['name', ...fields],
+    prefix: (term: string) => term.length >= 2,
+    fuzzy: (term: string) => (term.length >= 5 && !/\d/.test(term) ? 0.2 : false),
+    boost: { name: 3, ...(doctype.titleField !== undefined && { [doctype.titleField]: 2 }) },
+  }
+  const all = index.texts.search(words, { ...options, combineWith: 'AND' })
+  const found = all.length > 0 ? all : index.texts.search(words, { ...options, combineWith: 'OR' })
+  return found.map((hit) => ({ name: String(hit.id), score: hit.score }))
+}
+
+async function upToDate(ground: Ground, doctype: Doctype): Promise<SearchIndex> {
+  const paths = indexedFields(ground.platform.doctypes, doctype).map(({ path }) => path)
+  const signature = paths.join()
+  let index = ground.memory.indexes.get(doctype.name)
+  if (index?.signature !== signature) {
+    index = emptyIndex(paths, signature)
+    ground.memory.indexes.set(doctype.name, index)
+  }
+  const catching = index
+  index.ready = index.ready.catch(() => undefined).then(() => catchUp(ground, doctype, catching, paths))
+  await index.ready
+  return index
+}
+
+function emptyIndex(paths: readonly string[], signature: string): SearchIndex {
+  const texts = new MiniSearch<Entry>({ fields: ['name', ...paths], autoVacuum: { minDirtCount: 500 } })
+  return { signature, texts, seen: -1, ready: Promise.resolve() }
+}
+
+async function catchUp(
+  ground: Ground,
+  doctype: Doctype,
+  index: SearchIndex,
+  paths: readonly string[],
+): Promise<void> {
+  const { store } = ground
+  const last = await lastChange(store, doctype.name)
+  if (last === index.seen) return
+  const collection = collectionFor(ground, doctype)
+  if (index.seen < 0 || last < index.seen || last - index.seen > mostToCatchUp) {
+    const all = await collection.find()
+    index.texts.removeAll()
+    // In portions, so that other requests are answered meanwhile.
+    await index.texts.addAllAsync(
+      all.map((document) => entryOf(document, paths)),
+      { chunkSize: 500 },
+    )
+  } else {
+    for (const name of await changedSince(store, doctype, index.seen, last)) {
+      const document = await collection.get(name)
+      if (index.texts.has(name)) index.texts.discard(name)
+      if (document) index.texts.add(entryOf(document, paths))
+    }
+  }
+  index.seen = last
+}
+
+function entryOf(document: StoredDocument, paths: readonly string[]): Entry {
+  const entry: Record<string, string> = { id: document.id, name: document.id }
+  for (const path of paths) {
+    const [field, column] = path.split('.') as [string, string | undefined]
+    const value = document[field]
+    if (column === undefined) entry[path] = typeof value === 'string' ? value : ''
+    else {
+      const rows = Array.isArray(value) ? (value as Record<string, unknown>[]) : []
+      entry[path] = rows.map((row) => (typeof row[column] === 'string' ? row[column] : '')).join('\n')
+    }
+  }
+  return entry as unknown as Entry
+}

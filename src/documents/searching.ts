@@ -1,0 +1,155 @@
+/** Finding documents by words: only in fields that the caller could filter by, only among rows that it may read. */
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { comparableField, readFilters } from './filters.ts'
+import { accessFor, collectionFor, type Ground, requireAction } from './ground.ts'
+import { type Access, accessTo, readsAll } from './permission.ts'
+import { firstOf, permitted } from './reading.ts'
+import { findWords, type Hit, indexedFields } from './search-index.ts'
+import { type StoredDocument, valueOf } from './stored.ts'
+
+/** A document that was found. */
+export interface Found {
+  readonly doctype: string
+  readonly name: string
+  readonly title: string
+  readonly score: number
+  readonly modified: string
+}
+
+export interface FoundPage {
+  readonly results: readonly Found[]
+  /** How many documents there are that the caller may read. */
+  readonly total: number
+  readonly searched: readonly string[]
+}
+
+/** Searches one doctype, or all that the principal may read. */
+export async function searchDocuments(
+  ground: Ground,
+  principal: Principal,
+  query: {
+    readonly words: string
+    readonly doctype?: string
+    readonly limit: number
+    readonly offset?: number
+  },
+): Promise<FoundPage> {
+  const words = query.words.trim().slice(0, 500)
+  if (words === '') throw new AppError('invalid', 'query: must have at least one word')
+  const accesses =
+    query.doctype === undefined ? readable(ground, principal) : [accessFor(ground, principal, query.doctype)]
+  for (const access of accesses) requireAction(access, 'read')
+  const found: { access: Access; hit: Hit }[] = []
+  for (const access of accesses) {
+    const hits = await findWords(ground, access.doctype, words, searchable(ground, access))
+    for (const hit of await permittedHits(ground, access, hits)) found.push({ access, hit })
+  }
+  const offset = query.offset ?? 0
+  const page = firstOf(
+    found,
+    (a, b) => b.hit.score - a.hit.score || (a.hit.name < b.hit.name ? -1 : 1),
+    offset + query.limit,
+  )
+  const results: Found[] = []
+  for (const { access, hit } of page.slice(offset)) {
+    const document = await collectionFor(ground, access.doctype).get(hit.name)
+    if (document)
+      results.push({
+        doctype: access.doctype.name,
+        name: hit.name,
+        title: titleOf(access, document),
+        score: Math.round(hit.score * 100) / 100,
+        modified: document.modified,
+      })
+  }
+  return { results, total: found.length, searched: accesses.map((access) => access.doctype.name) }
+}
+
+/** A name that a link field could hold. */
+export interface LinkSuggestion {
+  readonly value: string
+  readonly label: string
+  readonly description: string
+}
+
+/** Suggests documents for a link field: names and titles that contain what was typed, those that begin with it first. */
+export async function suggestLinks(
+  ground: Ground,
+  principal: Principal,
+  query: {
+    readonly doctype: string
+    readonly typed: string
+    readonly filters?: unknown
+    readonly limit: number
+  },
+): Promise<{ readonly suggestions: readonly LinkSuggestion[]; readonly total: number }> {
+  const access = accessFor(ground, principal, query.doctype)
+  requireAction(access, 'read')
+  const typed = query.typed.trim().toLowerCase()
+  const rank = (document: StoredDocument): number => {
+    const texts = [document.id.toLowerCase(), titleOf(access, document).toLowerCase()]
+    if (texts.some((text) => text.startsWith(typed))) return 0
+    return texts.some((text) => text.includes(typed)) ? 1 : 2
+  }
+  const all = (await permitted(ground, access, readFilters(access, query.filters)))
+    .map((document) => ({ document, rank: rank(document) }))
+    .filter((candidate) => candidate.rank < 2)
+  const best = firstOf(
+    all,
+    (a, b) => a.rank - b.rank || (a.document.id < b.document.id ? -1 : 1),
+    query.limit,
+  )
+  return {
+    total: all.length,
+    suggestions: best.map(({ document }) => ({
+      value: document.id,
+      label: titleOf(access, document),
+      description: describe(access, document),
+    })),
+  }
+}
+
+/** The title of a document as far as the principal may read it; its name otherwise. */
+export function titleOf(access: Access, document: StoredDocument): string {
+  const field = access.doctype.fields.get(access.doctype.titleField ?? '')
+  const title = field && access.shows(field, document) === 'clear' ? valueOf(document, field.name) : null
+  return typeof title === 'string' && title !== '' ? title : document.id
+}
+
+function describe(access: Access, document: StoredDocument): string {
+  return access.doctype.searchFields
+    .filter((name) => name !== access.doctype.titleField && name !== 'notes')
+    .map((name) => access.doctype.fields.get(name)!)
+    .filter((field) => field.type !== 'long_text' && access.shows(field, document) === 'clear')
+    .map((field) => valueOf(document, field.name))
+    .filter((value): value is string => typeof value === 'string' && value !== document.id)
+    .slice(0, 3)
+    .join(', ')
+}
+
+function readable(ground: Ground, principal: Principal): Access[] {
+  return [...ground.platform.doctypes.values()]
+    .filter((doctype) => !doctype.child)
+    .map((doctype) => accessTo(principal, doctype, ground.clock.now()))
+    .filter((access) => access.may('read'))
+}
+
+/** A match in a field that the principal cannot read everywhere would tell what stands in it. */
+function searchable(ground: Ground, access: Access): string[] {
+  return indexedFields(ground.platform.doctypes, access.doctype)
+    .filter(({ fields }) => fields.every((field) => access.queryable(field)))
+    .filter(({ fields }) => fields.length > 1 || typeof comparableField(access, fields[0]!.name) !== 'string')
+    .map(({ path }) => path)
+}
+
+async function permittedHits(ground: Ground, access: Access, hits: readonly Hit[]): Promise<readonly Hit[]> {
+  if (readsAll(access)) return hits
+  const collection = collectionFor(ground, access.doctype)
+  const mine: Hit[] = []
+  for (const hit of hits) {
+    const document = await collection.get(hit.name)
+    if (document && access.allows('read', document)) mine.push(hit)
+  }
+  return mine
+}

@@ -1,0 +1,67 @@
+/** A change to documents as one transaction: what is done, its history and its audit event are kept together or not at all. */
+import { actorOf } from '../audit/event.ts'
+import { isoTime } from '../core/clock.ts'
+import type { Principal } from '../core/principal.ts'
+import type { Transaction } from '../store/store.ts'
+import type { Ground } from './ground.ts'
+import { recordChange, type FieldChange } from './history.ts'
+import type { Doctype } from './platform.ts'
+
+/** A transaction under way, and for whom. */
+export interface Work {
+  readonly ground: Ground
+  readonly principal: Principal
+  readonly tx: Transaction
+  /** Nothing of it will be kept. */
+  readonly dry: boolean
+}
+
+/** Ends a transaction whose work shall not be kept. */
+class DryRun extends Error {}
+
+/** Runs the work in a transaction; a dry run does all of it, answers the same, and keeps nothing. */
+export async function inWork<R>(
+  ground: Ground,
+  principal: Principal,
+  dry: boolean,
+  run: (work: Work) => Promise<R>,
+): Promise<R> {
+  let result: { readonly value: R } | undefined
+  try {
+    await ground.store.transaction(async (tx) => {
+      result = { value: await run({ ground, principal, tx, dry }) }
+      if (dry) throw new DryRun()
+    })
+  } catch (error) {
+    if (!(error instanceof DryRun)) throw error
+  }
+  return result!.value
+}
+
+/** Keeps what was done to a document, in its history and in the audit log. */
+export async function keep(
+  { ground, principal, tx, dry }: Work,
+  doctype: Doctype,
+  name: string,
+  action: string,
+  changes: readonly FieldChange[],
+  note?: string,
+): Promise<void> {
+  if (dry) return
+  await recordChange(ground.store, tx, doctype, {
+    document: name,
+    time: isoTime(ground.clock.now()),
+    user: principal.user,
+    ...(principal.client && { client: principal.client.name }),
+    action,
+    changes,
+    ...(note !== undefined && { note }),
+  })
+  await ground.audit.recordIn(tx, {
+    type: `document.${action}`,
+    status: 'ok',
+    ...actorOf(principal),
+    target: `${doctype.name}/${name}`,
+    data: { fields: changes.map(({ field }) => field), ...(note !== undefined && { note }) },
+  })
+}

@@ -1,0 +1,169 @@
+/** Moving documents through the states of a workflow. */
+import { AppError } from '../core/errors.ts'
+import { hasRole, type Principal } from '../core/principal.ts'
+import { changeOf, refuseProblems } from './change.ts'
+import { checkDocument } from './checking.ts'
+import { holds } from './expression.ts'
+import { accessFor, type Ground, readable } from './ground.ts'
+import { type ChangeOptions, moveTo, requireCancellable } from './lifecycle.ts'
+import { accessTo } from './permission.ts'
+import type { Transition, Workflow } from './platform.ts'
+import { type DocumentView, permitted, viewOf } from './reading.ts'
+import { titleOf } from './searching.ts'
+import type { StoredDocument } from './stored.ts'
+import { inWork } from './work.ts'
+
+/** A move that the principal can make now. */
+export interface AvailableAction {
+  readonly action: string
+  readonly next_state: string
+}
+
+export interface WorkflowMove {
+  readonly document: DocumentView
+  readonly previousState: string
+  readonly currentState: string
+  readonly next: readonly AvailableAction[]
+}
+
+export async function runWorkflow(
+  ground: Ground,
+  principal: Principal,
+  doctype: string,
+  name: string,
+  action: string,
+  options: ChangeOptions & { readonly comment?: string },
+): Promise<WorkflowMove> {
+  const access = accessFor(ground, principal, doctype)
+  const workflow = ground.platform.workflows.get(doctype)
+  if (!workflow)
+    throw new AppError(
+      'invalid',
+      `${doctype} has no workflow${access.doctype.submittable ? '; use submit_document' : ''}`,
+    )
+  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+    const document = await readable(ground, access, name, work.tx)
+    const transition = transitionFor(ground, principal, workflow, document, action)
+    const state = workflow.states.get(transition.to)!
+    if (document.docstatus === 1 && state.docstatus === 2) await requireCancellable(work, access, document)
+    if (document.docstatus === 0) {
+      const change = changeOf(work, access, 'submit')
+      await checkDocument(change, document, document)
+      refuseProblems(change)
+    }
+    const values = { workflow_state: state.name, docstatus: state.docstatus }
+    const moved = await moveTo(work, access, document, values, 'workflow', options.comment ?? action)
+    return {
+      document: access.allows('read', moved) ? viewOf(ground, access, moved) : { name },
+      previousState: stateOf(workflow, document),
+      currentState: state.name,
+      next: availableActions(ground, principal, workflow, moved),
+    }
+  })
+}
+
+/** The moves that the principal can make with a document as it is. */
+export function availableActions(
+  ground: Ground,
+  principal: Principal,
+  workflow: Workflow,
+  document: StoredDocument,
+): AvailableAction[] {
+  return workflow.transitions
+    .filter((transition) => refusalOf(ground, principal, workflow, transition, document) === undefined)
+    .map(({ action, to }) => ({ action, next_state: to }))
+}
+
+export interface PendingApproval {
+  readonly doctype: string
+  readonly name: string
+  readonly title: string
+  readonly workflow_state: string
+  readonly owner: string
+  readonly creation: string
+  readonly available_actions: readonly AvailableAction[]
+}
+
+/** The documents that wait for something that the principal can do, oldest first. */
+export async function pendingApprovals(
+  ground: Ground,
+  principal: Principal,
+  query: { readonly doctype?: string; readonly limit: number },
+): Promise<{ readonly pending: readonly PendingApproval[]; readonly total: number }> {
+  if (query.doctype !== undefined) accessFor(ground, principal, query.doctype)
+  const pending: PendingApproval[] = []
+  for (const workflow of ground.platform.workflows.values()) {
+    if (query.doctype !== undefined && workflow.doctype !== query.doctype) continue
+    const access = accessTo(principal, ground.platform.doctypes.get(workflow.doctype)!, ground.clock.now())
+    if (!access.may('read')) continue
+    for (const document of await permitted(ground, access, [])) {
+      const actions = availableActions(ground, principal, workflow, document)
+      if (actions.length === 0 || document.docstatus === 2) continue
+      pending.push({
+        doctype: workflow.doctype,
+        name: document.id,
+        title: titleOf(access, document),
+        workflow_state: stateOf(workflow, document),
+        owner: document.owner,
+        creation: document.creation,
+        available_actions: actions,
+      })
+    }
+  }
+  pending.sort((a, b) =>
+    a.creation < b.creation ? -1 : a.creation > b.creation ? 1 : a.name < b.name ? -1 : 1,
+  )
+  return { pending: pending.slice(0, query.limit), total: pending.length }
+}
+
+function transitionFor(
+  ground: Ground,
+  principal: Principal,
+  workflow: Workflow,
+  document: StoredDocument,
+  action: string,
+): Transition {
+  const state = stateOf(workflow, document)
+  const candidates = workflow.transitions.filter(
+    (transition) => transition.from === state && transition.action.toLowerCase() === action.toLowerCase(),
+  )
+  const refusals = candidates.map((transition) =>
+    refusalOf(ground, principal, workflow, transition, document),
+  )
+  const open = candidates[refusals.indexOf(undefined)]
+  if (open) return open
+  const available = availableActions(ground, principal, workflow, document)
+  const can =
+    available.length > 0
+      ? `you can: ${available.map((other) => other.action).join(', ')}`
+      : 'you can do nothing with it now'
+  if (refusals.length > 0) throw new AppError('forbidden', `"${action}": ${refusals[0]!}; ${can}`)
+  throw new AppError(
+    'invalid',
+    `${workflow.doctype} "${document.id}" is in the state "${state}", which has no action "${action}"; ${can}`,
+  )
+}
+
+/** Why the principal cannot make the move; undefined when it can. */
+function refusalOf(
+  ground: Ground,
+  principal: Principal,
+  workflow: Workflow,
+  transition: Transition,
+  document: StoredDocument,
+): string | undefined {
+  if (transition.from !== stateOf(workflow, document))
+    return `it is in the state "${stateOf(workflow, document)}"`
+  if (!transition.roles.some((role) => hasRole(principal, role)))
+    return `needs one of the roles ${transition.roles.join(', ')}`
+  if (!transition.allowSelf && document.owner === principal.user) return 'not by the owner of the document'
+  const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
+  if (transition.when && !holds(transition.when, { doc: document, user, now: ground.clock.now() }))
+    return `only when ${transition.when.text}`
+  return undefined
+}
+
+function stateOf(workflow: Workflow, document: StoredDocument): string {
+  const state = document['workflow_state']
+  return typeof state === 'string' && workflow.states.has(state) ? state : workflow.initial
+}
