@@ -88,10 +88,15 @@ export class Libraries {
    * called only for a site that has no faults, because the state changes.
    */
   async open(read: LibraryRead): Promise<LiveLibrary> {
+    // The working tree comes first, so that what is ahead of it has the higher numbers.
+    const site = read.lines.at(-1)!
+    const siteLibrary = await this.openLine(site, read)
     const lines = new Map<string, SiteLibrary>()
-    for (const line of read.lines) lines.set(line.line, await this.openLine(line, read))
+    for (const line of read.lines) {
+      lines.set(line.line, line === site ? siteLibrary : await this.openLine(line, read))
+    }
     if (read.source.builtIns) {
-      await migrateBuiltIns(read.lines.at(-1)!.reading, read.source.packageVersion, this.parts)
+      await migrateBuiltIns(site.reading, read.source.packageVersion, this.parts)
     }
     const library = new LiveLibrary(lines)
     this.reads.set(library, read)
@@ -129,6 +134,20 @@ export class Libraries {
     library.replace(moved)
     this.reads.set(library, { ...before, lines })
     return { changed: true, faults }
+  }
+
+  /**
+   * The site's library as it is at a branch, tag or commit, read with what the library in use was read
+   * with. AppError `not_found` without the revision, `unavailable` without a repository.
+   */
+  async readAt(
+    library: LiveLibrary,
+    ref: string,
+  ): Promise<{ reading: LibraryReading; faults: readonly Fault[] }> {
+    const read = this.reads.get(library)!
+    const files = await readSiteAt(read.lines.at(-1)!.files.folder, ref)
+    const faults: Fault[] = files.faults.filter(({ file }) => /^(prompts|skills)\//.test(file))
+    return { reading: readLibrary(files, faults, [], read.source), faults }
   }
 
   /** Writes what is still counted in memory. */

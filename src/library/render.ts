@@ -1,6 +1,6 @@
 /** The three rendering engines of specification §4.5 (prompts rule 3) behind one compiled content. */
-import { AppError, messageOf } from '../core/errors.ts'
-import { compile } from '../jinja/template.ts'
+import { AppError } from '../core/errors.ts'
+import { compile, type TemplateFault } from '../jinja/template.ts'
 import { parseFormatString } from './format-string.ts'
 import type { RenderingEngine } from './library.ts'
 
@@ -26,24 +26,26 @@ export function compileContent(
   return { names: new Set(), render: () => source }
 }
 
+const name = 'template_content'
+
 function jinja(source: string, fault: ContentFault): CompiledContent {
   try {
-    const template = compile(source)
-    return {
-      names: new Set(template.names),
-      render: (values) => {
-        try {
-          return template.render(values)
-        } catch (error) {
-          throw new AppError('invalid', `the template failed: ${messageOf(error)}`, { cause: error })
-        }
-      },
-    }
+    const template = compile(source, { name })
+    return { names: template.names, render: (values) => template.render(values) }
   } catch (error) {
-    fault(messageOf(error))
-    return { names: new Set(), render: () => '' }
+    if (!(error instanceof AppError)) throw error
+    const { line, column } = error.data as TemplateFault
+    fault(plain(error.cause instanceof Error ? error.cause.message : error.message), line, column)
+    return nothing
   }
 }
+
+/** Jinja2's own words, written as our faults are. */
+function plain(message: string): string {
+  return `${message.charAt(0).toLowerCase()}${message.slice(1).replace(/\.$/, '')}`
+}
+
+const nothing: CompiledContent = { names: new Set(), render: () => '' }
 
 /** How Jinja2 prints a value, so that `{flag}` and `{{ flag }}` show the same. */
 const printed = compile('{{ value }}')

@@ -4,6 +4,7 @@ import type { Principal } from '../core/principal.ts'
 import { defaultText, linkProblems, problemsLine, type ArgumentProblem } from './arguments.ts'
 import type { Library, PromptArgument, PromptTemplate, RenderedPrompt, Skill } from './library.ts'
 import type { LibraryReading } from './read-library.ts'
+import { indexPrompts, type PromptIndex } from './search.ts'
 import type { ReadTemplate } from './template-file.ts'
 import type { Usage } from './usage.ts'
 import { Views } from './views.ts'
@@ -44,6 +45,7 @@ export class SiteLibrary implements Library {
   private readonly versions: ReadonlyMap<string, CurrentVersion>
   private readonly parts: LibraryParts
   private readonly promptViews: Views<PromptTemplate>
+  private searched: Promise<PromptIndex> | undefined
   private readonly skillViews: Views<Skill & { readonly digest: string }>
 
   /** `templates` are those of the reading with the numbers of `versions` in them. */
@@ -143,6 +145,12 @@ export class SiteLibrary implements Library {
   /** The commit that a template's file stands at, where it is known. */
   commitOf(id: string): string | undefined {
     return this.versions.get(id)?.commit
+  }
+
+  /** The search index over every template, made when it is first asked for; filter by `maySee`. */
+  index(): Promise<PromptIndex> {
+    this.searched ??= indexPrompts(this.templates.values())
+    return this.searched
   }
 
   /** A template with its compiled content; for those who have asked already whether it may be seen. */

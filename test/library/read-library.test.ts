@@ -103,7 +103,7 @@ arguments:
       [
         'prompts/B.md:2:1 the file name gives prompt_id "B"; use only lower-case letters, digits, - and _',
         'prompts/a.md:2:1 "title" is required',
-        'prompts/a.md:2:1 titel: unknown key',
+        'prompts/a.md:2:1 titel: unknown key; did you mean "title"?',
         'prompts/a.md:3:9 status: must be one of "Draft", "Published", "Deprecated" or "Archived", not "Live"',
         'prompts/c.md:4:13 visibility: a Shared template needs shared_with_roles',
         'prompts/categories.yaml:2:66 categories[0].parent_category: unknown category "all"',
@@ -128,7 +128,10 @@ arguments:
   it('tells a template syntax error at its line of the file', async (t) => {
     const { faults } = await check(t, { 'prompts/x.md': template('', 'fine\n\n{% if a %}\nnever closed') })
     assert.equal(faults.length, 1)
-    assert.match(faults[0]!, /^prompts\/x\.md:[678]:\d+ template_content: /)
+    assert.match(
+      faults[0]!,
+      /^prompts\/x\.md:9:13 template_content: unexpected end of template\. .* is 'if'$/,
+    )
   })
 
   it('warns of arguments that are used and not declared, or declared and not used, conditions included', async (t) => {

@@ -1,0 +1,342 @@
+/**
+ * The prompt template methods of specification §4.7 as plain functions of a principal and a JSON body;
+ * `prompt-methods-endpoint.ts` puts them on the network. What a principal may not see does not exist here either.
+ */
+import { AppError } from '../core/errors.ts'
+import { compileSchema, problemsText, type Check } from '../core/schema.ts'
+import type { Principal } from '../core/principal.ts'
+import { argumentSchema, readArguments } from './argument-rows.ts'
+import { compileArguments, linkProblems, problemsLine } from './arguments.ts'
+import { unknownCategory, withDescendants } from './categories.ts'
+import { managed, versionHistory } from './history.ts'
+import type { Category, PromptStatus, PromptTemplate } from './library.ts'
+import type { LiveLibrary } from './live-library.ts'
+import { byPopularity, promptRows } from './prompt-rows.ts'
+import { compileContent } from './render.ts'
+import type { Links, SiteLibrary } from './site-library.ts'
+import type { Usage } from './usage.ts'
+import type { Versions } from './versions.ts'
+import type { PromptWriter } from './writing.ts'
+
+/** What the methods work on. */
+export interface PromptMethodParts {
+  readonly library: () => LiveLibrary
+  readonly usage: Usage
+  readonly versions: Versions
+  readonly writer: PromptWriter
+  readonly links: Links
+}
+
+/** One method: what its body must be, and what it answers. */
+export interface PromptMethod {
+  readonly name: string
+  /** JSON Schema of the body. */
+  readonly input: Readonly<Record<string, unknown>>
+  /** AppError `invalid` with every problem of the body at once. */
+  call(principal: Principal, body: unknown): Promise<unknown>
+}
+
+const limit = { type: 'integer', minimum: 1, maximum: 1000 } as const
+const text = { type: 'string', maxLength: 1000 } as const
+const status = { type: 'string', enum: ['Draft', 'Published', 'Deprecated', 'Archived'] } as const
+// The first is ours, the second is what callers of the platform know.
+const ofPrompt = {
+  type: 'object',
+  additionalProperties: false,
+  anyOf: [{ required: ['prompt_id'] }, { required: ['prompt_name'] }],
+} as const
+
+/** Every method by its name. */
+export function promptMethods(parts: PromptMethodParts): ReadonlyMap<string, PromptMethod> {
+  const of = (principal: Principal): SiteLibrary => parts.library().of(principal)
+
+  const all = [
+    method<PreviewBody>(
+      'preview_template',
+      {
+        type: 'object',
+        additionalProperties: false,
+        required: ['template_content'],
+        properties: {
+          template_content: { type: 'string', maxLength: 200_000 },
+          rendering_engine: { type: 'string', enum: ['Jinja2', 'Format String', 'Raw'] },
+          arguments: { type: ['object', 'string'] },
+          declared_arguments: { type: 'array', maxItems: 50, items: { type: 'object' } },
+        },
+      },
+      (principal, body) => preview(principal, body, parts.links),
+    ),
+    method<SearchBody>(
+      'search_prompts',
+      {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          query: text,
+          category: text,
+          status,
+          tags: { type: ['string', 'array'], items: text },
+          limit,
+        },
+      },
+      async (principal, body) => {
+        const library = of(principal)
+        const admitted = new Map(
+          library
+            .prompts(principal)
+            .filter((template) => template.status === (body.status ?? 'Published'))
+            .filter(inCategory(library, body.category))
+            .filter(withTags(body.tags))
+            .map((template) => [template.id, template]),
+        )
+        const uses = await parts.usage.all('prompt')
+        const query = body.query?.trim() ?? ''
+        const found =
+          query === ''
+            ? [...admitted.values()].sort(byPopularity(uses))
+            : (await library.index()).find(query, (id) => admitted.has(id)).map((id) => admitted.get(id)!)
+        return promptRows(found.slice(0, body.limit ?? 20), uses)
+      },
+    ),
+    method<{ limit?: number }>(
+      'get_popular_prompts',
+      { type: 'object', additionalProperties: false, properties: { limit } },
+      async (principal, body) => {
+        const uses = await parts.usage.all('prompt')
+        const published = of(principal).prompts(principal).filter(isPublished)
+        return promptRows([...published].sort(byPopularity(uses)).slice(0, body.limit ?? 10), uses)
+      },
+    ),
+    method<{ category: string }>(
+      'get_prompts_by_category',
+      { type: 'object', additionalProperties: false, required: ['category'], properties: { category: text } },
+      async (principal, body) => {
+        const library = of(principal)
+        const found = library
+          .prompts(principal)
+          .filter(isPublished)
+          .filter(inCategory(library, body.category))
+        return promptRows(found, await parts.usage.all('prompt'))
+      },
+    ),
+    method<{ parent?: string }>(
+      'get_category_tree',
+      { type: 'object', additionalProperties: false, properties: { parent: text } },
+      (principal, body) => Promise.resolve(categoryTree(of(principal), principal, body.parent)),
+    ),
+    method<PromptBody & { limit?: number }>(
+      'get_version_history',
+      { ...ofPrompt, properties: { prompt_id: text, prompt_name: text, limit } },
+      (principal, body) =>
+        versionHistory(
+          parts.versions,
+          managed(of(principal), principal, idOf(body)),
+          Math.min(body.limit ?? 50, 200),
+        ),
+    ),
+    method<PromptBody & { version?: number; version_id?: number | string }>(
+      'restore_version',
+      {
+        ...ofPrompt,
+        properties: {
+          prompt_id: text,
+          prompt_name: text,
+          version: { type: 'integer', minimum: 1 },
+          version_id: { type: ['integer', 'string'], pattern: '^\\d{1,9}$' },
+        },
+      },
+      (principal, body) => {
+        const version = Number(body.version ?? body.version_id)
+        if (!Number.isInteger(version)) throw new AppError('invalid', '"version" is required')
+        return parts.writer.restore(principal, idOf(body), version)
+      },
+    ),
+    method<PromptBody & { notes?: string }>(
+      'create_version',
+      {
+        ...ofPrompt,
+        properties: { prompt_id: text, prompt_name: text, notes: { type: 'string', maxLength: 2000 } },
+      },
+      (principal, body) => parts.writer.createVersion(principal, idOf(body), body.notes?.trim() ?? ''),
+    ),
+    method<PromptBody>(
+      'duplicate_as_private',
+      { ...ofPrompt, properties: { prompt_id: text, prompt_name: text } },
+      (principal, body) => parts.writer.duplicate(principal, idOf(body)),
+    ),
+  ]
+  return new Map(all.map((entry) => [entry.name, entry]))
+}
+
+/**
+ * Pairs the schema of a body with what works on checked bodies. The type is written beside the schema:
+ * deriving it from a schema with alternatives takes the compiler minutes.
+ */
+function method<Body>(
+  name: string,
+  input: Readonly<Record<string, unknown>>,
+  call: (principal: Principal, body: Body) => Promise<unknown>,
+): PromptMethod {
+  const check: Check = compileSchema(input)
+  return {
+    name,
+    input,
+    call: async (principal, body) => {
+      const given = body ?? {}
+      const problems = check(given)
+      if (problems.length > 0) throw new AppError('invalid', problemsText(problems), { data: { problems } })
+      return call(principal, given as Body)
+    },
+  }
+}
+
+interface PromptBody {
+  readonly prompt_id?: string
+  readonly prompt_name?: string
+}
+
+interface SearchBody {
+  readonly query?: string
+  readonly category?: string
+  readonly status?: PromptStatus
+  readonly tags?: string | readonly string[]
+  readonly limit?: number
+}
+
+interface PreviewBody {
+  readonly template_content: string
+  readonly rendering_engine?: PromptTemplate['engine']
+  readonly arguments?: unknown
+  /** Rows as in a template file. */
+  readonly declared_arguments?: readonly unknown[]
+}
+
+type ArgumentRows = Parameters<typeof readArguments>[0]
+
+const checkRows = compileSchema({ type: 'array', items: argumentSchema })
+
+/** Renders a text that stands in no site; with declared arguments, values are checked and become real first. */
+async function preview(principal: Principal, body: PreviewBody, links: Links): Promise<string> {
+  const faults: string[] = []
+  const content = compileContent(
+    body.rendering_engine ?? 'Jinja2',
+    body.template_content,
+    (message, line, column) =>
+      faults.push(
+        line === undefined
+          ? message
+          : `line ${line}${column === undefined ? '' : `, column ${column}`}: ${message}`,
+      ),
+  )
+  const given = argumentsOf(body.arguments)
+  const declared = body.declared_arguments
+  if (declared === undefined) {
+    if (faults.length > 0) throw new AppError('invalid', `template_content: ${faults.join('; ')}`)
+    return content.render(given)
+  }
+  const problemsOfRows = checkRows(declared)
+  if (problemsOfRows.length > 0) {
+    throw new AppError('invalid', `declared_arguments: ${problemsText(problemsOfRows)}`)
+  }
+  const rows = readArguments(declared as ArgumentRows, (path, message) =>
+    faults.push(`declared_arguments.${path.join('.')}: ${message}`),
+  )
+  const check = compileArguments(rows, (row, property, message) =>
+    faults.push(`declared_arguments.${row}.${property}: ${message}`),
+  )
+  if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
+  const { values, problems } = check(given)
+  const all = [
+    ...problems,
+    ...(await linkProblems(rows, values, (doctype, name) => links.exists(principal, doctype, name))),
+  ]
+  if (all.length > 0) throw new AppError('invalid', problemsLine('preview', all), { data: { problems: all } })
+  return content.render(values)
+}
+
+/** Callers of the platform send the arguments as JSON text. */
+function argumentsOf(given: unknown): Record<string, unknown> {
+  let value: unknown = given ?? {}
+  if (typeof value === 'string') {
+    try {
+      value = value.trim() === '' ? {} : JSON.parse(value)
+    } catch {
+      throw new AppError('invalid', 'arguments: is not JSON')
+    }
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new AppError('invalid', 'arguments: must be an object')
+  }
+  return value as Record<string, unknown>
+}
+
+function idOf(body: { readonly prompt_id?: string; readonly prompt_name?: string }): string {
+  return (body.prompt_id ?? body.prompt_name)!
+}
+
+function isPublished(template: PromptTemplate): boolean {
+  return template.status === 'Published'
+}
+
+/** AppError `not_found` for a category that does not exist. */
+function inCategory(
+  library: SiteLibrary,
+  category: string | undefined,
+): (template: PromptTemplate) => boolean {
+  if (category === undefined || category === '') return () => true
+  const { categories } = library.reading
+  if (!categories.has(category)) throw new AppError('not_found', unknownCategory(category, categories.keys()))
+  const wanted = withDescendants(category, categories)
+  return (template) => template.category !== undefined && wanted.has(template.category)
+}
+
+function withTags(tags: unknown): (template: PromptTemplate) => boolean {
+  const wanted = (Array.isArray(tags) ? tags.map(String) : typeof tags === 'string' ? tags.split(',') : [])
+    .map((tag) => tag.trim().toLowerCase())
+    .filter((tag) => tag !== '')
+  return (template) => {
+    const has = new Set(template.tags.map((tag) => tag.toLowerCase()))
+    return wanted.every((tag) => has.has(tag))
+  }
+}
+
+/** A category with those below it, and how many templates the principal sees in it and below. */
+export interface CategoryNode {
+  readonly category_id: string
+  readonly category_name: string
+  readonly description: string
+  readonly icon: string
+  readonly color: string
+  readonly is_group: 0 | 1
+  readonly prompt_count: number
+  readonly children: readonly CategoryNode[]
+}
+
+/** The categories as a tree, from the top or from below one; AppError `not_found`. */
+export function categoryTree(library: SiteLibrary, principal: Principal, parent?: string): CategoryNode[] {
+  const { categories } = library.reading
+  if (parent !== undefined && !categories.has(parent)) {
+    throw new AppError('not_found', unknownCategory(parent, categories.keys()))
+  }
+  const counts = new Map<string, number>()
+  for (const { category, status: of } of library.prompts(principal)) {
+    if (category !== undefined && of === 'Published') counts.set(category, (counts.get(category) ?? 0) + 1)
+  }
+  const below = (id: string | undefined): CategoryNode[] =>
+    [...categories.values()].filter((category) => category.parent === id).map(node)
+  const node = (category: Category): CategoryNode => {
+    const children = below(category.id)
+    return {
+      category_id: category.id,
+      category_name: category.name,
+      description: category.description,
+      icon: category.icon,
+      color: category.color,
+      is_group: category.isGroup ? 1 : 0,
+      prompt_count:
+        (counts.get(category.id) ?? 0) + children.reduce((sum, child) => sum + child.prompt_count, 0),
+      children,
+    }
+  }
+  return below(parent)
+}

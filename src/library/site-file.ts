@@ -1,0 +1,98 @@
+import { link, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
+import { AppError, messageOf } from '../core/errors.ts'
+import { randomId } from '../core/secrets.ts'
+
+/** A file that was written; `undo` puts back what was there. */
+export interface Replaced {
+  undo(): Promise<void>
+}
+
+/**
+ * Writes a file of the site whole or not at all, so that no reader ever sees half of it. AppError
+ * `conflict` when a new file exists already, `forbidden` with the reason when the site cannot be written to.
+ */
+export async function replaceSiteFile(
+  site: string,
+  path: string,
+  bytes: Uint8Array,
+  kind: 'new' | 'old',
+): Promise<Replaced> {
+  const target = join(site, path)
+  const temporary = join(dirname(target), `.${randomId()}.tmp`)
+  try {
+    await requireInside(site, dirname(target))
+    const before = kind === 'old' ? await readFile(target) : undefined
+    await writeDurably(temporary, bytes)
+    if (before) await rename(temporary, target)
+    // A link, unlike a rename, fails when the file is there.
+    else await link(temporary, target)
+    await syncFolder(dirname(target))
+    return {
+      undo: async () => {
+        if (!before) return rm(target, { force: true })
+        await writeDurably(temporary, before)
+        await rename(temporary, target)
+      },
+    }
+  } catch (error) {
+    throw explained(error, path)
+  } finally {
+    await rm(temporary, { force: true }).catch(() => undefined)
+  }
+}
+
+/** Links inside the site must not lead writing out of it; folders that are not there yet are made. */
+async function requireInside(site: string, folder: string): Promise<void> {
+  const prompts = join(await realpath(site), 'prompts')
+  await mkdir(prompts, { recursive: true })
+  // What exists of the way down must be inside before anything is made below it.
+  let existing = folder
+  while (!(await realpath(existing).catch(() => undefined))) existing = dirname(existing)
+  const real = await realpath(existing)
+  if (real !== prompts && !real.startsWith(`${prompts}${sep}`)) {
+    throw new AppError('forbidden', 'the file would not be inside the prompts of the site')
+  }
+  await mkdir(folder, { recursive: true })
+}
+
+async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, 'wx', 0o644)
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function explained(error: unknown, path: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (error instanceof AppError) return error
+  if (code === 'EEXIST') return new AppError('conflict', `${path} exists already`)
+  if (code === 'ENOENT') return new AppError('conflict', `${path} is not there any more`)
+  if (['EROFS', 'EACCES', 'EPERM'].includes(code)) {
+    const reason =
+      code === 'EROFS' ? 'it is on a read-only file system' : 'the service has no permission to write there'
+    return new AppError(
+      'forbidden',
+      `the site is read-only: ${reason}; change ${path} where the site comes from`,
+      {
+        cause: error,
+      },
+    )
+  }
+  if (['ENOSPC', 'EDQUOT', 'EIO'].includes(code)) {
+    return new AppError('unavailable', `${path} could not be written: ${messageOf(error)}`, { cause: error })
+  }
+  return error
+}
