@@ -109,7 +109,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     refreshed: (principal: Principal) => (disabledUsers.has(principal.user) ? undefined : principal),
     ...(options.extras && { extras: options.extras }),
   }
-  const approvals = new Approvals({ clock, audit, publicUrl: () => publicUrl })
+  const approvals = new Approvals({ clock, audit, publicUrl })
   const subscriptions = new Subscriptions(deps)
   app.use(mcpEndpoint({ ...deps, approvals, subscriptions }))
   // eslint-disable-next-line typescript/no-misused-promises

@@ -1,0 +1,39 @@
+/**
+ * The real daemon with the official suite's fixtures beside the site's own tools, prompts and skills:
+ * `npm run conformance:serve -- FLAGS` takes the flags of `assistant-core serve`.
+ */
+import process from 'node:process'
+import { Command } from 'commander'
+import { addGlobalOptions, readOptions } from '../../src/cli/options.ts'
+import { runDaemon } from '../../src/daemon.ts'
+import { conformanceExtras } from './fixtures.ts'
+
+const program = new Command('conformance:serve')
+addGlobalOptions(program)
+program
+  .option('--host <address>', 'listen on this address instead of the setting server.host')
+  .option(
+    '--port <number>',
+    'listen on this port instead of the setting server.port; 0 takes a free one',
+    Number,
+  )
+  .action(async (flags: { host?: string; port?: number }, command: Command) => {
+    const { site, state, publicUrl } = readOptions(command)
+    const { host, port } = flags
+    await runDaemon(
+      {
+        site,
+        state,
+        extras: conformanceExtras(),
+        ...(publicUrl !== undefined && { publicUrl }),
+        ...(host !== undefined && { host }),
+        ...(port !== undefined && { port }),
+      },
+      async ({ services }) => {
+        const made = await services.firstSignIn()
+        if (made) process.stderr.write(`sign in as ${made.user} with the password ${made.password}\n`)
+      },
+    )
+  })
+
+await program.parseAsync(process.argv)
