@@ -1,12 +1,9 @@
-/**
- * The git repository that a site may be in, or be a part of. Git runs without a shell, with fixed
- * arguments, none of the caller's environment, and none of the repository's own programs (hooks,
- * monitors, pagers): whoever may write prompts does not thereby run commands as the daemon.
- */
-import { execFile } from 'node:child_process'
+/** The git repository that a site may be in, or be a part of. No shell, no options from outside. */
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError } from '../core/errors.ts'
+import { commitFiles, type CommitRequest } from './git-commit.ts'
+import { relativePath, runGit as git, type GitAnswer as Answer } from './run-git.ts'
 
 /** One commit that touched a file. */
 export interface FileCommit {
@@ -33,15 +30,6 @@ export interface TreeFile {
 /** How a file in the working tree stands to the last commit. */
 export type FileStatus = 'committed' | 'modified' | 'untracked' | 'deleted'
 
-/** What to commit, in whose name. */
-export interface CommitRequest {
-  /** Relative to the site; may be new, changed or deleted. */
-  readonly paths: readonly string[]
-  readonly message: string
-  readonly authorName: string
-  readonly authorEmail: string
-}
-
 /** The repository around a site; every path is relative to the site. */
 export interface Repository {
   /** Exists while git changes the working tree. */
@@ -65,9 +53,6 @@ export interface Repository {
   /** Commits the paths and nothing else; undefined when they are as committed. AppError `conflict`, `invalid`. */
   commit(request: CommitRequest): Promise<string | undefined>
 }
-
-const commandMilliseconds = 15_000
-const outputBytes = 1024 * 1024 * 1024
 
 /** The repository that the folder is in; undefined when there is none, or no git on this machine. */
 export async function openRepository(folder: string): Promise<Repository | undefined> {
@@ -115,21 +100,6 @@ export async function openRepository(folder: string): Promise<Repository | undef
     return answer.ok ? newestByPath(text(answer.output), prefix) : new Map()
   }
 
-  async function commitNow(request: CommitRequest): Promise<string | undefined> {
-    const paths = request.paths.map(relativePath)
-    if (paths.length === 0) return undefined
-    const author = identity(request)
-    const added = await git(cwd, ['add', '--all', '--', ...paths])
-    if (!added.ok) throw new AppError('conflict', `git could not add: ${added.problem}`)
-    const staged = await git(cwd, ['diff', '--cached', '--quiet', '--no-ext-diff', '--', ...paths])
-    if (staged.ok) return undefined
-    const message = request.message.replaceAll('\0', '')
-    const args = ['commit', '--quiet', '--only', '--no-verify', '--cleanup=strip', '--file=-', '--', ...paths]
-    const done = await git(cwd, args, { env: author, input: message })
-    if (!done.ok) throw new AppError('conflict', `git could not commit: ${done.problem}`)
-    return await resolveRef('HEAD')
-  }
-
   return {
     lockFile: join(gitFolder, 'index.lock'),
     head: () => resolveRef('HEAD'),
@@ -154,101 +124,16 @@ export async function openRepository(folder: string): Promise<Repository | undef
       return sameContent(committed, present) ? 'committed' : 'modified'
     },
     commit: (request) => {
-      const turn = commits.then(() => commitNow(request))
+      const turn = commits.then(() => commitFiles({ cwd, prefix, gitFolder }, request))
       commits = turn.catch(() => undefined)
       return turn
     },
   }
 }
 
-interface Answer {
-  readonly ok: boolean
-  readonly output: Buffer
-  /** The first line of what git complained about. */
-  readonly problem: string
-}
-
-// The command scope overrides the repository's configuration. The owner of a site is often not the
-// daemon's user, which git refuses unless told that it is fine.
-const fixedArguments = [
-  '--no-pager',
-  '--literal-pathspecs',
-  ...[
-    'safe.directory=*',
-    'core.fsmonitor=false',
-    'core.hooksPath=/dev/null',
-    'core.quotePath=false',
-    'log.showSignature=false',
-    'commit.gpgSign=false',
-    'protocol.allow=never',
-    'gc.auto=0',
-    'maintenance.auto=false',
-  ].flatMap((setting) => ['-c', setting]),
-]
-
-const fixedEnvironment = {
-  PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin:/run/current-system/sw/bin',
-  LC_ALL: 'C.UTF-8',
-  GIT_CONFIG_NOSYSTEM: '1',
-  GIT_CONFIG_GLOBAL: '/dev/null',
-  GIT_TERMINAL_PROMPT: '0',
-  GIT_OPTIONAL_LOCKS: '0',
-  GIT_NO_LAZY_FETCH: '1',
-  GIT_NO_REPLACE_OBJECTS: '1',
-}
-
-/** Runs git; never fails, because no git, no repository and no such object are ordinary answers. */
-function git(
-  cwd: string,
-  args: readonly string[],
-  options: { input?: string; env?: Record<string, string> } = {},
-): Promise<Answer> {
-  return new Promise((done) => {
-    const child = execFile(
-      'git',
-      [...fixedArguments, ...args],
-      {
-        cwd,
-        env: { ...fixedEnvironment, ...options.env },
-        encoding: 'buffer',
-        timeout: commandMilliseconds,
-        killSignal: 'SIGKILL',
-        maxBuffer: outputBytes,
-      },
-      (error, output, complaint) => {
-        const problem = text(complaint).split('\n')[0] || (error ? error.message.split('\n')[0]! : '')
-        done({ ok: error === null, output, problem })
-      },
-    )
-    // Git that ends early closes its input; what it answered is what counts.
-    child.stdin?.on('error', () => undefined)
-    child.stdin?.end(options.input ?? '')
-  })
-}
-
 /** What may stand where git reads a revision: no option, no path, no search, no range. */
 function isRef(ref: string): boolean {
   return ref.length <= 200 && /^[A-Za-z0-9_@][A-Za-z0-9_./@{}~^+-]*$/.test(ref) && !ref.includes('..')
-}
-
-/** AppError `invalid` unless the path stays inside the site. */
-function relativePath(path: string): string {
-  if (path === '' || path.startsWith('/') || path.includes('\0') || path.split('/').includes('..')) {
-    throw new AppError('invalid', `"${path}" is not a path inside the site`)
-  }
-  return path
-}
-
-function identity({ authorName, authorEmail }: CommitRequest): Record<string, string> {
-  const clean = (value: string): string => value.replaceAll(/[\u0000-\u001f\u007f<>]/g, ' ').trim()
-  const name = clean(authorName) || 'unknown'
-  const email = clean(authorEmail)
-  return {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
-  }
 }
 
 /** `mode SP type SP object SP+ size TAB path NUL`; submodules are not files. */

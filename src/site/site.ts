@@ -177,7 +177,7 @@ function keepCurrent<S>(
     }
     if (closed) return done('unchanged', current.digest, { faults, warnings: current.warnings })
 
-    const { digest, built } = await read(current.snapshot, current.digest)
+    const { digest, built } = await readSafely()
     const { warnings } = built
     if (digest === current.digest) {
       if (rejected !== undefined) log.info('site is again as it is in use', { reason })
@@ -213,6 +213,17 @@ function keepCurrent<S>(
     for (const warning of warnings) log.warn(faultText(warning))
     await tell(() => onSwap?.(snapshot, result, previous))
     return result
+  }
+
+  /** Not even a bug in reading ends the queue, or the daemon. */
+  async function readSafely(): Promise<Reading<S>> {
+    try {
+      return await read(current.snapshot, current.digest)
+    } catch (error) {
+      log.error('reading the site failed', { error })
+      const fault = fileFault('.', `internal error while the site was read: ${messageOf(error)}`)
+      return { digest: 'unread', built: { faults: [fault], warnings: [] } }
+    }
   }
 
   /** Whoever is told may fail; the site has changed all the same, and the queue goes on. */

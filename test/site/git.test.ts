@@ -196,6 +196,42 @@ describe('a site in a git repository', { skip }, () => {
     await assert.rejects(repository.commit({ ...request, paths: ['../x'] }), AppError)
   })
 
+  it('commits nothing in the middle of a merge, and leaves what is staged as it is', async (t) => {
+    const folder = repositoryFolder(t, { 'prompts/a.md': 'a\n' })
+    gitIn(folder, 'checkout', '--quiet', '-b', 'other')
+    writeFiles(folder, { 'prompts/a.md': 'other\n' })
+    commitAll(folder, 'other')
+    gitIn(folder, 'checkout', '--quiet', 'main')
+    writeFiles(folder, { 'prompts/a.md': 'main\n' })
+    commitAll(folder, 'main')
+    assert.throws(() => gitIn(folder, 'merge', 'other'))
+    const before = gitIn(folder, 'rev-parse', 'HEAD')
+    const repository = await opened(folder)
+    const request = { paths: ['prompts/a.md'], message: 'm', authorName: 'J', authorEmail: 'j@e.c' }
+    await assert.rejects(repository.commit(request), /in the middle of a merge/)
+    assert.equal(gitIn(folder, 'rev-parse', 'HEAD'), before)
+    assert.match(gitIn(folder, 'status', '--porcelain'), /^(AA|UU) prompts\/a\.md$/)
+  })
+
+  it('commits in a subfolder and in a worktree of its own', async (t) => {
+    const top = repositoryFolder(t, { 'site/prompts/a.md': 'a' })
+    const tree = join(siteFolder(t), 'tree')
+    gitIn(top, 'worktree', 'add', '--quiet', '-b', 'next', tree)
+    const repository = await opened(join(tree, 'site'))
+    writeFiles(tree, { 'site/prompts/a.md': 'b' })
+    const commit = await repository.commit({
+      paths: ['prompts/a.md'],
+      message: 'm',
+      authorName: 'J',
+      authorEmail: 'j@e.c',
+    })
+    assert.equal(gitIn(top, 'rev-parse', 'next'), commit)
+    assert.equal(gitIn(top, 'show', 'next:site/prompts/a.md'), 'b')
+    assert.equal(gitIn(tree, 'status', '--porcelain'), '')
+    assert.equal(gitIn(top, 'show', 'main:site/prompts/a.md'), 'a')
+    assert.match(repository.lockFile, /worktrees\/tree\/index\.lock$/)
+  })
+
   it('runs none of the programs that the repository configures', async (t) => {
     const folder = repositoryFolder(t, { 'prompts/a.md': 'a' })
     const trap = join(folder, 'trap.sh')
@@ -226,13 +262,19 @@ describe('a site in a git repository', { skip }, () => {
       writeFileSync(join(folder, '.git/hooks', hook), `#!/bin/sh\ntouch ${sprung}\n`, { mode: 0o755 })
     }
     const repository = await opened(folder)
-    writeFiles(folder, { 'prompts/a.md': 'b' })
+    gitIn(folder, 'config', 'filter.trap.clean', trap)
+    gitIn(folder, 'config', 'filter.trap.smudge', trap)
+    writeFiles(folder, { 'prompts/a.md': 'b', '.gitattributes': '* filter=trap\n' })
     await repository.head()
     await repository.history('prompts/a.md')
     await repository.status('prompts/a.md')
     await readSiteAt(folder, 'HEAD')
     await repository.commit({ paths: ['prompts/a.md'], message: 'm', authorName: 'J', authorEmail: 'j@e.c' })
+    assert.equal(await repository.status('prompts/a.md'), 'committed')
     assert.equal(existsSync(sprung), false)
+    // The traps do work.
+    assert.throws(() => gitIn(folder, 'commit', '--allow-empty', '--message=x'))
+    assert.equal(existsSync(sprung), true)
   })
 
   it('may be a subfolder of the repository', async (t) => {

@@ -1,0 +1,85 @@
+/**
+ * Runs git without a shell, with fixed arguments before the caller's, none of the environment, and none of
+ * the repository's own programs (hooks, monitors, pagers): whoever may write prompts does not thereby
+ * run commands as the daemon.
+ */
+import { execFile } from 'node:child_process'
+import { AppError } from '../core/errors.ts'
+
+const commandMilliseconds = 15_000
+const outputBytes = 1024 * 1024 * 1024
+
+/** What one run of git came to. */
+export interface GitAnswer {
+  readonly ok: boolean
+  readonly output: Buffer
+  /** The first line of what git complained about. */
+  readonly problem: string
+}
+
+// The command scope overrides the repository's configuration. The owner of a site is often not the
+// daemon's user, which git refuses unless told that it is fine.
+const fixedArguments = [
+  '--no-pager',
+  '--literal-pathspecs',
+  ...[
+    'safe.directory=*',
+    'core.fsmonitor=false',
+    'core.hooksPath=/dev/null',
+    'core.quotePath=false',
+    'log.showSignature=false',
+    'commit.gpgSign=false',
+    'protocol.allow=never',
+    'gc.auto=0',
+    'maintenance.auto=false',
+  ].flatMap((setting) => ['-c', setting]),
+]
+
+const fixedEnvironment = {
+  PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin:/run/current-system/sw/bin',
+  LC_ALL: 'C.UTF-8',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+}
+
+/** Runs git; never fails, because no git, no repository and no such object are ordinary answers. */
+export function runGit(
+  cwd: string,
+  args: readonly string[],
+  options: { input?: string | Uint8Array; env?: Record<string, string> } = {},
+): Promise<GitAnswer> {
+  return new Promise((done) => {
+    const child = execFile(
+      'git',
+      [...fixedArguments, ...args],
+      {
+        cwd,
+        env: { ...fixedEnvironment, ...options.env },
+        encoding: 'buffer',
+        timeout: commandMilliseconds,
+        killSignal: 'SIGKILL',
+        maxBuffer: outputBytes,
+      },
+      (error, output, complaint) => {
+        const problem =
+          complaint.toString('utf8').split('\n')[0] || (error ? error.message.split('\n')[0]! : '')
+        done({ ok: error === null, output, problem })
+      },
+    )
+    // Git that ends early closes its input; what it answered is what counts.
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(options.input ?? '')
+  })
+}
+
+/** The path as it is. AppError `invalid` unless the path stays inside the site. */
+export function relativePath(path: string): string {
+  if (path === '' || path.startsWith('/') || path.includes('\0') || path.split('/').includes('..')) {
+    throw new AppError('invalid', `"${path}" is not a path inside the site`)
+  }
+  return path
+}
