@@ -4,6 +4,7 @@ import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { checkHierarchy, readCategories, unknownCategory, type ReadCategory } from './categories.ts'
 import type { Category, Skill } from './library.ts'
+import { withoutCopies } from './copied-built-ins.ts'
 import { unknownNames, type KnownNames } from './lint.ts'
 import { readSkills, type ReadSkill } from './skill-files.ts'
 import { readTemplate, type ReadTemplate } from './template-file.ts'
@@ -56,7 +57,11 @@ export function readLibrary(
   const isPackage = context.builtIns?.folder === files.folder
   const builtIns = isPackage ? undefined : context.builtIns
   const seen = new Set<string>()
-  const parts = [...(builtIns ? [{ files: builtIns, ofPackage: true }] : []), { files, ofPackage: isPackage }]
+  const own = builtIns ? withoutCopies(files, builtIns) : files
+  const parts = [
+    ...(builtIns ? [{ files: builtIns, ofPackage: true }] : []),
+    { files: own, ofPackage: isPackage },
+  ]
 
   const categories = new Map<string, ReadCategory>()
   const templates = new Map<string, ReadTemplate>()
