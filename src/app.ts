@@ -4,12 +4,15 @@ import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { clientAddress, networksOf } from './core/address.ts'
 import { AppError } from './core/errors.ts'
+import { roleKeyOf } from './core/principal.ts'
 import { randomId } from './core/secrets.ts'
 import { linesOf } from './core/settings.ts'
 import { version } from './core/version.ts'
+import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
 import { bearer } from './oauth/bearer.ts'
+import { signedIn } from './oauth/browser.ts'
 import { crossOrigin } from './oauth/cross-origin.ts'
 import {
   authorizationServerEndpoint,
@@ -87,10 +90,12 @@ export function createApp(services: Services): RequestListener {
   const mcp = mcpEndpoint({
     ...deps,
     key: services.signingKey,
-    publicUrl: services.publicUrl(),
     snapshot,
     version,
   })
+
+  const caller = bearerOrSession(guard, services)
+  const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
 
   const app = new Koa()
   app.on('error', (error: unknown) => services.log.error('unanswered error', { error }))
@@ -99,11 +104,46 @@ export function createApp(services: Services): RequestListener {
   app.use(crossOrigin(deps))
   // The busiest path does not go through the router.
   app.use((ctx, next) => (ctx.path === paths.mcp ? guard(ctx, () => mcp(ctx, next)) : next()))
+  app.use((ctx, next) =>
+    ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => promptMethods(ctx, next)) : next(),
+  )
   app.use(router.routes())
   app.use(router.allowedMethods())
   app.use(notFound)
   const listener = app.callback()
   return (request, response) => void listener(request, response)
+}
+
+/**
+ * The prompt methods take what the MCP endpoint takes, and the browser session of our own pages: from our own
+ * origin only, and as JSON only, which no other site can make a browser send without asking.
+ */
+function bearerOrSession(guard: Middleware, services: Services): Middleware {
+  return async (ctx, next) => {
+    const origin = ctx.get('Origin')
+    if (ctx.get('Authorization') !== '' || (origin !== '' && origin !== services.publicUrl()))
+      return guard(ctx, next)
+    const signed = await signedIn(ctx, services)
+    if (!signed) return guard(ctx, next)
+    const { id, fullName, roles } = signed.user
+    const requestId = String(ctx.state['requestId'])
+    const principal = services.refreshed({
+      user: id,
+      fullName,
+      roles,
+      roleKey: roleKeyOf(roles),
+      scopes: [],
+      requestId,
+      address: String(ctx.state['address']),
+    })
+    if (!principal)
+      return answer(ctx, 403, {
+        error: 'forbidden',
+        message: 'assistant access is not enabled for this user',
+      })
+    ctx.state['principal'] = principal
+    return next()
+  }
 }
 
 /** First of all: who asks, and what an error becomes that nobody below answered. */

@@ -10,7 +10,9 @@ import { createDocumentMemory } from './documents/memory.ts'
 import type { ClientLimit, Platform } from './documents/platform.ts'
 import { loadSeeds } from './documents/seeds.ts'
 import { Libraries } from './library/libraries.ts'
-import type { Links } from './library/site-library.ts'
+import { promptMethods, type PromptMethod } from './library/prompt-methods.ts'
+import { renderTemplate, type Links } from './library/site-library.ts'
+import { PromptWriter } from './library/writing.ts'
 import { Approvals } from './mcp/approvals.ts'
 import type { Extras } from './mcp/extras.ts'
 import { Subscriptions } from './mcp/subscriptions.ts'
@@ -61,6 +63,10 @@ export interface Services {
   readonly audit: AuditLog
   readonly site: Site<Snapshot>
   readonly libraries: Libraries
+  /** The prompt template methods of specification §4.7, by name. */
+  readonly promptMethods: ReadonlyMap<string, PromptMethod>
+  /** Renders a prompt without counting the use; AppError as `prompts/get` has it. */
+  preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string>
   readonly extras: Extras
   readonly passwords: Passwords
   readonly sessions: Sessions
@@ -202,6 +208,16 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     })
   }
 
+  const library = (): Snapshot['library'] => site.current().library
+  const writer = new PromptWriter({
+    folder: options.site,
+    library,
+    versions: libraries.versions,
+    audit,
+    commits: () => settings().git.commit,
+    reload: () => site.reload('a prompt was written'),
+  })
+
   const { platform, seeds } = site.current()
   await loadSeeds({ platform, store, audit, clock, memory }, seeds)
   return {
@@ -213,6 +229,19 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     audit,
     site,
     libraries,
+    promptMethods: promptMethods({
+      library,
+      usage: libraries.usage,
+      versions: libraries.versions,
+      writer,
+      links,
+    }),
+    preview: async (principal, id, args) => {
+      const own = library().of(principal)
+      return renderTemplate(own.read(own.prompt(principal, id).id), args, (doctype, name) =>
+        links.exists(principal, doctype, name),
+      )
+    },
     extras: options.extras ?? {},
     passwords,
     sessions,

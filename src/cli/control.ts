@@ -11,6 +11,7 @@ import { operations } from '../control/index.ts'
 import { isStream, runOperation } from '../control/operation.ts'
 import { controlSocketName, type ControlLine } from '../control/protocol.ts'
 import { AppError } from '../core/errors.ts'
+import { createLog } from '../core/log.ts'
 import { openServices } from '../services.ts'
 import type { Options } from './options.ts'
 
@@ -61,7 +62,11 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator<unknown> {
 async function* runHere(options: Options, name: string, params: object): AsyncGenerator<unknown> {
   const operation = operations.get(name)
   if (!operation) throw new Error(`no operation "${name}"`)
-  const services = await openServices({ ...options, logLevel: 'warn' })
+  const services = await openServices({
+    ...options,
+    log: createLog('error', process.stderr),
+    logLevel: 'error',
+  })
   try {
     const result = await runOperation(operation, params, actor(), {
       services,

@@ -13,6 +13,7 @@ import { addCompletionCommand } from './completion.ts'
 import { addManualCommand } from './manual.ts'
 import { addGlobalOptions } from './options.ts'
 import { tell } from './output.ts'
+import { addPromptsCommands } from './prompts.ts'
 import { addServeCommand } from './serve.ts'
 import { addSiteCommands } from './site.ts'
 import { addStatusCommands } from './status.ts'
@@ -51,6 +52,7 @@ export function createProgram(): Command {
   addApiKeysCommands(program)
   addTokensCommands(program)
   addClientsCommands(program)
+  addPromptsCommands(program)
   addAuditCommands(program)
   addManualCommand(program)
   addCompletionCommand(program)

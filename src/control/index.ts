@@ -11,6 +11,7 @@ import {
 } from './clients.ts'
 import { listKeys, rotateKeys, traceAttempts } from './keys.ts'
 import type { Operation } from './operation.ts'
+import { callPromptMethod, listPrompts, previewPrompt, showPrompt } from './prompts.ts'
 import { reload, status } from './status.ts'
 import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
 import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from './users.ts'
@@ -36,6 +37,10 @@ const list: readonly Operation[] = [
   listKeys,
   rotateKeys,
   traceAttempts,
+  listPrompts,
+  showPrompt,
+  previewPrompt,
+  callPromptMethod,
   tailEvents,
   searchEvents,
 ]

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { readSite } from '../../src/site/read-site.ts'
 import {
@@ -197,6 +199,21 @@ describe('§9.9 what is built in', () => {
       ['mine'],
     )
     assert.deepEqual(without.library.skills(admin), [])
+  })
+
+  it('takes an unchanged copy of the package for the package itself: a site may begin as one', async (t) => {
+    const builtIns = await readSite(packageFolder)
+    const folder = await folderWith(t, {})
+    for (const part of ['prompts', 'skills'])
+      await cp(join(packageFolder, part), join(folder, part), { recursive: true })
+    const w = await world(t)
+    const { library, warnings } = await open(w, folder, { builtIns })
+    assert.equal(library.prompts(admin).length, 7)
+    assert.ok(library.prompt(admin, 'sales_analysis').isSystem)
+    assert.deepEqual(
+      warnings.filter((warning) => warning.includes('built-in')),
+      [],
+    )
   })
 
   it('keeps its ids: a site may not take them', async (t) => {
