@@ -3,15 +3,22 @@
  * list of expected failures. What the suite itself does not score (the tasks extension) is not run.
  */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { skillOf, startServer } from '../mcp/server.ts'
-import { conformanceExtras } from './fixtures.ts'
-import { startProxy } from './proxy.ts'
+import { after, before, describe, it } from 'node:test'
 import { runSuite } from './suite.ts'
+import { startTarget } from './target.ts'
 
 const skills = ['sep-2640-skills-enumeration', 'sep-2640-skills-manifest', 'sep-2640-skills-directory']
 
 describe('the official conformance suite', () => {
+  const cleanup: (() => unknown)[] = []
+  let url = ''
+  before(async () => {
+    url = await startTarget({ after: (undo) => void cleanup.push(undo as () => unknown) })
+  })
+  after(async () => {
+    for (const undo of cleanup.reverse()) await undo()
+  })
+
   const runs: [string, string[], number][] = [
     ['every scenario of 2025-03-26', ['--suite', 'all', '--spec-version', '2025-03-26'], 1],
     ['every scenario of 2025-06-18', ['--suite', 'all', '--spec-version', '2025-06-18'], 45],
@@ -27,7 +34,6 @@ describe('the official conformance suite', () => {
   ]
   for (const [title, args, atLeast] of runs) {
     it(`passes ${title}`, async (t) => {
-      const url = await startTarget(t)
       const run = await runSuite(url, args)
       t.diagnostic(`${title}: ${run.scenarios} scenarios, ${JSON.stringify(run.counts)}`)
       for (const warning of run.warnings) t.diagnostic(`warning: ${warning}`)
@@ -37,7 +43,6 @@ describe('the official conformance suite', () => {
   }
 
   it('passes everything of 2026-07-28 but the tasks extension, which is not offered', async (t) => {
-    const url = await startTarget(t)
     const run = await runSuite(url, ['--requirements', '2026-07-28'])
     t.diagnostic(`2026-07-28: ${run.scenarios} scenarios, ${JSON.stringify(run.counts)}`)
     for (const warning of run.warnings) t.diagnostic(`warning: ${warning}`)
@@ -50,19 +55,3 @@ describe('the official conformance suite', () => {
     assert.equal(run.exitCode, 0, run.output)
   })
 })
-
-async function startTarget(t: Parameters<typeof startProxy>[0]): Promise<string> {
-  const extras = conformanceExtras()
-  const server = await startServer(t, {
-    tools: extras.tools!,
-    extras,
-    skills: [
-      skillOf('demo', {
-        'SKILL.md': '---\nname: demo\ndescription: How to do demo\n---\n\n# Demo\n',
-        'references/guide.md': '# Guide\n',
-        'assets/pixel.png': Buffer.from('89504e470d0a1a0a', 'hex'),
-      }),
-    ],
-  })
-  return startProxy(t, server.url, 'user')
-}

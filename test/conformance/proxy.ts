@@ -4,7 +4,11 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
 /** The URL at which every request reaches `target` with the token, Host and Origin untouched. */
-export async function startProxy(t: TestContext, target: string, token: string): Promise<string> {
+export async function startProxy(
+  t: Pick<TestContext, 'after'>,
+  target: string,
+  token: string,
+): Promise<string> {
   const { hostname, port, pathname } = new URL(target)
   const server = createServer((req, res) => {
     const headers = { ...req.headers, authorization: `Bearer ${token}` }

@@ -49,10 +49,7 @@ describe('the wire transcript', () => {
 
       for (const exchange of transcript.exchanges) {
         const where = `${file}: ${exchange.about ?? exchange.send ?? ''}`
-        const headers = Object.entries(exchange.headers ?? {}).map(([name, value]) => [
-          name,
-          filled(String(value)),
-        ])
+        const headers = Object.entries(exchange.headers ?? {}).map(([name, value]) => [name, filled(value)])
         const answer = await server.send(
           filled(exchange.send ?? ''),
           Object.fromEntries(headers) as Record<string, string>,
