@@ -71,12 +71,15 @@ export const functions: ReadonlyMap<string, Known> = new Map<string, Known>([
     {
       least: 1,
       most: 1,
-      usage: 'a role',
+      usage: 'a role, or a field with a list of roles',
       build:
         ([role]) =>
         ({ user, ...scope }) => {
           const name = role!({ user, ...scope })
-          return user.roles.has(systemManager) || (typeof name === 'string' && user.roles.has(name))
+          return (
+            user.roles.has(systemManager) ||
+            [name].flat().some((one) => typeof one === 'string' && user.roles.has(one))
+          )
         },
     },
   ],

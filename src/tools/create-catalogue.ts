@@ -71,6 +71,25 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
     return offering
   }
 
+  /** A call that a running tool makes: only of tools that read and need nobody's consent, and those make none. */
+  async function callFrom(
+    principal: Principal,
+    connection: CallConnection,
+    name: string,
+    args: unknown,
+  ): Promise<ToolOutcome> {
+    const entry = entries.get(name)
+    const offered = entry && offerOf(principal, entry.offered.tool, parts.settings).refusal === undefined
+    if (!offered) return failure(`there is no tool "${name}" that you may call`)
+    if (!entry.offered.annotations.readOnlyHint || entry.offered.confirm !== 'never')
+      return failure(`${name} does more than read; it must be called by itself`)
+    const problems = entry.check(args ?? {})
+    if (problems.length > 0) return failure(problemsText(problems))
+    return callTool(parts, entry, principal, args ?? {}, connection, () =>
+      Promise.resolve(failure('a tool that was called by a tool cannot call further ones')),
+    )
+  }
+
   return {
     offered: (principal) => offeringOf(principal).tools,
     digest: (principal) => offeringOf(principal).digest,
@@ -84,7 +103,9 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
       return problems.length === 0 ? undefined : problemsText(problems)
     },
     call: (principal, { tool }, args, connection) =>
-      callTool(parts, entries.get(tool.name)!, principal, args ?? {}, connection),
+      callTool(parts, entries.get(tool.name)!, principal, args ?? {}, connection, (name, nested, signal) =>
+        callFrom(principal, { ...connection, signal, progress: () => undefined }, name, nested),
+      ),
   }
 }
 
@@ -118,17 +139,20 @@ interface Ending {
   readonly error?: string
 }
 
+type NestedCall = (name: string, args: unknown, signal: AbortSignal) => Promise<ToolOutcome>
+
 async function callTool(
   parts: CatalogueParts,
   entry: Entry,
   principal: Principal,
   args: unknown,
   connection: CallConnection,
+  nested: NestedCall,
 ): Promise<ToolOutcome> {
   const { audit, clock, log } = parts
   const { tool } = entry.offered
   const start = clock.now()
-  const ending = await run(parts, entry, principal, args, connection)
+  const ending = await run(parts, entry, principal, args, connection, nested)
   const { outcome, status, error } = ending
   audit
     .record({
@@ -154,6 +178,7 @@ async function run(
   principal: Principal,
   args: unknown,
   connection: CallConnection,
+  nested: NestedCall,
 ): Promise<Ending> {
   const { limits, documents, library, audit, calls } = parts
   const { tool } = entry.offered
@@ -176,7 +201,17 @@ async function run(
     const clockwork = setTimeout(() => timer.abort(), milliseconds)
     // A tool that does not stop when it is told to keeps its place until it does.
     const running = Promise.resolve()
-      .then(() => tool.run(args, { ...connection, principal, documents, library, budget, signal }))
+      .then(() =>
+        tool.run(args, {
+          ...connection,
+          principal,
+          documents,
+          library,
+          budget,
+          signal,
+          callTool: (name, inner) => nested(name, inner, signal),
+        }),
+      )
       .finally(() => {
         clearTimeout(clockwork)
         leave()

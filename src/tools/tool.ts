@@ -43,6 +43,11 @@ export interface ToolContext {
   readonly progress: (done: number, total?: number, message?: string) => void
   /** Sends the caller a log message, when it asked for the level. */
   readonly log: (level: 'debug' | 'info' | 'warning' | 'error', data: unknown) => void
+  /** Calls a tool that only reads, as the same caller: permission, limits and an audit event of its own. */
+  readonly callTool: (
+    name: string,
+    args: unknown,
+  ) => Promise<{ readonly text: string; readonly isError: boolean }>
   /** Asks the person at the client something (elicitation, sampling, roots), in whatever way the protocol revision has. */
   readonly ask: AskClient
 }

@@ -1,0 +1,125 @@
+/** Everything that computes outside the daemon's own process (D7), opened once, found by trying. */
+import { messageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { Charts } from './charts/charts.ts'
+import { Files } from './files/files.ts'
+import { Python } from './python/python.ts'
+import { type Isolation, probeIsolation } from './sandbox/bubblewrap.ts'
+import { installed } from './sandbox/node-program.ts'
+import { type AnalysisSettings, defaultAnalysisSettings } from './settings.ts'
+import { Sql } from './sql/sql.ts'
+
+/** A part that this machine cannot give: its tools are not offered. */
+export interface Unavailable {
+  readonly unavailable: string
+  /** What the operator can do about it. */
+  readonly mend: string
+}
+
+/** One finding for `doctor`. */
+export interface AnalysisProbe {
+  readonly name: 'sandbox' | 'sql' | 'python' | 'files' | 'charts'
+  readonly ok: boolean
+  readonly detail: string
+  readonly mend?: string
+}
+
+/** What analysis this machine can do. */
+export interface Analysis {
+  readonly sql: Sql | Unavailable
+  readonly python: Python | Unavailable
+  readonly files: Files | Unavailable
+  readonly charts: Charts | Unavailable
+  readonly probes: readonly AnalysisProbe[]
+  /** Ends every child process. */
+  close(): Promise<void>
+}
+
+export interface AnalysisOptions {
+  readonly settings?: AnalysisSettings
+  readonly log: Log
+  /** The machine's own without it. */
+  readonly isolation?: Isolation
+}
+
+/** Tries what this machine can do, in parallel; what it cannot becomes a reason, never a failure to start. */
+export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> {
+  const settings = options.settings ?? defaultAnalysisSettings
+  const isolation = options.isolation ?? (await probeIsolation())
+  const [sql, python, files, charts] = await Promise.all([
+    openSql(isolation, settings),
+    openPython(isolation, settings),
+    tried(new Files(isolation, settings.files), 'npm ci'),
+    tried(new Charts(isolation, settings.charts), 'npm ci'),
+  ])
+  const parts = { sql, python, files, charts }
+  const probes = [
+    sandboxProbe(isolation),
+    ...Object.entries(parts).map(([name, part]) => probeOf(name, part)),
+  ]
+  for (const { name, ok, detail, mend } of probes)
+    if (!ok) options.log.warn('analysis is limited', { part: name, reason: detail, mend })
+  return {
+    ...parts,
+    probes,
+    close: async () => {
+      for (const part of Object.values(parts)) if (isAvailable(part)) await part.close()
+    },
+  }
+}
+
+/** Whether a part can be used. */
+export function isAvailable<T extends object>(part: T | Unavailable): part is T {
+  return !('unavailable' in part)
+}
+
+async function openSql(isolation: Isolation, settings: AnalysisSettings): Promise<Sql | Unavailable> {
+  if (installed('@duckdb/node-api') === undefined)
+    return {
+      unavailable: 'the optional package @duckdb/node-api is not installed',
+      mend: 'install it for this machine: npm ci --include=optional',
+    }
+  return await tried(new Sql(isolation, settings.sql), 'npm ci --include=optional')
+}
+
+async function openPython(isolation: Isolation, settings: AnalysisSettings): Promise<Python | Unavailable> {
+  if (!settings.python.enabled)
+    return { unavailable: 'Python is switched off', mend: 'set analysis.python.enabled to true' }
+  // Python can do whatever its process can: without the sandbox there is none.
+  if (isolation.kind !== 'bubblewrap') return { unavailable: isolation.reason, mend: isolation.mend }
+  return await tried(
+    new Python(isolation, settings.python),
+    'apt-get install python3 python3-numpy python3-pandas',
+  )
+}
+
+async function tried<T extends { probe(): Promise<void>; close(): Promise<void> }>(
+  part: T,
+  mend: string,
+): Promise<T | Unavailable> {
+  try {
+    await part.probe()
+    return part
+  } catch (error) {
+    await part.close()
+    const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
+    return { unavailable: `${messageOf(error)}${cause}`, mend }
+  }
+}
+
+function sandboxProbe(isolation: Isolation): AnalysisProbe {
+  return isolation.kind === 'bubblewrap'
+    ? {
+        name: 'sandbox',
+        ok: isolation.seccomp !== undefined,
+        detail: `bubblewrap at ${isolation.path}${isolation.seccomp ? ' with a system call filter' : ', without a system call filter: unknown machine'}`,
+      }
+    : { name: 'sandbox', ok: false, detail: isolation.reason, mend: isolation.mend }
+}
+
+function probeOf(name: string, part: { readonly probe: unknown } | Unavailable): AnalysisProbe {
+  const known = name as AnalysisProbe['name']
+  if (!isAvailable(part)) return { name: known, ok: false, detail: part.unavailable, mend: part.mend }
+  const versions = part instanceof Python ? Object.entries(part.versions).map((pair) => pair.join(' ')) : []
+  return { name: known, ok: true, detail: versions.length > 0 ? versions.join(', ') : 'works' }
+}

@@ -1,0 +1,258 @@
+/** The five analyses of `analyze_business_data` over the rows of one doctype. */
+import { AppError } from '../core/errors.ts'
+import type { Column } from './permitted.ts'
+import {
+  correlations,
+  distinctCount,
+  isNumeric,
+  mean,
+  numbersOf,
+  percent,
+  rounded,
+  type Series,
+  seriesOf,
+  shapeOf,
+  summaryOf,
+  valueCounts,
+} from './statistics.ts'
+
+export const businessAnalyses = ['profile', 'statistics', 'trends', 'quality', 'correlations'] as const
+export type BusinessAnalysis = (typeof businessAnalyses)[number]
+
+/** The rows that an analysis is of. */
+export interface BusinessData {
+  readonly columns: readonly Column[]
+  readonly rows: readonly (readonly unknown[])[]
+  /** The column with the time of each row, for trends. */
+  readonly dateField: string
+}
+
+/** The result of one analysis, in the keys that `analyze_business_data` answers. */
+export function analyzeBusiness(
+  kind: BusinessAnalysis,
+  data: BusinessData,
+): Readonly<Record<string, unknown>> {
+  const all = seriesOf(data.columns, data.rows)
+  switch (kind) {
+    case 'profile':
+      return profile(all, data)
+    case 'statistics':
+      return statistics(all)
+    case 'trends':
+      return trends(all, data)
+    case 'quality':
+      return quality(all, data.rows.length)
+    case 'correlations':
+      return correlate(all)
+  }
+  throw new AppError('invalid', 'there is no such analysis')
+}
+
+function profile(all: readonly Series[], { columns, rows }: BusinessData): Record<string, unknown> {
+  const fields = all.map((series, index) => {
+    const present = series.values.filter((value) => value !== null)
+    const nulls = series.values.length - present.length
+    return [
+      series.name,
+      {
+        type: columns[index]!.type,
+        non_null: present.length,
+        null: nulls,
+        null_percent: percent(nulls, rows.length),
+        unique: distinctCount(series),
+        ...(isNumeric(series) ? numberProfile(series) : textProfile(present)),
+      },
+    ]
+  })
+  return {
+    record_count: rows.length,
+    field_count: columns.length,
+    memory_usage: Buffer.byteLength(JSON.stringify(rows)),
+    fields: Object.fromEntries(fields),
+  }
+}
+
+function numberProfile(series: Series): Record<string, unknown> {
+  const summary = summaryOf(numbersOf(series))
+  return summary
+    ? { min: summary.min, max: summary.max, mean: summary.mean, median: summary['50%'], std: summary.std }
+    : {}
+}
+
+function textProfile(present: readonly unknown[]): Record<string, unknown> {
+  const lengths = present
+    .filter((value): value is string => typeof value === 'string')
+    .map((text) => text.length)
+  if (lengths.length === 0) return {}
+  return { avg_length: rounded(mean(lengths)), max_length: highest(lengths), min_length: lowest(lengths) }
+}
+
+function statistics(all: readonly Series[]): Record<string, unknown> {
+  const numeric = all.filter(isNumeric)
+  if (numeric.length === 0) return { statistics: {}, message: 'no field of these rows holds numbers' }
+  return {
+    statistics: Object.fromEntries(
+      numeric.map((series) => {
+        const values = numbersOf(series)
+        return [series.name, { ...summaryOf(values), ...shapeOf(values) }]
+      }),
+    ),
+  }
+}
+
+function trends(all: readonly Series[], { dateField }: BusinessData): Record<string, unknown> {
+  const dates = all.find(({ name }) => name === dateField)
+  if (!dates)
+    throw new AppError(
+      'invalid',
+      `date_field: there is no field ${JSON.stringify(dateField)} that you may read`,
+    )
+  const days = dates.values.map((value) =>
+    typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? value.slice(0, 10) : null,
+  )
+  const known = days.filter((day): day is string => day !== null).sort()
+  if (known.length === 0) return { message: `no row has a date in ${dateField}`, trends: {} }
+  const [start, end] = [known[0]!, known.at(-1)!]
+  const measures = [
+    { name: 'record_count', by: (keys: readonly (string | null)[]) => counted(keys) },
+    ...all
+      .filter((series) => series.name !== 'docstatus' && isNumeric(series))
+      .map((series) => ({
+        name: series.name,
+        by: (keys: readonly (string | null)[]) => summed(keys, series),
+      })),
+  ]
+  const months = days.map((day) => day?.slice(0, 7) ?? null)
+  return {
+    date_field: dateField,
+    date_range: {
+      start,
+      end,
+      total_days: Math.round((Date.parse(end) - Date.parse(start)) / 86_400_000) + 1,
+    },
+    trends: Object.fromEntries(
+      measures.map(({ name, by }) => [
+        name,
+        { daily: trendOf(by(days)), monthly: trendOf(by(months)), by_month: Object.fromEntries(by(months)) },
+      ]),
+    ),
+  }
+}
+
+function trendOf(points: readonly (readonly [string, number])[]): Record<string, unknown> {
+  const values = points.map(([, value]) => value)
+  const [first = 0, last = 0] = [values[0], values.at(-1)]
+  return {
+    points: values.length,
+    average: rounded(mean(values)),
+    max: highest(values),
+    min: lowest(values),
+    direction: last > first ? 'increasing' : last < first ? 'decreasing' : 'stable',
+  }
+}
+
+function counted(keys: readonly (string | null)[]): [string, number][] {
+  return summed(keys, { name: '', values: keys.map(() => 1) })
+}
+
+/** The sum of a column per day or month, in order of time. */
+function summed(keys: readonly (string | null)[], series: Series): [string, number][] {
+  const sums = new Map<string, number>()
+  keys.forEach((key, index) => {
+    const value = series.values[index]
+    if (key !== null && typeof value === 'number') sums.set(key, (sums.get(key) ?? 0) + value)
+  })
+  return [...sums]
+    .map(([key, value]): [string, number] => [key, rounded(value)])
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+function quality(all: readonly Series[], rowCount: number): Record<string, unknown> {
+  const checks = all.flatMap((series) => {
+    const present = series.values.filter((value) => value !== null)
+    const nulls = percent(series.values.length - present.length, rowCount)
+    const empty = { field: series.name, ok: nulls <= 10, issue: `${nulls} % of the values are missing` }
+    const repeated = present.length - distinctCount(series)
+    const unique = /(^|_)(name|title|email|code|number)$/.test(series.name)
+      ? [{ field: series.name, ok: repeated === 0, issue: `${repeated} values occur more than once` }]
+      : []
+    const negative = numbersOf(series).filter((value) => value < 0).length
+    const amounts =
+      /(amount|total|price|rate|qty|quantity|cost|salary|value)/.test(series.name) && isNumeric(series)
+        ? [{ field: series.name, ok: negative === 0, issue: `${negative} values are negative` }]
+        : []
+    return [empty, ...unique, ...amounts]
+  })
+  const failed = checks.filter(({ ok }) => !ok)
+  const issues: Record<string, string[]> = {}
+  for (const { field, issue } of failed) (issues[field] ??= []).push(issue)
+  const score = rowCount === 0 ? 100 : percent(checks.length - failed.length, checks.length)
+  return {
+    issues,
+    overall_score: score,
+    summary: `${checks.length - failed.length} of ${checks.length} checks passed over ${rowCount} records`,
+  }
+}
+
+function correlate(all: readonly Series[]): Record<string, unknown> {
+  const numeric = all.filter((series) => isNumeric(series) && distinctCount(series) > 1)
+  const matrix = correlations(numeric)
+  const strong = numeric.flatMap((a, index) =>
+    numeric.slice(index + 1).flatMap((b) => {
+      const r = matrix[a.name]![b.name]
+      return typeof r === 'number' && Math.abs(r) > 0.7
+        ? [{ fields: [a.name, b.name], r, strength: r > 0 ? 'positive' : 'negative' }]
+        : []
+    }),
+  )
+  return {
+    correlation_matrix: matrix,
+    strong_correlations: strong.sort((a, b) => Math.abs(b.r) - Math.abs(a.r)),
+    summary:
+      numeric.length < 2
+        ? 'fewer than two fields hold numbers that vary'
+        : `${strong.length} of ${(numeric.length * (numeric.length - 1)) / 2} pairs of fields move together (|r| > 0.7)`,
+  }
+}
+
+/** What `query_and_analyze` adds to its rows. */
+export function analyzeResult(
+  depth: 'basic' | 'statistical' | 'detailed',
+  columns: readonly { readonly name: string; readonly type: string }[],
+  rows: readonly (readonly unknown[])[],
+): Readonly<Record<string, unknown>> {
+  const all = seriesOf(columns, rows)
+  const basic = {
+    basic_info: {
+      total_rows: rows.length,
+      total_columns: columns.length,
+      column_names: columns.map(({ name }) => name),
+    },
+  }
+  if (depth === 'basic') return basic
+  const numeric = all.filter(isNumeric)
+  const missing = all.map((series) => [series.name, series.values.filter((value) => value === null).length])
+  const statistical = {
+    ...basic,
+    statistical_summary: Object.fromEntries(
+      numeric.map((series) => [series.name, summaryOf(numbersOf(series))]),
+    ),
+    data_types: Object.fromEntries(columns.map(({ name, type }) => [name, type])),
+    missing_values: Object.fromEntries(missing),
+  }
+  if (depth === 'statistical') return statistical
+  const words = all.filter((series) => !isNumeric(series)).slice(0, 5)
+  return {
+    ...statistical,
+    correlation_matrix: correlations(numeric),
+    unique_value_counts: Object.fromEntries(words.map((series) => [series.name, valueCounts(series, 10)])),
+  }
+}
+
+function highest(values: readonly number[]): number {
+  return values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
+}
+
+function lowest(values: readonly number[]): number {
+  return values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
+}

@@ -1,0 +1,119 @@
+/** What a chart shows, said in fields of a doctype; its picture is made anew for whoever looks. */
+import { AppError } from '../../core/errors.ts'
+import { nearest } from '../../core/schema.ts'
+import type { TableColumn } from '../../documents/tables.ts'
+
+export const chartTypes = ['line', 'bar', 'percentage', 'pie', 'donut', 'heatmap'] as const
+export const aggregateNames = ['Count', 'Sum', 'Average', 'Group By'] as const
+export const timespans = ['Last Year', 'Last Quarter', 'Last Month', 'Last Week', 'All Time'] as const
+export const timeIntervals = ['Yearly', 'Quarterly', 'Monthly', 'Weekly', 'Daily'] as const
+
+export interface ChartDefinition {
+  readonly chart_name: string
+  readonly chart_type: (typeof chartTypes)[number]
+  readonly doctype: string
+  readonly aggregate_function: (typeof aggregateNames)[number]
+  /** The field whose values are added up or averaged. */
+  readonly value_based_on?: string | undefined
+  /** The field whose values are the groups. */
+  readonly based_on?: string | undefined
+  /** The field with the time of each document. */
+  readonly time_series_based_on?: string | undefined
+  readonly timespan?: (typeof timespans)[number] | undefined
+  readonly time_interval?: (typeof timeIntervals)[number] | undefined
+  readonly filters?: unknown
+  /** Such as `#4c78a8`. */
+  readonly color?: string | undefined
+}
+
+/** A definition with every choice made, and what was chosen for its author. */
+export interface CompleteChart {
+  readonly definition: ChartDefinition
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Fills in what a definition leaves open from the fields that the caller may read. AppError
+ * `invalid` lists everything that is wrong with it.
+ */
+export function completeChart(given: ChartDefinition, columns: readonly TableColumn[]): CompleteChart {
+  const faults: string[] = []
+  const warnings: string[] = []
+  const find = (
+    key: 'value_based_on' | 'based_on' | 'time_series_based_on',
+    fits: (column: TableColumn) => boolean,
+    kind: string,
+  ): void => {
+    const name = given[key]
+    if (name === undefined) return
+    const column = columns.find((other) => other.name === name)
+    if (!column) {
+      const near = nearest(
+        name,
+        columns.map((other) => other.name),
+      )
+      faults.push(
+        `${key}: ${given.doctype} has no field ${JSON.stringify(name)} that you may read${near === undefined ? '' : `; did you mean "${near}"?`}`,
+      )
+    } else if (!fits(column)) faults.push(`${key}: ${name} is a ${column.type} field, not ${kind}`)
+  }
+  const choose = (
+    key: string,
+    fits: (column: TableColumn) => boolean,
+    preferred: readonly string[],
+  ): string | undefined => {
+    const fitting = columns.filter(fits)
+    const found =
+      preferred.map((name) => fitting.find((column) => column.name === name)).find(Boolean) ?? fitting[0]
+    if (found) warnings.push(`${key} was not given; ${found.name} was chosen`)
+    return found?.name
+  }
+  find('value_based_on', isNumber, 'one of numbers')
+  find('based_on', () => true, 'a field')
+  find('time_series_based_on', isTime, 'one of dates')
+  const overTime = isOverTime(given.chart_type)
+  if (['Sum', 'Average'].includes(given.aggregate_function) && given.value_based_on === undefined)
+    faults.push(
+      `value_based_on: ${given.aggregate_function} needs a field of numbers: ${columns
+        .filter(isNumber)
+        .map(({ name }) => name)
+        .join(', ')}`,
+    )
+  const time = overTime
+    ? (given.time_series_based_on ??
+      choose('time_series_based_on', (column) => column.type === 'date' || column.name === 'creation', []))
+    : given.time_series_based_on
+  const group = overTime ? given.based_on : (given.based_on ?? choose('based_on', isGroup, ['status']))
+  if (!overTime && group === undefined)
+    faults.push(`based_on: a ${given.chart_type} chart needs a field to group by`)
+  if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
+  return {
+    definition: {
+      ...given,
+      ...(time !== undefined && { time_series_based_on: time }),
+      ...(group !== undefined && { based_on: group }),
+      ...(overTime && {
+        timespan: given.timespan ?? 'Last Month',
+        time_interval: given.time_interval ?? 'Daily',
+      }),
+    },
+    warnings,
+  }
+}
+
+/** Whether a chart's axis is time. */
+export function isOverTime(type: ChartDefinition['chart_type']): boolean {
+  return type === 'line' || type === 'heatmap'
+}
+
+function isNumber({ type }: TableColumn): boolean {
+  return type === 'number' || type === 'integer' || type === 'currency' || type === 'percent'
+}
+
+function isTime({ type }: TableColumn): boolean {
+  return type === 'date' || type === 'datetime'
+}
+
+function isGroup({ type }: TableColumn): boolean {
+  return type === 'select' || type === 'link' || type === 'check'
+}

@@ -1,0 +1,96 @@
+/** Drawing charts (D7): Vega-Lite in a process of its own, over data that is handed to it. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '../../core/errors.ts'
+import { compileSchema } from '../../core/schema.ts'
+import type { Isolation } from '../sandbox/bubblewrap.ts'
+import { installed } from '../sandbox/node-program.ts'
+import { OneJob } from '../sandbox/one-job.ts'
+import type { AnalysisSettings } from '../settings.ts'
+import type { ChartPoint } from './chart-data.ts'
+
+export type ChartFormat = 'png' | 'svg'
+
+/** A drawn chart. */
+export interface ChartImage {
+  readonly mimeType: 'image/png' | 'image/svg+xml'
+  /** Base64. */
+  readonly data: string
+}
+
+const worker = join(import.meta.dirname, 'worker.mjs')
+const check = compileSchema({
+  oneOf: ['svg', 'png', 'fault'].map((key) => ({
+    type: 'object',
+    additionalProperties: false,
+    required: [key],
+    properties: { [key]: { type: 'string' } },
+  })),
+})
+
+/** The drawer of charts. */
+export class Charts {
+  /** Why PNG is not possible here, when it is not; SVG always is. */
+  readonly noPng: string | undefined
+  #settings: AnalysisSettings['charts']
+  #jobs: OneJob
+
+  constructor(isolation: Isolation, settings: AnalysisSettings['charts']) {
+    this.#settings = settings
+    this.noPng = pngObstacle()
+    this.#jobs = new OneJob({
+      isolation,
+      worker,
+      packages: [
+        'vega',
+        'vega-interpreter',
+        'vega-lite',
+        ...(installed('@resvg/resvg-js') ? ['@resvg/resvg-js'] : []),
+      ],
+      memoryMb: settings.memory_mb,
+      timeoutSeconds: settings.timeout_seconds,
+      maxAnswerBytes: 16_000_000,
+      what: 'drawing the chart',
+    })
+  }
+
+  async probe(): Promise<void> {
+    await this.#jobs.probe()
+  }
+
+  async close(): Promise<void> {
+    await this.#jobs.close()
+  }
+
+  /** AppError `invalid` says what is wrong with the specification, `unavailable` that drawing overran its limits. */
+  async draw(
+    spec: Readonly<Record<string, unknown>>,
+    points: readonly ChartPoint[],
+    wanted: ChartFormat,
+    signal: AbortSignal,
+  ): Promise<ChartImage> {
+    const format = wanted === 'png' && this.noPng === undefined ? 'png' : 'svg'
+    const rows = points.slice(0, this.#settings.max_points)
+    const message = await this.#jobs.run({ spec, rows, format }, signal)
+    const answer =
+      check(message).length === 0 ? (message as Partial<Record<'svg' | 'png' | 'fault', string>>) : {}
+    if (answer.fault !== undefined)
+      throw new AppError('invalid', `the chart cannot be drawn: ${answer.fault}`)
+    if (answer.png !== undefined) return { mimeType: 'image/png', data: answer.png }
+    if (answer.svg === undefined) throw new AppError('unavailable', 'the chart could not be drawn')
+    return { mimeType: 'image/svg+xml', data: Buffer.from(answer.svg).toString('base64') }
+  }
+}
+
+/** A PNG without fonts would have no words in it. */
+function pngObstacle(): string | undefined {
+  if (installed('@resvg/resvg-js') === undefined)
+    return 'the optional package @resvg/resvg-js is not installed'
+  try {
+    const fonts = readdirSync('/usr/share/fonts', { recursive: true, encoding: 'utf8' })
+    if (fonts.some((file) => /\.(ttf|otf|ttc)$/i.test(file))) return undefined
+  } catch {
+    // No such folder: no fonts.
+  }
+  return 'no fonts are installed (apt-get install fonts-dejavu-core)'
+}

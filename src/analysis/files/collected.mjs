@@ -1,0 +1,111 @@
+// @ts-check
+/**
+ * @typedef {object} Job
+ * @property {string} name
+ * @property {string} bytes base64
+ * @property {number} firstPage
+ * @property {number} lastPage
+ * @property {number} textOffset
+ * @property {number} textLimit
+ * @property {number} rowOffset
+ * @property {number} rowLimit
+ * @property {number} maxUnpacked
+ */
+
+/** @typedef {{ name: string, page?: number, header?: string[] }} TableHead */
+
+const maxTables = 50
+const maxColumns = 500
+const maxCell = 10_000
+
+/** What was found, cut to the part that was asked for while it is read. */
+export class Collected {
+  /** @param {Job} job */
+  constructor(job) {
+    this.job = job
+    /** @type {{ page: number, text: string }[]} */
+    this.pages = []
+    this.pageCount = 0
+    this.pagesSeen = 0
+    this.textLength = 0
+    /** @type {{ name: string, page?: number, columns: string[], rows: unknown[][], row_count: number }[]} */
+    this.tables = []
+    this.tableCount = 0
+  }
+
+  skipPage() {
+    this.pagesSeen += 1
+  }
+
+  /** @param {string} text */
+  page(text) {
+    this.pagesSeen += 1
+    const { firstPage, lastPage, textOffset, textLimit } = this.job
+    if (this.pagesSeen < firstPage || this.pagesSeen > lastPage) return
+    const from = Math.max(0, textOffset - this.textLength)
+    const room = textOffset + textLimit - Math.max(this.textLength, textOffset)
+    this.textLength += text.length
+    if (from < text.length && room > 0)
+      this.pages.push({ page: this.pagesSeen, text: text.slice(from, from + room) })
+  }
+
+  /** @param {TableHead} head @param {unknown[][]} rows */
+  table(head, rows) {
+    const table = this.openTable(head)
+    for (const row of rows) table.row(row)
+    table.end()
+  }
+
+  /** @param {TableHead} head */
+  openTable(head) {
+    this.tableCount += 1
+    const { rowOffset, rowLimit } = this.job
+    const kept = this.tables.length < maxTables
+    /** @type {unknown[][]} */
+    const rows = []
+    let columns = head.header
+    let count = 0
+    return {
+      row: (/** @type {unknown[]} */ values) => {
+        const row = values.slice(0, maxColumns).map(cell)
+        if (!columns) {
+          if (row.every((value) => value === null)) return
+          columns = row.map((value, index) =>
+            value === null ? `column_${index + 1}` : `${/** @type {string | number} */ (value)}`,
+          )
+          return
+        }
+        if (kept && count >= rowOffset && rows.length < rowLimit) rows.push(row)
+        count += 1
+      },
+      end: () => {
+        if (kept && columns)
+          this.tables.push({
+            name: head.name,
+            ...(head.page && { page: head.page }),
+            columns,
+            rows,
+            row_count: count,
+          })
+      },
+    }
+  }
+
+  /** @param {string} kind */
+  result(kind) {
+    return {
+      kind,
+      pages: this.pages,
+      page_count: Math.max(this.pageCount, this.pagesSeen),
+      text_length: this.textLength,
+      tables: this.tables,
+      table_count: this.tableCount,
+    }
+  }
+}
+
+/** @param {unknown} value */
+function cell(value) {
+  if (value === undefined || value === '') return null
+  return typeof value === 'string' && value.length > maxCell ? `${value.slice(0, maxCell)}…` : value
+}

@@ -1,0 +1,181 @@
+/** Reading attached files (D7): each in a process of its own, which has the bytes and nothing else. */
+import { join } from 'node:path'
+import { AppError } from '../../core/errors.ts'
+import { compileSchema } from '../../core/schema.ts'
+import type { Isolation } from '../sandbox/bubblewrap.ts'
+import { Child } from '../sandbox/child.ts'
+import { OneJob } from '../sandbox/one-job.ts'
+import type { AnalysisSettings } from '../settings.ts'
+
+/** Which part of a file to read; pages count from 1, text in characters, rows after the header. */
+export interface FilePart {
+  readonly firstPage: number
+  readonly lastPage: number
+  readonly textOffset: number
+  readonly textLimit: number
+  readonly rowOffset: number
+  readonly rowLimit: number
+}
+
+export interface FileTable {
+  readonly name: string
+  readonly page?: number
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly unknown[])[]
+  readonly row_count: number
+}
+
+/** What a file holds, cut to the part that was asked for. */
+export interface FileContent {
+  readonly kind: 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'csv' | 'json' | 'txt' | 'image'
+  readonly pages: readonly { readonly page: number; readonly text: string }[]
+  readonly page_count: number
+  /** Of the pages asked for. */
+  readonly text_length: number
+  readonly tables: readonly FileTable[]
+  readonly table_count: number
+}
+
+const worker = join(import.meta.dirname, 'worker.mjs')
+const count = { type: 'integer', minimum: 0 } as const
+const check = compileSchema({
+  oneOf: [
+    {
+      type: 'object',
+      additionalProperties: false,
+      required: ['fault'],
+      properties: { fault: { type: 'string', maxLength: 2000 } },
+    },
+    {
+      type: 'object',
+      additionalProperties: false,
+      required: ['kind'],
+      properties: { kind: { const: 'image' } },
+    },
+    {
+      type: 'object',
+      additionalProperties: false,
+      required: ['kind', 'pages', 'page_count', 'text_length', 'tables', 'table_count'],
+      properties: {
+        kind: { enum: ['pdf', 'docx', 'xlsx', 'pptx', 'csv', 'json', 'txt'] },
+        pages: {
+          type: 'array',
+          items: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['page', 'text'],
+            properties: { page: count, text: { type: 'string' } },
+          },
+        },
+        page_count: count,
+        text_length: count,
+        tables: {
+          type: 'array',
+          items: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['name', 'columns', 'rows', 'row_count'],
+            properties: {
+              name: { type: 'string' },
+              page: count,
+              columns: { type: 'array', items: { type: 'string' } },
+              rows: { type: 'array', items: { type: 'array' } },
+              row_count: count,
+            },
+          },
+        },
+        table_count: count,
+      },
+    },
+  ],
+})
+
+/** The reader of files. */
+export class Files {
+  #isolation: Isolation
+  #settings: AnalysisSettings['files']
+  #jobs: OneJob
+
+  constructor(isolation: Isolation, settings: AnalysisSettings['files']) {
+    this.#isolation = isolation
+    this.#settings = settings
+    this.#jobs = new OneJob({
+      isolation,
+      worker,
+      packages: ['yauzl', 'saxes', 'csv-parse/sync', 'unpdf'],
+      memoryMb: settings.memory_mb,
+      timeoutSeconds: settings.timeout_seconds,
+      maxAnswerBytes: 32_000_000,
+      what: 'reading the file',
+    })
+  }
+
+  async probe(): Promise<void> {
+    await this.#jobs.probe()
+  }
+
+  async close(): Promise<void> {
+    await this.#jobs.close()
+  }
+
+  /** Whether an OCR command is set. */
+  get readsImages(): boolean {
+    return this.#settings.ocr_command.length > 0
+  }
+
+  /** AppError `invalid` says what is wrong with the file, `unavailable` that reading it overran its limits. */
+  async read(name: string, bytes: Uint8Array, part: FilePart, signal: AbortSignal): Promise<FileContent> {
+    if (bytes.length > this.#settings.max_bytes)
+      throw new AppError('invalid', `the file is larger than ${this.#settings.max_bytes} bytes`)
+    const job = {
+      name,
+      bytes: Buffer.from(bytes).toString('base64'),
+      ...part,
+      maxUnpacked: this.#settings.max_unpacked_bytes,
+    }
+    const message = await this.#jobs.run(job, signal)
+    if (check(message).length > 0) throw new AppError('unavailable', 'the file could not be read')
+    const answer = message as FileContent | { fault: string }
+    if ('fault' in answer) throw new AppError('invalid', `the file ${answer.fault}`)
+    return answer.kind === 'image'
+      ? { kind: 'image', pages: [], page_count: 0, text_length: 0, tables: [], table_count: 0 }
+      : answer
+  }
+
+  /** The text in an image. `{language}` in the command is replaced. AppError `unavailable` without a command. */
+  async readImage(bytes: Uint8Array, language: string, signal: AbortSignal): Promise<string> {
+    if (!this.readsImages)
+      throw new AppError(
+        'unavailable',
+        'images cannot be read here: no OCR command is set (analysis.files.ocr_command)',
+      )
+    const child = new Child({
+      isolation: this.#isolation,
+      view: {
+        show: [],
+        showIfThere: ['/etc/fonts'],
+        environment: { PATH: '/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8', OMP_THREAD_LIMIT: '1' },
+        scratchBytes: 64 * 1_048_576,
+      },
+      program: this.#settings.ocr_command.map((word) => word.replaceAll('{language}', language)),
+      limits: {
+        dataBytes: 1024 * 1_048_576,
+        fileBytes: 64 * 1_048_576,
+        openFiles: 64,
+        cpuSeconds: this.#settings.timeout_seconds,
+      },
+      input: bytes,
+      maxMessageBytes: 1,
+      maxOutputBytes: 2_000_000,
+    })
+    const leave = (): void => child.kill()
+    const timer = setTimeout(() => child.kill('took too long'), this.#settings.timeout_seconds * 1000)
+    signal.addEventListener('abort', leave, { once: true })
+    await child.ended
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
+    if (child.status !== 'ended with code 0')
+      throw new AppError('unavailable', `the OCR command ${child.status}`)
+    return child.output.toString('utf8').trim()
+  }
+}

@@ -1,0 +1,262 @@
+// @ts-check
+/** Word, PowerPoint and Excel files (ECMA-376): their text and tables, nothing that they link to. */
+import { posix } from 'node:path'
+import { parseXml } from './xml.mjs'
+import { FileFault } from './zip.mjs'
+
+/** @typedef {Awaited<ReturnType<import('./zip.mjs').openZip>>} Zip */
+/** @typedef {import('./collected.mjs').Collected} Collected */
+
+/** @param {Zip} zip @param {Collected} out */
+export async function readDocx(zip, out) {
+  out.page(await flowOf(zip, 'word/document.xml', out))
+  for (const [part, title] of [
+    ['word/footnotes.xml', 'Footnotes'],
+    ['word/endnotes.xml', 'Endnotes'],
+  ]) {
+    if (!zip.has(part)) continue
+    const text = (await flowOf(zip, part, out)).trim()
+    if (text !== '') out.page(`${title}\n\n${text}`)
+  }
+}
+
+/** @param {Zip} zip @param {Collected} out */
+export async function readPptx(zip, out) {
+  const relations = await relationsOf(zip, 'ppt/presentation.xml')
+  /** @type {string[]} */
+  const slides = []
+  await parseXml(await zip.read('ppt/presentation.xml'), {
+    open: (name, attributes) => {
+      const target = name === 'sldId' ? relations.get(attributes['r:id'] ?? '') : undefined
+      if (target) slides.push(target)
+    },
+  })
+  for (const slide of slides) {
+    let text = (await flowOf(zip, slide, out)).trim()
+    const notes = [...(await relationsOf(zip, slide)).values()].find((part) =>
+      part.startsWith('ppt/notesSlides/'),
+    )
+    if (notes && zip.has(notes)) {
+      const said = (await flowOf(zip, notes, out)).trim()
+      if (said !== '') text += `\n\nNotes: ${said}`
+    }
+    out.page(text)
+  }
+}
+
+/**
+ * The running text of a part, tables as lines of cells; each table is also collected.
+ * @param {Zip} zip @param {string} part @param {Collected} out
+ */
+async function flowOf(zip, part, out) {
+  let text = ''
+  let inText = false
+  let heading = 0
+  let paragraph = ''
+  /** @type {{ rows: string[][], cell: string[] | undefined }[]} */
+  const tables = []
+  await parseXml(await zip.read(part), {
+    open: (name, attributes) => {
+      if (name === 't') inText = true
+      else if (name === 'tab') paragraph += '\t'
+      else if (name === 'br' || name === 'cr') paragraph += '\n'
+      else if (name === 'pStyle') heading = Number(/^Heading(\d)$/i.exec(attributes['w:val'] ?? '')?.[1] ?? 0)
+      else if (name === 'tbl') tables.push({ rows: [], cell: undefined })
+      else if (name === 'tr') tables.at(-1)?.rows.push([])
+      else if (name === 'tc' && tables.length > 0) tables.at(-1).cell = []
+    },
+    text: (value) => {
+      if (inText) paragraph += value
+    },
+    close: (name) => {
+      const table = tables.at(-1)
+      if (name === 't') inText = false
+      else if (name === 'p') {
+        if (table?.cell) table.cell.push(paragraph)
+        else text += `${heading > 0 ? `${'#'.repeat(heading)} ` : ''}${paragraph}\n`
+        paragraph = ''
+        heading = 0
+      } else if (name === 'tc' && table) {
+        table.rows.at(-1)?.push((table.cell ?? []).join('\n').trim())
+        table.cell = undefined
+      } else if (name === 'tbl' && table) {
+        tables.pop()
+        const lines = table.rows.map((row) => row.join(' | ')).join('\n')
+        // A table within a cell is text of that cell.
+        const outer = tables.at(-1)
+        if (outer?.cell) outer.cell.push(lines)
+        else {
+          text += `${lines}\n`
+          out.table({ name: `table ${out.tableCount + 1}` }, table.rows)
+        }
+      }
+    },
+  })
+  return text.replace(/\n{3,}/g, '\n\n')
+}
+
+/** @param {Zip} zip @param {Collected} out */
+export async function readXlsx(zip, out) {
+  const relations = await relationsOf(zip, 'xl/workbook.xml')
+  /** @type {{ name: string, part: string }[]} */
+  const sheets = []
+  let from1904 = false
+  await parseXml(await zip.read('xl/workbook.xml'), {
+    open: (name, attributes) => {
+      if (name === 'workbookPr') from1904 = ['1', 'true'].includes(attributes['date1904'] ?? '')
+      const part = name === 'sheet' ? relations.get(attributes['r:id'] ?? '') : undefined
+      if (part) sheets.push({ name: attributes['name'] ?? part, part })
+    },
+  })
+  const strings = zip.has('xl/sharedStrings.xml') ? await sharedStrings(zip) : []
+  const dates = zip.has('xl/styles.xml') ? await dateStyles(zip) : new Set()
+  for (const { name, part } of sheets) {
+    if (!zip.has(part)) continue
+    const sheet = out.openTable({ name })
+    await readSheet(zip, part, { strings, dates, from1904 }, (row) => sheet.row(row))
+    sheet.end()
+  }
+}
+
+/**
+ * @param {Zip} zip @param {string} part
+ * @param {{ strings: string[], dates: Set<number>, from1904: boolean }} book @param {(row: unknown[]) => void} take
+ */
+async function readSheet(zip, part, { strings, dates, from1904 }, take) {
+  /** @type {unknown[]} */
+  let row = []
+  let type = ''
+  let style = -1
+  let column = -1
+  let value = ''
+  let inValue = false
+  await parseXml(await zip.read(part), {
+    open: (name, attributes) => {
+      if (name === 'row') {
+        row = []
+        column = -1
+      } else if (name === 'c') {
+        const letters = /^([A-Z]{1,3})\d+$/.exec(attributes['r'] ?? '')?.[1]
+        column = letters === undefined ? column + 1 : columnNumber(letters)
+        if (column > 16_384) throw new FileFault('has cells beyond the last column')
+        type = attributes['t'] ?? 'n'
+        style = Number(attributes['s'] ?? -1)
+        value = ''
+      } else if (name === 'v' || name === 't') inValue = true
+    },
+    text: (text) => {
+      if (inValue) value += text
+    },
+    close: (name) => {
+      if (name === 'v' || name === 't') inValue = false
+      else if (name === 'c' && value !== '') {
+        while (row.length < column) row.push(null)
+        row[column] = cellOf(value, type, dates.has(style), strings, from1904)
+      } else if (name === 'row') take(row)
+    },
+  })
+}
+
+/** @param {string} value @param {string} type @param {boolean} isDate @param {string[]} strings @param {boolean} from1904 */
+function cellOf(value, type, isDate, strings, from1904) {
+  switch (type) {
+    case 's':
+      return strings[Number(value)] ?? null
+    case 'b':
+      return value === '1'
+    case 'n': {
+      const number = Number(value)
+      if (!Number.isFinite(number)) return value
+      return isDate ? dateOf(number, from1904) : number
+    }
+    default:
+      return value
+  }
+}
+
+/** @param {number} serial @param {boolean} from1904 */
+function dateOf(serial, from1904) {
+  // Day 60 of the 1900 calendar is a day that never was.
+  const days = from1904 ? serial + 1462 : serial < 60 ? serial + 1 : serial
+  const date = new Date(Math.round((days - 25_569) * 86_400_000))
+  if (Number.isNaN(date.getTime())) return serial
+  const text = date.toISOString()
+  return Number.isInteger(serial) ? text.slice(0, 10) : text.replace('.000Z', '')
+}
+
+/** @param {Zip} zip */
+async function sharedStrings(zip) {
+  /** @type {string[]} */
+  const strings = []
+  let current = ''
+  let inText = false
+  let phonetic = 0
+  await parseXml(await zip.read('xl/sharedStrings.xml'), {
+    open: (name) => {
+      if (name === 'si') current = ''
+      else if (name === 'rPh') phonetic += 1
+      else if (name === 't') inText = phonetic === 0
+    },
+    text: (text) => {
+      if (inText) current += text
+    },
+    close: (name) => {
+      if (name === 't') inText = false
+      else if (name === 'rPh') phonetic -= 1
+      else if (name === 'si') strings.push(current)
+    },
+  })
+  return strings
+}
+
+/** The cell styles that show numbers as dates. @param {Zip} zip */
+async function dateStyles(zip) {
+  const dateFormats = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47])
+  /** @type {Set<number>} */
+  const styles = new Set()
+  let inCells = false
+  let index = 0
+  await parseXml(await zip.read('xl/styles.xml'), {
+    open: (name, attributes) => {
+      if (name === 'numFmt') {
+        const code = (attributes['formatCode'] ?? '').replace(/"[^"]*"|\\.|\[[^\]]*\]/g, '')
+        if (/[dmyhs]/i.test(code)) dateFormats.add(Number(attributes['numFmtId']))
+      } else if (name === 'cellXfs') inCells = true
+      else if (name === 'xf' && inCells) {
+        if (dateFormats.has(Number(attributes['numFmtId']))) styles.add(index)
+        index += 1
+      }
+    },
+    close: (name) => {
+      if (name === 'cellXfs') inCells = false
+    },
+  })
+  return styles
+}
+
+/**
+ * Relation id → part of the same archive; what lies outside of it is left out.
+ * @param {Zip} zip @param {string} part
+ */
+async function relationsOf(zip, part) {
+  const folder = posix.dirname(part)
+  const file = posix.join(folder, '_rels', `${posix.basename(part)}.rels`)
+  /** @type {Map<string, string>} */
+  const relations = new Map()
+  if (!zip.has(file)) return relations
+  await parseXml(await zip.read(file), {
+    open: (name, attributes) => {
+      const { Id: id, Target: target, TargetMode: mode } = attributes
+      if (name !== 'Relationship' || !id || !target || mode === 'External') return
+      relations.set(id, target.startsWith('/') ? target.slice(1) : posix.join(folder, target))
+    },
+  })
+  return relations
+}
+
+/** @param {string} letters */
+function columnNumber(letters) {
+  let number = 0
+  for (const letter of letters) number = number * 26 + letter.charCodeAt(0) - 64
+  return number - 1
+}

@@ -1,0 +1,92 @@
+// @ts-check
+/** The process that reads one file of unknown intent and answers with its text and tables. */
+import { Socket } from 'node:net'
+import process from 'node:process'
+import { createInterface } from 'node:readline'
+import { Collected } from './collected.mjs'
+import { readDocx, readPptx, readXlsx } from './office.mjs'
+import { readPdf } from './pdf.mjs'
+import { decode, readCsv, readJson } from './plain.mjs'
+import { FileFault, openZip } from './zip.mjs'
+
+/** @typedef {import('./collected.mjs').Job} Job */
+
+const channel = new Socket({ fd: 3, readable: true, writable: true })
+answer({ ready: true })
+for await (const line of createInterface({ input: channel })) {
+  try {
+    answer(await extract(JSON.parse(line)))
+  } catch (error) {
+    answer({
+      fault:
+        error instanceof FileFault
+          ? error.message
+          : `cannot be read: ${error instanceof Error ? error.message : 'unknown fault'}`,
+    })
+  }
+  break
+}
+channel.end(() => process.exit(0))
+
+/** @param {Job} job */
+async function extract(job) {
+  const bytes = Buffer.from(job.bytes, 'base64')
+  const kind = kindOf(bytes, job.name)
+  const out = new Collected(job)
+  switch (kind) {
+    case 'pdf':
+      await readPdf(bytes, job, out)
+      return out.result('pdf')
+    case 'zip':
+      return out.result(await readOffice(bytes, job, out))
+    case 'image':
+      return { kind }
+    case 'ole':
+      throw new FileFault(
+        'is in the format of Office before 2007, or encrypted; save it as docx, xlsx or pptx without a password',
+      )
+    default: {
+      const text = decode(bytes)
+      if (kind === 'csv') readCsv(text, out)
+      else if (kind === 'json') readJson(text, out)
+      else out.page(text)
+      return out.result(kind)
+    }
+  }
+}
+
+/** @param {Buffer} bytes @param {Job} job @param {Collected} out */
+async function readOffice(bytes, job, out) {
+  const zip = await openZip(bytes, job.maxUnpacked)
+  if (zip.has('word/document.xml')) {
+    await readDocx(zip, out)
+    return 'docx'
+  }
+  if (zip.has('xl/workbook.xml')) {
+    await readXlsx(zip, out)
+    return 'xlsx'
+  }
+  if (zip.has('ppt/presentation.xml')) {
+    await readPptx(zip, out)
+    return 'pptx'
+  }
+  throw new FileFault('is an archive, but not a Word, Excel or PowerPoint file')
+}
+
+/** By its first bytes; only among kinds of text by its name. @param {Buffer} bytes @param {string} name */
+function kindOf(bytes, name) {
+  const head = bytes.subarray(0, 1024).toString('latin1')
+  if (head.includes('%PDF-')) return 'pdf'
+  if (head.startsWith('PK\u0003\u0004') || head.startsWith('PK\u0005\u0006')) return 'zip'
+  if (head.startsWith('\u00d0\u00cf\u0011\u00e0')) return 'ole'
+  if (/^(\u0089PNG|\u00ff\u00d8\u00ff|GIF8|BM|II\*\0|MM\0\*)/.test(head) || /^RIFF.{4}WEBP/s.test(head))
+    return 'image'
+  const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase()
+  if (ending === 'csv' || ending === 'tsv') return 'csv'
+  return ending === 'json' ? 'json' : 'txt'
+}
+
+/** @param {unknown} message */
+function answer(message) {
+  channel.write(`${JSON.stringify(message)}\n`)
+}

@@ -1,0 +1,76 @@
+/** What analysis works on: tables that hold exactly the rows and columns that one principal may read. */
+
+import type { FieldType } from '../documents/platform.ts'
+import type { ReadableTables } from '../documents/tables.ts'
+
+/** How the values of a column are written: dates as `2026-01-31`, datetimes as ISO 8601, json as any JSON value. */
+export type ColumnType = 'text' | 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'json'
+
+export interface Column {
+  readonly name: string
+  readonly type: ColumnType
+}
+
+/** The permitted part of one doctype, or of the rows of one child doctype. */
+export interface PermittedTable {
+  /** The doctype. */
+  readonly name: string
+  readonly columns: readonly Column[]
+  /** The rows as they are now; asked for only when a statement names the table. */
+  read(): Promise<TableRows>
+}
+
+/** What a table holds at one moment. */
+export interface TableRows {
+  /** Equal only when the rows are: it changes with every write that the principal could notice. */
+  readonly revision: string
+  /** The rows, values in the order of the columns. */
+  rows(): readonly (readonly unknown[])[]
+}
+
+/** Everything one principal may read. */
+export interface PermittedTables {
+  /** Equal only for the same permissions of the same user; snapshots are kept by it. */
+  readonly key: string
+  readonly tables: readonly PermittedTable[]
+}
+
+/** The name under which a doctype can also be written in SQL: `Sales Invoice` is `sales_invoice`. */
+export function sqlName(doctype: string): string {
+  return doctype.toLowerCase().replace(/[^a-z0-9]+/g, '_')
+}
+
+/** The tables of a principal in the words of analysis. */
+export function permittedTables(readable: ReadableTables): PermittedTables {
+  return {
+    key: readable.key,
+    tables: readable.tables.map((table) => ({
+      name: table.name,
+      columns: table.columns.map(({ name, type }) => ({ name, type: columnType(type) })),
+      read: () => table.read(),
+    })),
+  }
+}
+
+/** What a field's values are to SQL and to a data frame. */
+export function columnType(type: FieldType): ColumnType {
+  return columnTypes[type]
+}
+
+const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
+  text: 'text',
+  long_text: 'text',
+  select: 'text',
+  link: 'text',
+  dynamic_link: 'text',
+  attachment: 'text',
+  number: 'number',
+  currency: 'number',
+  percent: 'number',
+  integer: 'integer',
+  check: 'boolean',
+  date: 'date',
+  datetime: 'datetime',
+  json: 'json',
+  table: 'json',
+}

@@ -1,0 +1,110 @@
+/** What a sandboxed program may say, checked as if its author had written every byte. */
+import { compileSchema } from '../../core/schema.ts'
+
+/** The program calls a tool. */
+export interface ToolCall {
+  readonly call: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** Where and why the program failed. */
+export interface PythonError {
+  readonly type: string
+  readonly message: string
+  /** The line of the program itself. */
+  readonly line: number | null
+  readonly traceback: string
+}
+
+/** The program has ended. */
+export interface Done {
+  readonly error: PythonError | null
+  /** The value of a last line that is an expression, as Python writes it. */
+  readonly result: string | null
+  readonly variables: Readonly<Record<string, unknown>>
+  /** Variables that could not be returned, and why. */
+  readonly problems: Readonly<Record<string, string>>
+  /** PNG files in base64. */
+  readonly images: readonly string[]
+  readonly written: number
+  readonly dropped: number
+}
+
+const text = (maxLength: number) => ({ type: 'string', maxLength }) as const
+const counter = { type: 'integer', minimum: 0 } as const
+
+const checkReady = compileSchema({
+  type: 'object',
+  required: ['ready', 'python'],
+  properties: {
+    ready: { type: 'object', additionalProperties: text(100), maxProperties: 20 },
+    python: text(100),
+  },
+})
+
+const checkCall = compileSchema({
+  type: 'object',
+  additionalProperties: false,
+  required: ['call', 'arguments'],
+  properties: { call: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' }, arguments: { type: 'object' } },
+})
+
+const checkDone = compileSchema({
+  type: 'object',
+  additionalProperties: false,
+  required: ['done'],
+  properties: {
+    done: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['error', 'result', 'variables', 'problems', 'images', 'written', 'dropped'],
+      properties: {
+        error: {
+          anyOf: [
+            { type: 'null' },
+            {
+              type: 'object',
+              additionalProperties: false,
+              required: ['type', 'message', 'line', 'traceback'],
+              properties: {
+                type: text(200),
+                message: text(4000),
+                line: { type: ['integer', 'null'] },
+                traceback: text(8000),
+              },
+            },
+          ],
+        },
+        result: { type: ['string', 'null'], maxLength: 20_000 },
+        variables: { type: 'object', maxProperties: 100 },
+        problems: { type: 'object', additionalProperties: text(500), maxProperties: 100 },
+        images: { type: 'array', maxItems: 8, items: text(4_100_000) },
+        written: counter,
+        dropped: counter,
+      },
+    },
+  },
+})
+
+/** The versions of Python and of the libraries that the interpreter has loaded, or undefined. */
+export function readReady(message: unknown): Readonly<Record<string, string>> | undefined {
+  if (checkReady(message).length > 0) return undefined
+  const { ready, python } = message as { ready: Record<string, string>; python: string }
+  return { python, ...ready }
+}
+
+/** A call or the end, or undefined when it is neither. */
+export function readMessage(message: unknown): ToolCall | { readonly done: Done } | undefined {
+  if (checkCall(message).length === 0) return message as ToolCall
+  if (checkDone(message).length > 0) return undefined
+  const { done } = message as { done: Done }
+  return done.images.every(isPng) ? { done } : undefined
+}
+
+const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+
+/** Base64 that is exactly that of a PNG file: a client is never handed anything else as an image. */
+function isPng(base64: string): boolean {
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.subarray(0, 8).equals(pngSignature) && bytes.toString('base64') === base64
+}

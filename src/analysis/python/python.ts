@@ -1,0 +1,251 @@
+/**
+ * Python for analysts' models (D7): CPython under bubblewrap, one process a program, started ahead
+ * of time and used once. The program reaches the service only by calling tools, through the same
+ * door as its caller.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '../../core/errors.ts'
+import type { Column } from '../permitted.ts'
+import type { Isolation, View } from '../sandbox/bubblewrap.ts'
+import { Child, ChildEnded, endedEarly } from '../sandbox/child.ts'
+import { cancelled, Slots } from '../sandbox/slots.ts'
+import { Spares } from '../sandbox/spares.ts'
+import type { AnalysisSettings } from '../settings.ts'
+import { type Done, type PythonError, readMessage, readReady, type ToolCall } from './protocol.ts'
+
+/** One program and what it is given. */
+export interface PythonProgram {
+  readonly code: string
+  /** What it finds as `data` (a list of dicts) and, with pandas, as `df`. */
+  readonly data?: { readonly columns: readonly Column[]; readonly rows: readonly (readonly unknown[])[] }
+  readonly returnVariables?: readonly string[]
+  readonly captureOutput?: boolean
+  /** Milliseconds. */
+  readonly timeout?: number
+  /** Answers the program's calls of tools; without it there are none. */
+  readonly callTool?: (name: string, args: Readonly<Record<string, unknown>>) => Promise<ToolAnswer>
+  readonly signal: AbortSignal
+}
+
+/** What a called tool said, as its text. */
+export interface ToolAnswer {
+  readonly text: string
+  readonly isError: boolean
+}
+
+/** What a program came to. */
+export interface PythonResult {
+  readonly error?: PythonError
+  readonly result?: string
+  readonly output: string
+  /** Bytes of output that were dropped. */
+  readonly outputDropped: number
+  readonly variables: Readonly<Record<string, unknown>>
+  /** Variables that could not be returned, and why. */
+  readonly problems: Readonly<Record<string, string>>
+  /** PNG files in base64. */
+  readonly images: readonly string[]
+  readonly toolCalls: number
+  readonly milliseconds: number
+}
+
+const runner = join(import.meta.dirname, 'runner.py')
+const maxCode = 200_000
+const maxMessage = 48_000_000
+/** A program that ignores its own alarm is killed after this many milliseconds more. */
+const grace = 1000
+
+/** The Python engine. */
+export class Python {
+  /** Of Python and the libraries that were found. */
+  versions: Readonly<Record<string, string>> = {}
+  #isolation: Isolation
+  #settings: AnalysisSettings['python']
+  #slots: Slots
+  #spares: Spares<Child>
+  #running = new Set<Child>()
+
+  constructor(isolation: Isolation, settings: AnalysisSettings['python']) {
+    this.#isolation = isolation
+    this.#settings = settings
+    this.#slots = new Slots(settings.max_concurrent, settings.max_concurrent * 4)
+    this.#spares = new Spares(
+      settings.spares,
+      () => this.#start(),
+      (child) => child.kill(),
+    )
+  }
+
+  /** Starts an interpreter once, so that a machine where it cannot run is known before the tool is offered. */
+  async probe(): Promise<void> {
+    if (!existsSync(this.#settings.interpreter))
+      throw new AppError('unavailable', `there is no ${this.#settings.interpreter}`)
+    const child = await this.#start()
+    child.kill()
+    await child.ended
+    this.#spares.fill()
+  }
+
+  /**
+   * Runs a program. What it does wrong is a result with `error`; AppError `unavailable` only when it
+   * could not be run at all or the caller left.
+   */
+  async run(program: PythonProgram): Promise<PythonResult> {
+    if (program.code.length > maxCode)
+      throw new AppError('invalid', `the program is longer than ${maxCode} characters`)
+    return await this.#slots.use(program.signal, async () => {
+      const child = await this.#spares.take()
+      this.#running.add(child)
+      const leave = (): void => child.kill('was stopped because the caller left')
+      program.signal.addEventListener('abort', leave, { once: true })
+      try {
+        if (program.signal.aborted) throw cancelled()
+        return await this.#converse(child, program)
+      } finally {
+        program.signal.removeEventListener('abort', leave)
+        child.kill()
+        this.#running.delete(child)
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#spares.close()
+    const running = [...this.#running]
+    for (const child of running) child.kill()
+    await Promise.all(running.map((child) => child.ended))
+  }
+
+  async #converse(child: Child, program: PythonProgram): Promise<PythonResult> {
+    const started = performance.now()
+    const settings = this.#settings
+    const timeout = Math.min(
+      program.timeout ?? settings.timeout_seconds * 1000,
+      settings.max_timeout_seconds * 1000,
+    )
+    const timer = setTimeout(() => child.kill('ran out of time'), timeout + grace)
+    let toolCalls = 0
+    const finish = (done: Partial<Done> & Pick<Done, 'error'>): PythonResult => ({
+      ...(done.error && { error: done.error }),
+      ...(typeof done.result === 'string' && { result: done.result }),
+      output: child.output.toString('utf8'),
+      outputDropped: Math.max(done.dropped ?? 0, child.outputBytes - child.output.length),
+      variables: done.variables ?? {},
+      problems: done.problems ?? {},
+      images: done.images ?? [],
+      toolCalls,
+      milliseconds: performance.now() - started,
+    })
+    try {
+      await child.send(jobOf(program, settings, timeout))
+      for (;;) {
+        const message = readMessage(await child.receive())
+        if (message === undefined) return finish({ error: stopped('said what it cannot say') })
+        if ('done' in message) {
+          await child.written(message.done.written, 250)
+          return finish(message.done)
+        }
+        toolCalls += 1
+        if (toolCalls > settings.max_tool_calls)
+          return finish({ error: stopped(`called tools more than ${settings.max_tool_calls} times`) })
+        await child.send(await answerTo(message, program))
+      }
+    } catch (error) {
+      if (program.signal.aborted) throw cancelled()
+      if (error instanceof ChildEnded) return finish({ error: ended(error, timeout) })
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #start(): Promise<Child> {
+    const { interpreter, scratch_mb: scratch, max_output_bytes: output } = this.#settings
+    const child = new Child({
+      isolation: this.#isolation,
+      view: viewFor(this.#settings, scratch * 1_048_576),
+      // Isolated from the environment and the user's own packages, and writing no byte code.
+      program: [interpreter, '-I', '-B', '/runner.py', 'numpy', 'pandas'],
+      limits: { fileBytes: scratch * 1_048_576, openFiles: 256 },
+      maxMessageBytes: maxMessage,
+      maxOutputBytes: output,
+    })
+    const timer = setTimeout(() => child.kill('took too long to start'), 60_000)
+    try {
+      const versions = readReady(await child.receive())
+      if (!versions) throw new AppError('unavailable', 'the Python interpreter did not start as it should')
+      this.versions = versions
+      return child
+    } catch (error) {
+      child.kill()
+      throw endedEarly(error, 'the Python interpreter')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function viewFor(settings: AnalysisSettings['python'], scratchBytes: number): View {
+  return {
+    show: settings.paths,
+    showAs: { [runner]: '/runner.py' },
+    showIfThere: ['/etc/fonts', '/etc/matplotlibrc'],
+    environment: {
+      PATH: '/usr/bin',
+      HOME: '/tmp',
+      LANG: 'C.UTF-8',
+      TZ: 'UTC',
+      MPLBACKEND: 'Agg',
+      MPLCONFIGDIR: '/tmp/matplotlib',
+      // One thread each: their pools would count against the limits of processes and memory.
+      OPENBLAS_NUM_THREADS: '1',
+      OMP_NUM_THREADS: '1',
+    },
+    scratchBytes,
+  }
+}
+
+function jobOf(
+  program: PythonProgram,
+  settings: AnalysisSettings['python'],
+  timeout: number,
+): Readonly<Record<string, unknown>> {
+  const { data } = program
+  return {
+    code: program.code,
+    timeout: timeout / 1000,
+    memory: settings.memory_mb * 1_048_576,
+    file_bytes: Math.min(settings.scratch_mb, 16) * 1_048_576,
+    output_bytes: settings.max_output_bytes,
+    capture: program.captureOutput ?? true,
+    return: program.returnVariables ?? [],
+    ...(data && {
+      // By column: half the bytes of records, and what a data frame is made of.
+      data: {
+        columns: data.columns.map(({ name }) => name),
+        types: data.columns.map(({ type }) => type),
+        values: data.columns.map((_, index) => data.rows.map((row) => row[index] ?? null)),
+      },
+    }),
+  }
+}
+
+async function answerTo(
+  { call, arguments: args }: ToolCall,
+  program: PythonProgram,
+): Promise<{ text: string; error: boolean }> {
+  if (!program.callTool) return { text: 'tools cannot be called from here', error: true }
+  const { text, isError } = await program.callTool(call, args)
+  return { text, error: isError }
+}
+
+function ended(error: ChildEnded, timeout: number): PythonError {
+  if (error.reason === 'ran out of time')
+    return { ...stopped(`took longer than ${timeout / 1000} s`), type: 'TimeoutError' }
+  return stopped(error.reason ?? `ended before it answered (${error.message.split(':')[0]})`)
+}
+
+function stopped(reason: string): PythonError {
+  return { type: 'Stopped', message: `the program ${reason} and was stopped`, line: null, traceback: '' }
+}

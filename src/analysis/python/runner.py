@@ -1,0 +1,373 @@
+"""Runs one program for a caller, inside the sandbox; started ahead of time and used once.
+
+Speaks JSON lines over descriptor 3: `ready`, then the job, then calls of tools, then `done`. The
+program shares this process, so nothing said here is believed on the other side: it is checked as
+if the program had written it.
+"""
+
+import ast
+import base64
+import builtins
+import collections
+import datetime
+import decimal
+import functools
+import importlib
+import io
+import itertools
+import json
+import linecache
+import math
+import mmap
+import os
+import random
+import re
+import resource
+import signal
+import statistics
+import sys
+import threading
+import time
+import traceback
+import types
+
+CHANNEL = 3
+CODE = "<code>"
+MAX_IMAGES = 8
+MAX_IMAGE_BYTES = 3_000_000
+MAX_VARIABLE_NODES = 200_000
+MAX_VARIABLES_BYTES = 4_000_000
+MAX_FRAME_ROWS = 1000
+
+_lock = threading.Lock()
+_reader = open(CHANNEL, "rb", buffering=1 << 16, closefd=False)
+
+
+def send(message):
+    data = json.dumps(message, allow_nan=False).encode("ascii") + b"\n"
+    view = memoryview(data)
+    while view:
+        view = view[os.write(CHANNEL, view):]
+
+
+def receive():
+    line = _reader.readline()
+    if not line:
+        os._exit(0)
+    return json.loads(line)
+
+
+class ToolError(Exception):
+    """What a tool answered instead of a result."""
+
+
+class Tools:
+    """The tools of the service, called as the same user: `tools.list_documents(doctype="Customer", limit=5)`."""
+
+    # Short ways to call what programs need most: name → (tool, names of positional arguments).
+    _short = {
+        "get_document": ("get_document", ("doctype", "name")),
+        "get_documents": ("list_documents", ("doctype", "filters", "fields", "limit")),
+        "list_documents": ("list_documents", ("doctype", "filters", "fields", "limit")),
+        "search": ("search_documents", ("query", "limit")),
+        "get_doctype_info": ("get_doctype_info", ("doctype",)),
+        "list_reports": ("report_list", ("module", "report_type")),
+        "get_report_info": ("report_requirements", ("report_name",)),
+        "generate_report": ("generate_report", ("report_name", "filters")),
+        "query": ("query_and_analyze", ("query", "limit")),
+    }
+
+    def call(self, name, arguments=None):
+        """Calls any tool by name and returns what it answers, decoded when it is JSON."""
+        with _lock:
+            send({"call": str(name), "arguments": dict(arguments or {})})
+            answer = receive()
+        text = answer["text"]
+        if answer["error"]:
+            raise ToolError(text)
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        tool, positional = self._short.get(name, (name, ()))
+
+        def call(*values, **arguments):
+            if len(values) > len(positional):
+                raise TypeError(f"tools.{name} takes keyword arguments" if not positional else f"tools.{name} takes at most {len(positional)} positional arguments: {', '.join(positional)}")
+            return self.call(tool, {**dict(zip(positional, values)), **arguments})
+
+        call.__name__ = name
+        return call
+
+    def __repr__(self):
+        return "<tools of the service>"
+
+
+class Limited(io.RawIOBase):
+    """Standard output up to a number of bytes; what comes after is counted and dropped."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.written = 0
+        self.dropped = 0
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        size = len(data)
+        room = max(0, self.limit - self.written)
+        view = memoryview(data)[:room]
+        self.dropped += size - len(view)
+        while view:
+            count = os.write(1, view)
+            self.written += count
+            view = view[count:]
+        return size
+
+
+def address_space():
+    """How much this process has mapped, found without /proc by lowering the limit until mapping fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    low, high = 0, 1 << 40
+    while high - low > 1 << 20:
+        middle = (low + high) // 2
+        resource.setrlimit(resource.RLIMIT_AS, (middle, hard))
+        try:
+            mmap.mmap(-1, mmap.PAGESIZE).close()
+            high = middle
+        except (OSError, MemoryError):
+            low = middle
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    return high
+
+
+def limit(job):
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = math.ceil(used.ru_utime + used.ru_stime + job["timeout"]) + 2
+    for what, value in (
+        (resource.RLIMIT_AS, address_space() + job["memory"]),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, job["file_bytes"]),
+        (resource.RLIMIT_NOFILE, 128),
+        (resource.RLIMIT_NPROC, 64),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        resource.setrlimit(what, (value, value))
+    # A file that grows too large raises OSError instead of ending the process.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def too_late(signum, frame):
+    raise TimeoutError("the program's time is up")
+
+
+class Plain:
+    """Turns values of the program into what JSON can say."""
+
+    def __init__(self):
+        self.nodes = 0
+
+    def of(self, value, depth=0):
+        self.nodes += 1
+        if self.nodes > MAX_VARIABLE_NODES:
+            raise ValueError("is too large to return; return a part or a summary of it")
+        if depth > 40:
+            return self.text(value)
+        if value is None or value is True or value is False:
+            return value
+        kind = type(value)
+        if kind is str:
+            return value
+        if kind is int:
+            return value if abs(value) < 2**53 else str(value)
+        if kind is float:
+            return value if math.isfinite(value) else None
+        if isinstance(value, dict):
+            return {self.text(key): self.of(item, depth + 1) for key, item in itertools.islice(value.items(), MAX_VARIABLE_NODES)}
+        if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+            return [self.of(item, depth + 1) for item in value]
+        if isinstance(value, (datetime.date, datetime.time)):
+            return value.isoformat()
+        if isinstance(value, (bytes, bytearray)):
+            return base64.b64encode(value).decode("ascii")
+        return self.of_library(value, depth)
+
+    def of_library(self, value, depth):
+        numpy = sys.modules.get("numpy")
+        pandas = sys.modules.get("pandas")
+        if pandas and isinstance(value, pandas.DataFrame):
+            part = value.head(MAX_FRAME_ROWS)
+            return {
+                "columns": [self.text(column) for column in part.columns],
+                "rows": [self.of(list(row), depth + 1) for row in part.itertuples(index=False, name=None)],
+                "index": self.of(list(part.index), depth + 1),
+                "row_count": len(value),
+            }
+        if pandas and isinstance(value, pandas.Series):
+            return {"name": self.text(value.name), "values": self.of(list(value.head(MAX_FRAME_ROWS)), depth + 1), "index": self.of(list(value.head(MAX_FRAME_ROWS).index), depth + 1), "row_count": len(value)}
+        if pandas and (value is pandas.NaT or value is pandas.NA):
+            return None
+        if numpy and isinstance(value, numpy.ndarray):
+            return self.of(value.tolist(), depth + 1)
+        if numpy and isinstance(value, numpy.generic):
+            return self.of(value.item(), depth + 1)
+        return self.text(value)
+
+    def text(self, value):
+        return value if type(value) is str else str(value)[:10_000]
+
+
+def variables(namespace, names):
+    values, problems, size = {}, {}, 0
+    for name in names:
+        if name not in namespace:
+            problems[name] = "is not defined"
+            continue
+        try:
+            value = Plain().of(namespace[name])
+            size += len(json.dumps(value))
+            if size > MAX_VARIABLES_BYTES:
+                raise ValueError("is too large to return; return a part or a summary of it")
+            values[name] = value
+        except Exception as error:
+            problems[name] = str(error)[:500]
+    return values, problems
+
+
+def figures():
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    images = []
+    if pyplot is None:
+        return images
+    for number in pyplot.get_fignums()[:MAX_IMAGES]:
+        data = io.BytesIO()
+        pyplot.figure(number).savefig(data, format="png", bbox_inches="tight", dpi=100)
+        if data.tell() <= MAX_IMAGE_BYTES:
+            images.append(base64.b64encode(data.getvalue()).decode("ascii"))
+    return images
+
+
+def describe(error):
+    """The error as Python shows it, without the frames that are ours."""
+    shown = traceback.TracebackException.from_exception(error, compact=True)
+    line = None
+    if isinstance(error, SyntaxError) and error.filename == CODE:
+        line = error.lineno
+    seen = set()
+    pending = [shown]
+    while pending:
+        part = pending.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        pending += [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or [])]
+        frames = list(part.stack)
+        first = next((index for index, frame in enumerate(frames) if frame.filename == CODE), len(frames))
+        part.stack = traceback.StackSummary.from_list([frame for frame in frames[first:] if frame.filename != __file__])
+        if part is shown and line is None:
+            line = next((frame.lineno for frame in reversed(frames) if frame.filename == CODE), None)
+    text = "".join(shown.format())
+    kind = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return {"type": kind[:200], "message": message[:4000], "line": line, "traceback": text[-8000:]}
+
+
+def frame_of(pandas, data):
+    frame = pandas.DataFrame(dict(zip(data["columns"], data["values"])), columns=data["columns"])
+    for name, kind in zip(data["columns"], data["types"]):
+        if kind in ("date", "datetime"):
+            frame[name] = pandas.to_datetime(frame[name], errors="coerce", utc=True).dt.tz_localize(None)
+    return frame
+
+
+def namespace_of(job, libraries):
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    namespace = module.__dict__
+    namespace.update(
+        __builtins__=builtins, __name__="__main__", tools=Tools(), ToolError=ToolError,
+        math=math, statistics=statistics, json=json, re=re, random=random, datetime=datetime,
+        decimal=decimal, collections=collections, itertools=itertools, functools=functools,
+    )
+    if "numpy" in libraries:
+        namespace["np"] = libraries["numpy"]
+    if "pandas" in libraries:
+        namespace["pd"] = libraries["pandas"]
+    data = job.get("data")
+    if data is not None:
+        columns = data["columns"]
+        namespace["data"] = [dict(zip(columns, row)) for row in zip(*data["values"])]
+        if "pandas" in libraries:
+            namespace["df"] = frame_of(libraries["pandas"], data)
+    return namespace
+
+
+def execute(code, namespace):
+    """Runs the program; the value of a last line that is an expression is its result, as at a prompt."""
+    linecache.cache[CODE] = (len(code), None, code.splitlines(keepends=True), CODE)
+    tree = ast.parse(code, CODE)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = ast.Expression(tree.body.pop().value)
+    exec(compile(tree, CODE, "exec"), namespace)
+    return eval(compile(last, CODE, "eval"), namespace) if last else None
+
+
+def run(job, libraries):
+    output = Limited(job["output_bytes"] if job["capture"] else 0)
+    sys.stdout = sys.stderr = io.TextIOWrapper(output, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    done = {"error": None, "result": None, "variables": {}, "problems": {}, "images": []}
+    namespace = {}
+    try:
+        limit(job)
+        namespace = namespace_of(job, libraries)
+        signal.signal(signal.SIGALRM, too_late)
+        signal.setitimer(signal.ITIMER_REAL, job["timeout"])
+        try:
+            value = execute(job["code"], namespace)
+            done["result"] = None if value is None else repr(value)[:20_000]
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            done["error"] = {"type": "SystemExit", "message": str(error.code)[:4000], "line": None, "traceback": ""}
+    except BaseException as error:
+        done["error"] = describe(error)
+    try:
+        done["variables"], done["problems"] = variables(namespace, job["return"])
+        done["images"] = figures()
+    except BaseException as error:
+        done["error"] = done["error"] or describe(error)
+    try:
+        sys.stdout.flush()
+    except Exception:
+        pass
+    done["written"], done["dropped"] = output.written, output.dropped
+    send({"done": done})
+
+
+def main():
+    libraries = {}
+    for name in sys.argv[1:]:
+        try:
+            libraries[name] = importlib.import_module(name)
+        except Exception:
+            pass
+    os.dup2(1, 2)
+    send({"ready": {name: str(getattr(library, "__version__", "")) for name, library in libraries.items()}, "python": sys.version.split()[0]})
+    run(receive(), libraries)
+    # Threads of the program do not hold the answer up.
+    os._exit(0)
+
+
+main()

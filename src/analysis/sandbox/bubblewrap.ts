@@ -1,0 +1,151 @@
+/**
+ * bubblewrap: a program sees `/usr` read-only, a small `/tmp`, and nothing else – no files of the
+ * host, no network, no other process, no `/proc`, an empty environment, no privilege.
+ */
+import { spawn } from 'node:child_process'
+import { accessSync, constants, lstatSync, readFileSync, readlinkSync } from 'node:fs'
+import process from 'node:process'
+import { seccompProgram } from './seccomp.ts'
+
+/** How programs of ours are kept apart from the machine. */
+export type Isolation =
+  | {
+      readonly kind: 'bubblewrap'
+      readonly path: string
+      /** A daemon that runs as root gives it up: root is exempt from process limits. */
+      readonly runAs: { readonly uid: number; readonly gid: number } | undefined
+      readonly seccomp: Uint8Array | undefined
+    }
+  | { readonly kind: 'process'; readonly reason: string; readonly mend: string }
+
+/** What a program needs to see of the machine, apart from `/usr`. */
+export interface View {
+  /** Files and folders that are shown read-only, at their own path. */
+  readonly show: readonly string[]
+  /** Shown read-only at another path: where it really lies is nobody's business. */
+  readonly showAs?: Readonly<Record<string, string>>
+  /** Shown where they exist. */
+  readonly showIfThere?: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  /** Bytes that `/tmp` may hold. */
+  readonly scratchBytes: number
+}
+
+const nobody = 65534
+const seccompFd = 4
+
+/** The isolation this machine can give, found by trying it. */
+export async function probeIsolation(searchPath = '/usr/bin:/usr/local/bin:/bin'): Promise<Isolation> {
+  if (process.platform !== 'linux')
+    return refuse('bubblewrap needs Linux', 'run the daemon on Linux, or in a Linux virtual machine')
+  const path = searchPath
+    .split(':')
+    .map((folder) => `${folder}/bwrap`)
+    .find(isExecutable)
+  if (path === undefined)
+    return refuse(`bubblewrap is not installed (no bwrap in ${searchPath})`, 'apt-get install bubblewrap')
+  const isolation: Isolation = {
+    kind: 'bubblewrap',
+    path,
+    runAs: process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined,
+    seccomp: seccompProgram(process.arch),
+  }
+  const view = { show: [], environment: {}, scratchBytes: 1 << 20 }
+  const fault = await attempt(isolation, [...bubblewrapArgs(isolation, view), '/usr/bin/true'])
+  return fault === undefined ? isolation : explain(fault)
+}
+
+/** The arguments of `bwrap` before the program's own. Descriptor 4 must carry the seccomp program. */
+export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, view: View): string[] {
+  const { scratchBytes, environment, show, showAs = {}, showIfThere = [] } = view
+  const fixed = (line: string): string[] => line.split(' ')
+  return [
+    ...fixed(`--unshare-all --unshare-user --disable-userns --cap-drop ALL --uid ${nobody} --gid ${nobody}`),
+    ...fixed('--hostname sandbox --die-with-parent --new-session --clearenv'),
+    ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...fixed('--ro-bind /usr /usr'),
+    ...['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'].flatMap(systemFolder),
+    ...fixed('--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache'),
+    ...fixed('--ro-bind-try /etc/alternatives /etc/alternatives'),
+    ...fixed(`--size ${scratchBytes} --perms 1777 --tmpfs /tmp --dev /dev`),
+    ...show.flatMap((path) => ['--ro-bind', path, path]),
+    ...Object.entries(showAs).flatMap(([path, as]) => ['--ro-bind', path, as]),
+    ...showIfThere.flatMap((path) => ['--ro-bind-try', path, path]),
+    // The root and /dev are memory that no limit counts: read-only once everything is in place.
+    ...fixed('--remount-ro /dev --remount-ro / --chdir /tmp'),
+    ...(isolation.seccomp ? ['--seccomp', String(seccompFd)] : []),
+    '--',
+  ]
+}
+
+/** `/lib` and the like are links into `/usr` on most systems, folders on some. */
+function systemFolder(path: string): string[] {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (!stat) return []
+  return stat.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Runs the sandbox once; what it said when it failed, or undefined. */
+function attempt(isolation: Isolation & { kind: 'bubblewrap' }, args: string[]): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const child = spawn(isolation.path, args, {
+      env: {},
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
+      ...isolation.runAs,
+    })
+    let said = ''
+    const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+    child.stderr?.on('data', (data: Buffer) => {
+      if (said.length < 4096) said += data.toString('utf8')
+    })
+    const program = child.stdio[4]
+    if (program && 'end' in program) program.on('error', () => {}).end(isolation.seccomp ?? Buffer.alloc(0))
+    child.once('error', (error) => finish(error.message))
+    child.once('close', (code, signal) =>
+      finish(code === 0 ? undefined : said.trim() || `bwrap ended with ${signal ?? `code ${code}`}`),
+    )
+    function finish(result: string | undefined): void {
+      clearTimeout(timer)
+      resolve(result)
+    }
+  })
+}
+
+function explain(fault: string): Isolation {
+  const setting = (name: string): string | undefined => {
+    try {
+      return readFileSync(`/proc/sys/${name}`, 'utf8').trim()
+    } catch {
+      return undefined
+    }
+  }
+  const said = `bubblewrap cannot start: ${fault.split('\n')[0]}`
+  if (/unknown option/i.test(fault)) return refuse(said, 'install bubblewrap 0.8 or newer')
+  if (setting('user/max_user_namespaces') === '0')
+    return refuse(said, 'allow user namespaces: sysctl -w user.max_user_namespaces=15000')
+  if (setting('kernel/unprivileged_userns_clone') === '0')
+    return refuse(said, 'allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1')
+  if (setting('kernel/apparmor_restrict_unprivileged_userns') === '1')
+    return refuse(
+      said,
+      'let bwrap make user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for /usr/bin/bwrap with "userns,"',
+    )
+  return refuse(
+    said,
+    'user namespaces are denied from outside: in a container, run it with a seccomp profile that allows unshare, clone and mount (docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined); under systemd, remove RestrictNamespaces= and allow @mount in SystemCallFilter=',
+  )
+}
+
+function refuse(reason: string, mend: string): Isolation {
+  return { kind: 'process', reason, mend }
+}

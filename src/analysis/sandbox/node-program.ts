@@ -1,0 +1,43 @@
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import type { View } from './bubblewrap.ts'
+
+const require = createRequire(import.meta.url)
+
+/** Where a package is installed, or undefined: it is optional. */
+export function installed(name: string): string | undefined {
+  try {
+    return require.resolve(name)
+  } catch {
+    return undefined
+  }
+}
+
+/** What a worker of ours, a plain `.mjs` file, needs to see: Node, itself, and the packages. */
+export function viewForWorker(worker: string, packages: readonly string[]): View {
+  const folders = packages.map((name) => outermostModules(require.resolve(name)))
+  return {
+    show: [
+      ...new Set([
+        ...(process.execPath.startsWith('/usr/') ? [] : [process.execPath]),
+        dirname(worker),
+        ...folders,
+      ]),
+    ],
+    showIfThere: ['/usr/share/fonts', '/etc/fonts', '/proc/sys/vm/overcommit_memory'],
+    environment: { HOME: '/tmp', TZ: 'UTC', LANG: 'C.UTF-8' },
+    scratchBytes: 1 << 20,
+  }
+}
+
+/** The command line of a worker. */
+export function workerProgram(worker: string, heapMb: number, args: readonly string[] = []): string[] {
+  return [process.execPath, `--max-old-space-size=${heapMb}`, '--no-warnings', worker, ...args]
+}
+
+/** A dependency may be installed beside its dependent or above it: the outermost folder holds both. */
+function outermostModules(file: string): string {
+  const index = file.indexOf('/node_modules/')
+  return index === -1 ? dirname(file) : join(file.slice(0, index), 'node_modules')
+}

@@ -1,0 +1,102 @@
+/** Untrusted work that a worker does once: a fresh process a job, ended afterwards. */
+import { AppError } from '../../core/errors.ts'
+import type { Isolation } from './bubblewrap.ts'
+import { Child, endedEarly } from './child.ts'
+import { viewForWorker, workerProgram } from './node-program.ts'
+import { cancelled, Slots } from './slots.ts'
+import { Spares } from './spares.ts'
+
+export interface WorkerOptions {
+  readonly isolation: Isolation
+  /** The path of a plain `.mjs` file. */
+  readonly worker: string
+  /** The packages that it imports. */
+  readonly packages: readonly string[]
+  readonly memoryMb: number
+  readonly timeoutSeconds: number
+  readonly maxAnswerBytes: number
+  /** What it works on, for messages: `the file`. */
+  readonly what: string
+}
+
+/** A kind of job with a process kept ready for it. */
+export class OneJob {
+  #options: WorkerOptions
+  #slots = new Slots(2, 16)
+  #spares: Spares<Child>
+  #running = new Set<Child>()
+
+  constructor(options: WorkerOptions) {
+    this.#options = options
+    this.#spares = new Spares(
+      1,
+      () => this.#start(),
+      (child) => child.kill(),
+    )
+  }
+
+  /** Starts the worker once, to know that it can. */
+  async probe(): Promise<void> {
+    const child = await this.#start()
+    child.kill()
+    await child.ended
+  }
+
+  /** What the worker answers to a job. AppError `unavailable` when it overran its limits or the caller left. */
+  async run(job: unknown, signal: AbortSignal): Promise<unknown> {
+    const { timeoutSeconds, what } = this.#options
+    return await this.#slots.use(signal, async () => {
+      const child = await this.#spares.take()
+      this.#running.add(child)
+      const leave = (): void => child.kill()
+      const timer = setTimeout(
+        () => child.kill(`took longer than ${timeoutSeconds} s and was given up`),
+        timeoutSeconds * 1000,
+      )
+      signal.addEventListener('abort', leave, { once: true })
+      try {
+        if (signal.aborted) throw cancelled()
+        await child.send(job)
+        return await child.receive()
+      } catch (error) {
+        if (signal.aborted) throw cancelled()
+        throw endedEarly(error, what)
+      } finally {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', leave)
+        child.kill()
+        this.#running.delete(child)
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#spares.close()
+    const running = [...this.#running]
+    for (const child of running) child.kill()
+    await Promise.all(running.map((child) => child.ended))
+  }
+
+  async #start(): Promise<Child> {
+    const { isolation, worker, packages, memoryMb, maxAnswerBytes } = this.#options
+    const child = new Child({
+      isolation,
+      view: viewForWorker(worker, packages),
+      program: workerProgram(worker, Math.floor(memoryMb / 2)),
+      limits: { dataBytes: (memoryMb + 256) * 1_048_576, fileBytes: 0, openFiles: 1024 },
+      maxMessageBytes: maxAnswerBytes,
+      maxOutputBytes: 16_384,
+    })
+    const timer = setTimeout(() => child.kill('took too long to start'), 30_000)
+    try {
+      const ready = (await child.receive()) as { ready?: unknown }
+      if (ready.ready !== true) throw new AppError('unavailable', 'the worker did not start as it should')
+      return child
+    } catch (error) {
+      child.kill()
+      throw endedEarly(error, 'the worker')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

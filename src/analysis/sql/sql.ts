@@ -1,0 +1,235 @@
+/**
+ * SQL over what a principal may read (D7). Each process holds the snapshot of one permission set
+ * and serves nobody else; it ends with the first statement that overruns its limits.
+ */
+import { join } from 'node:path'
+import { AppError } from '../../core/errors.ts'
+import { type PermittedTable, type PermittedTables, sqlName } from '../permitted.ts'
+import type { Isolation } from '../sandbox/bubblewrap.ts'
+import { Child, endedEarly } from '../sandbox/child.ts'
+import { viewForWorker, workerProgram } from '../sandbox/node-program.ts'
+import { cancelled, Slots } from '../sandbox/slots.ts'
+import { Spares } from '../sandbox/spares.ts'
+import type { AnalysisSettings } from '../settings.ts'
+import { readAnswer, type SqlColumn } from './answer.ts'
+import { missingTable, sqlError } from './sql-error.ts'
+
+/** One statement and what it runs over. */
+export interface SqlQuery {
+  readonly sql: string
+  /** Values for `?`, `$1` (an array) or `$name` (an object). */
+  readonly parameters?: readonly unknown[] | Readonly<Record<string, unknown>>
+  readonly tables: PermittedTables
+  readonly maxRows: number
+  /** Milliseconds. */
+  readonly timeout?: number
+  readonly signal: AbortSignal
+}
+
+/** What a statement found. */
+export interface SqlResult {
+  readonly columns: readonly SqlColumn[]
+  readonly rows: readonly (readonly unknown[])[]
+  /** Whether there are rows beyond these. */
+  readonly more: boolean
+  readonly milliseconds: number
+}
+
+interface Session {
+  readonly child: Child
+  readonly key: string
+  /** Doctype → revision of what is loaded. */
+  readonly loaded: Map<string, string>
+}
+
+const worker = join(import.meta.dirname, 'worker.mjs')
+const rowsPerMessage = 2000
+const maxStatement = 100_000
+/** After this many milliseconds beyond its time a statement that ignores interruption is killed with its process. */
+const grace = 500
+
+/** The SQL engine. */
+export class Sql {
+  #isolation: Isolation
+  #settings: AnalysisSettings['sql']
+  #slots: Slots
+  #spares: Spares<Child>
+  #idle: Session[] = []
+  #busy = new Set<Session>()
+  #closed = false
+
+  constructor(isolation: Isolation, settings: AnalysisSettings['sql']) {
+    this.#isolation = isolation
+    this.#settings = settings
+    this.#slots = new Slots(settings.max_concurrent, settings.max_concurrent * 8)
+    this.#spares = new Spares(
+      1,
+      () => this.#start(),
+      (child) => child.kill(),
+    )
+  }
+
+  /** Starts the engine once, so that a machine where it cannot run is known before a tool is offered. */
+  async probe(): Promise<void> {
+    this.#spares.fill()
+    const child = await this.#spares.take()
+    child.kill()
+    await child.ended
+  }
+
+  /**
+   * Runs one SELECT. AppError `invalid` for a statement that cannot run (with line, column and what
+   * there is instead), `unavailable` when it takes too long, too much, or the caller leaves.
+   */
+  async query(query: SqlQuery): Promise<SqlResult> {
+    if (query.sql.length > maxStatement)
+      throw new AppError('invalid', `the statement is longer than ${maxStatement} characters`)
+    return await this.#slots.use(query.signal, async () => {
+      const session = await this.#session(query.tables.key)
+      const leave = (): void => session.child.kill('was stopped because the caller left')
+      query.signal.addEventListener('abort', leave, { once: true })
+      try {
+        if (query.signal.aborted) throw cancelled()
+        return await this.#run(session, query)
+      } catch (error) {
+        if (query.signal.aborted) throw cancelled()
+        throw endedEarly(error, 'the statement')
+      } finally {
+        query.signal.removeEventListener('abort', leave)
+        this.#release(session)
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#spares.close()
+    const sessions = [...this.#idle, ...this.#busy]
+    this.#idle = []
+    for (const { child } of sessions) child.kill()
+    await Promise.all(sessions.map(({ child }) => child.ended))
+  }
+
+  async #run(session: Session, query: SqlQuery): Promise<SqlResult> {
+    const { tables } = query.tables
+    await this.#unloadOthers(session, tables)
+    const mentioned = tables.filter((table) => mentions(query.sql, table.name))
+    for (const table of mentioned) await this.#load(session, table)
+    // A table whose name is computed, or spelled in a way not foreseen, is loaded when the engine misses it.
+    for (;;) {
+      const answer = await this.#ask(session, query)
+      const missing = 'error' in answer ? missingTable(answer.error, tables, session.loaded) : undefined
+      if (missing) await this.#load(session, missing)
+      else if ('error' in answer) throw sqlError(answer.error, query.sql, tables)
+      else return answer
+    }
+  }
+
+  async #ask(session: Session, query: SqlQuery): Promise<SqlResult | { error: string }> {
+    const timeout = Math.min(query.timeout ?? Infinity, this.#settings.timeout_seconds * 1000)
+    const late = `took longer than ${timeout / 1000} s and was stopped`
+    const timer = setTimeout(() => session.child.kill(late), timeout + grace)
+    const started = performance.now()
+    try {
+      await session.child.send({
+        op: 'query',
+        sql: query.sql,
+        parameters: query.parameters ?? [],
+        maxRows: Math.min(query.maxRows, this.#settings.max_rows),
+        maxBytes: this.#settings.max_result_bytes,
+        timeout,
+      })
+      const answer = readAnswer(await session.child.receive())
+      if (answer === undefined) {
+        session.child.kill()
+        throw new AppError('unavailable', 'the statement ended without an answer')
+      }
+      if ('refused' in answer) throw new AppError('invalid', answer.refused)
+      if ('late' in answer)
+        throw new AppError('unavailable', `the statement ${late}; narrow it with WHERE or aggregate`)
+      return 'error' in answer ? answer : { ...answer, milliseconds: performance.now() - started }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #load(session: Session, table: PermittedTable): Promise<void> {
+    const snapshot = await table.read()
+    if (session.loaded.get(table.name) === snapshot.revision) return
+    session.loaded.delete(table.name)
+    const { name, columns } = table
+    await this.#tell(session, { op: 'create', name, alias: sqlName(name), columns })
+    const rows = snapshot.rows()
+    for (let start = 0; start < rows.length; start += rowsPerMessage) {
+      await this.#tell(session, { op: 'rows', name, rows: rows.slice(start, start + rowsPerMessage) })
+    }
+    await this.#tell(session, { op: 'filled', name })
+    session.loaded.set(name, snapshot.revision)
+  }
+
+  /** Takes away what the caller may not read any more. */
+  async #unloadOthers(session: Session, tables: readonly PermittedTable[]): Promise<void> {
+    for (const name of session.loaded.keys()) {
+      if (tables.some((table) => table.name === name)) continue
+      session.loaded.delete(name)
+      await this.#tell(session, { op: 'drop', name, alias: sqlName(name) })
+    }
+  }
+
+  async #tell(session: Session, message: Readonly<Record<string, unknown>>): Promise<void> {
+    await session.child.send(message)
+    const answer = (await session.child.receive()) as { ok?: unknown; failed?: unknown }
+    if (answer.ok === true) return
+    session.child.kill()
+    throw new AppError('unavailable', 'the rows do not fit into the memory that SQL may use')
+  }
+
+  async #session(key: string): Promise<Session> {
+    const at = this.#idle.findIndex((session) => session.key === key && session.child.alive)
+    const session =
+      at === -1
+        ? { child: await this.#spares.take(), key, loaded: new Map<string, string>() }
+        : this.#idle.splice(at, 1)[0]!
+    this.#busy.add(session)
+    return session
+  }
+
+  #release(session: Session): void {
+    this.#busy.delete(session)
+    if (!session.child.alive) return
+    if (this.#closed) {
+      session.child.kill()
+      return
+    }
+    this.#idle.push(session)
+    while (this.#idle.length > this.#settings.max_idle) this.#idle.shift()!.child.kill()
+  }
+
+  async #start(): Promise<Child> {
+    const { memory_mb: memory, threads, max_result_bytes: bytes } = this.#settings
+    const child = new Child({
+      isolation: this.#isolation,
+      view: viewForWorker(worker, ['@duckdb/node-api']),
+      program: workerProgram(worker, 256, [`${memory}MB`, String(threads)]),
+      // DuckDB does not count everything against its own limit; what it allocates beyond this fails in it.
+      limits: { dataBytes: (memory * 2 + 512) * 1_048_576, fileBytes: 0, openFiles: 1024 },
+      maxMessageBytes: bytes * 4,
+      maxOutputBytes: 16_384,
+    })
+    const timer = setTimeout(() => child.kill('took too long to start'), 20_000)
+    try {
+      await child.receive()
+      return child
+    } catch (error) {
+      throw endedEarly(error, 'the SQL engine')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** Whether a statement may mean the table: too many cost time, one too few is loaded when it is missed. */
+function mentions(sql: string, doctype: string): boolean {
+  const text = sql.toLowerCase()
+  return text.includes(doctype.toLowerCase()) || text.includes(sqlName(doctype))
+}

@@ -1,0 +1,281 @@
+// @ts-check
+/**
+ * The process that runs SQL: an in-memory DuckDB without files, network, extensions or settings,
+ * holding the permitted rows of one principal. It answers JSON lines over descriptor 3. Plain
+ * JavaScript, because it starts without the TypeScript loader.
+ */
+import { Socket } from 'node:net'
+import process from 'node:process'
+import { createInterface } from 'node:readline'
+import {
+  BIGINT,
+  BOOLEAN,
+  DATE,
+  DOUBLE,
+  DuckDBBlobValue,
+  DuckDBDateValue,
+  DuckDBDecimalValue,
+  DuckDBInstance,
+  DuckDBListValue,
+  DuckDBArrayValue,
+  DuckDBMapValue,
+  DuckDBStructValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  DuckDBUnionValue,
+  StatementType,
+  TIMESTAMP,
+  VARCHAR,
+} from '@duckdb/node-api'
+
+/** @typedef {{ name: string, type: string }} Column */
+/** @typedef {import('@duckdb/node-api').DuckDBConnection} Connection */
+
+const [memoryLimit = '256MB', threads = '2'] = process.argv.slice(2)
+const channel = new Socket({ fd: 3, readable: true, writable: true })
+const types = {
+  text: VARCHAR,
+  integer: BIGINT,
+  number: DOUBLE,
+  boolean: BOOLEAN,
+  date: DATE,
+  datetime: TIMESTAMP,
+  json: VARCHAR,
+}
+
+const connection = await open()
+/** @type {Map<string, { columns: Column[], appender: import('@duckdb/node-api').DuckDBAppender }>} */
+const loading = new Map()
+answer({ ready: true })
+for await (const line of createInterface({ input: channel })) {
+  const message = JSON.parse(line)
+  try {
+    answer(await handle(message))
+  } catch (error) {
+    answer({ failed: error instanceof Error ? error.message : String(error) })
+  }
+}
+process.exit(0)
+
+/** Opens the database and takes away everything that is not computing; the last statement makes it final. */
+async function open() {
+  const instance = await DuckDBInstance.create(':memory:', {
+    memory_limit: memoryLimit,
+    threads,
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+    allow_community_extensions: 'false',
+    allow_unsigned_extensions: 'false',
+  })
+  const connection = await instance.connect()
+  for (const statement of [
+    // Left alone, the working directory's .tmp would stay an allowed directory.
+    `SET temp_directory=''`,
+    `SET max_temp_directory_size='0KiB'`,
+    `SET allowed_directories=[]`,
+    `SET errors_as_json=true`,
+    `SET TimeZone='UTC'`,
+    `SET enable_external_access=false`,
+    `SET disabled_filesystems='LocalFileSystem'`,
+    `SET lock_configuration=true`,
+  ])
+    await connection.run(statement).catch((error) => {
+      // Time zones come with an extension that not every build has; timestamps here have none.
+      if (!statement.includes('TimeZone')) throw error
+    })
+  return connection
+}
+
+/** @param {any} message */
+async function handle(message) {
+  switch (message.op) {
+    case 'drop':
+      await drop(message.name, message.alias)
+      return { ok: true }
+    case 'create':
+      await create(message)
+      return { ok: true }
+    case 'rows':
+      append(message.name, message.rows)
+      return { ok: true }
+    case 'filled': {
+      loading.get(message.name)?.appender.closeSync()
+      loading.delete(message.name)
+      return { ok: true }
+    }
+    case 'query':
+      return await query(message)
+    default:
+      return { failed: 'unknown message' }
+  }
+}
+
+/** @param {string} name @param {string} alias */
+async function drop(name, alias) {
+  if (alias !== name.toLowerCase()) await connection.run(`DROP VIEW IF EXISTS ${quoted(alias)}`)
+  await connection.run(`DROP TABLE IF EXISTS ${quoted(name)}`)
+}
+
+/** @param {{ name: string, alias: string, columns: Column[] }} table */
+async function create({ name, alias, columns }) {
+  await drop(name, alias)
+  const definitions = columns.map(
+    (column) => `${quoted(column.name)} ${String(types[/** @type {keyof typeof types} */ (column.type)])}`,
+  )
+  await connection.run(`CREATE TABLE ${quoted(name)} (${definitions.join(', ')})`)
+  if (alias !== name.toLowerCase())
+    await connection.run(`CREATE VIEW ${quoted(alias)} AS FROM ${quoted(name)}`)
+  loading.set(name, { columns, appender: await connection.createAppender(name) })
+}
+
+/** @param {string} name @param {unknown[][]} rows */
+function append(name, rows) {
+  const table = loading.get(name)
+  if (!table) throw new Error('no such table is being loaded')
+  const { appender, columns } = table
+  for (const row of rows) {
+    columns.forEach(({ type }, index) => {
+      const value = row[index]
+      if (value === null || value === undefined) appender.appendNull()
+      else if (type === 'integer' && Number.isSafeInteger(value))
+        appender.appendBigInt(BigInt(/** @type {number} */ (value)))
+      else if (type === 'number' && typeof value === 'number') appender.appendDouble(value)
+      else if (type === 'boolean' && typeof value === 'boolean') appender.appendBoolean(value)
+      else if (type === 'date' || type === 'datetime')
+        appendTime(appender, type, /** @type {string} */ (value))
+      else if (type === 'text' || type === 'json')
+        appender.appendVarchar(typeof value === 'string' && type === 'text' ? value : JSON.stringify(value))
+      else appender.appendNull()
+    })
+    appender.endRow()
+  }
+}
+
+/** @param {import('@duckdb/node-api').DuckDBAppender} appender @param {string} type @param {string} text */
+function appendTime(appender, type, text) {
+  const time = Date.parse(type === 'date' ? `${text.slice(0, 10)}T00:00:00Z` : text)
+  if (Number.isNaN(time)) appender.appendNull()
+  else if (type === 'date') appender.appendDate(new DuckDBDateValue(Math.floor(time / 86_400_000)))
+  else appender.appendTimestamp(new DuckDBTimestampValue(BigInt(time) * 1000n))
+}
+
+/**
+ * One SELECT. Its type is read from the parsed statement, never from its text, and it runs in a
+ * read-only transaction besides.
+ * @param {{ sql: string, parameters: unknown[] | Record<string, unknown>, maxRows: number, maxBytes: number, timeout: number }} request
+ */
+async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    connection.interrupt()
+  }, timeout)
+  await connection.run('BEGIN TRANSACTION READ ONLY')
+  try {
+    const statements = await connection.extractStatements(sql)
+    if (statements.count !== 1) return { refused: `one statement at a time, not ${statements.count}` }
+    const statement = await statements.prepare(0)
+    if (statement.statementType !== StatementType.SELECT)
+      return {
+        refused: `only SELECT statements are allowed, not ${StatementType[statement.statementType] ?? 'this one'}`,
+      }
+    const wrong = bind(statement, parameters)
+    if (wrong) return { refused: wrong }
+    const reader = await statement.streamAndReadUntil(maxRows + 1)
+    const names = distinct(reader.deduplicatedColumnNames())
+    const columns = names.map((name, index) => ({ name, type: String(reader.columnType(index)) }))
+    const available = reader.getRows()
+    const rows = []
+    let bytes = 0
+    for (const values of available.slice(0, maxRows)) {
+      const row = values.map((value) => plain(value, 0))
+      bytes += Buffer.byteLength(JSON.stringify(row))
+      if (bytes > maxBytes) break
+      rows.push(row)
+    }
+    return { columns, rows, more: rows.length < available.length || !reader.done }
+  } catch (error) {
+    return late ? { late: true } : { error: error instanceof Error ? error.message : String(error) }
+  } finally {
+    clearTimeout(timer)
+    await connection.run('ROLLBACK').catch(() => {})
+  }
+}
+
+/** @param {import('@duckdb/node-api').DuckDBPreparedStatement} statement @param {unknown[] | Record<string, unknown>} parameters */
+function bind(statement, parameters) {
+  const given = new Map(
+    Array.isArray(parameters)
+      ? parameters.map((value, index) => [String(index + 1), value])
+      : Object.entries(parameters),
+  )
+  const wanted = Array.from({ length: statement.parameterCount }, (_, index) =>
+    statement.parameterName(index + 1),
+  )
+  const missing = wanted.filter((name) => !given.has(name))
+  const extra = [...given.keys()].filter((name) => !wanted.includes(name))
+  if (missing.length > 0)
+    return `no value is given for the parameter ${missing.map((name) => `$${name}`).join(', ')}`
+  if (extra.length > 0) return `the statement has no parameter ${extra.map((name) => `$${name}`).join(', ')}`
+  wanted.forEach((name, index) => {
+    const value = given.get(name)
+    if (value === null) statement.bindNull(index + 1)
+    else if (typeof value === 'boolean') statement.bindBoolean(index + 1, value)
+    else if (typeof value === 'number' && Number.isSafeInteger(value))
+      statement.bindBigInt(index + 1, BigInt(value))
+    else if (typeof value === 'number') statement.bindDouble(index + 1, value)
+    else statement.bindVarchar(index + 1, typeof value === 'string' ? value : JSON.stringify(value))
+  })
+  return undefined
+}
+
+/** @param {readonly string[]} names */
+function distinct(names) {
+  const seen = new Set()
+  return names.map((name) => {
+    let unique = name === '__proto__' ? '_proto' : name
+    for (let n = 2; seen.has(unique); n++) unique = `${name}_${n}`
+    seen.add(unique)
+    return unique
+  })
+}
+
+/**
+ * A value as JSON can say it: numbers stay numbers where nothing is lost, the rest becomes text.
+ * @param {any} value @param {number} depth @returns {unknown}
+ */
+function plain(value, depth) {
+  if (value === null || value === undefined) return null
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
+  if (typeof value !== 'object') return value
+  if (depth > 8) return String(value)
+  if (value instanceof DuckDBDecimalValue)
+    return value.width <= 15 ? Number(value.toString()) : value.toString()
+  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue)
+    return value.toString().replace(/([+-]00)$/, 'Z')
+  if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue)
+    return value.items.map((item) => plain(item, depth + 1))
+  if (value instanceof DuckDBStructValue)
+    return Object.fromEntries(
+      Object.entries(value.entries).map(([key, item]) => [key, plain(item, depth + 1)]),
+    )
+  if (value instanceof DuckDBMapValue)
+    return value.entries.map(({ key, value: item }) => ({
+      key: plain(key, depth + 1),
+      value: plain(item, depth + 1),
+    }))
+  if (value instanceof DuckDBUnionValue) return plain(value.value, depth + 1)
+  if (value instanceof DuckDBBlobValue) return Buffer.from(value.bytes).toString('base64')
+  return String(value)
+}
+
+/** @param {string} name */
+function quoted(name) {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** @param {unknown} message */
+function answer(message) {
+  channel.write(`${JSON.stringify(message)}\n`)
+}

@@ -1,0 +1,59 @@
+import { analyzeBusiness, businessAnalyses } from '../analysis/business.ts'
+import { columnType } from '../analysis/permitted.ts'
+import { doctype, filters } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const analyzeBusinessData = defineTool({
+  name: 'analyze_business_data',
+  title: 'Analyze business data',
+  description:
+    'Describes the documents of one doctype that you may read: profile (each field), statistics (numbers), trends (by day and month), quality (missing, repeated and negative values), correlations. For questions with joins or grouping use query_and_analyze.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'analysis_type'],
+    properties: {
+      doctype,
+      analysis_type: { type: 'string', enum: businessAnalyses },
+      fields: {
+        type: 'array',
+        items: { type: 'string' },
+        maxItems: 100,
+        description: 'Fields to look at; all without it.',
+      },
+      filters,
+      date_field: { type: 'string', description: 'The time of a document, for trends; default creation.' },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 10_000,
+        description: 'Most documents to read, newest first; default 1000.',
+      },
+    },
+  },
+  example: { doctype: 'Sales Order', analysis_type: 'trends', date_field: 'creation' },
+  async run(
+    { doctype, analysis_type: kind, fields, filters, date_field: dateField = 'creation', limit = 1000 },
+    { principal, documents, progress },
+  ) {
+    progress(0, 2, 'reading the documents')
+    const wanted = fields && fields.length > 0 && kind === 'trends' ? [...fields, dateField] : fields
+    const page = await documents.rows(principal, {
+      doctype,
+      ...(wanted && { fields: wanted }),
+      ...(filters !== undefined && { filters }),
+      limit,
+    })
+    progress(1, 2, 'analyzing')
+    const columns = page.columns.map(({ name, type }) => ({ name, type: columnType(type) }))
+    return {
+      success: true,
+      doctype,
+      analysis_type: kind,
+      record_count: page.rows.length,
+      total_count: page.total,
+      analysis_result: analyzeBusiness(kind, { columns, rows: page.rows, dateField }),
+    }
+  },
+})

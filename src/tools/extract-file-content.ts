@@ -1,0 +1,163 @@
+import type { FileContent, Files } from '../analysis/files/files.ts'
+import { AppError } from '../core/errors.ts'
+import { defineTool, type Tool, type ToolContext } from './tool.ts'
+
+/** Most characters of text in one answer; a model reads on with text_offset. */
+const mostText = 50_000
+
+/** Text and tables of attached files. */
+export function extractFileContent(files: Files): Tool {
+  return defineTool({
+    name: 'extract_file_content',
+    title: 'Read an attached file',
+    description: `Reads a file attached to a document that you may read: PDF, Word, PowerPoint, Excel, CSV, JSON, text${files.readsImages ? ', and images by OCR' : ''}. extract: everything; parse_data: the rows of CSV, Excel and JSON; extract_tables: tables only; ocr: the text in an image. Long files come in parts: go on with the next_ values.`,
+    category: 'read_only',
+    input: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['operation'],
+      properties: {
+        operation: { type: 'string', enum: ['extract', 'ocr', 'parse_data', 'extract_tables'] },
+        attachment: { type: 'string', description: 'The id of the attachment (list_attachments).' },
+        doctype: { type: 'string', description: 'With name and file_name instead of the id.' },
+        name: { type: 'string' },
+        file_name: { type: 'string' },
+        language: {
+          type: 'string',
+          pattern: '^[a-z]{2,3}([_+-][A-Za-z]{2,8})*$',
+          description: 'For OCR; default en.',
+        },
+        first_page: { type: 'integer', minimum: 1 },
+        max_pages: { type: 'integer', minimum: 1, maximum: 500, description: 'Default 50.' },
+        text_offset: { type: 'integer', minimum: 0, description: 'Characters to skip: next_text_offset.' },
+        row_offset: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Rows of each table to skip: next_row_offset.',
+        },
+        row_limit: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 5000,
+          description: 'Rows of each table; default 200.',
+        },
+      },
+    },
+    example: { operation: 'extract', doctype: 'Customer', name: 'ACME', file_name: 'contract.pdf' },
+    async run(args, context) {
+      const { operation, language = 'en', first_page: firstPage = 1, max_pages: maxPages = 50 } = args
+      const { text_offset: textOffset = 0, row_offset: rowOffset = 0, row_limit: rowLimit = 200 } = args
+      // A character may take three bytes of the answer.
+      const textLimit = Math.min(mostText, Math.floor(context.budget / 3))
+      const { attachment, content: bytes } = await context.documents.attachment(
+        context.principal,
+        await idOf(args, context),
+      )
+      context.progress(0, 1, `reading ${attachment.file_name}`)
+      const part = {
+        firstPage,
+        lastPage: firstPage + maxPages - 1,
+        textOffset,
+        textLimit,
+        rowOffset,
+        rowLimit,
+      }
+      const content = await files.read(attachment.file_name, bytes, part, context.signal)
+      const known = {
+        success: true,
+        operation,
+        file_info: {
+          attachment: attachment.id,
+          name: attachment.file_name,
+          type: content.kind,
+          size: attachment.bytes,
+          ...(content.page_count > 0 && { pages: content.page_count }),
+        },
+      }
+      if (content.kind === 'image' || operation === 'ocr') {
+        if (content.kind !== 'image')
+          throw new AppError(
+            'invalid',
+            `ocr reads images; ${attachment.file_name} is ${content.kind}, use extract`,
+          )
+        return { ...known, content: await files.readImage(bytes, language, context.signal) }
+      }
+      if (operation === 'parse_data' && content.tables.length === 0)
+        throw new AppError('invalid', `${attachment.file_name} holds no rows; use extract`)
+      return within({ ...known, ...shape(operation, content, part) }, context.budget)
+    },
+  })
+}
+
+interface Part {
+  readonly lastPage: number
+  readonly textOffset: number
+  readonly rowOffset: number
+}
+
+async function idOf(
+  given: {
+    readonly attachment?: string | undefined
+    readonly doctype?: string | undefined
+    readonly name?: string | undefined
+    readonly file_name?: string | undefined
+  },
+  { principal, documents }: ToolContext,
+): Promise<string> {
+  const { attachment, doctype, name, file_name: file } = given
+  if (attachment !== undefined) return attachment
+  if (doctype === undefined || name === undefined || file === undefined)
+    throw new AppError('invalid', 'give attachment, or doctype, name and file_name')
+  const all = await documents.attachments(principal, doctype, name)
+  const found = all.findLast((other) => other.file_name === file)
+  if (found) return found.id
+  throw new AppError(
+    'not_found',
+    `${doctype} "${name}" has no attachment "${file}"; it has ${all.map((other) => `"${other.file_name}"`).join(', ') || 'none'}`,
+  )
+}
+
+function shape(operation: string, content: FileContent, part: Part): Readonly<Record<string, unknown>> {
+  const longest = Math.max(
+    0,
+    ...content.tables.map((table) => table.row_count - part.rowOffset - table.rows.length),
+  )
+  const rowsShown = Math.max(0, ...content.tables.map((table) => table.rows.length))
+  const tables = {
+    tables: content.tables,
+    table_count: content.table_count,
+    ...(longest > 0 && { next_row_offset: part.rowOffset + rowsShown }),
+  }
+  if (operation !== 'extract') return tables
+  const shown = content.pages.reduce((sum, { text }) => sum + text.length, 0)
+  const textLeft = content.text_length > part.textOffset + shown
+  const scanned = content.kind === 'pdf' && content.text_length < 20 && content.page_count > 0
+  return {
+    content: content.pages.length === 1 ? content.pages[0]!.text : content.pages,
+    ...(textLeft && { next_text_offset: part.textOffset + shown }),
+    ...(content.page_count > part.lastPage && { next_first_page: part.lastPage + 1 }),
+    ...(content.tables.length > 0 && tables),
+    ...(scanned && { note: 'the PDF holds hardly any text: it is probably a scan' }),
+  }
+}
+
+/** Cut to the budget: fewer rows, then less text; what was cut is said, and how to get it. */
+function within(result: Readonly<Record<string, unknown>>, budget: number): unknown {
+  const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+  let cut = result
+  for (let rows = 100; size(cut) > budget && rows >= 1; rows = Math.floor(rows / 3)) {
+    const tables = cut['tables'] as FileContent['tables'] | undefined
+    if (!tables) break
+    cut = {
+      ...cut,
+      tables: tables.map((table) => ({ ...table, rows: table.rows.slice(0, rows) })),
+      note: `only ${rows} rows of each table fit into the answer; use row_offset and row_limit`,
+      next_row_offset: undefined,
+    }
+  }
+  if (size(cut) <= budget) return cut
+  throw new AppError(
+    'invalid',
+    `this part of the file has ${size(cut)} bytes, more than the ${budget} that an answer may have; ask for fewer pages (max_pages) or use extract_tables or parse_data with row_limit`,
+  )
+}

@@ -1,0 +1,163 @@
+import { columnType } from '../analysis/permitted.ts'
+import type { Python, PythonProgram, PythonResult } from '../analysis/python/python.ts'
+import { systemManager } from '../core/principal.ts'
+import { filters } from './arguments.ts'
+import { defineTool, type Content, type Tool, type ToolContext } from './tool.ts'
+
+/** Python in a sandbox over what the caller may read. */
+export function runPythonCode(python: Python): Tool {
+  return defineTool({
+    name: 'run_python_code',
+    title: 'Run Python code',
+    description: `Runs a Python ${python.versions['python'] ?? '3'} program without network and without files of this machine, and returns what it prints, the value of a last expression, return_variables and matplotlib figures. ${libraries(python)} data_query gives it data (a list of dicts) and df (a DataFrame). tools.<name>(…) calls the tools that read, as you: one program can replace many calls. For plain SQL use query_and_analyze.`,
+    category: 'privileged',
+    roles: [systemManager],
+    timeout: 320_000,
+    input: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['code'],
+      properties: {
+        code: { type: 'string', minLength: 1, maxLength: 200_000 },
+        data_query: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['doctype'],
+          description: 'Documents that the program finds as data and df.',
+          properties: {
+            doctype: { type: 'string' },
+            fields: { type: 'array', items: { type: 'string' }, maxItems: 100 },
+            filters,
+            limit: { type: 'integer', minimum: 1, maximum: 100_000, description: 'Default 100.' },
+          },
+        },
+        timeout: { type: 'integer', minimum: 1, maximum: 300, description: 'Seconds; default 30.' },
+        capture_output: { type: 'boolean', description: 'Whether to return what is printed; default true.' },
+        return_variables: {
+          type: 'array',
+          items: { type: 'string', maxLength: 100 },
+          maxItems: 50,
+          description: 'Names of variables to return as JSON.',
+        },
+      },
+    },
+    example: { code: 'import statistics\nstatistics.mean([1, 2, 6])' },
+    async run(args, context) {
+      const { code, timeout, capture_output: captureOutput, return_variables: returnVariables } = args
+      const data = args.data_query && (await preload(args.data_query, context))
+      context.progress(0, 1, 'running the program')
+      const result = await python.run({
+        code,
+        ...(data && { data }),
+        ...(returnVariables && { returnVariables }),
+        ...(captureOutput !== undefined && { captureOutput }),
+        ...(timeout !== undefined && { timeout: timeout * 1000 }),
+        callTool: (name, args) => context.callTool(name, args),
+        signal: context.signal,
+      })
+      context.progress(1, 1)
+      const images = result.images.map((image): Content => ({
+        type: 'image',
+        data: image,
+        mimeType: 'image/png',
+      }))
+      return {
+        kind: 'rich',
+        data: outputOf(code, result, context),
+        content: images,
+        isError: result.error !== undefined,
+      }
+    },
+  })
+}
+
+function libraries({ versions }: Python): string {
+  const found = ['numpy', 'pandas'].filter((name) => versions[name] !== undefined)
+  return found.length > 0
+    ? `${found.join(' and ')} are installed.`
+    : 'Only the standard library is installed.'
+}
+
+interface DataQuery {
+  readonly doctype: string
+  readonly fields?: readonly string[] | undefined
+  readonly filters?: unknown
+  readonly limit?: number | undefined
+}
+
+async function preload(
+  { doctype, fields, filters, limit = 100 }: DataQuery,
+  { principal, documents }: ToolContext,
+): Promise<PythonProgram['data']> {
+  const page = await documents.rows(principal, {
+    doctype,
+    ...(fields && { fields }),
+    ...(filters !== undefined && { filters }),
+    limit,
+  })
+  return {
+    columns: page.columns.map(({ name, type }) => ({ name, type: columnType(type) })),
+    rows: page.rows,
+  }
+}
+
+function outputOf(
+  code: string,
+  result: PythonResult,
+  { budget, principal }: ToolContext,
+): Readonly<Record<string, unknown>> {
+  const { error, output, outputDropped, variables, problems } = result
+  const rest = {
+    success: error === undefined,
+    ...(error && { error: advised(error) }),
+    ...(result.result !== undefined && { result: result.result }),
+    variables,
+    ...(Object.keys(problems).length > 0 && { variable_problems: problems }),
+    execution_info: {
+      executed_by: principal.user,
+      lines_executed: code.split('\n').length,
+      variables_returned: Object.keys(variables).length,
+      images_returned: result.images.length,
+      tool_calls: result.toolCalls,
+      execution_time_ms: Math.round(result.milliseconds * 10) / 10,
+    },
+  }
+  // Variables that were asked for come before output that was only printed.
+  const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+  if (size(rest) + 300 > budget)
+    return {
+      ...rest,
+      success: false,
+      variables: {},
+      error: {
+        type: 'TooLarge',
+        message: `the returned variables have ${size(variables)} bytes, more than the ${budget} that an answer may have; return a summary of them`,
+      },
+      ...(rest.result !== undefined && { result: rest.result.slice(0, 1000) }),
+      output: '',
+    }
+  let shown = output
+  while (shown !== '' && size(rest) + size(shown) + 300 > budget)
+    shown = shown.slice(0, Math.floor(shown.length * 0.8))
+  const dropped = outputDropped + output.length - shown.length
+  return {
+    ...rest,
+    output: shown,
+    ...(dropped > 0 && { output_note: `${dropped} more characters were printed` }),
+  }
+}
+
+const advice: Readonly<Record<string, string>> = {
+  TimeoutError: 'do less, or raise timeout (at most 300 seconds)',
+  MemoryError: 'work on fewer rows or columns at a time',
+  RecursionError: 'use a loop instead of recursion',
+  PermissionError:
+    'programs cannot start other programs, reach files of this machine, or change system settings',
+  ModuleNotFoundError:
+    'only the standard library and the installed packages can be imported; nothing can be installed',
+}
+
+function advised(error: NonNullable<PythonResult['error']>): Readonly<Record<string, unknown>> {
+  const help = advice[error.type]
+  return { ...error, ...(help !== undefined && { advice: help }) }
+}
