@@ -15,22 +15,6 @@ export class JsonFault extends Error {
   }
 }
 
-/** A number written with a fraction or an exponent whose value is integral, such as `1.0`: JavaScript alone cannot tell it from `1`. */
-export class JsonFloat {
-  readonly value: number
-
-  constructor(value: number) {
-    this.value = value
-  }
-}
-
-/**
- * What `parseLossless` gives: integers beyond 2^53 are bigints, `1.0` is a `JsonFloat`, objects are
- * Maps in the order of the text.
- */
-export type LosslessValue =
-  null | boolean | number | bigint | string | JsonFloat | LosslessValue[] | Map<string, LosslessValue>
-
 const quote = 34
 const backslash = 92
 
@@ -46,12 +30,6 @@ export function parseStrict(text: string, maxDepth: number): unknown {
   // JSON.parse keeps the last of two equal keys, so there are fewer keys in the value than in the text.
   if (ownKeys(value) !== keys) throw new JsonFault('refused', 'an object has the same key twice')
   return value
-}
-
-/** Reads a text that `parseStrict` accepted once more, keeping what JavaScript's own numbers and objects lose. */
-export function parseLossless(text: string): LosslessValue {
-  const reader = { text, at: 0 }
-  return readValue(reader)
 }
 
 /** Counts the keys of all objects in a text, without building anything, and stops at too much depth. */
@@ -104,78 +82,4 @@ function ownKeys(value: unknown): number {
     count += 1 + ownKeys((value as Record<string, unknown>)[key])
   }
   return count
-}
-
-interface Reader {
-  readonly text: string
-  at: number
-}
-
-const token = /[^\s,:\]}]+/y
-
-function readValue(reader: Reader): LosslessValue {
-  skipSpace(reader)
-  const first = reader.text[reader.at]
-  if (first === '{') return readObject(reader)
-  if (first === '[') return readArray(reader)
-  if (first === '"') return readString(reader)
-  token.lastIndex = reader.at
-  const word = token.exec(reader.text)?.[0] ?? ''
-  reader.at += word.length
-  return scalar(word)
-}
-
-function scalar(word: string): LosslessValue {
-  if (word === 'true') return true
-  if (word === 'false') return false
-  if (word === 'null') return null
-  const value = Number(word)
-  if (/[.eE]/.test(word)) return Number.isInteger(value) ? new JsonFloat(value) : value
-  return Number.isSafeInteger(value) ? value : BigInt(word)
-}
-
-function readObject(reader: Reader): Map<string, LosslessValue> {
-  const object = new Map<string, LosslessValue>()
-  reader.at++
-  for (;;) {
-    const mark = nextMark(reader)
-    if (mark === '}') break
-    if (mark === ',') continue
-    reader.at--
-    const key = readString(reader)
-    nextMark(reader) // the colon
-    object.set(key, readValue(reader))
-  }
-  return object
-}
-
-function readArray(reader: Reader): LosslessValue[] {
-  const array: LosslessValue[] = []
-  reader.at++
-  for (;;) {
-    const mark = nextMark(reader)
-    if (mark === ']') break
-    if (mark === ',') continue
-    reader.at--
-    array.push(readValue(reader))
-  }
-  return array
-}
-
-function readString(reader: Reader): string {
-  const end = endOfString(reader.text, reader.at)
-  const raw = reader.text.slice(reader.at, end + 1)
-  reader.at = end + 1
-  return JSON.parse(raw) as string
-}
-
-function nextMark(reader: Reader): string {
-  skipSpace(reader)
-  const mark = reader.text[reader.at++]
-  if (mark === undefined) throw new JsonFault('syntax', 'the text ends too early')
-  return mark
-}
-
-function skipSpace(reader: Reader): void {
-  while (reader.text.charCodeAt(reader.at) <= 32) reader.at++
 }

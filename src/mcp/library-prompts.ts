@@ -1,5 +1,6 @@
 /** The library's prompt templates as MCP prompts, in the words of specification §4.5. */
 import { AppError } from '../core/errors.ts'
+import { listedDescription } from '../library/arguments.ts'
 import type { Library, PromptArgument, PromptTemplate } from '../library/library.ts'
 import type { PromptArgumentEntry, PromptEntry, PromptProvider } from './extras.ts'
 
@@ -51,20 +52,11 @@ function entryOf(template: PromptTemplate): PromptEntry {
 /** Specification §4.5, rules for prompts, 2. */
 function argumentOf(argument: PromptArgument): PromptArgumentEntry {
   const { name, required, allowedValues } = argument
-  const hasDefault = argument.default !== undefined && argument.default !== null
-  const hints = [
-    ...(allowedValues.length > 0 ? [`Options: ${allowedValues.join(', ')}`] : []),
-    ...(hasDefault ? [`Default: ${textOf(argument.default)}`] : []),
-  ].join('. ')
   return {
     name,
-    description: [argument.description, hints].filter((part) => part !== '').join(' '),
+    description: listedDescription(argument),
     required,
     ...(allowedValues.length > 0 && { enum: allowedValues }),
     default: argument.default ?? null,
   }
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -1,7 +1,7 @@
 /** `prompts/list` and `prompts/get` (specification §4.5). */
 import { actorOf } from '../audit/event.ts'
 import { AppError } from '../core/errors.ts'
-import { parseLossless } from '../core/strict-json.ts'
+import { suppliedArguments } from '../library/supplied-arguments.ts'
 import { askingFor } from './asking.ts'
 import { serverInfoOf } from './discovery.ts'
 import type { Nouns, Reply } from './nouns.ts'
@@ -71,12 +71,8 @@ export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
   }
 }
 
-/** Prompt arguments as they stand in the text: `1.0` stays a float, 12345678901234567890 loses no digit. */
+/** Prompt arguments without what JavaScript loses of numbers and of the order of keys. */
 function exact(call: Call, args: Record<string, unknown>): Record<string, unknown> {
-  if (Object.values(args).every((value) => typeof value === 'string' || typeof value === 'boolean'))
-    return args
-  const body = parseLossless(call.text)
-  const params = body instanceof Map ? body.get('params') : undefined
-  const lossless = params instanceof Map ? params.get('arguments') : undefined
-  return lossless instanceof Map ? Object.fromEntries(lossless) : args
+  const plain = Object.values(args).every((value) => typeof value === 'string' || typeof value === 'boolean')
+  return plain ? args : suppliedArguments(call.text, ['params', 'arguments'])
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { assert as forAll, json, property } from 'fast-check'
-import { JsonFault, JsonFloat, parseLossless, parseStrict } from '../../src/core/strict-json.ts'
+import { JsonFault, parseStrict } from '../../src/core/strict-json.ts'
 
 describe('strict JSON', () => {
   it('reads every JSON value as JSON.parse does', () => {
@@ -54,43 +54,3 @@ describe('strict JSON', () => {
     }
   })
 })
-
-describe('lossless JSON', () => {
-  it('keeps what JavaScript loses: 1.0, big integers, the order of keys', () => {
-    const value = parseLossless(
-      '{"10": 1.0, "9": 12345678901234567890, "f": 1.5, "e": 1e3, "l": [1, -0, null, true, "a\\n"]}',
-    )
-    assert.ok(value instanceof Map)
-    assert.deepEqual([...value.keys()], ['10', '9', 'f', 'e', 'l'])
-    assert.deepEqual(value.get('10'), new JsonFloat(1))
-    assert.equal(value.get('9'), 12345678901234567890n)
-    assert.equal(value.get('f'), 1.5)
-    assert.deepEqual(value.get('e'), new JsonFloat(1000))
-    assert.deepEqual(value.get('l'), [1, -0, null, true, 'a\n'])
-  })
-
-  it('agrees with JSON.parse on everything that JSON.parse keeps', () => {
-    forAll(
-      property(json(), (text) => {
-        assert.deepEqual(plain(parseLossless(text)), JSON.parse(text))
-      }),
-    )
-  })
-})
-
-function plain(value: unknown): unknown {
-  if (value instanceof JsonFloat) return value.value
-  if (typeof value === 'bigint') return Number(value)
-  if (Array.isArray(value)) return value.map(plain)
-  if (!(value instanceof Map)) return value
-  const object: Record<string, unknown> = {}
-  for (const [key, item] of value as Map<string, unknown>) {
-    Object.defineProperty(object, key, {
-      value: plain(item),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    })
-  }
-  return object
-}

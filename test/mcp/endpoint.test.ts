@@ -117,7 +117,7 @@ describe('the MCP endpoint at 2025-06-18', () => {
         arguments: [
           {
             name: 'who',
-            description: 'Whom to greet Options: world, moon. Default: world',
+            description: 'Whom to greet. Options: world, moon. Default: world',
             required: true,
             enum: ['world', 'moon'],
             default: 'world',
