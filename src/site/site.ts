@@ -5,7 +5,7 @@ import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { debounced } from './debounced.ts'
 import { openRepository } from './git.ts'
-import { emptyCache, readSite } from './read-site.ts'
+import { emptyCache, readSite, restlessDigest } from './read-site.ts'
 import { faultText, fileFault, type Fault, type SiteFiles } from './site-files.ts'
 import { watchSite, type SiteWatch } from './watch-site.ts'
 
@@ -125,7 +125,7 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   for (const warning of first.built.warnings) log.warn(faultText(warning))
   const { snapshot } = first.built
   const loaded = { snapshot, digest: first.digest, loadedAt: clock.now(), warnings: first.built.warnings }
-  const site = keepCurrent(options, loaded, read)
+  const site = keepCurrent(options, loaded, read, () => onChange())
 
   const reload = (): void => void site.reload(watched)
   const changes = debounced(reload, options.debounceMs ?? quietMilliseconds, patienceMilliseconds)
@@ -147,6 +147,7 @@ function keepCurrent<S>(
   { clock, log, onSwap, onRejected }: SiteOptions<S>,
   first: Loaded<S>,
   read: (previous: S, known: string) => Promise<Reading<S>>,
+  retry: () => void,
 ): Site<S> {
   let current = first
   let faults: readonly Fault[] = []
@@ -186,6 +187,12 @@ function keepCurrent<S>(
       return (lastReload = done('unchanged', digest, { faults, warnings: current.warnings }))
     }
 
+    // Whoever is still writing will be noticed again, and should not be told of a fault.
+    if (digest === restlessDigest && reason === watched) {
+      log.info('site keeps changing; it is read when it rests')
+      retry()
+      return done('unchanged', digest, { faults, warnings: current.warnings })
+    }
     if (built.snapshot === undefined) {
       const known = rejected === digest
       faults = built.faults
@@ -275,7 +282,8 @@ async function check<S>(
 }
 
 /** The error of a site that cannot be used: every fault, one a line. */
-export function siteFaults(folder: string, faults: readonly Fault[]): AppError {
+export function siteFaults(folder: string, found: readonly Fault[]): AppError {
+  const faults = inOrder(found)
   const list = faults.map((fault) => `  ${faultText(fault)}`).join('\n')
   const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`
   return new AppError('invalid', `the site ${folder} has ${count}:\n${list}`, { data: { faults } })

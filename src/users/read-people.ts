@@ -83,6 +83,10 @@ function readRoles(document: SourceDocument | undefined, faults: Fault[]): Map<s
   const roles = new Map(builtInRoles.map((role) => [role.name, role]))
   if (!document) return roles
   const data = checkDocument<FromSchema<typeof rolesSchema>>(document, checkRoles, faults)
+  // One fault in the file must not make every role that others name look unknown; nothing of it is used.
+  if (!data)
+    for (const name of namesIn(document.data))
+      roles.set(name, { name, description: '', source: document.file })
   const firstLines = new Map<string, number>()
   for (const [index, { name, description }] of (data?.roles ?? []).entries()) {
     const here = document.fault(['roles', index, 'name'], '')
@@ -104,6 +108,14 @@ function readRoles(document: SourceDocument | undefined, faults: Fault[]): Map<s
     }
   }
   return roles
+}
+
+function namesIn(data: unknown): string[] {
+  const entries = (data as { roles?: unknown } | null)?.roles
+  if (!Array.isArray(entries)) return []
+  return entries
+    .map((entry: unknown) => (entry as { name?: unknown } | null)?.name)
+    .filter((name) => typeof name === 'string')
 }
 
 function readUsers(
