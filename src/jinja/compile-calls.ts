@@ -1,0 +1,194 @@
+/** Calls, filters and tests: arguments evaluated, then handed over in the cheapest way that is right. */
+import type { Arguments, CallNode, Expr, FilterNode, TestNode } from './ast.ts'
+import { invoke, type Native } from './binding.ts'
+import { placeOf, type Code, type Compiler, type Level } from './compiler.ts'
+import { Fault } from './limits.ts'
+import { call, callMember, spread } from './members.ts'
+import { repr } from './repr.ts'
+import type { Frame } from './runtime.ts'
+import { Dict, typeName, type Kwargs, type Value } from './values.ts'
+
+type ToCode = (node: Expr) => Code
+
+/** A call of a macro, a method, a global: anything. */
+export function compileCall(compiler: Compiler, node: CallNode, expr: ToCode, caller?: Code): Code {
+  const at = placeOf(compiler, node.at)
+  const args = compilePositional(node.given, expr)
+  const kwargs = compileKwargs(node.given, expr, caller)
+  if (node.callee.kind === 'attribute') {
+    const object = expr(node.callee.node)
+    const { name } = node.callee
+    return (frame) => {
+      const value = object(frame)
+      const given = args(frame)
+      const named = kwargs?.(frame)
+      frame.run.at = at
+      frame.run.tick(1)
+      return callMember(frame, value, name, given, named)
+    }
+  }
+  const callee = expr(node.callee)
+  return (frame) => {
+    const value = callee(frame)
+    const given = args(frame)
+    const named = kwargs?.(frame)
+    frame.run.at = at
+    frame.run.tick(1)
+    return call(frame, value, given, named)
+  }
+}
+
+/** `value | name(…)`; a filter without a value is compiled by its block, which passes `subject`. */
+export function compileFilter(
+  compiler: Compiler,
+  node: FilterNode,
+  level: Level,
+  expr: ToCode,
+  subject?: Code,
+): Code {
+  const value = node.node ? inner(compiler, node.node, level, expr, subject) : subject!
+  return compileNative(compiler, compiler.filters, 'filter', node, level, value, expr)
+}
+
+/** In a chain on a block, the innermost filter gets the block's text. */
+function inner(compiler: Compiler, node: Expr, level: Level, expr: ToCode, subject: Code | undefined): Code {
+  return subject && node.kind === 'filter' ? compileFilter(compiler, node, level, expr, subject) : expr(node)
+}
+
+/** `value is name(…)`. */
+export function compileTest(compiler: Compiler, node: TestNode, level: Level, expr: ToCode): Code {
+  return compileNative(compiler, compiler.tests, 'test', node, level, expr(node.node), expr)
+}
+
+function compileNative(
+  compiler: Compiler,
+  table: ReadonlyMap<string, Native>,
+  what: 'filter' | 'test',
+  node: FilterNode | TestNode,
+  level: Level,
+  value: Code,
+  expr: ToCode,
+): Code {
+  const { name, given } = node
+  const at = placeOf(compiler, node.at)
+  const target = table.get(name)
+  if (!target) {
+    if (!level.soft) throw new Fault('TemplateSyntaxError', `No ${what} named '${name}'.`, node.at)
+    return (frame) => {
+      frame.run.at = at
+      throw new Fault('TemplateRuntimeError', `No ${what} named '${name}' found.`)
+    }
+  }
+  const direct = compileDirect(target, given, value, expr, at)
+  if (direct) return direct
+  const args = compilePositional(given, expr)
+  const kwargs = compileKwargs(given, expr)
+  return (frame) => {
+    const subject = value(frame)
+    const positional = args(frame)
+    const named = kwargs?.(frame)
+    frame.run.at = at
+    frame.run.tick(1)
+    return invoke(frame, name, target, subject, positional, named)
+  }
+}
+
+/** Arguments that are known to fit when compiling go straight to the function. */
+function compileDirect(
+  target: Native,
+  given: Arguments,
+  value: Code,
+  expr: ToCode,
+  at: Frame['run']['at'],
+): Code | undefined {
+  if (target.raw || given.dynArgs || given.dynKwargs || given.args.length > target.params.length) return undefined
+  const codes: (Code | undefined)[] = target.params.map((_, index) => {
+    const arg = given.args[index]
+    return arg && expr(arg)
+  })
+  for (const { name, value: node } of given.kwargs) {
+    const index = target.params.indexOf(name)
+    if (index < 0 || codes[index] || target.positional) return undefined
+    codes[index] = expr(node)
+  }
+  if (codes.slice(0, target.required).some((code) => code === undefined)) return undefined
+  while (codes.length > 0 && codes.at(-1) === undefined) codes.pop()
+  const [a, b] = codes
+  if (codes.length === 0) {
+    return (frame) => {
+      const subject = value(frame)
+      frame.run.at = at
+      frame.run.tick(1)
+      return target.fn(frame, subject)
+    }
+  }
+  if (codes.length === 1) {
+    return (frame) => {
+      const subject = value(frame)
+      const first = a!(frame)
+      frame.run.at = at
+      frame.run.tick(1)
+      return target.fn(frame, subject, first)
+    }
+  }
+  if (codes.length === 2) {
+    return (frame) => {
+      const subject = value(frame)
+      const first = a?.(frame)
+      const second = b!(frame)
+      frame.run.at = at
+      frame.run.tick(1)
+      return target.fn(frame, subject, first, second)
+    }
+  }
+  return (frame) => {
+    const subject = value(frame)
+    const args = codes.map((code) => code?.(frame))
+    frame.run.at = at
+    frame.run.tick(1)
+    return target.fn(frame, subject, ...args)
+  }
+}
+
+function compilePositional(given: Arguments, expr: ToCode): (frame: Frame) => Value[] {
+  const codes = given.args.map(expr)
+  const [a, b] = codes
+  if (given.dynArgs) {
+    const rest = expr(given.dynArgs)
+    return (frame) => {
+      const args = codes.map((code) => code(frame))
+      spread(frame, args, rest(frame))
+      return args
+    }
+  }
+  if (codes.length === 0) return () => []
+  if (codes.length === 1) return (frame) => [a!(frame)]
+  if (codes.length === 2) return (frame) => [a!(frame), b!(frame)]
+  return (frame) => codes.map((code) => code(frame))
+}
+
+function compileKwargs(given: Arguments, expr: ToCode, caller?: Code): ((frame: Frame) => Kwargs) | undefined {
+  const pairs = given.kwargs.map(({ name, value }) => ({ name, code: expr(value) }))
+  if (caller) pairs.push({ name: 'caller', code: caller })
+  if (pairs.length === 0 && !given.dynKwargs) return undefined
+  const rest = given.dynKwargs && expr(given.dynKwargs)
+  return (frame) => {
+    const kwargs: Kwargs = new Map()
+    for (const { name, code } of pairs) kwargs.set(name, code(frame))
+    if (rest) addKwargs(frame, kwargs, rest(frame))
+    return kwargs
+  }
+}
+
+function addKwargs(frame: Frame, kwargs: Kwargs, values: Value): void {
+  if (!(values instanceof Dict)) {
+    throw new Fault('TypeError', `argument after ** must be a mapping, not ${typeName(values)}`)
+  }
+  for (const [key, value] of values.pairs()) {
+    if (typeof key !== 'string') throw new Fault('TypeError', 'keywords must be strings')
+    if (kwargs.has(key)) {
+      throw new Fault('TypeError', `got multiple values for keyword argument ${repr(frame.run, key)}`)
+    }
+    kwargs.set(key, value)
+  }
+}

@@ -1,0 +1,328 @@
+/** Expressions to closures. */
+import { children, type BinaryOperator, type Expr, type TestNode } from './ast.ts'
+import { compileCall, compileFilter, compileTest } from './compile-calls.ts'
+import { placeOf, reader, type Code, type Compiler, type Level } from './compiler.ts'
+import { contains, equals, ordered } from './compare.ts'
+import { truth } from './iterate.ts'
+import { Fault, type Place } from './limits.ts'
+import { escaped } from './markup.ts'
+import { attribute, item, slice, sliceable } from './members.ts'
+import * as operators from './operators.ts'
+import { str } from './repr.ts'
+import { LoopState, type Frame } from './runtime.ts'
+import { dictMethods } from './methods-containers.ts'
+import { Dict, Markup, Tuple, Undefined, type Value } from './values.ts'
+
+/** A condition: the truth of an expression. */
+export type Condition = (frame: Frame) => boolean
+
+/** The code of an expression. */
+export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code {
+  const expr = (child: Expr): Code => compileExpr(compiler, child, level)
+  switch (node.kind) {
+    case 'const': {
+      const { value } = node
+      return () => value
+    }
+    case 'name':
+      return compileName(node.name, level)
+    case 'tuple': {
+      const items = node.items.map(expr)
+      return (frame) => new Tuple(items.map((code) => code(frame)))
+    }
+    case 'list': {
+      const items = node.items.map(expr)
+      return (frame) => items.map((code) => code(frame))
+    }
+    case 'dict':
+      return compileDict(compiler, node, level)
+    case 'condition':
+      return compileInlineIf(compiler, node, level)
+    case 'binary':
+      return compileBinary(compiler, node, level)
+    case 'and': {
+      const [left, right] = [expr(node.left), expr(node.right)]
+      return (frame) => {
+        const value = left(frame)
+        return truth(frame.run, value) ? right(frame) : value
+      }
+    }
+    case 'or': {
+      const [left, right] = [expr(node.left), expr(node.right)]
+      return (frame) => {
+        const value = left(frame)
+        return truth(frame.run, value) ? value : right(frame)
+      }
+    }
+    case 'not': {
+      const condition = compileCondition(compiler, node.node, level)
+      return (frame) => !condition(frame)
+    }
+    case 'negative':
+    case 'positive': {
+      const inner = expr(node.node)
+      const at = placeOf(compiler, node.at)
+      const operate = node.kind === 'negative' ? operators.negate : operators.positive
+      return (frame) => {
+        const value = inner(frame)
+        frame.run.at = at
+        return operate(value)
+      }
+    }
+    case 'concat':
+      // Jinja2 joins what it knows when compiling as plain text, even where output is escaped.
+      return compileConcat(node.items.map(expr), level.escape === 'on' && !isFolded(node))
+    case 'compare':
+      return compileCompare(compiler, node, level)
+    case 'attribute':
+      return compileAttribute(expr(node.node), node.name, placeOf(compiler, node.at))
+    case 'item':
+      return compileItem(compiler, node, level)
+    case 'call':
+      return compileCall(compiler, node, expr)
+    case 'filter':
+      return compileFilter(compiler, node, level, expr)
+    case 'test':
+      return compileTest(compiler, node, level, expr)
+    case 'slice':
+      throw new Fault('TemplateSyntaxError', 'a slice among several subscripts is not supported', node.at)
+    default:
+      throw new Fault('TemplateSyntaxError', 'a namespace attribute cannot be read this way', node.at)
+  }
+}
+
+function compileName(name: string, level: Level): Code {
+  const missing = new Undefined(`'${name}' is undefined`)
+  const read = reader(level.routine, level.scope.findRef(name)!)
+  return (frame) => {
+    const value = read(frame)
+    return value === undefined ? missing : value
+  }
+}
+
+function compileDict(compiler: Compiler, node: Expr & { kind: 'dict' }, level: Level): Code {
+  const at = placeOf(compiler, node.at)
+  const pairs = node.items.map(({ key, value }) => ({
+    key: compileExpr(compiler, key, level),
+    value: compileExpr(compiler, value, level),
+  }))
+  return (frame) => {
+    const dict = new Dict()
+    for (const { key, value } of pairs) {
+      const k = key(frame)
+      const v = value(frame)
+      frame.run.at = at
+      dict.set(k, v)
+    }
+    return dict
+  }
+}
+
+function compileInlineIf(compiler: Compiler, node: Expr & { kind: 'condition' }, level: Level): Code {
+  const soft = { ...level, soft: true }
+  const test = compileCondition(compiler, node.test, soft)
+  const then = compileExpr(compiler, node.then, soft)
+  if (!node.otherwise) {
+    const missing = new Undefined('the inline if-expression evaluated to false and no else section was defined.')
+    return (frame) => (test(frame) ? then(frame) : missing)
+  }
+  const otherwise = compileExpr(compiler, node.otherwise, soft)
+  return (frame) => (test(frame) ? then(frame) : otherwise(frame))
+}
+
+const OPERATORS = {
+  '+': operators.add,
+  '-': operators.subtract,
+  '*': operators.multiply,
+  '/': operators.divide,
+  '//': operators.floorDivide,
+  '%': operators.modulo,
+  '**': operators.power,
+} satisfies Record<BinaryOperator, unknown>
+
+function compileBinary(compiler: Compiler, node: Expr & { kind: 'binary' }, level: Level): Code {
+  const left = compileExpr(compiler, node.left, level)
+  const right = compileExpr(compiler, node.right, level)
+  const at = placeOf(compiler, node.at)
+  const operate = OPERATORS[node.operator]
+  return (frame) => {
+    const a = left(frame)
+    const b = right(frame)
+    frame.run.at = at
+    return operate(frame.run, a, b)
+  }
+}
+
+const NEEDS_CONTEXT = new Set(['map', 'select', 'reject', 'selectattr', 'rejectattr', 'random'])
+
+/** Whether Jinja2 computes an expression when compiling, which shows in a few corners. */
+export function isFolded(node: Expr): boolean {
+  if (node.kind === 'name' || node.kind === 'nsref' || node.kind === 'call') return false
+  if (node.kind === 'filter' && (node.node === undefined || NEEDS_CONTEXT.has(node.name))) return false
+  return children(node).every(isFolded)
+}
+
+function compileConcat(items: Code[], escaping: boolean): Code {
+  if (escaping) {
+    return (frame) => {
+      const values = items.map((code) => code(frame))
+      if (!values.some((value) => value instanceof Markup)) return joined(frame, values)
+      let text = ''
+      for (const value of values) text += escaped(frame.run, value)
+      frame.run.text(text.length)
+      return new Markup(text)
+    }
+  }
+  const [a, b] = items
+  if (items.length === 2) {
+    return (frame) => {
+      const left = a!(frame)
+      const right = b!(frame)
+      const text =
+        (typeof left === 'string' ? left : str(frame.run, left)) +
+        (typeof right === 'string' ? right : str(frame.run, right))
+      frame.run.text(text.length)
+      return text
+    }
+  }
+  return (frame) => joined(frame, items.map((code) => code(frame)))
+}
+
+function joined(frame: Frame, values: Value[]): string {
+  let text = ''
+  for (const value of values) {
+    text += str(frame.run, value)
+    frame.run.text(text.length)
+  }
+  return text
+}
+
+/** An expression used for its truth only. */
+export function compileCondition(compiler: Compiler, node: Expr, level: Level): Condition {
+  if (node.kind === 'and' || node.kind === 'or') {
+    const left = compileCondition(compiler, node.left, level)
+    const right = compileCondition(compiler, node.right, level)
+    return node.kind === 'and' ? (frame) => left(frame) && right(frame) : (frame) => left(frame) || right(frame)
+  }
+  if (node.kind === 'not') {
+    const inner = compileCondition(compiler, node.node, level)
+    return (frame) => !inner(frame)
+  }
+  if (node.kind === 'test') {
+    const defined = definedTest(compiler, node, level)
+    if (defined) return defined
+  }
+  const code = compileExpr(compiler, node, level)
+  return (frame) => {
+    const value = code(frame)
+    return typeof value === 'boolean' ? value : truth(frame.run, value)
+  }
+}
+
+/** `is defined` without the detour of a call. */
+function definedTest(compiler: Compiler, node: TestNode, level: Level): Condition | undefined {
+  if (node.name !== 'defined' || node.given.args.length > 0 || node.given.kwargs.length > 0) return undefined
+  if (node.given.dynArgs || node.given.dynKwargs) return undefined
+  const inner = compileExpr(compiler, node.node, level)
+  return (frame) => !(inner(frame) instanceof Undefined)
+}
+
+function compileCompare(compiler: Compiler, node: Expr & { kind: 'compare' }, level: Level): Code {
+  const left = compileExpr(compiler, node.left, level)
+  const steps = node.operands.map(({ operator, right }) => ({
+    compare: comparison(operator),
+    right: compileExpr(compiler, right, level),
+  }))
+  const at = placeOf(compiler, node.at)
+  if (steps.length === 1) {
+    const { compare, right } = steps[0]!
+    return (frame) => {
+      const a = left(frame)
+      const b = right(frame)
+      frame.run.at = at
+      return compare(frame, a, b)
+    }
+  }
+  return (frame) => {
+    let a = left(frame)
+    for (const { compare, right } of steps) {
+      const b = right(frame)
+      frame.run.at = at
+      if (!compare(frame, a, b)) return false
+      a = b
+    }
+    return true
+  }
+}
+
+type Comparison = (frame: Frame, a: Value, b: Value) => boolean
+
+function comparison(operator: (Expr & { kind: 'compare' })['operands'][number]['operator']): Comparison {
+  switch (operator) {
+    case '==':
+      return (frame, a, b) => (typeof a === 'string' && typeof b === 'string' ? a === b : equals(frame.run, a, b))
+    case '!=':
+      return (frame, a, b) => (typeof a === 'string' && typeof b === 'string' ? a !== b : !equals(frame.run, a, b))
+    case 'in':
+      return (frame, a, b) => contains(frame.run, b, a)
+    case 'not in':
+      return (frame, a, b) => !contains(frame.run, b, a)
+    case '<':
+      return (frame, a, b) =>
+        typeof a === 'number' && typeof b === 'number' ? a < b : ordered(frame.run, a, b, operator)
+    case '>':
+      return (frame, a, b) =>
+        typeof a === 'number' && typeof b === 'number' ? a > b : ordered(frame.run, a, b, operator)
+    default:
+      return (frame, a, b) => ordered(frame.run, a, b, operator)
+  }
+}
+
+function compileAttribute(node: Code, name: string, at: Place): Code {
+  // A dict's own method wins over its key, so only other names may take the short way.
+  const isKey = !dictMethods.has(name) && !name.startsWith('_') && !name.startsWith('\0')
+  return (frame) => {
+    const value = node(frame)
+    if (value instanceof Dict) {
+      if (isKey) {
+        const entry = value.entries.get(name)
+        if (entry !== undefined) return entry
+      }
+    } else if (value instanceof LoopState) {
+      const member = value.attribute(name)
+      if (member !== undefined) return member
+    }
+    frame.run.at = at
+    return attribute(frame, value, name)
+  }
+}
+
+function compileItem(compiler: Compiler, node: Expr & { kind: 'item' }, level: Level): Code {
+  const object = compileExpr(compiler, node.node, level)
+  const at = placeOf(compiler, node.at)
+  if (node.key.kind === 'slice') {
+    const part = (child: Expr | undefined): Code => (child ? compileExpr(compiler, child, level) : () => null)
+    const [start, stop, step] = [part(node.key.start), part(node.key.stop), part(node.key.step)]
+    return (frame) => {
+      const value = object(frame)
+      const [from, to, by] = [start(frame), stop(frame), step(frame)]
+      frame.run.at = at
+      if (level.folded && !sliceable(value) && !(value instanceof Undefined)) return new Undefined('the value cannot be sliced')
+      return slice(frame, value, from, to, by)
+    }
+  }
+  const key = compileExpr(compiler, node.key, level)
+  return (frame) => {
+    const value = object(frame)
+    const k = key(frame)
+    if (value instanceof Dict && typeof k === 'string') {
+      const entry = value.get(k)
+      if (entry !== undefined) return entry
+    } else if (Array.isArray(value) && typeof k === 'number') {
+      const entry = value[k]
+      if (entry !== undefined) return entry
+    }
+    frame.run.at = at
+    return item(frame, value, k)
+  }
+}

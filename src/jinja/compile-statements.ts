@@ -1,0 +1,223 @@
+/** Statements to closures. */
+import type { Expr, If, Output, SetBlock, Statement } from './ast.ts'
+import { compileBlock, compileExtends, compileFromImport, compileImport, compileInclude } from './compile-inheritance.ts'
+import { compileCondition, compileExpr, isFolded } from './compile-expressions.ts'
+import { compileFilter } from './compile-calls.ts'
+import { compileFor } from './compile-for.ts'
+import { compileCallBlock, compileMacro } from './compile-macro.ts'
+import { compileTarget } from './compile-target.ts'
+import { enterScope, placeOf, sequence, type Action, type Code, type Compiler, type Escape, type Level } from './compiler.ts'
+import { truth } from './iterate.ts'
+import { Fault } from './limits.ts'
+import { escaped } from './markup.ts'
+import { str } from './repr.ts'
+import { Scope } from './scope.ts'
+import { Markup, textOf, typeName } from './values.ts'
+
+const NOTHING: Action = () => undefined
+
+/** The statements of one body, in order. */
+export function compileBody(compiler: Compiler, statements: readonly Statement[], level: Level): Action {
+  return sequence(statements.map((node) => compileStatement(compiler, node, level))) ?? NOTHING
+}
+
+function compileStatement(compiler: Compiler, node: Statement, level: Level): Action {
+  switch (node.kind) {
+    case 'output':
+      return compileOutput(compiler, node, level)
+    case 'for':
+      return compileFor(compiler, node, level)
+    case 'if':
+      return compileIf(compiler, node, level)
+    case 'set': {
+      const value = compileExpr(compiler, node.value, level)
+      const assign = compileTarget(compiler, node.target, level)
+      return (frame) => assign(frame, value(frame))
+    }
+    case 'setblock':
+      return compileSetBlock(compiler, node, level)
+    case 'with':
+      return compileWith(compiler, node, level)
+    case 'macro':
+      return compileMacro(compiler, node, level)
+    case 'callblock':
+      return compileCallBlock(compiler, node, level)
+    case 'filterblock':
+      return compileFilterBlock(compiler, node, level)
+    case 'autoescape':
+      return compileAutoescape(compiler, node, level)
+    case 'block':
+      return compileBlock(compiler, node, level)
+    case 'extends':
+      return compileExtends(compiler, node, level)
+    case 'include':
+      return compileInclude(compiler, node, level)
+    case 'import':
+      return compileImport(compiler, node, level)
+    default:
+      return compileFromImport(compiler, node, level)
+  }
+}
+
+function compileOutput(compiler: Compiler, node: Output, level: Level): Action {
+  if (level.checkOutput && compiler.knownExtends) {
+    // Compiled all the same: an unknown filter is a fault even where nothing is written.
+    return NOTHING
+  }
+  const steps: Action[] = node.items.map((item) => {
+    if (typeof item === 'string') return (frame) => frame.run.write(item)
+    return compileWrite(compiler, item, level)
+  })
+  const write = sequence(steps) ?? NOTHING
+  if (!level.checkOutput) return write
+  const { parentSlot } = compiler
+  return (frame) => {
+    if (rootSlot(frame, parentSlot) === undefined) write(frame)
+  }
+}
+
+/** The parent template, kept in the root's frame, seen from a routine inside it. */
+function rootSlot(frame: { up: unknown; slots: unknown[] }, slot: number): unknown {
+  let root = frame as { up: { up: unknown; slots: unknown[] } | undefined; slots: unknown[] }
+  while (root.up) root = root.up as typeof root
+  return root.slots[slot]
+}
+
+function compileWrite(compiler: Compiler, node: Expr, level: Level): Action {
+  const code = compileExpr(compiler, node, isFolded(node) ? { ...level, folded: true } : level)
+  const at = placeOf(compiler, node.at)
+  const convert = textMaker(level.escape)
+  return (frame) => {
+    const value = code(frame)
+    const { run } = frame
+    run.at = at
+    run.write(convert(frame, value))
+  }
+}
+
+type TextMaker = (frame: Parameters<Code>[0], value: ReturnType<Code>) => string
+
+function textMaker(escape: Escape): TextMaker {
+  if (escape === 'off') return (frame, value) => (typeof value === 'string' ? value : str(frame.run, value))
+  if (escape === 'on') return (frame, value) => escaped(frame.run, value)
+  return (frame, value) => (frame.escape.on ? escaped(frame.run, value) : str(frame.run, value))
+}
+
+function compileIf(compiler: Compiler, node: If, outer: Level): Action {
+  const level = { ...outer, rootlevel: false, soft: true }
+  const branches = node.branches.map(({ test, body }) => ({
+    test: compileCondition(compiler, test, level),
+    body: compileBody(compiler, body, level),
+  }))
+  const otherwise = compileBody(compiler, node.otherwise, level)
+  const [first] = branches
+  if (branches.length === 1) {
+    const { test, body } = first!
+    return (frame) => (test(frame) ? body(frame) : otherwise(frame))
+  }
+  return (frame) => {
+    for (const { test, body } of branches) if (test(frame)) return body(frame)
+    return otherwise(frame)
+  }
+}
+
+/** A level for a scope inside this one, of the same routine. */
+function innerLevel(level: Level, change: Partial<Level> = {}): Level {
+  return {
+    ...level,
+    scope: new Scope(level.routine, level.scope),
+    toplevel: false,
+    rootlevel: false,
+    soft: false,
+    ...change,
+  }
+}
+
+function compileSetBlock(compiler: Compiler, node: SetBlock, level: Level): Action {
+  const inner = innerLevel(level, { checkOutput: false })
+  inner.scope.visitAll(node.body)
+  if (node.filter) inner.scope.visitExpr(node.filter)
+  const enter = enterScope(compiler, inner.scope) ?? NOTHING
+  const body = compileBody(compiler, node.body, inner)
+  const assign = compileTarget(compiler, node.target, level)
+  const text = capture(body)
+  const value: Code = node.filter
+    ? compileFilter(compiler, node.filter, inner, (child) => compileExpr(compiler, child, inner), marked(text, inner.escape))
+    : text
+  return (frame) => {
+    enter(frame)
+    const result = value(frame)
+    assign(frame, frame.escape.on ? new Markup(textOf(result) ?? str(frame.run, result)) : result)
+  }
+}
+
+/** Runs a body for its text. */
+function capture(body: Action): Code {
+  return (frame) => {
+    const outer = frame.run.capture()
+    body(frame)
+    return frame.run.release(outer)
+  }
+}
+
+/** Text that filters get as Markup while output is being escaped. */
+function marked(text: Code, escape: Escape): Code {
+  if (escape === 'off') return text
+  return (frame) => {
+    const value = text(frame)
+    return escape === 'on' || frame.escape.on ? new Markup(value as string) : value
+  }
+}
+
+function compileWith(compiler: Compiler, node: Statement & { kind: 'with' }, level: Level): Action {
+  const inner = innerLevel(level)
+  for (const target of node.targets) inner.scope.visitTarget(target, true)
+  inner.scope.visitAll(node.body)
+  const values = node.values.map((value) => compileExpr(compiler, value, level))
+  const assigns = node.targets.map((target) => compileTarget(compiler, target, inner))
+  const enter = enterScope(compiler, inner.scope) ?? NOTHING
+  const body = compileBody(compiler, node.body, inner)
+  return (frame) => {
+    enter(frame)
+    for (let i = 0; i < values.length; i++) assigns[i]!(frame, values[i]!(frame))
+    body(frame)
+  }
+}
+
+function compileFilterBlock(compiler: Compiler, node: Statement & { kind: 'filterblock' }, level: Level): Action {
+  const inner = innerLevel(level)
+  inner.scope.visitAll(node.body)
+  inner.scope.visitExpr(node.filter)
+  const enter = enterScope(compiler, inner.scope) ?? NOTHING
+  const text = marked(capture(compileBody(compiler, node.body, inner)), level.escape)
+  const expr = (child: Expr): Code => compileExpr(compiler, child, inner)
+  const filtered = compileFilter(compiler, node.filter, inner, expr, text)
+  return (frame) => {
+    enter(frame)
+    writeRaw(frame, filtered(frame))
+  }
+}
+
+/** Writes what must be text already: the result of a filter block or call block. */
+export function writeRaw(frame: Parameters<Code>[0], value: ReturnType<Code>): void {
+  const text = textOf(value)
+  if (text === undefined) throw new Fault('TypeError', `expected str instance, ${typeName(value)} found`)
+  frame.run.write(text)
+}
+
+function compileAutoescape(compiler: Compiler, node: Statement & { kind: 'autoescape' }, outer: Level): Action {
+  const scoped = innerLevel(outer)
+  scoped.scope.visitExpr(node.on)
+  scoped.scope.visitAll(node.body)
+  const on = compileExpr(compiler, node.on, scoped)
+  const known: Escape = node.on.kind === 'const' ? (node.on.value ? 'on' : 'off') : 'dynamic'
+  const enter = enterScope(compiler, scoped.scope) ?? NOTHING
+  const body = compileBody(compiler, node.body, { ...scoped, escape: known })
+  return (frame) => {
+    enter(frame)
+    const before = frame.escape.on
+    frame.escape.on = truth(frame.run, on(frame))
+    body(frame)
+    frame.escape.on = before
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * Decimal digits of a double, rounded correctly (half to even on the exact value) as Python's
+ * `round`, `%.2f` and format specifications need them. JavaScript's own toFixed rounds exact
+ * halves up, so those take the slow exact way.
+ */
+
+/** Digits after the point that JavaScript's toFixed can give. */
+const NATIVE_DIGITS = 100
+
+/** A finite number with so many digits after the point. */
+export function fixed(value: number, digits: number): string {
+  const size = Math.abs(value)
+  if (size < 1e21 && digits <= NATIVE_DIGITS && !mayBeHalf(value, digits)) return value.toFixed(digits)
+  const { numerator, power } = exact(size)
+  const scaled = roundRatio(numerator * 10n ** BigInt(digits), power)
+  const text = scaled.toString().padStart(digits + 1, '0')
+  const whole = text.slice(0, text.length - digits)
+  const sign = value < 0 || Object.is(value, -0) ? '-' : ''
+  return sign + whole + (digits > 0 ? `.${text.slice(text.length - digits)}` : '')
+}
+
+/** A finite number in exponent form: its digits (`precision + 1` of them) and its exponent. */
+export function scientific(value: number, precision: number): { digits: string; exponent: number } {
+  const size = Math.abs(value)
+  if (size === 0) return { digits: '0'.repeat(precision + 1), exponent: 0 }
+  const { numerator, power } = exact(size)
+  let exponent = Number(size.toExponential(0).split('e')[1])
+  // toExponential may have rounded 9.7 up to 1e1, so try the lower exponent first.
+  if (10 ** exponent > size || exponent > 308) exponent--
+  for (;;) {
+    const shift = precision - exponent
+    const ratio =
+      shift >= 0
+        ? roundRatio(numerator * 10n ** BigInt(shift), power)
+        : roundQuotient(numerator, power, 10n ** BigInt(-shift))
+    const digits = ratio.toString()
+    if (digits.length === precision + 1) return { digits, exponent }
+    exponent += digits.length > precision + 1 ? 1 : -1
+  }
+}
+
+/** `round(value, digits)` of a finite double, where digits may be negative. */
+export function roundFloat(value: number, digits: number): number {
+  if (digits > 323 || value === 0) return value
+  if (digits >= 0) return Number(fixed(value, digits))
+  if (digits < -308) return value < 0 ? -0 : 0
+  const unit = 10n ** BigInt(-digits)
+  const { numerator, power } = exact(Math.abs(value))
+  const rounded = Number(roundQuotient(numerator, power, unit) * unit)
+  return value < 0 ? -rounded : rounded
+}
+
+/** `round(value, digits)` of an int with negative digits: to tens, hundreds, … half to even. */
+export function roundInteger(value: bigint, digits: number): bigint {
+  const unit = 10n ** BigInt(-digits)
+  const size = value < 0n ? -value : value
+  const quotient = size / unit
+  const twice = (size % unit) * 2n
+  const up = twice > unit || (twice === unit && quotient % 2n === 1n)
+  const rounded = (quotient + (up ? 1n : 0n)) * unit
+  return value < 0n ? -rounded : rounded
+}
+
+/** Exponents up to here are computed exactly: a few thousand bits. */
+const MAX_EXACT_EXPONENT = 400
+
+/**
+ * `base ** exponent` of doubles, rounded as the C library that Python uses rounds: JavaScript's
+ * own is often one unit off in the last place, which shows in compound interest and the like.
+ */
+export function floatPower(base: number, exponent: number): number {
+  const rough = base ** exponent
+  const size = Math.abs(rough)
+  if (!(size > 1e-290 && size < 1e290)) return rough
+  if (exponent === 0.5) return Math.sqrt(base)
+  if (!Number.isInteger(exponent) || Math.abs(exponent) > MAX_EXACT_EXPONENT) return rough
+  const { numerator, power } = exact(Math.abs(base))
+  const count = Math.abs(exponent)
+  const digits = numerator ** BigInt(count)
+  const [top, scale] = exponent > 0 ? [digits, power * count] : invert(digits, -power * count)
+  // Beyond 53 bits the conversion rounds to even; one bit more keeps what was cut off in mind.
+  const cut = Math.max(0, top.toString(2).length - 64)
+  const kept = top >> BigInt(cut)
+  const sticky = kept << BigInt(cut) === top ? kept : kept | 1n
+  const result = Number(sticky) * 2 ** Math.max(-1000, scale + cut) * 2 ** Math.min(0, scale + cut + 1000)
+  return rough < 0 ? -result : result
+}
+
+/** 1 / (digits × 2^-power), to far more places than a double has. */
+function invert(digits: bigint, power: number): [bigint, number] {
+  const shift = digits.toString(2).length + 80
+  return [((1n << BigInt(shift)) / digits) | 1n, power - shift]
+}
+
+/** A half needs exactly digits + 1 binary places, so only such a value can be one. */
+function mayBeHalf(value: number, digits: number): boolean {
+  return digits < 60 && Number.isInteger(value * 2 ** (digits + 1))
+}
+
+/** A positive double as numerator × 2^power. */
+function exact(size: number): { numerator: bigint; power: number } {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setFloat64(0, size)
+  const bits = view.getBigUint64(0)
+  const biased = Number((bits >> 52n) & 0x7ffn)
+  const fraction = bits & 0xfffffffffffffn
+  return biased === 0
+    ? { numerator: fraction, power: -1074 }
+    : { numerator: fraction | 0x10000000000000n, power: biased - 1075 }
+}
+
+/** numerator × 2^power, rounded half to even. */
+function roundRatio(numerator: bigint, power: number): bigint {
+  if (power >= 0) return numerator << BigInt(power)
+  return divideHalfEven(numerator, 1n << BigInt(-power))
+}
+
+/** numerator × 2^power / divisor, rounded half to even. */
+function roundQuotient(numerator: bigint, power: number, divisor: bigint): bigint {
+  return power >= 0
+    ? divideHalfEven(numerator << BigInt(power), divisor)
+    : divideHalfEven(numerator, divisor << BigInt(-power))
+}
+
+function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
+  const quotient = numerator / denominator
+  const twice = (numerator % denominator) * 2n
+  return twice > denominator || (twice === denominator && quotient % 2n === 1n) ? quotient + 1n : quotient
+}

@@ -1,0 +1,116 @@
+/** `tojson`: as Python's json.dumps writes with sorted keys, safe inside HTML. */
+import { native, type Native } from '../binding.ts'
+import { ordered } from '../compare.ts'
+import { Fault, type Run } from '../limits.ts'
+import { wantInt } from '../native-arguments.ts'
+import { floatText, intText } from '../numbers.ts'
+import { Dict, Float, isFloat, Markup, textOf, Tuple, typeName, type Env, type Value } from '../values.ts'
+
+export const jsonFilters: readonly [string, Native][] = [['tojson', native('indent?', toJson)]]
+
+const UNSAFE: Record<string, string> = { '<': '\\u003c', '>': '\\u003e', '&': '\\u0026', "'": '\\u0027' }
+const SHORT: Record<string, string> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\f': '\\f',
+  '\b': '\\b',
+}
+
+interface Style {
+  readonly run: Run
+  readonly unit: string | undefined
+  readonly open: object[]
+}
+
+function toJson({ run }: Env, value: Value, indent?: Value): Markup {
+  const style: Style = { run, unit: unitOf(run, indent), open: [] }
+  const text = write(style, value, '\n')
+  return new Markup(text.replace(/[<>&']/g, (char) => UNSAFE[char]!))
+}
+
+function unitOf(run: Run, indent: Value | undefined): string | undefined {
+  if (indent === undefined || indent === null) return undefined
+  const text = textOf(indent)
+  if (text !== undefined) return text
+  const width = Math.max(0, wantInt(indent))
+  run.text(width)
+  return ' '.repeat(width)
+}
+
+function write(style: Style, value: Value, newline: string): string {
+  const { run } = style
+  run.tick(1)
+  const text = textOf(value)
+  if (text !== undefined) return quote(run, text)
+  if (value === null) return 'null'
+  if (typeof value === 'boolean') return value ? 'true' : 'false'
+  if (isFloat(value)) return floatJson(value instanceof Float ? value.value : value)
+  if (typeof value === 'number' || typeof value === 'bigint') return intText(value)
+  if (Array.isArray(value) || value instanceof Tuple) {
+    const items = Array.isArray(value) ? value : value.items
+    return nested(style, value, '[', ']', newline, (inner) => items.map((item) => write(style, item, inner)))
+  }
+  if (value instanceof Dict) {
+    return nested(style, value, '{', '}', newline, (inner) =>
+      sortedPairs(run, value).map(([key, item]) => `${quote(run, keyText(key))}: ${write(style, item, inner)}`),
+    )
+  }
+  throw new Fault('TypeError', `Object of type ${typeName(value)} is not JSON serializable`)
+}
+
+function nested(
+  style: Style,
+  value: object,
+  open: string,
+  close: string,
+  newline: string,
+  parts: (inner: string) => string[],
+): string {
+  const { run, unit } = style
+  if (style.open.includes(value)) throw new Fault('ValueError', 'Circular reference detected')
+  style.open.push(value)
+  run.enter()
+  const inner = unit === undefined ? newline : newline + unit
+  const all = parts(inner)
+  run.leave()
+  style.open.pop()
+  let length = 0
+  for (const part of all) length += part.length + inner.length + 2
+  run.text(length)
+  if (all.length === 0) return open + close
+  if (unit === undefined) return `${open}${all.join(', ')}${close}`
+  return `${open}${inner}${all.join(`,${inner}`)}${newline}${close}`
+}
+
+function sortedPairs(run: Run, dict: Dict): [Value, Value][] {
+  run.tick(dict.size)
+  return dict.pairs().sort(([a], [b]) => (ordered(run, a, b, '<') ? -1 : ordered(run, b, a, '<') ? 1 : 0))
+}
+
+function keyText(key: Value): string {
+  const text = textOf(key)
+  if (text !== undefined) return text
+  if (key === null) return 'null'
+  if (typeof key === 'boolean') return key ? 'true' : 'false'
+  if (isFloat(key)) return floatJson(key instanceof Float ? key.value : key)
+  if (typeof key === 'number' || typeof key === 'bigint') return intText(key)
+  throw new Fault('TypeError', `keys must be str, int, float, bool or None, not ${typeName(key)}`)
+}
+
+function floatJson(value: number): string {
+  if (Number.isFinite(value)) return floatText(value)
+  return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity'
+}
+
+function quote(run: Run, text: string): string {
+  run.text(text.length)
+  const body = text.replace(
+    // Everything but printable ASCII, by UTF-16 unit as JSON escapes count.
+    /[^ !#-[\]-~]/g,
+    (char) => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return `"${body}"`
+}

@@ -1,0 +1,275 @@
+/** The methods of str. */
+import { native, type Native } from './binding.ts'
+import { each } from './iterate.ts'
+import { Fault, type Run } from './limits.ts'
+import { bounds, optionalText, wantInt, wantText } from './native-arguments.ts'
+import * as text from './text.ts'
+import { Bytes } from './bytes.ts'
+import { Dict, isInt, textOf, Tuple, typeName, type Env, type Value } from './values.ts'
+
+const CASED_WORD = /^[\p{L}\p{N}]+$/u
+const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u
+
+function of(fn: (self: string) => Value): Native {
+  return native('/', (_env, self) => fn(self as string))
+}
+
+function matches(pattern: RegExp): Native {
+  return of((self) => self !== '' && pattern.test(self))
+}
+
+/** By name, all methods of str but format and format_map (they look members up: `members.ts`). */
+export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>([
+  ['capitalize', of(text.capitalize)],
+  ['casefold', of((self) => self.toLowerCase().replaceAll('ß', 'ss').replaceAll('ς', 'σ'))],
+  ['center', native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'center'))],
+  ['ljust', native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'ljust'))],
+  ['rjust', native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'rjust'))],
+  ['zfill', native('width /', zfill)],
+  ['count', native('sub start? end? /', count)],
+  ['encode', native('encoding? errors?', (_env, self) => new Bytes(new TextEncoder().encode(self as string)))],
+  ['endswith', native('suffix start? end? /', (_env, self, suffix, start, end) => affix('endswith', self, suffix, start, end))],
+  ['startswith', native('prefix start? end? /', (_env, self, prefix, start, end) => affix('startswith', self, prefix, start, end))],
+  ['expandtabs', native('tabsize?', expandTabs)],
+  ['find', native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'indexOf'))],
+  ['rfind', native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'lastIndexOf'))],
+  ['index', native('sub start? end? /', (_env, self, sub, start, end) => found(find(self, sub, start, end, 'indexOf')))],
+  ['rindex', native('sub start? end? /', (_env, self, sub, start, end) => found(find(self, sub, start, end, 'lastIndexOf')))],
+  ['isalnum', matches(CASED_WORD)],
+  ['isalpha', matches(/^\p{L}+$/u)],
+  ['isascii', of((self) => !/[^\x00-\x7f]/.test(self))],
+  ['isdecimal', matches(/^\p{Nd}+$/u)],
+  ['isdigit', matches(/^[\p{Nd}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089\u2460-\u2468]+$/u)],
+  ['isidentifier', matches(IDENTIFIER)],
+  ['islower', of(text.isLower)],
+  ['isnumeric', matches(/^\p{N}+$/u)],
+  ['isprintable', of((self) => !/[^\P{C}]|[^\P{Z} ]/u.test(self))],
+  ['isspace', of(text.isSpace)],
+  ['istitle', of(text.isTitle)],
+  ['isupper', of(text.isUpper)],
+  ['join', native('iterable /', join)],
+  ['lower', of((self) => self.toLowerCase())],
+  ['upper', of((self) => self.toUpperCase())],
+  ['lstrip', native('chars? /', (_env, self, set) => text.stripStart(self as string, optionalText(set, 'lstrip arg')))],
+  ['rstrip', native('chars? /', (_env, self, set) => text.stripEnd(self as string, optionalText(set, 'rstrip arg')))],
+  ['strip', native('chars? /', (_env, self, set) => text.strip(self as string, optionalText(set, 'strip arg')))],
+  ['maketrans', native('x y? z? /', makeTranslation)],
+  ['translate', native('table /', translate)],
+  ['partition', native('sep /', (_env, self, sep) => partition(self as string, sep, 'indexOf'))],
+  ['rpartition', native('sep /', (_env, self, sep) => partition(self as string, sep, 'lastIndexOf'))],
+  ['removeprefix', native('prefix /', removePrefix)],
+  ['removesuffix', native('suffix /', removeSuffix)],
+  ['replace', native('old new count? /', (env, self, old, by, count) => replaceText(env.run, self as string, wantText(old, 'replace() argument 1'), wantText(by, 'replace() argument 2'), wantInt(count, -1)))],
+  ['split', native('sep? maxsplit?', split)],
+  ['rsplit', native('sep? maxsplit?', splitFromEnd)],
+  ['splitlines', native('keepends?', splitLines)],
+  ['swapcase', of(text.swapCase)],
+  ['title', of(text.titleCase)],
+])
+
+function padded(run: Run, self: Value, width: Value | undefined, fill: Value | undefined, how: string): string {
+  const body = self as string
+  const by = fill === undefined ? ' ' : wantText(fill, 'the fill character')
+  if (text.lengthOf(by) !== 1) throw new Fault('TypeError', 'The fill character must be exactly one character long')
+  const size = wantInt(width)
+  run.text(size)
+  if (how === 'center') return text.center(body, size, by)
+  const missing = Math.max(0, size - text.lengthOf(body))
+  return how === 'ljust' ? body + by.repeat(missing) : by.repeat(missing) + body
+}
+
+function zfill(env: Env, self: Value, width: Value | undefined): string {
+  const body = self as string
+  const size = wantInt(width)
+  env.run.text(size)
+  const missing = Math.max(0, size - text.lengthOf(body))
+  const sign = /^[+-]/.test(body) ? body[0]! : ''
+  return sign + '0'.repeat(missing) + body.slice(sign.length)
+}
+
+/** The part between two indexes, and where it starts in UTF-16 units. */
+function part(body: string, start: Value | undefined, end: Value | undefined): string | undefined {
+  if (start === undefined && end === undefined) return body
+  const all = text.chars(body)
+  const [from, to] = bounds(start, end, all.length)
+  if (from > to || (start !== undefined && start !== null && wantInt(start) > all.length)) return undefined
+  return all.slice(from, to).join('')
+}
+
+function count(env: Env, self: Value, sub: Value | undefined, start?: Value, end?: Value): number {
+  const wanted = wantText(sub, 'count() argument 1')
+  const within = part(self as string, start, end)
+  if (within === undefined) return 0
+  env.run.text(within.length)
+  return wanted === '' ? text.lengthOf(within) + 1 : within.split(wanted).length - 1
+}
+
+function find(
+  self: Value,
+  sub: Value | undefined,
+  start: Value | undefined,
+  end: Value | undefined,
+  how: 'indexOf' | 'lastIndexOf',
+): number {
+  const body = self as string
+  const wanted = wantText(sub, 'must be str, not the argument: it')
+  const within = part(body, start, end)
+  if (within === undefined) return -1
+  const at = within[how](wanted)
+  if (at < 0) return -1
+  const offset = start === undefined || start === null ? 0 : bounds(start, end, text.lengthOf(body))[0]
+  return offset + text.lengthOf(within.slice(0, at))
+}
+
+function found(index: number): number {
+  if (index < 0) throw new Fault('ValueError', 'substring not found')
+  return index
+}
+
+function affix(
+  how: 'startswith' | 'endswith',
+  self: Value,
+  wanted: Value | undefined,
+  start: Value | undefined,
+  end: Value | undefined,
+): boolean {
+  const within = part(self as string, start, end)
+  const options = wanted instanceof Tuple ? wanted.items : [wanted]
+  return options.some((option) => {
+    const one = textOf(option)
+    if (one === undefined) {
+      throw new Fault('TypeError', `${how} first arg must be str or a tuple of str, not ${typeName(option ?? null)}`)
+    }
+    if (within === undefined) return false
+    return how === 'startswith' ? within.startsWith(one) : within.endsWith(one)
+  })
+}
+
+function expandTabs(env: Env, self: Value, size?: Value): string {
+  const width = wantInt(size, 8)
+  let column = 0
+  let result = ''
+  for (const char of self as string) {
+    if (char === '\t') {
+      const spaces = width > 0 ? width - (column % width) : 0
+      env.run.text(result.length + spaces)
+      result += ' '.repeat(spaces)
+      column += spaces
+    } else {
+      result += char
+      column = char === '\n' || char === '\r' ? 0 : column + 1
+    }
+  }
+  return result
+}
+
+function join(env: Env, self: Value, items: Value | undefined): string {
+  const parts: string[] = []
+  let length = 0
+  for (const item of each(env.run, items ?? null)) {
+    const one = textOf(item)
+    if (one === undefined) {
+      throw new Fault('TypeError', `sequence item ${parts.length}: expected str instance, ${typeName(item)} found`)
+    }
+    length += one.length + (self as string).length
+    env.run.text(length)
+    parts.push(one)
+  }
+  return parts.join(self as string)
+}
+
+function makeTranslation(env: Env, _self: Value, x: Value | undefined, y?: Value, z?: Value): Dict {
+  const table = new Dict()
+  if (y === undefined) {
+    if (!(x instanceof Dict)) throw new Fault('TypeError', 'if you give only one argument to maketrans it must be a dict')
+    for (const [key, value] of x.pairs()) table.set(typeof key === 'string' ? key.codePointAt(0)! : key, value)
+    return table
+  }
+  const from = text.chars(wantText(x, 'maketrans() argument 1'))
+  const to = text.chars(wantText(y, 'maketrans() argument 2'))
+  if (from.length !== to.length) {
+    throw new Fault('ValueError', 'the first two maketrans arguments must have equal length')
+  }
+  env.run.items(from.length)
+  from.forEach((char, index) => table.set(char.codePointAt(0)!, to[index]!.codePointAt(0)!))
+  if (z !== undefined) for (const char of wantText(z, 'maketrans() argument 3')) table.set(char.codePointAt(0)!, null)
+  return table
+}
+
+function translate(env: Env, self: Value, table: Value | undefined): string {
+  if (!(table instanceof Dict)) throw new Fault('TypeError', `'${typeName(table ?? null)}' object is not subscriptable`)
+  let result = ''
+  for (const char of self as string) {
+    const to = table.get(char.codePointAt(0)!)
+    if (to === undefined) result += char
+    else if (to !== null && isInt(to)) result += String.fromCodePoint(Math.min(Math.max(0, Number(to)), 0x10ffff))
+    else if (to !== null) result += wantText(to, 'character mapping')
+    env.run.text(result.length)
+  }
+  return result
+}
+
+function partition(self: string, sep: Value | undefined, how: 'indexOf' | 'lastIndexOf'): Tuple {
+  const by = wantText(sep, 'the separator')
+  if (by === '') throw new Fault('ValueError', 'empty separator')
+  const at = self[how](by)
+  if (at < 0) return new Tuple(how === 'indexOf' ? [self, '', ''] : ['', '', self])
+  return new Tuple([self.slice(0, at), by, self.slice(at + by.length)])
+}
+
+function removePrefix(_env: Env, self: Value, prefix: Value | undefined): string {
+  const body = self as string
+  const start = wantText(prefix, 'removeprefix() argument')
+  return body.startsWith(start) ? body.slice(start.length) : body
+}
+
+function removeSuffix(_env: Env, self: Value, suffix: Value | undefined): string {
+  const body = self as string
+  const end = wantText(suffix, 'removesuffix() argument')
+  return end !== '' && body.endsWith(end) ? body.slice(0, -end.length) : body
+}
+
+/** `str.replace(old, by, count)`; a negative count replaces all. */
+export function replaceText(run: Run, body: string, old: string, by: string, count: number): string {
+  if (count === 0) return body
+  const parts = old === '' ? ['', ...text.chars(body), ''] : body.split(old)
+  const times = count < 0 ? parts.length - 1 : Math.min(count, parts.length - 1)
+  if (times === 0) return body
+  run.text(body.length + times * Math.max(0, by.length - old.length))
+  if (times === parts.length - 1) return parts.join(by)
+  const head = parts.slice(0, times + 1).join(by)
+  return head + (old === '' ? '' : old) + parts.slice(times + 1).join(old)
+}
+
+function split(env: Env, self: Value, sep?: Value, limit?: Value): Value[] {
+  const body = self as string
+  const by = optionalText(sep, 'the separator')
+  const most = wantInt(limit, -1)
+  if (by === undefined) return counted(env, text.splitWords(body, most))
+  if (by === '') throw new Fault('ValueError', 'empty separator')
+  const parts = body.split(by)
+  if (most < 0 || parts.length <= most + 1) return counted(env, parts)
+  return counted(env, [...parts.slice(0, most), parts.slice(most).join(by)])
+}
+
+function splitFromEnd(env: Env, self: Value, sep?: Value, limit?: Value): Value[] {
+  const body = self as string
+  const by = optionalText(sep, 'the separator')
+  const most = wantInt(limit, -1)
+  if (most < 0) return split(env, self, sep)
+  if (by === undefined) return counted(env, text.splitWordsFromEnd(body, most))
+  if (by === '') throw new Fault('ValueError', 'empty separator')
+  const parts = body.split(by)
+  if (parts.length <= most + 1) return counted(env, parts)
+  const cut = parts.length - most
+  return counted(env, [parts.slice(0, cut).join(by), ...parts.slice(cut)])
+}
+
+function splitLines(env: Env, self: Value, keepEnds?: Value): Value[] {
+  return counted(env, text.splitLines(self as string, keepEnds !== undefined && wantInt(keepEnds) !== 0))
+}
+
+function counted(env: Env, items: Value[]): Value[] {
+  env.run.items(items.length)
+  return items
+}

@@ -1,0 +1,315 @@
+/** Statements and the text between them. */
+import type { CallNode, Expr, If, Name, Signature, Statement, Target } from './ast.ts'
+import { tokenize } from './lexer.ts'
+import { isSpace } from './text.ts'
+import { parseExpression, parseFilter, parseFilters, parseTuple } from './parse-expressions.ts'
+import { TokenStream } from './token-stream.ts'
+
+type Parser = (tokens: TokenStream) => Statement
+
+const PARSERS = new Map<string, Parser>([
+  ['for', parseFor],
+  ['if', parseIf],
+  ['set', parseSet],
+  ['with', parseWith],
+  ['macro', parseMacro],
+  ['call', parseCallBlock],
+  ['filter', parseFilterBlock],
+  ['autoescape', parseAutoescape],
+  ['block', parseBlock],
+  ['extends', parseExtends],
+  ['include', parseInclude],
+  ['import', parseImport],
+  ['from', parseFrom],
+  ['print', parsePrint],
+])
+
+/** The statements of a template's source, which must be normalized (`normalize`). */
+export function parse(source: string): Statement[] {
+  return parseBody(new TokenStream(tokenize(source)))
+}
+
+function parseBody(tokens: TokenStream, ends?: readonly string[]): Statement[] {
+  const body: Statement[] = []
+  let items: (string | Expr)[] = []
+  let at = tokens.current.at
+  const flush = (): void => {
+    if (items.length > 0) body.push({ kind: 'output', items, at })
+    items = []
+  }
+  if (ends) tokens.ends.push(ends)
+  while (tokens.type !== 'eof') {
+    if (items.length === 0) at = tokens.current.at
+    if (tokens.type === 'data') items.push(tokens.next().text)
+    else if (tokens.skip('variable_begin')) {
+      items.push(parseTuple(tokens))
+      tokens.expect('variable_end')
+    } else {
+      flush()
+      tokens.expect('block_begin')
+      if (ends && tokens.type === 'name' && ends.includes(tokens.current.text)) {
+        tokens.ends.pop()
+        return body
+      }
+      body.push(tokens.nested(() => parseStatement(tokens)))
+      tokens.expect('block_end')
+    }
+  }
+  flush()
+  if (ends) unexpectedEnd(tokens)
+  return body
+}
+
+/** The body of a tag up to one of its end tags, which becomes the current token. */
+function parseUntil(tokens: TokenStream, ...ends: string[]): Statement[] {
+  tokens.skip(':')
+  tokens.expect('block_end')
+  return parseBody(tokens, ends)
+}
+
+function parseStatement(tokens: TokenStream): Statement {
+  const token = tokens.current
+  if (token.type !== 'name') tokens.fail('tag name expected')
+  const parser = PARSERS.get(token.text)
+  if (!parser) return unknownTag(tokens)
+  tokens.tags.push(token.text)
+  const statement = parser(tokens)
+  tokens.tags.pop()
+  return statement
+}
+
+function unknownTag(tokens: TokenStream): never {
+  const name = tokens.current.text
+  const message = [`Encountered unknown tag '${name}'.`]
+  const looking = tokens.ends.at(-1)?.map((end) => `'${end}'`).join(' or ')
+  if (looking !== undefined) {
+    const known = tokens.ends.some((ends) => ends.includes(name))
+    message.push(
+      known
+        ? `You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for ${looking}.`
+        : `Jinja was looking for the following tags: ${looking}.`,
+    )
+  }
+  return tokens.fail([...message, ...innermost(tokens)].join(' '))
+}
+
+function unexpectedEnd(tokens: TokenStream): never {
+  const looking = tokens.ends.at(-1)!.map((end) => `'${end}'`).join(' or ')
+  const message = ['Unexpected end of template.', `Jinja was looking for the following tags: ${looking}.`]
+  return tokens.fail([...message, ...innermost(tokens)].join(' '))
+}
+
+function innermost(tokens: TokenStream): string[] {
+  const tag = tokens.tags.at(-1)
+  return tag === undefined ? [] : [`The innermost block that needs to be closed is '${tag}'.`]
+}
+
+function parseFor(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const target = parseTarget(tokens, { end: 'in' })
+  tokens.expectName('in')
+  const iterable = parseTuple(tokens, { noCondition: true, end: 'recursive' })
+  const test = tokens.skipName('if') ? parseExpression(tokens) : undefined
+  const recursive = tokens.skipName('recursive')
+  const body = parseUntil(tokens, 'endfor', 'else')
+  const end = tokens.next().text
+  const otherwise = end === 'else' ? parseUntil(tokens, 'endfor') : []
+  if (end === 'else') tokens.next()
+  return { kind: 'for', target, iterable, test, recursive, body, otherwise, at }
+}
+
+function parseIf(tokens: TokenStream): If {
+  const { at } = tokens.next()
+  const branches: { test: Expr; body: Statement[] }[] = []
+  for (;;) {
+    const test = parseTuple(tokens, { noCondition: true })
+    const body = parseUntil(tokens, 'elif', 'else', 'endif')
+    branches.push({ test, body })
+    const end = tokens.next().text
+    if (end === 'elif') continue
+    const otherwise = end === 'else' ? parseUntil(tokens, 'endif') : []
+    if (end === 'else') tokens.next()
+    return { kind: 'if', branches, otherwise, at }
+  }
+}
+
+function parseSet(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const target = parseTarget(tokens, { namespaces: true })
+  if (tokens.skip('=')) return { kind: 'set', target, value: parseTuple(tokens), at }
+  const filter = parseFilters(tokens, undefined)
+  const body = parseUntil(tokens, 'endset')
+  tokens.next()
+  return { kind: 'setblock', target, filter, body, at }
+}
+
+function parseWith(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const targets: Target[] = []
+  const values: Expr[] = []
+  while (tokens.type !== 'block_end') {
+    if (targets.length > 0) tokens.expect(',')
+    targets.push(parseTarget(tokens))
+    tokens.expect('=')
+    values.push(parseExpression(tokens))
+  }
+  const body = parseUntil(tokens, 'endwith')
+  tokens.next()
+  return { kind: 'with', targets, values, body, at }
+}
+
+function parseMacro(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const { name } = parseName(tokens)
+  const signature = parseSignature(tokens)
+  const body = parseUntil(tokens, 'endmacro')
+  tokens.next()
+  return { kind: 'macro', name, ...signature, body, at }
+}
+
+function parseCallBlock(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const signature = tokens.type === '(' ? parseSignature(tokens) : { params: [], defaults: [] }
+  const call = parseExpression(tokens)
+  if (call.kind !== 'call') tokens.fail('expected call', at)
+  const body = parseUntil(tokens, 'endcall')
+  tokens.next()
+  return { kind: 'callblock', ...signature, call: call as CallNode, body, at }
+}
+
+function parseSignature(tokens: TokenStream): Signature {
+  const params: Name[] = []
+  const defaults: Expr[] = []
+  tokens.expect('(')
+  while (tokens.type !== ')') {
+    if (params.length > 0) tokens.expect(',')
+    const param = parseName(tokens)
+    if (params.some(({ name }) => name === param.name)) {
+      tokens.fail(`duplicate argument '${param.name}' in function definition`, param.at)
+    }
+    if (tokens.skip('=')) defaults.push(parseExpression(tokens))
+    else if (defaults.length > 0) tokens.fail('non-default argument follows default argument')
+    params.push(param)
+  }
+  tokens.expect(')')
+  return { params, defaults }
+}
+
+function parseFilterBlock(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const first = parseFilter(tokens, undefined)
+  const filter = parseFilters(tokens, first) ?? first
+  const body = parseUntil(tokens, 'endfilter')
+  tokens.next()
+  return { kind: 'filterblock', filter, body, at }
+}
+
+function parseAutoescape(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const on = parseExpression(tokens)
+  const body = parseUntil(tokens, 'endautoescape')
+  tokens.next()
+  return { kind: 'autoescape', on, body, at }
+}
+
+function parseBlock(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const name = tokens.expect('name').text
+  const scoped = tokens.skipName('scoped')
+  const required = tokens.skipName('required')
+  if (tokens.type === '-') {
+    tokens.fail(
+      'Block names in Jinja have to be valid Python identifiers and may not contain hyphens, use an underscore instead',
+    )
+  }
+  const body = parseUntil(tokens, 'endblock')
+  tokens.next()
+  const blank = body.every(
+    (child) => child.kind === 'output' && child.items.every((item) => typeof item === 'string' && isSpace(item)),
+  )
+  if (required && !blank) tokens.fail('Required blocks can only contain comments or whitespace')
+  tokens.skipName(name)
+  return { kind: 'block', name, scoped, required, body, at }
+}
+
+function parseExtends(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  return { kind: 'extends', template: parseExpression(tokens), at }
+}
+
+function parseInclude(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const template = parseExpression(tokens)
+  const next = tokens.look()
+  const ignoreMissing = tokens.isName('ignore') && next.type === 'name' && next.text === 'missing'
+  if (ignoreMissing) {
+    tokens.next()
+    tokens.next()
+  }
+  return { kind: 'include', template, ignoreMissing, withContext: parseContext(tokens) ?? true, at }
+}
+
+function parseImport(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const template = parseExpression(tokens)
+  tokens.expectName('as')
+  const target = parseName(tokens).name
+  return { kind: 'import', template, target, withContext: parseContext(tokens) ?? false, at }
+}
+
+function parseFrom(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const template = parseExpression(tokens)
+  tokens.expectName('import')
+  const names: { name: string; alias: string }[] = []
+  let withContext: boolean | undefined
+  for (;;) {
+    if (names.length > 0) tokens.expect(',')
+    if (tokens.type !== 'name') tokens.expect('name')
+    withContext = parseContext(tokens)
+    if (withContext !== undefined) break
+    const { name, at: start } = parseName(tokens)
+    if (name.startsWith('_')) tokens.fail('names starting with an underline can not be imported', start)
+    names.push({ name, alias: tokens.skipName('as') ? parseName(tokens).name : name })
+    withContext = parseContext(tokens)
+    if (withContext !== undefined || tokens.type !== ',') break
+  }
+  return { kind: 'from', template, names, withContext: withContext ?? false, at }
+}
+
+function parseContext(tokens: TokenStream): boolean | undefined {
+  const next = tokens.look()
+  if (!(tokens.isName('with') || tokens.isName('without')) || next.type !== 'name' || next.text !== 'context') {
+    return undefined
+  }
+  const withContext = tokens.next().text === 'with'
+  tokens.next()
+  return withContext
+}
+
+function parsePrint(tokens: TokenStream): Statement {
+  const { at } = tokens.next()
+  const items: Expr[] = []
+  while (tokens.type !== 'block_end') {
+    if (items.length > 0) tokens.expect(',')
+    items.push(parseExpression(tokens))
+  }
+  return { kind: 'output', items, at }
+}
+
+function parseTarget(tokens: TokenStream, options: { end?: string; namespaces?: boolean } = {}): Target {
+  return assignable(tokens, parseTuple(tokens, { ...options, simplified: true }))
+}
+
+function parseName(tokens: TokenStream): Name {
+  const { text, at } = tokens.expect('name')
+  if (['true', 'false', 'none', 'True', 'False', 'None'].includes(text)) tokens.fail("can't assign to 'name'", at)
+  return { kind: 'name', name: text, at }
+}
+
+function assignable(tokens: TokenStream, node: Expr): Target {
+  if (node.kind === 'name' || node.kind === 'nsref') return node
+  if (node.kind !== 'tuple') tokens.fail(`can't assign to '${node.kind}'`, node.at)
+  for (const item of node.items) assignable(tokens, item)
+  return node
+}

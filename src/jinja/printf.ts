@@ -1,0 +1,261 @@
+/** `'…' % values`: the printf-style formatting of Python strings. */
+import { fixed, scientific } from './decimals.ts'
+import { Fault, type Run } from './limits.ts'
+import { bigOf, floatOf, intText, toFloat, truncate } from './numbers.ts'
+import { asciiRepr, repr, str } from './repr.ts'
+import { lengthOf } from './text.ts'
+import { Dict, isFloat, isInt, isNumber, Markup, Range, textOf, Tuple, typeName, Undefined, type Value } from './values.ts'
+
+/** How a value becomes text for %s and %r: plainly, or escaped when the format is Markup. */
+export interface Quoting {
+  str(run: Run, value: Value): string
+  repr(run: Run, value: Value): string
+}
+
+interface Conversion {
+  left: boolean
+  plus: boolean
+  space: boolean
+  zero: boolean
+  alternate: boolean
+  width: number
+  precision: number | undefined
+}
+
+const plain: Quoting = { str, repr }
+
+/** Fills the conversions of a format from a tuple, a mapping or a single value. */
+export function printf(run: Run, format: string, values: Value, quoting: Quoting = plain): string {
+  const args = values instanceof Tuple ? values.items : [values]
+  const mapping = values instanceof Dict ? values : undefined
+  let used = 0
+  let at = 0
+  let out = ''
+
+  function next(): Value {
+    const value = args[used++]
+    if (value === undefined) throw new Fault('TypeError', 'not enough arguments for format string')
+    return value
+  }
+  function number(): number {
+    const digits = /[0-9]*/y
+    digits.lastIndex = at
+    const text = digits.exec(format)![0]
+    at += text.length
+    return Number(text)
+  }
+  function star(): number {
+    const value = next()
+    if (!isInt(value)) throw new Fault('TypeError', '* wants int')
+    return Number(value)
+  }
+
+  while (at < format.length) {
+    const percent = format.indexOf('%', at)
+    if (percent < 0) break
+    out += format.slice(at, percent)
+    at = percent + 1
+    let value: Value | undefined
+    if (format[at] === '(') {
+      const end = closing(format, at)
+      if (values instanceof Undefined) values.fail()
+      if (!mapping) throw new Fault('TypeError', 'format requires a mapping')
+      const key = format.slice(at + 1, end)
+      value = mapping.get(key)
+      if (value === undefined) throw new Fault('KeyError', key)
+      at = end + 1
+    }
+    const how: Conversion = {
+      left: false,
+      plus: false,
+      space: false,
+      zero: false,
+      alternate: false,
+      width: 0,
+      precision: undefined,
+    }
+    for (; ; at++) {
+      const flag = format[at]
+      if (flag === '-') how.left = true
+      else if (flag === '+') how.plus = true
+      else if (flag === ' ') how.space = true
+      else if (flag === '0') how.zero = true
+      else if (flag === '#') how.alternate = true
+      else break
+    }
+    if (format[at] === '*') {
+      at++
+      how.width = star()
+      if (how.width < 0) {
+        how.left = true
+        how.width = -how.width
+      }
+    } else how.width = number()
+    if (format[at] === '.') {
+      at++
+      if (format[at] === '*') {
+        at++
+        how.precision = Math.max(0, star())
+      } else how.precision = number()
+    }
+    while (format[at] === 'l' || format[at] === 'h' || format[at] === 'L') at++
+    const type = format[at++]
+    if (type === undefined) throw new Fault('ValueError', 'incomplete format')
+    run.text(how.width)
+    run.text(how.precision ?? 0)
+    if (type === '%') {
+      out += '%'
+      continue
+    }
+    out += convert(run, type, value === undefined ? next() : value, how, quoting)
+    run.text(out.length)
+  }
+  // Only a mapping (here: anything subscriptable but text and tuples) may be left unused.
+  if (used < args.length && !isSubscriptable(values)) {
+    throw new Fault('TypeError', 'not all arguments converted during string formatting')
+  }
+  return out + format.slice(at)
+}
+
+function isSubscriptable(value: Value): boolean {
+  return value instanceof Dict || Array.isArray(value) || value instanceof Range || value instanceof Undefined
+}
+
+function closing(format: string, open: number): number {
+  let depth = 0
+  for (let i = open; i < format.length; i++) {
+    if (format[i] === '(') depth++
+    else if (format[i] === ')' && --depth === 0) return i
+  }
+  throw new Fault('ValueError', 'incomplete format key')
+}
+
+function convert(run: Run, type: string, value: Value, how: Conversion, quoting: Quoting): string {
+  switch (type) {
+    case 's':
+      return pad(cut(quoting.str(run, value), how), how)
+    case 'r':
+      return pad(cut(quoting.repr(run, value), how), how)
+    case 'a':
+      return pad(cut(asciiRepr(run, value), how), how)
+    case 'c':
+      return pad(character(value), how)
+    case 'd':
+    case 'i':
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o':
+      return wholeNumber(type, value, how)
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+      return realNumber(type, value, how)
+    default:
+      throw new Fault('ValueError', `unsupported format character '${type}'`)
+  }
+}
+
+function character(value: Value): string {
+  if (isInt(value)) {
+    const code = Number(value)
+    if (code < 0 || code > 0x10ffff) throw new Fault('OverflowError', '%c arg not in range(0x110000)')
+    return String.fromCodePoint(code)
+  }
+  const text = textOf(value)
+  if (text === undefined || lengthOf(text) !== 1) throw new Fault('TypeError', '%c requires int or char')
+  return text
+}
+
+function wholeNumber(type: string, value: Value, how: Conversion): string {
+  if (value instanceof Undefined) return value.fail()
+  const decimal = type === 'd' || type === 'i' || type === 'u'
+  if (!(isInt(value) || (decimal && isFloat(value)))) {
+    const wanted = decimal ? 'a real number' : 'an integer'
+    throw new Fault('TypeError', `%${type} format: ${wanted} is required, not ${typeName(value)}`)
+  }
+  const number = bigOf(truncate(value))
+  const size = number < 0n ? -number : number
+  let digits = decimal ? intText(size) : size.toString(type === 'o' ? 8 : 16)
+  if (how.precision !== undefined) digits = digits.padStart(how.precision, '0')
+  let prefix = number < 0n ? '-' : how.plus ? '+' : how.space ? ' ' : ''
+  if (how.alternate && !decimal) prefix += type === 'o' ? '0o' : '0x'
+  const text = signed(prefix, digits, how)
+  return type === 'X' ? text.toUpperCase() : text
+}
+
+function realNumber(type: string, value: Value, how: Conversion): string {
+  if (value instanceof Undefined) return value.fail()
+  const number = isNumber(value) ? floatOf(value) : undefined
+  if (number === undefined) throw new Fault('TypeError', `must be real number, not ${typeName(value)}`)
+  const kind = type.toLowerCase() as 'e' | 'f' | 'g'
+  const digits = realDigits(Math.abs(number), kind, how.precision ?? 6, how.alternate)
+  const negative = number < 0 || Object.is(number, -0)
+  const text = signed(negative ? '-' : how.plus ? '+' : how.space ? ' ' : '', digits, how)
+  return type === kind ? text : text.toUpperCase()
+}
+
+/** The digits of a size (no sign) in the styles e, f and g. */
+export function realDigits(
+  size: number,
+  kind: 'e' | 'f' | 'g',
+  precision: number,
+  alternate: boolean,
+  pointZero = false,
+): string {
+  if (!Number.isFinite(size)) return Number.isNaN(size) ? 'nan' : 'inf'
+  if (kind === 'f') return fixed(size, precision) + (alternate && precision === 0 ? '.' : '')
+  if (kind === 'e') return exponential(size, precision, alternate)
+  const places = precision === 0 ? 1 : precision
+  const { digits, exponent } = scientific(size, places - 1)
+  if (exponent < -4 || exponent >= places - (pointZero ? 1 : 0)) {
+    const mantissa = digits[0]! + trimZeros(`.${digits.slice(1)}`, alternate)
+    return mantissa + exponentText(exponent)
+  }
+  const text = fixed(size, Math.max(0, places - 1 - exponent))
+  const trimmed = text.includes('.') ? trimZeros(text, alternate) : text
+  return pointZero && !trimmed.includes('.') ? `${trimmed}.0` : trimmed
+}
+
+function exponential(size: number, precision: number, alternate: boolean): string {
+  const { digits, exponent } = scientific(size, precision)
+  const rest = precision > 0 ? `.${digits.slice(1)}` : alternate ? '.' : ''
+  return digits[0]! + rest + exponentText(exponent)
+}
+
+function exponentText(exponent: number): string {
+  return `e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
+}
+
+function trimZeros(text: string, keep: boolean): string {
+  return keep ? text : text.replace(/0+$/, '').replace(/\.$/, '')
+}
+
+function signed(prefix: string, digits: string, how: Conversion): string {
+  if (how.zero && !how.left) return prefix + digits.padStart(how.width - prefix.length, '0')
+  return pad(prefix + digits, how)
+}
+
+function cut(text: string, how: Conversion): string {
+  return how.precision === undefined ? text : [...text].slice(0, how.precision).join('')
+}
+
+function pad(text: string, how: Conversion): string {
+  const missing = how.width - lengthOf(text)
+  if (missing <= 0) return text
+  return how.left ? text + ' '.repeat(missing) : ' '.repeat(missing) + text
+}
+
+/** `float(value)` where Python's own conversion must succeed. */
+export function needFloat(value: Value): number {
+  const number = value instanceof Markup ? toFloat(value.text) : toFloat(value)
+  if (number !== undefined) return number
+  if (value instanceof Undefined) return value.fail()
+  if (textOf(value) === undefined) {
+    throw new Fault('TypeError', `float() argument must be a string or a real number, not '${typeName(value)}'`)
+  }
+  throw new Fault('ValueError', `could not convert string to float: '${textOf(value)}'`)
+}
