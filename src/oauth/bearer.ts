@@ -1,11 +1,12 @@
 /** Who calls the resource server: `Authorization: Bearer` or `token KEY:SECRET` (specification §5.1–5.6), made a Principal. */
+import type { BlockList } from 'node:net'
 import type { Context, Middleware } from 'koa'
+import { contains, networksOf } from '../core/address.ts'
 import type { Log } from '../core/log.ts'
 import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import type { ApiKeys } from '../users/api-keys.ts'
 import type { People, User } from '../users/people.ts'
-import { isInNetworks } from './addresses.ts'
 import { answerJson, originOf } from './http.ts'
 import { descriptionText } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -49,7 +50,7 @@ export function bearer(deps: BearerDeps): Middleware {
     const origin = originOf(ctx)
     const proof = await prove(ctx.get('Authorization'), deps)
     if ('fault' in proof) return refuse(ctx, deps, proof.fault)
-    if (proof.addresses && !isInNetworks(origin.address, proof.addresses)) {
+    if (proof.addresses && !isAllowedFrom(proof.addresses, origin.address)) {
       return refuse(ctx, deps, 'the access token may not be used from this address')
     }
     const user = deps.people().find(proof.user)
@@ -124,6 +125,15 @@ async function proveApiKey(text: string, deps: BearerDeps): Promise<Proof | { fa
     ...(key.addresses && { addresses: key.addresses }),
     usage: `key:${key.id}`,
   }
+}
+
+const allowLists = new WeakMap<readonly string[], BlockList>()
+
+/** Lists of cached tokens stay the same objects, so each is read once. */
+function isAllowedFrom(addresses: readonly string[], address: string): boolean {
+  const networks = allowLists.get(addresses) ?? networksOf(addresses)
+  allowLists.set(addresses, networks)
+  return contains(networks, address)
 }
 
 /** Specification §5.5: the one shape of every 401. The reason is logged; the token never is. */

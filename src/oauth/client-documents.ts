@@ -93,12 +93,8 @@ export class ClientDocuments {
       authMethods: ['none', 'private_key_jwt'],
       defaultMethod: 'none',
     })
-    const keys = Object.fromEntries(
-      ['jwks', 'jwks_uri'].filter((key) => given[key] !== undefined).map((key) => [key, given[key]]),
-    )
     return {
       ...description,
-      metadata: { ...description.metadata, ...keys },
       id: url,
       source: 'document',
       createdAt: this.#clock.now(),

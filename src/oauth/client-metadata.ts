@@ -41,7 +41,7 @@ export function readClientMetadata(value: unknown, rules: MetadataRules): Client
   checkList(given, 'grant_types', ['authorization_code', 'refresh_token'], faults)
   checkList(given, 'response_types', ['code'], faults)
   const name = readName(given['client_name'], faults)
-  const metadata = readMetadata(given, faults)
+  const metadata = { ...readMetadata(given, faults), ...readKeys(given, authMethod, faults) }
   if (faults.length > 0) throw new OAuthError('invalid_client_metadata', faults.join('; '))
   return {
     name: name ?? defaultName(redirectUris),
@@ -140,4 +140,23 @@ function readMetadata(given: Readonly<Record<string, unknown>>, faults: string[]
   if (kind === 'web' || kind === 'native') metadata['application_type'] = kind
   else if (kind !== undefined && kind !== null) faults.push('application_type must be web or native')
   return metadata
+}
+
+/** RFC 7591 §2: a key set by value or by reference, not both; a method that needs one has to have one. */
+function readKeys(
+  given: Readonly<Record<string, unknown>>,
+  authMethod: AuthMethod,
+  faults: string[],
+): Record<string, unknown> {
+  const { jwks, jwks_uri: uri } = given
+  const keys = (jwks as { keys?: unknown } | null | undefined)?.keys
+  if (jwks !== undefined && uri !== undefined) faults.push('jwks and jwks_uri exclude each other')
+  if (jwks !== undefined && !Array.isArray(keys)) faults.push('jwks must be a JSON Web Key Set')
+  if (uri !== undefined && (typeof uri !== 'string' || !/^https:\/\/[\x21-\x7e]+$/.test(uri))) {
+    faults.push('jwks_uri must be an https URL')
+  }
+  if (authMethod === 'private_key_jwt' && jwks === undefined && uri === undefined) {
+    faults.push('private_key_jwt needs jwks or jwks_uri')
+  }
+  return { ...(jwks !== undefined && { jwks }), ...(uri !== undefined && { jwks_uri: uri }) }
 }

@@ -85,7 +85,7 @@ export class Clients {
     tell: (tx: Transaction, client: Client) => Promise<void>,
   ): Promise<{ client: Client; secret?: string }> {
     const settings = this.#settings().oauth
-    if (source === 'dynamic') await this.#makeRoom(settings.max_clients)
+    if (this.#clock.now() - this.#swept > 10 * minute) await this.prune()
     const secret = needsSecret(description.authMethod) ? randomSecret('ac_cs_') : undefined
     const now = this.#clock.now()
     const client: Client = {
@@ -97,24 +97,25 @@ export class Clients {
       ...(source === 'dynamic' && { expiresAt: now + settings.unused_client_minutes * minute }),
     }
     await this.#store.transaction(async (tx) => {
+      if (source === 'dynamic') await this.#makeRoom(tx, settings.max_clients)
       await tx.in(this.#clients).insert(client)
       await tell(tx, client)
     })
     return { client, ...(secret !== undefined && { secret }) }
   }
 
-  /** Registration must not fill the state: the oldest that nobody approved goes first. */
-  async #makeRoom(limit: number): Promise<void> {
-    if (this.#clock.now() - this.#swept > 10 * minute) await this.prune()
-    while ((await this.#clients.count({ where: { source: 'dynamic' } })) >= limit) {
-      const oldest = await this.#clients.first({
-        where: { source: 'dynamic' },
-        filter: (client) => client.activatedAt === undefined,
-        compare: (a, b) => a.createdAt - b.createdAt,
-      })
-      if (!oldest) throw new AppError('unavailable', 'the limit of registered clients is reached')
-      await this.#clients.delete(oldest.id)
-    }
+  /** Registration must not fill the state: the oldest that nobody approved go first, some at a time. */
+  async #makeRoom(tx: Transaction, limit: number): Promise<void> {
+    const clients = tx.in(this.#clients)
+    if ((await clients.count({ where: { source: 'dynamic' } })) < limit) return
+    const oldest = await clients.find({
+      where: { source: 'dynamic' },
+      filter: (client) => client.activatedAt === undefined,
+      compare: (a, b) => a.createdAt - b.createdAt,
+      limit: Math.ceil(limit / 20),
+    })
+    if (oldest.length === 0) throw new AppError('unavailable', 'the limit of registered clients is reached')
+    for (const client of oldest) await clients.delete(client.id)
   }
 
   /** Whether this is the client's secret. */

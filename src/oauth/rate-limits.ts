@@ -1,7 +1,8 @@
 /** Request budgets in memory, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. */
+import type { BlockList } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { contains, networksOf } from '../core/address.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
-import { isInNetworks } from './addresses.ts'
 import { OAuthError } from './protocol.ts'
 
 /** The kinds of requests that have a budget of their own. */
@@ -14,6 +15,7 @@ export type LimitCounts = Readonly<Record<Budget, { readonly passed: number; rea
 export class RateLimits {
   readonly #settings: () => Settings
   readonly #limiters = new Map<string, { limiter: RateLimiterMemory; points: number; seconds: number }>()
+  #exempt: { texts: Settings['rate_limits']['exempt_addresses']; networks: BlockList } | undefined
   readonly #counts: Record<Budget, { passed: number; refused: number }> = {
     mcp: { passed: 0, refused: 0 },
     token: { passed: 0, refused: 0 },
@@ -60,10 +62,11 @@ export class RateLimits {
     }
   }
 
-  /** Keys begin with the address that the request came from, where it counts. */
+  /** Keys begin with the address that the request came from. */
   #isExempt(key: string): boolean {
-    const networks = linesOf(this.#settings().rate_limits.exempt_addresses)
-    return networks.length > 0 && isInNetworks(key.split(' ')[0] ?? '', networks)
+    const texts = this.#settings().rate_limits.exempt_addresses
+    if (this.#exempt?.texts !== texts) this.#exempt = { texts, networks: networksOf(linesOf(texts)) }
+    return contains(this.#exempt.networks, key.split(' ')[0] ?? '')
   }
 
   /** For metrics. */

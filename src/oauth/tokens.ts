@@ -2,6 +2,7 @@
  * Bearer tokens and refresh tokens: issue, find, rotate, revoke. Opaque, stored as SHA-256 (D4). Everything
  * that changes them runs in a store transaction, so that a refresh and a revocation never cross.
  */
+import { networksOf } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
@@ -103,8 +104,9 @@ export class Tokens {
     return this.#store.transaction(async (tx) => this.issueIn(tx, request))
   }
 
-  /** The same as part of a transaction; `family` is the id that the new family gets. */
+  /** The same as part of a transaction; `family` is the id that the new family gets. AppError `invalid` for a wrong network. */
   async issueIn(tx: Transaction, request: TokenRequest, family = randomId()): Promise<IssuedTokens> {
+    networksOf(request.addresses ?? [])
     const now = this.#clock.now()
     const markKey = randomSecret('')
     const refreshToken = firstRefreshToken({ id: family, markKey })
@@ -243,7 +245,7 @@ export class Tokens {
 
   async #lookUp(hash: string): Promise<AccessToken | undefined> {
     const known = this.#cache.get(hash)
-    if (known) return known
+    if (known && known.forgetAt > this.#clock.now()) return known
     const epoch = this.#epoch
     const token = await this.#tokens.first({ where: { hash } })
     // A revocation in between has emptied the cache; what was read before it must not get in.

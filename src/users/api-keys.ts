@@ -1,4 +1,5 @@
 /** API keys: `Authorization: token <API_KEY>:<API_SECRET>` for legacy clients and service identities (specification §5.2). */
+import { networksOf } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { randomId, randomSecret, sameText, sha256 } from '../core/secrets.ts'
@@ -37,10 +38,11 @@ export class ApiKeys {
     this.#keys = deps.store.collection<ApiKey>({ name: 'users.api_key', indexes: ['user'] })
   }
 
-  /** Makes a key; the secret is shown this once. AppError `not_found` for no such user. */
+  /** Makes a key; the secret is shown this once. AppError `not_found` for no such user, `invalid` for a wrong network. */
   async create(request: ApiKeyRequest): Promise<{ key: ApiKey; secret: string }> {
     const user = this.#people().find(request.user)
     if (!user) throw new AppError('not_found', `no user ${request.user}`)
+    networksOf(request.addresses ?? [])
     const secret = randomSecret('ac_sk_')
     const now = this.#clock.now()
     const key = await this.#keys.insert({
