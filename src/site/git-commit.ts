@@ -2,11 +2,11 @@
  * Commits made of git's own parts instead of `git add` and `git commit`: what somebody has staged stays as
  * it is, and no filter that the repository configures runs.
  */
-import { access, lstat, readFile, rm } from 'node:fs/promises'
+import { lstat, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
-import { reasonOf } from './list-site.ts'
+import { exists, reasonOf } from './list-site.ts'
 import { relativePath, runGit } from './run-git.ts'
 
 /** What to commit, in whose name. */
@@ -102,11 +102,4 @@ function identity({ authorName, authorEmail }: CommitRequest): Record<string, st
     GIT_COMMITTER_NAME: name,
     GIT_COMMITTER_EMAIL: email,
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -18,6 +18,12 @@ export interface FileCommit {
   readonly path: string
 }
 
+/** One state of a file that a commit brought. */
+export interface FileRevision extends FileCommit {
+  /** The name of the file's bytes; see `objects`. */
+  readonly object: string
+}
+
 /** One file of a tree as git stores it. */
 export interface TreeFile {
   /** Relative to the site. */
@@ -40,8 +46,8 @@ export interface Repository {
   resolve(ref: string): Promise<string | undefined>
   /** The commits that touched a file, newest first. */
   history(path: string, limit?: number): Promise<FileCommit[]>
-  /** For every file below folders of the site, the last commit that touched it, in one walk from a revision. */
-  lastCommits(ref: string, folders: readonly string[]): Promise<Map<string, FileCommit>>
+  /** The newest states of every file below folders of the site, newest first, in one walk from a revision. */
+  revisions(ref: string, folders: readonly string[], most: number): Promise<Map<string, FileRevision[]>>
   /** A file's bytes at a revision; undefined when it is not there. */
   contentAt(path: string, ref: string): Promise<Uint8Array | undefined>
   /** Compares a file with the last commit. */
@@ -91,13 +97,17 @@ export async function openRepository(folder: string): Promise<Repository | undef
     return file && (await objects([file.object])).get(file.object)
   }
 
-  async function lastCommits(ref: string, folders: readonly string[]): Promise<Map<string, FileCommit>> {
+  async function revisions(
+    ref: string,
+    folders: readonly string[],
+    most: number,
+  ): Promise<Map<string, FileRevision[]>> {
     const commit = await resolveRef(ref)
     if (commit === undefined) return new Map()
     const format = '--format=%x01%H%x00%an%x00%ae%x00%at%x00%s'
-    const args = ['log', '--no-renames', '--name-only', '-z', format, commit, '--', ...folders]
-    const answer = await git(cwd, args)
-    return answer.ok ? newestByPath(text(answer.output), prefix) : new Map()
+    const how = ['--raw', '-z', '-c', '--no-renames', '--no-abbrev']
+    const answer = await git(cwd, ['log', ...how, format, commit, '--', ...folders])
+    return answer.ok ? revisionsByPath(text(answer.output), prefix, most) : new Map()
   }
 
   return {
@@ -107,7 +117,7 @@ export async function openRepository(folder: string): Promise<Repository | undef
     contentAt,
     treeAt,
     objects,
-    lastCommits,
+    revisions,
     history: async (path, limit = 100) => {
       const format = '--format=%H%x00%an%x00%ae%x00%at%x00%s'
       const count = `--max-count=${Math.max(1, Math.floor(limit))}`
@@ -184,19 +194,27 @@ function fileCommits(output: string, prefix: string, newest: string): FileCommit
   return commits
 }
 
-/** Records of a commit and its paths, newest first, each begun by SOH; the first that names a path is its last. */
-function newestByPath(output: string, prefix: string): Map<string, FileCommit> {
-  const newest = new Map<string, FileCommit>()
+/**
+ * Records of a commit, newest first, each begun by SOH: five fields, then pairs of
+ * `:mode mode object object status` (a merge has one more of each) and path.
+ */
+function revisionsByPath(output: string, prefix: string, most: number): Map<string, FileRevision[]> {
+  const found = new Map<string, FileRevision[]>()
   for (const record of output.split('\x01').slice(1)) {
-    const [commit = '', authorName = '', authorEmail = '', seconds, subject = '', ...paths] =
+    const [commit = '', authorName = '', authorEmail = '', seconds, subject = '', ...changes] =
       record.split('\0')
-    for (const full of paths.map((path) => path.replace(/^\n/, ''))) {
-      const path = full.slice(prefix.length)
-      if (!full.startsWith(prefix) || path === '' || newest.has(path)) continue
-      newest.set(path, { commit, authorName, authorEmail, time: Number(seconds) * 1000, subject, path })
+    for (let at = 0; at + 1 < changes.length; at += 2) {
+      const raw = changes[at]!.trim()
+      const object = raw.split(' ')[2 * raw.lastIndexOf(':') + 3] ?? ''
+      const path = changes[at + 1]!.slice(prefix.length)
+      const known = found.get(path) ?? []
+      const gone = /^0*$/.test(object)
+      if (gone || known.length >= most || !changes[at + 1]!.startsWith(prefix)) continue
+      known.push({ commit, authorName, authorEmail, time: Number(seconds) * 1000, subject, path, object })
+      found.set(path, known)
     }
   }
-  return newest
+  return found
 }
 
 /** Equal but for the line ends that git may have been told to convert. */

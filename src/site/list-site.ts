@@ -3,7 +3,7 @@
  * into; a symbolic link may point anywhere inside them (as mounted ConfigMaps do) and nowhere else.
  */
 import type { BigIntStats } from 'node:fs'
-import { lstat, readdir, realpath, stat } from 'node:fs/promises'
+import { access, lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { messageOf } from '../core/errors.ts'
 import { fileFault, type Fault } from './site-files.ts'
@@ -137,6 +137,14 @@ export function reasonOf(error: unknown): string {
     EMFILE: 'too many open files',
   }
   return words[code] ?? (code === '' ? messageOf(error) : code)
+}
+
+/** Whether there is anything at the path, links followed. */
+export async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 async function isDangling(path: string): Promise<boolean> {

@@ -38,6 +38,9 @@ export interface CachedFile {
   readonly faults: readonly Fault[]
 }
 
+/** The digest of a site that kept changing while it was read: equal to no site's, and worth another try. */
+export const restlessDigest = 'restless'
+
 /** Belongs to whoever reads the same site again and again. */
 export interface SiteCache {
   readonly files: Map<string, CachedFile>
@@ -114,7 +117,7 @@ function restless(reading: SiteFiles): SiteFiles {
   return {
     ...reading,
     faults: [...reading.faults, fileFault('.', message)],
-    digest: digestOf([reading.digest, message]),
+    digest: restlessDigest,
   }
 }
 

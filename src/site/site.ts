@@ -1,10 +1,10 @@
-import { access } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { debounced } from './debounced.ts'
 import { openRepository } from './git.ts'
+import { exists } from './list-site.ts'
 import { emptyCache, readSite, restlessDigest } from './read-site.ts'
 import { faultText, fileFault, type Fault, type SiteFiles } from './site-files.ts'
 import { watchSite, type SiteWatch } from './watch-site.ts'
@@ -294,12 +294,5 @@ function inOrder(faults: readonly Fault[]): Fault[] {
   const once = new Map(faults.map((fault) => [faultText(fault), fault]))
   return [...once.values()].sort(
     (a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) || a.line - b.line || a.column - b.column,
-  )
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
   )
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -173,12 +173,14 @@ describe('links in a site', () => {
     ])
   })
 
-  it('and pipes do not make a reader wait', async (t) => {
+  it('and sockets, pipes and devices do not make a reader wait', async (t) => {
     const folder = siteFolder(t, { 'config/a.yaml': 'a: 1\n' })
-    execFileSync('mkfifo', [join(folder, 'config/pipe.yaml')])
-    assert.deepEqual((await readSite(folder)).faults.map(faultText), [
-      'config/pipe.yaml:1:1 is neither a file nor a folder',
-    ])
+    const server = createServer()
+    t.after(() => server.close())
+    await new Promise<void>((done) => server.listen(join(folder, 'config/socket.yaml'), done))
+    const files = await readSite(folder)
+    assert.deepEqual(files.faults.map(faultText), ['config/socket.yaml:1:1 is neither a file nor a folder'])
+    assert.deepEqual([...files.documents.keys()], ['config/a.yaml'])
   })
 })
 

@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
 
 /** A folder with these files that is gone when the test ends. */
 export function siteFolder(
@@ -23,9 +24,15 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
   }
 }
 
+const person = ['-c', 'user.name=Pat Person', '-c', 'user.email=pat@example.com']
+
+/** Runs git beside us, so that whatever watches the folder sees it at work. */
+export async function gitBeside(folder: string, ...args: string[]): Promise<void> {
+  await promisify(execFile)('git', [...person, ...args], { cwd: folder })
+}
+
 /** Runs git as a person with a configuration of their own would. */
 export function gitIn(folder: string, ...args: string[]): string {
-  const person = ['-c', 'user.name=Pat Person', '-c', 'user.email=pat@example.com']
   return execFileSync('git', [...person, ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' }).trim()
 }
 
