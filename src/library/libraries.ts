@@ -5,13 +5,14 @@ import { openRepository, type Repository } from '../site/git.ts'
 import { readSiteAt } from '../site/read-site-at.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
-import { authorsAt } from './authorship.ts'
+import { ancestryAt } from './authorship.ts'
 import { migrateBuiltIns } from './built-ins.ts'
 import { defaultChannel, LiveLibrary, siteLine } from './live-library.ts'
 import { readLibrary, type LibraryContext, type LibraryReading, type TemplateCache } from './read-library.ts'
 import { SiteLibrary, type Links } from './site-library.ts'
+import type { ReadTemplate } from './template-file.ts'
 import { Usage } from './usage.ts'
-import { Versions, type AskAuthors, type StatusStep } from './versions.ts'
+import { Versions, type AskGit, type StatusStep } from './versions.ts'
 
 /** What the library of a site is read with. */
 export interface LibrarySource extends Omit<LibraryContext, 'cache'> {
@@ -205,8 +206,8 @@ export class Libraries {
     line: ReadLine,
     { source, repository, warnings }: LibraryRead,
   ): Promise<SiteLibrary> {
-    const askAuthors = authorsOf(line, source, repository)
-    const settled = await this.versions.settle(line.reading.templates, line.line, askAuthors)
+    const askGit = askerOf(line, source, repository)
+    const settled = await this.versions.settle(line.reading.templates, line.line, askGit)
     // A branch that moves back is a rollback, not a mistake of an author.
     if (line.line === siteLine) warnings.push(...settled.steps.map((step) => stepWarning(step, line.reading)))
     return new SiteLibrary(line.reading, settled.templates, settled.versions, {
@@ -223,16 +224,17 @@ export class Libraries {
 }
 
 /** What the package brought is the package's; the rest is asked of git. */
-function authorsOf(line: ReadLine, source: LibrarySource, repository: Repository | undefined): AskAuthors {
+function askerOf(line: ReadLine, source: LibrarySource, repository: Repository | undefined): AskGit {
   const ofPackage = source.builtIns !== undefined && source.builtIns.folder !== line.files.folder
-  const askGit =
-    repository &&
-    authorsAt(repository, line.files, line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref))
-  return async (templates) => {
-    const packaged = templates.filter((template) => ofPackage && template.isSystem)
-    const others = templates.filter((template) => !(ofPackage && template.isSystem))
-    const found = new Map(others.length > 0 ? await askGit?.(others) : [])
-    for (const { id } of packaged) found.set(id, { author: `assistant-core ${source.packageVersion}` })
+  const ask =
+    repository && ancestryAt(repository, line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref))
+  return async (templates, known) => {
+    const isPackaged = ({ template }: ReadTemplate): boolean => ofPackage && template.isSystem
+    const others = templates.filter((read) => !isPackaged(read))
+    const found = new Map(others.length > 0 ? await ask?.(others, known) : [])
+    for (const { template } of templates.filter(isPackaged)) {
+      found.set(template.id, { older: [], current: { author: `assistant-core ${source.packageVersion}` } })
+    }
     return found
   }
 }

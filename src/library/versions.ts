@@ -14,8 +14,19 @@ export interface Authorship {
   readonly commit?: string
 }
 
-/** Finds who last wrote the files of templates, by prompt_id; files that nobody has committed as they are now are absent. */
-export type AskAuthors = (templates: readonly PromptTemplate[]) => Promise<ReadonlyMap<string, Authorship>>
+/** How a template came to be what it is, since a commit that is known already. */
+export interface Ancestry {
+  /** What it was in between, oldest first. */
+  readonly older: readonly { readonly read: ReadTemplate; readonly authorship: Authorship }[]
+  /** Who wrote it as it is now; absent while nobody has committed that. */
+  readonly current?: Authorship
+}
+
+/** Asks how templates came to be, each since the commit that `known` says; those that git does not hold are absent. */
+export type AskGit = (
+  templates: readonly ReadTemplate[],
+  known: (id: string) => string | undefined,
+) => Promise<ReadonlyMap<string, Ancestry>>
 
 /** One version of a template as it is kept in the state (specification §9.5, §9.6). */
 export interface PromptVersion {
@@ -42,7 +53,10 @@ interface Position {
   readonly status: PromptStatus
   /** Digest of the template when the commit was asked for. */
   readonly digest: string
+  /** The commit that the file stands at. */
   readonly commit?: string
+  /** The last commit of the file that was looked at, also when the file was changed since. */
+  readonly seen?: string
 }
 
 interface StoredPrompt extends Stored {
@@ -87,22 +101,20 @@ export class Versions {
    * engine or arguments changed (specification §9.5). `line` tells readings apart that exist side by
    * side, such as those of two channels.
    */
-  async settle(
-    templates: ReadonlyMap<string, ReadTemplate>,
-    line: string,
-    askAuthors: AskAuthors,
-  ): Promise<Settled> {
+  async settle(templates: ReadonlyMap<string, ReadTemplate>, line: string, askGit: AskGit): Promise<Settled> {
     const known = new Map((await this.prompts.find()).map((prompt) => [prompt.id, prompt]))
-    const moved: ReadTemplate[] = []
-    for (const [id, read] of templates) {
-      const position = known.get(id)?.lines[line]
-      if (position?.digest !== read.template.digest || position.commit === undefined) moved.push(read)
-    }
-    const authors: ReadonlyMap<string, Authorship> =
-      moved.length > 0 ? await askAuthors(moved.map((read) => read.template)) : new Map()
-    const outdated = moved.filter(({ template }) => {
-      const position = known.get(template.id)?.lines[line]
-      return position?.digest !== template.digest || authors.get(template.id)?.commit !== position.commit
+    const positionOf = (id: string): Position | undefined => known.get(id)?.lines[line]
+    const moved = [...templates.values()].filter(({ template: { id, digest } }) => {
+      const position = positionOf(id)
+      return position?.digest !== digest || position.commit === undefined
+    })
+    const ancestries: ReadonlyMap<string, Ancestry> =
+      moved.length > 0 ? await askGit(moved, (id) => positionOf(id)?.seen) : new Map()
+    const outdated = moved.filter(({ template: { id, digest } }) => {
+      const position = positionOf(id)
+      const ancestry = ancestries.get(id)
+      const commit = ancestry?.current?.commit ?? ancestry?.older.at(-1)?.authorship.commit
+      return position?.digest !== digest || (commit !== undefined && commit !== position.seen)
     })
     const changed: string[] = []
     const steps: StatusStep[] = []
@@ -110,7 +122,7 @@ export class Versions {
       await this.store.transaction(async (transaction) => {
         for (const read of outdated) {
           const before = await transaction.in(this.prompts).get(read.template.id)
-          const after = await this.move(transaction, read, line, authors.get(read.template.id))
+          const after = await this.move(transaction, read, line, ancestries.get(read.template.id))
           known.set(after.id, after)
           const old = before?.lines[line]
           if (old?.version !== after.lines[line]?.version) changed.push(after.id)
@@ -145,34 +157,42 @@ export class Versions {
     return version
   }
 
-  /** Puts a template's line at the version of what was read, adding the version when it is new. */
+  /** Puts a template's line at the version of what was read, adding the versions on the way that are new. */
   private async move(
     transaction: Transaction,
     read: ReadTemplate,
     line: string,
-    authorship: Authorship | undefined,
+    ancestry: Ancestry | undefined,
   ): Promise<StoredPrompt> {
-    const { template, fingerprint } = read
+    const { id, status, digest } = read.template
     const prompts = transaction.in(this.prompts)
-    const before = await prompts.get(template.id)
+    const before = await prompts.get(id)
     const position = before?.lines[line]
-    const number =
-      position?.fingerprint === fingerprint
-        ? position.version
-        : ((await this.laterVersion(transaction, template.id, fingerprint, position?.version ?? 0)) ??
-          (before?.latest ?? 0) + 1)
-    await this.keep(transaction, read, number, authorship)
+    let latest = before?.latest ?? 0
+    let number = position?.version ?? 0
+    let fingerprint = position?.fingerprint
+    for (const state of [...(ancestry?.older ?? []), { read, authorship: ancestry?.current }]) {
+      if (state.read.fingerprint !== fingerprint) {
+        fingerprint = state.read.fingerprint
+        number = (await this.laterVersion(transaction, id, fingerprint, number)) ?? latest + 1
+        latest = Math.max(latest, number)
+      }
+      await this.keep(transaction, state.read, number, state.authorship)
+    }
+    const commit = ancestry?.current?.commit
+    const seen = commit ?? ancestry?.older.at(-1)?.authorship.commit ?? position?.seen
     return prompts.put({
-      id: template.id,
-      latest: Math.max(before?.latest ?? 0, number),
+      id,
+      latest,
       lines: {
         ...before?.lines,
         [line]: {
           version: number,
-          fingerprint,
-          status: template.status,
-          digest: template.digest,
-          ...(authorship?.commit !== undefined && { commit: authorship.commit }),
+          fingerprint: read.fingerprint,
+          status,
+          digest,
+          ...(commit !== undefined && { commit }),
+          ...(seen !== undefined && { seen }),
         },
       },
     })
@@ -189,7 +209,7 @@ export class Versions {
     const numbers = versions
       .filter((v) => v.fingerprint === fingerprint && v.number > after)
       .map((v) => v.number)
-    return numbers.length > 0 ? Math.max(...numbers) : undefined
+    return numbers.length > 0 ? Math.min(...numbers) : undefined
   }
 
   private async keep(

@@ -332,7 +332,11 @@ describe('the methods on the network', () => {
       fetch(`http://127.0.0.1:${port}${path}`, {
         method: 'POST',
         ...init,
-        headers: { 'content-type': 'application/json', 'x-user': 'sales@example.com', ...init?.headers },
+        headers: {
+          'content-type': 'application/json',
+          'x-user': 'sales@example.com',
+          ...(init?.headers as Record<string, string> | undefined),
+        },
       })
   }
 

@@ -154,6 +154,84 @@ describe('§9.6 history', () => {
     assert.equal((await library.render(admin, 'p7', {})).commit, second)
   })
 
+  it('reads the versions before its time from git, so that a fresh state knows them', async (t) => {
+    const folder = await folderWith(t, {})
+    await git(folder, 'init', '--quiet')
+    const commits: string[] = []
+    for (const body of ['one', 'two', 'two', 'not: [a template', 'three']) {
+      const broken = body.startsWith('not')
+      const text = broken ? '---\ntitle: [\n---\nx' : sample(`description: D${commits.length}`, body)
+      await write(folder, { 'prompts/x.md': text })
+      commits.push(await commitAll(folder, body))
+    }
+    const w = await world(t)
+    const { library } = await open(w, folder)
+    assert.equal(library.prompt(admin, 'x').version, 3)
+    const history = await versionHistory(w.libraries.versions, library.prompt(admin, 'x'), 10)
+    assert.deepEqual(
+      history.map(({ version, commit }) => [version, commits.indexOf(commit!)]),
+      [
+        [3, 4],
+        [2, 1],
+        [1, 0],
+      ],
+    )
+    assert.equal((await w.libraries.versions.version('x', 1)).content.trim(), 'one')
+  })
+
+  it('counts every commit that came since, and no edit twice', async (t) => {
+    const folder = await folderWith(t, { 'prompts/x.md': sample('', 'one') })
+    await git(folder, 'init', '--quiet')
+    await commitAll(folder, 'one')
+    const w = await world(t)
+    const now = async (body: string): Promise<number> => versionAfter(w, folder, sample('', body))
+    await open(w, folder)
+    // Two commits while nobody looked.
+    await write(folder, { 'prompts/x.md': sample('', 'two') })
+    await commitAll(folder, 'two')
+    await write(folder, { 'prompts/x.md': sample('', 'three') })
+    await commitAll(folder, 'three')
+    assert.equal(await now('three'), 3)
+    // Edits that are looked at before they are committed, one of them after more was written.
+    assert.equal(await now('four'), 4)
+    assert.equal(await now('five'), 5)
+    await write(folder, { 'prompts/x.md': sample('', 'five') })
+    const five = await commitAll(folder, 'five')
+    assert.equal(await now('six'), 6)
+    assert.equal(await now('six'), 6)
+    const history = await w.libraries.versions.history('x', 10)
+    assert.deepEqual(
+      history.map(({ number, content, commit }) => [
+        number,
+        content.trim(),
+        commit === undefined ? '-' : 'committed',
+      ]),
+      [
+        [6, 'six', '-'],
+        [5, 'five', 'committed'],
+        [4, 'four', '-'],
+        [3, 'three', 'committed'],
+        [2, 'two', 'committed'],
+        [1, 'one', 'committed'],
+      ],
+    )
+    assert.equal(history[1]!.commit, five)
+  })
+
+  it('survives a history that was rewritten', async (t) => {
+    const folder = await folderWith(t, { 'prompts/x.md': sample('', 'one') })
+    await git(folder, 'init', '--quiet')
+    await commitAll(folder, 'one')
+    const w = await world(t)
+    await open(w, folder)
+    await write(folder, { 'prompts/x.md': sample('', 'other') })
+    await git(folder, 'add', '--all')
+    await git(folder, 'commit', '--quiet', '--amend', '-m', 'rewritten')
+    const { library } = await open(w, folder)
+    assert.equal(library.prompt(admin, 'x').version, 2)
+    assert.equal((await w.libraries.versions.version('x', 2)).commit, await git(folder, 'rev-parse', 'HEAD'))
+  })
+
   it('compares the working tree with a revision', async (t) => {
     const folder = await folderWith(t, {
       'prompts/x.md': sample(),
