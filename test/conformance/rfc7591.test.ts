@@ -184,12 +184,12 @@ describe('RFC 7591', () => {
 
   it('tells the audit log who registered what', async (t) => {
     const server = await startServer(t)
-    const events: unknown[] = []
-    const told = t.mock.method(server.audit, 'recordIn')
     const { client_id: client } = await register(server)
-    for (const call of told.mock.calls) events.push(call.arguments[1] as { type: string; target: string })
-    assert.equal((events[0] as { type: string }).type, 'client.register')
-    assert.equal((events[0] as { target: string }).target, client)
+    await server.audit.settled()
+    const [event] = await server.auditEvents('client.register')
+    assert.equal(event?.target, client)
+    assert.equal(event?.address, '127.0.0.1')
+    assert.deepEqual(event?.data?.['redirect_uris'], [callback])
   })
 
   it('forgets a client that nobody uses after an hour, and keeps one that somebody approved', async (t) => {

@@ -1,11 +1,12 @@
 /** A real authorization server for tests: our factories on a free port, the embedded store in a temporary folder, a movable clock. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Router } from '@koa/router'
 import Koa from 'koa'
+import type { AuditLine } from '../../src/audit/event.ts'
 import { openAudit } from '../../src/audit/open-audit.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
@@ -226,5 +227,16 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
       users = new Map(changed.map((user) => [user.id, user]))
     },
     users: () => [...users.values()],
+    /** What the audit log tells, oldest first. */
+    auditEvents: async (type: string): Promise<AuditLine[]> => {
+      await audit.settled()
+      const files = (await readdir(audit.folder)).filter((file) => file.endsWith('.jsonl')).sort()
+      const texts = await Promise.all(files.map((file) => readFile(join(audit.folder, file), 'utf8')))
+      const lines = texts
+        .join('')
+        .split('\n')
+        .filter((line) => line !== '')
+      return lines.map((line) => JSON.parse(line) as AuditLine).filter((line) => line.type === type)
+    },
   }
 }
