@@ -1,0 +1,17 @@
+/** The little of autocannon that the benchmarks use; it ships no types. */
+declare module 'autocannon' {
+  interface Options {
+    readonly url: string
+    readonly method?: string
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
+    readonly connections?: number
+    readonly duration?: number
+  }
+  interface Result {
+    readonly requests: { readonly average: number }
+    readonly non2xx: number
+    readonly errors: number
+  }
+  export default function autocannon(options: Options): Promise<Result>
+}
