@@ -27,7 +27,7 @@ export interface Daemon {
 
 /** Starts a daemon; what fails on the way is undone. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const services = await openServices({ ...options, watch: true })
+  const services = await openServices({ ...options, daemon: true })
   let server: Server | undefined
   let control: ControlServer | undefined
   const stop = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 /** Builds everything that holds state, once and in order; the only file that says `new` on a noun. */
 import { join } from 'node:path'
+import { openAnalysis, type Analysis } from './analysis/analysis.ts'
 import { openAudit, type AuditLog } from './audit/open-audit.ts'
 import { systemClock, type Clock } from './core/clock.ts'
 import { AppError } from './core/errors.ts'
@@ -7,6 +8,7 @@ import { createLog, type Log, type LogLevel } from './core/log.ts'
 import type { Principal } from './core/principal.ts'
 import { randomSecret } from './core/secrets.ts'
 import { createDocumentMemory } from './documents/memory.ts'
+import { noSql } from './documents/run-sql.ts'
 import type { ClientLimit, Platform } from './documents/platform.ts'
 import { loadSeeds } from './documents/seeds.ts'
 import { Libraries } from './library/libraries.ts'
@@ -29,13 +31,17 @@ import { Tokens } from './oauth/tokens.ts'
 import { Trace } from './oauth/trace.ts'
 import { resourceOf } from './oauth/urls.ts'
 import { Usage } from './oauth/usage.ts'
+import { readSettings } from './site/read-settings.ts'
+import { readSite } from './site/read-site.ts'
 import { openSite, type ReloadResult, type Site } from './site/site.ts'
 import { faultText } from './site/site-files.ts'
 import { buildSnapshot, readBuiltIns, type Snapshot } from './snapshot.ts'
 import { openEmbeddedStore, type EmbeddedStore } from './store/embedded.ts'
 import type { Stored } from './store/store.ts'
 import { createCalls } from './tools/calls.ts'
+import { analysisTools } from './tools/analysis-tools.ts'
 import { builtInTools } from './tools/index.ts'
+import { reportSql } from './tools/report-sql.ts'
 import { ApiKeys } from './users/api-keys.ts'
 import { Passwords } from './users/passwords.ts'
 import { Sessions } from './users/sessions.ts'
@@ -67,6 +73,8 @@ export interface Services {
   readonly promptMethods: ReadonlyMap<string, PromptMethod>
   /** Renders a prompt without counting the use; AppError as `prompts/get` has it. */
   preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string>
+  /** What this machine can compute; only a daemon has it. */
+  readonly analysis: Analysis | undefined
   readonly extras: Extras
   readonly passwords: Passwords
   readonly sessions: Sessions
@@ -107,7 +115,7 @@ const firstUser = 'admin@example.com'
 
 /** Opens the state and reads the site. AppError `conflict` when another process has the state, `invalid` with `data.faults` for a bad site. */
 export async function openServices(
-  options: ServicesOptions & { readonly watch?: boolean },
+  options: ServicesOptions & { readonly daemon?: boolean },
 ): Promise<Services> {
   const clock = options.clock ?? systemClock
   const log = options.log ?? createLog(options.logLevel ?? 'info', process.stdout)
@@ -120,7 +128,7 @@ export async function openServices(
   }
 }
 
-type Building = ServicesOptions & { readonly watch?: boolean; readonly clock: Clock; readonly log: Log }
+type Building = ServicesOptions & { readonly daemon?: boolean; readonly clock: Clock; readonly log: Log }
 
 async function build(options: Building, undo: (() => unknown)[]): Promise<Services> {
   const { clock, log } = options
@@ -131,7 +139,17 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
 
   const calls = createCalls()
   const memory = createDocumentMemory()
-  const tools = [...builtInTools, ...(options.extras?.tools ?? [])]
+  // What computes outside the process is the daemon's: starting it would make every command slow.
+  const analysis = options.daemon
+    ? await openAnalysis({ settings: await analysisSettings(options.site), log })
+    : undefined
+  undo.push(() => analysis?.close())
+  const runSql = analysis ? reportSql(analysis.sql) : noSql
+  const tools = [
+    ...builtInTools,
+    ...(analysis ? analysisTools(analysis, clock) : []),
+    ...(options.extras?.tools ?? []),
+  ]
   const links: Links = linksOf(() => site.current())
   const libraries = new Libraries({ store, audit, clock, links })
   undo.push(() => libraries.close())
@@ -139,10 +157,10 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const site: Site<Snapshot> = await openSite<Snapshot>({
     folder: options.site,
     build: (files) =>
-      buildSnapshot(files, { store, audit, clock, log, calls, libraries, memory, builtIns, tools }),
+      buildSnapshot(files, { store, audit, clock, log, calls, libraries, memory, runSql, builtIns, tools }),
     clock,
     log,
-    watch: options.watch ?? false,
+    watch: options.daemon ?? false,
     onSwap: (snapshot, result) => swapped(snapshot, result),
     onRejected: (result) => rejected(result),
   })
@@ -242,6 +260,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
         links.exists(principal, doctype, name),
       )
     },
+    analysis,
     extras: options.extras ?? {},
     passwords,
     sessions,
@@ -276,6 +295,11 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
       for (const close of undo.reverse()) await close()
     },
   }
+}
+
+/** The settings that must be known before the tools are; a site with faults is told by reading it whole. */
+async function analysisSettings(site: string): Promise<Snapshot['settings']['analysis']> {
+  return readSettings(await readSite(site), [], []).analysis
 }
 
 /** What the library asks of documents, always of the snapshot in use. */

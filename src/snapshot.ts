@@ -9,6 +9,7 @@ import { createDocuments, type Documents } from './documents/documents.ts'
 import type { DocumentMemory } from './documents/memory.ts'
 import type { Platform } from './documents/platform.ts'
 import { readPlatform } from './documents/read-platform.ts'
+import type { RunSql } from './documents/run-sql.ts'
 import { readSeeds } from './documents/seeds.ts'
 import type { Seed } from './documents/seed-schema.ts'
 import type { Libraries, LibraryRead, LibrarySource } from './library/libraries.ts'
@@ -24,6 +25,7 @@ import type { Store } from './store/store.ts'
 import type { Calls } from './tools/calls.ts'
 import type { Catalogue } from './tools/catalogue.ts'
 import { createCatalogue } from './tools/create-catalogue.ts'
+import { optionalTools } from './tools/optional-tools.ts'
 import { readToolSettings, type ToolSettings } from './tools/read-tools.ts'
 import type { Tool } from './tools/tool.ts'
 import type { People } from './users/people.ts'
@@ -81,7 +83,7 @@ export async function readParts<Library>(
   const library = await readLibrary(files, faults, warnings, {
     people,
     ...(settings.library.built_ins && { builtIns }),
-    toolNames: new Set(tools.map((tool) => tool.name)),
+    toolNames: new Set([...tools.map((tool) => tool.name), ...optionalTools]),
     doctypeNames: new Set(platform.doctypes.keys()),
     channels: settings.library.channels,
     packageVersion: version,
@@ -103,6 +105,7 @@ export interface SnapshotParts {
   readonly calls: Calls
   readonly libraries: Libraries
   readonly memory: DocumentMemory
+  readonly runSql: RunSql
   readonly builtIns: SiteFiles
   readonly tools: readonly Tool[]
 }
@@ -117,13 +120,8 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
   )
   if (faults.length > 0) return { faults, warnings }
   const { settings, people, platform, seeds, tools, toolSettings } = reading
-  const documents = createDocuments({
-    platform,
-    store: parts.store,
-    audit: parts.audit,
-    clock: parts.clock,
-    memory: parts.memory,
-  })
+  const { store, audit, clock, memory, runSql } = parts
+  const documents = createDocuments({ platform, store, audit, clock, memory }, runSql)
   const library = await parts.libraries.open(reading.library)
   const catalogue = createCatalogue({
     tools,
