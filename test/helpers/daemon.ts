@@ -16,6 +16,7 @@ export interface Finished {
 }
 
 export interface RunningDaemon {
+  /** Where it listens, whatever it publishes. */
   readonly url: string
   readonly site: string
   readonly state: string
@@ -79,7 +80,7 @@ export async function startDaemon(
     createInterface({ input: child.stdout }).on('line', (line) => {
       stdout += `${line}\n`
       const entry = parsed(line)
-      if (entry?.['msg'] === 'listening') resolvePromise(String(entry['url']))
+      if (entry?.['msg'] === 'listening') resolvePromise(`http://localhost:${String(entry['port'])}`)
     })
   })
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {

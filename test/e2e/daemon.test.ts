@@ -1,0 +1,202 @@
+/** The program as its operator meets it: starting, stopping, reloading, bad sites, two at once. */
+import assert from 'node:assert/strict'
+import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  copyOfShippedSite,
+  runCli,
+  startDaemon,
+  temporaryFolder,
+  type RunningDaemon,
+} from '../helpers/daemon.ts'
+
+interface Health {
+  readonly status: string
+  readonly site: { readonly digest: string; readonly faults: readonly string[] }
+}
+
+describe('the daemon', () => {
+  it('makes one password on the first start, shows it once, and keeps only its hash', async (t) => {
+    const first = await startDaemon(t)
+    await until(() => /password/.test(first.output().stderr))
+    const password = /password +(\S+)/.exec(first.output().stderr)?.[1]
+    assert.ok(password && password.length >= 16, first.output().stderr)
+    assert.match(first.output().stderr, /admin@example\.com/)
+    assert.equal(await first.stop(), 0)
+    const second = await startDaemon(t, { site: first.site, state: first.state })
+    await until(() => /MCP endpoint/.test(second.output().stderr))
+    assert.doesNotMatch(second.output().stderr, /password/)
+    assert.equal((await fetch(`${second.url}/healthz`)).status, 200)
+    assert.equal(await second.stop(), 0)
+  })
+
+  it('reads an edit within moments, keeps the last good site on a broken one, and names the place', async (t) => {
+    const daemon = await startDaemon(t)
+    const before = (await health(daemon)).site.digest
+    const users = join(daemon.site, 'config/users.yaml')
+    const good = readFileSync(users, 'utf8')
+    appendFileSync(
+      users,
+      '  - email: new@example.com\n    full_name: New\n    assistant_enabled: 1\n    roles: [Assistant User]\n',
+    )
+    await until(async () => (await health(daemon)).site.digest !== before)
+    const issued = await daemon.cli(['tokens', 'issue', '--user', 'new@example.com', '--json'])
+    assert.equal(issued.code, 0, issued.stderr)
+
+    appendFileSync(users, '  - email: worse@example.com\n    full_name: Worse\n    roles: [Assitant User]\n')
+    await until(async () => (await health(daemon)).status === 'degraded')
+    const { site } = await health(daemon)
+    assert.match(
+      site.faults.join('\n'),
+      /config\/users\.yaml:\d+:\d+ users\[5\]\.roles\[0\]: unknown role "Assitant User"; did you mean "Assistant User"\?/,
+    )
+    const status = JSON.parse((await daemon.cli(['status', '--json'])).stdout) as {
+      site: { faults: string[] }
+    }
+    assert.equal(status.site.faults.length, site.faults.length)
+    assert.equal((await call(daemon, issued.stdout)).status, 200, 'the last good site is in use')
+
+    writeFileSync(users, good)
+    await until(async () => (await health(daemon)).status === 'ok')
+    assert.equal((await call(daemon, issued.stdout)).status, 401, 'a removed user is cut off at once')
+  })
+
+  it('reloads on SIGHUP', async (t) => {
+    const daemon = await startDaemon(t)
+    const settings = join(daemon.site, 'config/settings.yaml')
+    writeFileSync(
+      settings,
+      readFileSync(settings, 'utf8').replace(/display_name: .*/, 'display_name: Renamed'),
+    )
+    daemon.process.kill('SIGHUP')
+    await until(async () => /Renamed/.test(await (await fetch(`${daemon.url}/sign-in`)).text()))
+  })
+
+  it('answers 503 with Retry-After when server.enabled is false, and /healthz all the same', async (t) => {
+    const site = copyOfShippedSite(t)
+    const settings = join(site, 'config/settings.yaml')
+    writeFileSync(settings, readFileSync(settings, 'utf8').replace(/^( {2}enabled: )true/m, '$1false'))
+    const daemon = await startDaemon(t, { site })
+    const response = await fetch(`${daemon.url}/.well-known/openid-configuration`)
+    assert.equal(response.status, 503)
+    assert.ok(response.headers.get('retry-after'))
+    assert.equal((await fetch(`${daemon.url}/healthz`)).status, 200)
+  })
+
+  it('ends with 78 before it listens when the site is wrong, naming every fault', async (t) => {
+    const site = copyOfShippedSite(t)
+    appendFileSync(join(site, 'config/settings.yaml'), '\nsevrer: {}\n')
+    appendFileSync(join(site, 'config/roles.yaml'), '  - name: Surplus\n    describtion: x\n')
+    const state = join(temporaryFolder(t), 'state')
+    const served = await runCli(['serve', '--site', site, '--state', state, '--port', '0'])
+    assert.equal(served.code, 78)
+    assert.match(served.stderr, /config\/settings\.yaml:\d+:1 sevrer: unknown key; did you mean "server"\?/)
+    assert.match(
+      served.stderr,
+      /config\/roles\.yaml:\d+:\d+ roles\[\d+\]\.describtion: unknown key; did you mean "description"\?/,
+    )
+    assert.doesNotMatch(served.stdout, /listening/)
+    const checked = await runCli(['check', '--site', site])
+    assert.equal(checked.code, 78)
+    assert.equal(checked.stderr, served.stderr)
+  })
+
+  it('refuses a second daemon on the same state, and a port that is taken', async (t) => {
+    const daemon = await startDaemon(t)
+    const second = await runCli(['serve', '--site', daemon.site, '--state', daemon.state, '--port', '0'])
+    assert.equal(second.code, 1)
+    assert.match(second.stderr, new RegExp(`process ${daemon.process.pid}`))
+    assert.equal((await fetch(`${daemon.url}/healthz`)).status, 200)
+
+    const taken = createServer().listen(0, '127.0.0.1')
+    t.after(() => taken.close())
+    await new Promise((resolve) => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    const other = await runCli([
+      'serve',
+      '--site',
+      daemon.site,
+      '--state',
+      join(temporaryFolder(t), 'state'),
+      '--port',
+      String(port),
+    ])
+    assert.equal(other.code, 1)
+    assert.match(other.stderr, /cannot listen on .*another program listens there/)
+  })
+
+  it('keeps what it acknowledged through kill -9, and opens again', async (t) => {
+    const daemon = await startDaemon(t, { args: ['--public-url', 'https://assistant.example.com'] })
+    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
+    await daemon.stop('SIGKILL')
+    const again = await startDaemon(t, {
+      site: daemon.site,
+      state: daemon.state,
+      args: ['--public-url', 'https://assistant.example.com'],
+    })
+    assert.equal((await call(again, issued.stdout)).status, 200)
+  })
+
+  it('keeps its state and its control socket to its own user', async (t) => {
+    const daemon = await startDaemon(t)
+    assert.equal(statSync(daemon.state).mode & 0o777, 0o700)
+    assert.equal(statSync(join(daemon.state, 'control.sock')).mode & 0o777, 0o600)
+  })
+
+  it('ends a running request before it stops, and takes no new one', async (t) => {
+    const daemon = await startDaemon(t)
+    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
+    const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    const slow = request(`${daemon.url}${mcpPath}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${access_token}`,
+        'content-type': 'application/json',
+        'content-length': body.length,
+      },
+    })
+    const answered = new Promise<number | undefined>((resolve, reject) =>
+      slow.on('response', (response) => resolve(response.resume().statusCode)).on('error', reject),
+    )
+    await new Promise<void>((resolve) => slow.write(body.slice(0, 10), () => resolve()))
+    await delay(200)
+    const stopped = daemon.stop()
+    await until(() => /"msg":"stopping"/.test(daemon.output().stdout))
+    slow.end(body.slice(10))
+    assert.equal(await answered, 200)
+    assert.equal(await stopped, 0)
+    await assert.rejects(fetch(`${daemon.url}/healthz`))
+  })
+})
+
+const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
+
+async function health(daemon: RunningDaemon): Promise<Health> {
+  return (await (await fetch(`${daemon.url}/healthz`)).json()) as Health
+}
+
+function call(daemon: RunningDaemon, issued: string): Promise<Response> {
+  const { access_token } = JSON.parse(issued) as { access_token: string }
+  return fetch(daemon.url + mcpPath, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${access_token}`,
+      'content-type': 'application/json',
+      host: new URL(daemon.url).host,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+  })
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000
+  while (!(await holds())) {
+    assert.ok(Date.now() < deadline, 'it did not happen in 20 seconds')
+    await delay(50)
+  }
+}
