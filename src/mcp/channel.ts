@@ -70,14 +70,16 @@ export class Channel {
   }
 
   /** Gives the answer, which is the last message of a stream if there is one. The status counts only without one. */
-  finish(status: number, body: Buffer): void {
+  finish(status: number, body: string | Buffer): void {
     if (this.gone) return
     if (this.#keepAlive) {
       clearInterval(this.#keepAlive)
       this.#res.end(event(body.toString()))
       return
     }
-    this.#res.writeHead(status, { ...jsonHeaders, ...this.#extra, 'Content-Length': body.length })
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    this.#res.writeHead(status, { ...jsonHeaders, ...this.#extra, 'Content-Length': length })
+    // Node sends a text together with the headers, bytes in a write of their own.
     this.#res.end(body)
   }
 

@@ -170,12 +170,12 @@ function serialise(
   reply: Reply,
   caching: boolean,
   version: string,
-): Buffer {
+): string | Buffer {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
   if (Buffer.isBuffer(reply)) return Buffer.concat([Buffer.from(head), reply, Buffer.from('}')])
   const info = revision.envelope ? serverInfoOf(revision, snapshot.settings, version) : {}
   const result = shapeResult(revision, reply, info, caching && reply['resultType'] === undefined)
-  return Buffer.from(`${head}${JSON.stringify(result)}}`)
+  return `${head}${JSON.stringify(result)}}`
 }
 
 /** Notifications and answers to our own questions get no answer, whatever they say. */
@@ -225,7 +225,7 @@ function fail(error: unknown, channel: Channel, revision: Revision, deps: McpDep
       ...(fault.data !== undefined && { data: fault.data }),
     },
   }
-  channel.finish(status, Buffer.from(JSON.stringify(body)))
+  channel.finish(status, JSON.stringify(body))
 }
 
 function faultOf(

@@ -160,7 +160,7 @@ export class Subscriptions {
     if (subscriptionId === undefined) channel.end(200)
     else {
       const result = tagged({ resultType: 'complete' }, subscriptionId)
-      channel.finish(200, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: subscriptionId, result })))
+      channel.finish(200, JSON.stringify({ jsonrpc: '2.0', id: subscriptionId, result }))
     }
   }
 
