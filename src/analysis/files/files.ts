@@ -171,7 +171,7 @@ export class Files {
     const leave = (): void => child.kill()
     const timer = setTimeout(() => child.kill('took too long'), this.#settings.timeout_seconds * 1000)
     signal.addEventListener('abort', leave, { once: true })
-    await child.ended
+    await child.finished
     clearTimeout(timer)
     signal.removeEventListener('abort', leave)
     if (child.status !== 'ended with code 0')

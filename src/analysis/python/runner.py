@@ -193,6 +193,9 @@ class Plain:
             return {self.text(key): self.of(item, depth + 1) for key, item in itertools.islice(value.items(), MAX_VARIABLE_NODES)}
         if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
             return [self.of(item, depth + 1) for item in value]
+        pandas = sys.modules.get("pandas")
+        if pandas and (value is pandas.NaT or value is pandas.NA):
+            return None
         if isinstance(value, (datetime.date, datetime.time)):
             return value.isoformat()
         if isinstance(value, (bytes, bytearray)):
@@ -212,8 +215,6 @@ class Plain:
             }
         if pandas and isinstance(value, pandas.Series):
             return {"name": self.text(value.name), "values": self.of(list(value.head(MAX_FRAME_ROWS)), depth + 1), "index": self.of(list(value.head(MAX_FRAME_ROWS).index), depth + 1), "row_count": len(value)}
-        if pandas and (value is pandas.NaT or value is pandas.NA):
-            return None
         if numpy and isinstance(value, numpy.ndarray):
             return self.of(value.tolist(), depth + 1)
         if numpy and isinstance(value, numpy.generic):

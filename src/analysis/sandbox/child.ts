@@ -49,6 +49,8 @@ export class Child {
   readonly pid: number | undefined
   /** Settles when the process is gone and reaped. */
   readonly ended: Promise<void>
+  /** Settles when, besides, everything that it wrote has been read. */
+  readonly finished: Promise<void>
   /** How it ended, once it has. */
   status = ''
   /** All that it wrote, kept or not. */
@@ -61,6 +63,7 @@ export class Child {
   #messages: Buffer[] = []
   #waiting: (() => void)[] = []
   #closed = false
+  #exited = false
   #reason: string | undefined
   #output: Buffer[] = []
   #complaints = ''
@@ -90,6 +93,7 @@ export class Child {
     this.#process.stderr?.on('error', () => {}).on('data', (data: Buffer) => this.#hear(data))
     this.#channel.on('error', () => {}).on('data', (data: Buffer) => this.#read(data))
     this.#channel.on('close', () => this.#close())
+    this.finished = new Promise((resolve) => this.#process.once('close', () => resolve()))
     this.ended = new Promise((resolve) => {
       this.#process.once('error', (error) => {
         this.status = error.message
@@ -98,14 +102,16 @@ export class Child {
       })
       this.#process.once('exit', (code, signal) => {
         this.status = signal ? `killed by ${signal}` : `ended with code ${code}`
-        this.#close()
+        this.#exited = true
+        // What it said last may still be in the pipes; the channel's own end says that it was all.
+        setTimeout(() => this.#letGo(), 1000).unref()
         resolve()
       })
     })
   }
 
   get alive(): boolean {
-    return !this.#closed
+    return !this.#closed && !this.#exited
   }
 
   /** What it wrote to standard output, up to the limit. */
@@ -116,12 +122,15 @@ export class Child {
 
   /** Hands the child a message; settles when it can take another one. */
   async send(message: unknown): Promise<void> {
-    if (this.#closed) throw this.#gone()
+    if (!this.alive) throw this.#gone()
     const line = `${JSON.stringify(message)}\n`
     if (this.#channel.write(line)) return
     await new Promise<void>((resolve) => {
-      this.#channel.once('drain', resolve)
-      this.#channel.once('close', resolve)
+      const go = (): void => {
+        this.#channel.off('drain', go).off('close', go)
+        resolve()
+      }
+      this.#channel.on('drain', go).on('close', go)
     })
   }
 
@@ -154,6 +163,12 @@ export class Child {
       this.#process.kill('SIGKILL')
     }
     this.#close()
+    this.#letGo()
+  }
+
+  /** A stream that nobody reads would keep its descriptor for ever. */
+  #letGo(): void {
+    for (const stream of this.#process.stdio) stream?.destroy()
   }
 
   #gone(): ChildEnded {
