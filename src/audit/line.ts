@@ -8,16 +8,14 @@ import type { AuditEvent, AuditLine } from './event.ts'
 /** What the first line of a log gives as the hash of the line before it. */
 export const firstPrev = sha256('the audit log of assistant-core begins here')
 
-const nameLimit = 512
-const errorLimit = 4096
-
-// Each step keeps less of texts, of lists and objects, and of depth.
+// Each step keeps less of names (and eight times that of an error), of texts in the data, of lists and
+// objects, and of depth.
 const steps = [
-  { text: Infinity, members: 10_000, depth: 32 },
-  { text: 4096, members: 200, depth: 12 },
-  { text: 1024, members: 50, depth: 8 },
-  { text: 256, members: 20, depth: 6 },
-  { text: 64, members: 10, depth: 4 },
+  { name: 512, text: Infinity, members: 10_000, depth: 32 },
+  { name: 512, text: 4096, members: 200, depth: 12 },
+  { name: 256, text: 1024, members: 50, depth: 8 },
+  { name: 128, text: 256, members: 20, depth: 6 },
+  { name: 64, text: 64, members: 10, depth: 4 },
 ] as const
 
 // JSON.stringify escapes what is below U+0020. These, too, move cursors, end lines or hide text in a
@@ -41,7 +39,7 @@ export function tell(event: AuditEvent, clock: Clock, maximumBytes: number): Tol
 /** The event as a line of the log, without the newline. */
 export function lineText(told: Told, seq: number, prev: string): string {
   const { id, time, event } = told
-  return textOf({ seq, time, id, prev, ...event } satisfies AuditLine)
+  return jsonText({ seq, time, id, prev, ...event } satisfies AuditLine)
 }
 
 /** The hash by which the next line names this one. */
@@ -67,21 +65,28 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
 
 function bounded(event: AuditEvent, maximumBytes: number): AuditEvent {
   const { data, ...rest } = event
-  const clean: Record<string, unknown> = {}
-  const names = redact(rest) as Record<string, unknown>
-  for (const key of ['type', 'status', 'user', 'client', 'session_id', 'request_id', 'address', 'target']) {
-    if (names[key] !== undefined && names[key] !== null) clean[key] = cutText(plain(names[key]), nameLimit)
-  }
-  if (Number.isFinite(event.execution_time)) clean['execution_time'] = event.execution_time
-  if (names['error'] !== undefined) clean['error'] = cutText(plain(names['error']), errorLimit)
-  if (data === undefined) return clean as unknown as AuditEvent
+  const told = redact(rest) as Record<string, unknown>
   // Secrets go before texts are cut: half a secret would not be known as one.
   const safe = redact(data)
-  for (const { text, members, depth } of steps) {
-    const whole = { ...clean, data: cut(safe, text, members, depth) }
-    if (Buffer.byteLength(textOf(whole)) <= maximumBytes) return whole as unknown as AuditEvent
+  let smallest: AuditEvent | undefined
+  for (const step of steps) {
+    const clean = namesOf(told, step.name)
+    const whole =
+      data === undefined ? clean : { ...clean, data: cut(safe, step.text, step.members, step.depth) }
+    if (Buffer.byteLength(jsonText(whole)) <= maximumBytes) return whole as AuditEvent
+    smallest = clean
   }
-  return { ...clean, data: { cut: `more than ${maximumBytes} bytes` } } as unknown as AuditEvent
+  return { ...smallest!, data: { cut: `more than ${maximumBytes} bytes` } }
+}
+
+function namesOf(told: Record<string, unknown>, limit: number): AuditEvent {
+  const clean: Record<string, unknown> = {}
+  for (const key of ['type', 'status', 'user', 'client', 'session_id', 'request_id', 'address', 'target']) {
+    if (told[key] !== undefined && told[key] !== null) clean[key] = cutText(plain(told[key]), limit)
+  }
+  if (Number.isFinite(told['execution_time'])) clean['execution_time'] = told['execution_time']
+  if (told['error'] !== undefined) clean['error'] = cutText(plain(told['error']), limit * 8)
+  return clean as unknown as AuditEvent
 }
 
 function plain(value: unknown): string {
@@ -109,7 +114,8 @@ function cutText(text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit)}…${text.length - limit} more` : text
 }
 
-function textOf(value: unknown): string {
+/** JSON in which nothing invisible or moving stands as itself. */
+export function jsonText(value: unknown): string {
   return JSON.stringify(value).replace(unsafe, (match) =>
     Array.from(
       { length: match.length },

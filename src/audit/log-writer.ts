@@ -110,6 +110,15 @@ export class LogWriter {
         else log.error('the line before the first of the audit log is not known', { file: file.name })
       }
     }
+    await this.#noteBeginning()
+  }
+
+  /** Notes a log that has no line yet: from now on, a missing head is a sign. */
+  async #noteBeginning(): Promise<void> {
+    const { folder, key } = this.#options
+    if (this.#seq === 0 && (await readHead(folder, undefined)) === undefined) {
+      await writeHead(folder, key, 0, firstPrev)
+    }
   }
 
   /** Throws AppError `unavailable` while the log cannot be written. */
@@ -198,7 +207,7 @@ export class LogWriter {
       // With nothing to write, the trial is a checkpoint: it proves that lines can be written.
       this.#signDue ||= this.#queue.length === 0
       void this.#writeNow()
-    }, retryMilliseconds).unref()
+    }, retryMilliseconds)
   }
 
   /** Appends events and, when it is due, a checkpoint; nothing has changed when it fails. */

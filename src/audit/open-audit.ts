@@ -1,4 +1,5 @@
 import { unlink } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { openPrivateFolder } from '../store/files.ts'
@@ -6,12 +7,16 @@ import type { Collection, Store, Transaction } from '../store/store.ts'
 import type { Audit } from './audit.ts'
 import { type Head, type LogKey, openKey, openPublicKey, readHead } from './checkpoint.ts'
 import type { AuditEvent } from './event.ts'
+import { Forwarder, type ForwardStats } from './forward.ts'
 import { tell, type Told } from './line.ts'
 import { listLogFiles } from './log-files.ts'
 import { LogWriter } from './log-writer.ts'
 import { Outbox } from './outbox.ts'
 import { compressLogFile, prunable, removeUnfinished } from './retention.ts'
 import { type AuditSettings, defaultAuditSettings } from './settings.ts'
+import { syslogSink } from './syslog.ts'
+import { type AuditVerification, verifyAudit } from './verify.ts'
+import { webhookSink } from './webhook.ts'
 
 const retentionMilliseconds = 3_600_000
 
@@ -20,6 +25,8 @@ export interface AuditLog extends Audit {
   /** Where the log lies; `searchAudit`, `tailAudit`, `followAudit` and `verifyAudit` read it there. */
   readonly folder: string
   stats(): Promise<AuditStats>
+  /** Reads the whole log and says whether it is as it was written. */
+  verify(): Promise<AuditVerification>
   /** Settles when everything told so far is in the log (or the log cannot be written). */
   settled(): Promise<void>
   /** Takes over changed settings. */
@@ -40,6 +47,8 @@ export interface AuditStats {
   readonly waiting: number
   /** Why the log cannot be written now. */
   readonly fault?: string
+  /** The sinks that events are forwarded to. */
+  readonly forwards: readonly ForwardStats[]
 }
 
 export interface AuditOptions {
@@ -76,6 +85,7 @@ class OpenedAudit implements AuditLog {
   readonly #key: LogKey
   readonly #heads: Collection<KnownHead>
   #settings: AuditSettings
+  #forwarders: readonly Forwarder[]
   #housekeeping: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -87,6 +97,7 @@ class OpenedAudit implements AuditLog {
     this.#log = log
     this.#key = key
     this.#settings = { ...defaultAuditSettings, ...options.settings }
+    this.#forwarders = forwardersOf(this.#settings, log)
     this.#heads = store.collection<KnownHead>({ name: 'audit.head' })
     this.#outbox = new Outbox(store, log, key.id)
     this.#writer = new LogWriter({
@@ -96,7 +107,9 @@ class OpenedAudit implements AuditLog {
       key,
       maximumFileBytes: () => this.#settings.max_file_bytes,
       maximumEventBytes: () => this.#settings.max_event_bytes,
-      written: () => undefined,
+      written: (lines) => {
+        for (const forwarder of this.#forwarders) forwarder.offer(lines)
+      },
       rotated: () => this.#keepHouse(),
       signed: (seq, hash) => this.#remember(seq, hash),
     })
@@ -145,7 +158,12 @@ class OpenedAudit implements AuditLog {
       ...(files[0] && { oldest: files[0].day }),
       waiting,
       ...(fault !== undefined && { fault }),
+      forwards: this.#forwarders.map((forwarder) => forwarder.stats()),
     }
+  }
+
+  async verify(): Promise<AuditVerification> {
+    return await verifyAudit(this.folder, await this.#heads.get(this.#key.id))
   }
 
   async settled(): Promise<void> {
@@ -154,7 +172,13 @@ class OpenedAudit implements AuditLog {
   }
 
   configure(settings: Partial<AuditSettings>): void {
-    this.#settings = { ...defaultAuditSettings, ...settings }
+    const next = { ...defaultAuditSettings, ...settings }
+    if (!isDeepStrictEqual(sinksOf(next), sinksOf(this.#settings))) {
+      const forwarders = forwardersOf(next, this.#log)
+      for (const forwarder of this.#forwarders) void forwarder.close()
+      this.#forwarders = forwarders
+    }
+    this.#settings = next
     this.#keepHouse()
   }
 
@@ -179,6 +203,7 @@ class OpenedAudit implements AuditLog {
     await this.#writer.close()
     await this.#housekeeping
     await this.#outbox.settled()
+    await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }
 
   #tell(event: AuditEvent): Told {
@@ -242,6 +267,15 @@ class OpenedAudit implements AuditLog {
       this.#log.warn('how far the audit log has come could not be kept in the state', { error })
     })
   }
+}
+
+function sinksOf({ syslog, webhook }: AuditSettings): Pick<AuditSettings, 'syslog' | 'webhook'> {
+  return { ...(syslog && { syslog }), ...(webhook && { webhook }) }
+}
+
+function forwardersOf({ syslog, webhook }: AuditSettings, log: Log): readonly Forwarder[] {
+  const sinks = [...(syslog ? [syslogSink(syslog)] : []), ...(webhook ? [webhookSink(webhook)] : [])]
+  return sinks.map((sink) => new Forwarder(sink, log))
 }
 
 /** A promise that nobody needs to wait for: its refusal alone ends no program. */

@@ -30,9 +30,10 @@ export interface Verification {
 export async function verifyStore(folder: string): Promise<Verification> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await verifyOnce(folder)
+      const found = await verifyOnce(folder)
+      // What a running daemon is just replacing looks damaged once; what is damaged looks so again.
+      if (found.ok || attempt === attempts) return found
     } catch (error) {
-      // A new snapshot took the place of the files that were being read.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === attempts) throw error
     }
   }

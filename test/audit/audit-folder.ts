@@ -8,6 +8,7 @@ import { type AuditLog, openAudit } from '../../src/audit/open-audit.ts'
 import type { AuditSettings } from '../../src/audit/settings.ts'
 import type { EmbeddedStore } from '../../src/store/embedded.ts'
 import {
+  afterwards,
   openStore,
   temporaryFolder,
   testClock,
@@ -39,7 +40,7 @@ export async function startAudit(
   const store = await openStore(t, home, { clock, log })
   const folder = join(home, 'audit')
   const audit = await openAudit({ folder, store, clock, log, settings })
-  t.after(() => audit.close())
+  afterwards(t, () => audit.close())
   const close = async (): Promise<void> => {
     await audit.close()
     await store.close()

@@ -9,7 +9,7 @@ import type { EmbeddedStore } from '../../src/store/embedded.ts'
 import type { Stored } from '../../src/store/store.ts'
 import { verifyBackup, verifyStore } from '../../src/store/verify.ts'
 import { isApp } from './contract.ts'
-import { openStore, temporaryFolder, testLog } from './state-folder.ts'
+import { during, openStore, temporaryFolder, testLog } from './state-folder.ts'
 
 interface Account extends Stored {
   readonly amount: number
@@ -37,10 +37,9 @@ describe('a backup', () => {
   it('of a store that is being written shows one moment, between two transactions', async (t) => {
     const { folder, store } = await filled(t, 3000)
     const accounts = store.collection<Account>(spec)
-    const stop = new AbortController()
     let moves = 0
-    const mover = async (): Promise<void> => {
-      while (!stop.signal.aborted) {
+    const mover = async (stop: AbortSignal): Promise<void> => {
+      while (!stop.aborted) {
         moves++
         await store.transaction(async (transaction) => {
           const here = transaction.in(accounts)
@@ -55,15 +54,14 @@ describe('a backup', () => {
         })
       }
     }
-    const movers = [mover(), mover()]
     const file = join(folder, '..', 'backup')
-    for (let round = 0; round < 5; round++) {
-      const { documents, ok } = await store.backupTo(`${file}${round}`)
-      assert.ok(ok)
-      assert.deepEqual(documents, { 'test.account': 3000 })
-    }
-    stop.abort()
-    await Promise.all(movers)
+    await during(mover, async () => {
+      for (let round = 0; round < 5; round++) {
+        const { documents, ok } = await store.backupTo(`${file}${round}`)
+        assert.ok(ok)
+        assert.deepEqual(documents, { 'test.account': 3000 })
+      }
+    })
     assert.ok(moves > 5, `${moves} moves`)
     for (let round = 0; round < 5; round++) {
       const other = join(folder, '..', `restored${round}`)
@@ -161,21 +159,20 @@ describe('a backup', () => {
 describe('verifying a store', () => {
   it('counts what is there, also while it is being written', async (t) => {
     const { folder, store } = await filled(t, 100)
-    const stop = new AbortController()
-    const writer = (async () => {
-      for (let index = 0; !stop.signal.aborted; index++) {
+    const writer = async (stop: AbortSignal): Promise<void> => {
+      for (let index = 0; !stop.aborted; index++) {
         await store.collection<Account>(spec).put({ id: `a${index % 100}`, amount: index })
         if (index % 50 === 0) await store.compact()
       }
-    })()
-    for (let round = 0; round < 20; round++) {
-      const { ok, faults, documents } = await verifyStore(folder)
-      assert.deepEqual(faults, [])
-      assert.ok(ok)
-      assert.deepEqual(documents, { 'test.account': 100 })
     }
-    stop.abort()
-    await writer
+    await during(writer, async () => {
+      for (let round = 0; round < 20; round++) {
+        const { ok, faults, documents } = await verifyStore(folder)
+        assert.deepEqual(faults, [])
+        assert.ok(ok)
+        assert.deepEqual(documents, { 'test.account': 100 })
+      }
+    })
   })
 
   it('says so when there is nothing', async (t) => {

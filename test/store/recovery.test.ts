@@ -19,7 +19,7 @@ import type { EmbeddedStore } from '../../src/store/embedded.ts'
 import type { Stored } from '../../src/store/store.ts'
 import { verifyStore } from '../../src/store/verify.ts'
 import { isApp } from './contract.ts'
-import { openStore, temporaryFolder, testLog } from './state-folder.ts'
+import { during, openStore, temporaryFolder, testLog } from './state-folder.ts'
 
 interface Pair extends Stored {
   readonly value: string
@@ -245,15 +245,13 @@ describe('compaction', () => {
   it('leaves one snapshot and one journal, and loses nothing that is written meanwhile', async (t) => {
     const folder = await temporaryFolder(t)
     const store = await openStore(t, folder)
-    const stop = new AbortController()
     let count = 0
-    const writer = async (): Promise<void> => {
-      while (!stop.signal.aborted) await writePair(store, count++)
+    const writer = async (stop: AbortSignal): Promise<void> => {
+      while (!stop.aborted) await Promise.all([0, 1, 2].map(() => writePair(store, count++)))
     }
-    const writers = [writer(), writer(), writer()]
-    for (let round = 0; round < 20; round++) await store.compact()
-    stop.abort()
-    await Promise.all(writers)
+    await during(writer, async () => {
+      for (let round = 0; round < 20; round++) await store.compact()
+    })
     await store.compact()
     assert.ok(count > 20)
     const expected = await idsOf(store)

@@ -9,6 +9,19 @@ import type { Clock } from '../../src/core/clock.ts'
 import type { Log } from '../../src/core/log.ts'
 import { type EmbeddedStore, type EmbeddedStoreOptions, openEmbeddedStore } from '../../src/store/embedded.ts'
 
+const steps = new WeakMap<TestContext, (() => Promise<void> | void)[]>()
+
+/** Has something done after the test, the last first: what is open is closed before its folder goes. */
+export function afterwards(t: TestContext, step: () => Promise<void> | void): void {
+  const known = steps.get(t)
+  if (known) return void known.push(step)
+  const all = [step]
+  steps.set(t, all)
+  t.after(async () => {
+    for (const step of all.toReversed()) await step()
+  })
+}
+
 /** A clock that stands still until it is moved. */
 export interface TestClock extends Clock {
   advance(milliseconds: number): void
@@ -43,7 +56,7 @@ export function testLog(): TestLog {
 /** An empty folder that is removed after the test. */
 export async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'assistant-core-store-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  afterwards(t, () => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -59,7 +72,7 @@ export async function smallDisk(
     await rm(folder, { recursive: true })
     return { reason: 'this user may not mount a tmpfs' }
   }
-  t.after(async () => {
+  afterwards(t, async () => {
     execFileSync('umount', ['-l', folder])
     await rm(folder, { recursive: true })
   })
@@ -71,6 +84,21 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
   while (!(await holds())) await setTimeout(10)
 }
 
+/** Does the work while a loop goes on that ends with its signal, however the work ends. */
+export async function during(
+  loop: (signal: AbortSignal) => Promise<void>,
+  work: () => Promise<void>,
+): Promise<void> {
+  const stop = new AbortController()
+  const running = loop(stop.signal)
+  try {
+    await work()
+  } finally {
+    stop.abort()
+    await running
+  }
+}
+
 /** An embedded store in a folder that is closed after the test. */
 export async function openStore(
   t: TestContext,
@@ -78,6 +106,6 @@ export async function openStore(
   options: Partial<EmbeddedStoreOptions> = {},
 ): Promise<EmbeddedStore> {
   const store = await openEmbeddedStore({ folder, clock: testClock(), log: testLog(), ...options })
-  t.after(() => store.close())
+  afterwards(t, () => store.close())
   return store
 }

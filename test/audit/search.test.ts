@@ -1,0 +1,154 @@
+import { describe, it, type TestContext } from 'node:test'
+import assert from 'node:assert/strict'
+import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
+import { type AuditFilter, followAudit, searchAudit, tailAudit } from '../../src/audit/search.ts'
+import { summarizeAudit } from '../../src/audit/summary.ts'
+import { temporaryFolder, until } from '../store/state-folder.ts'
+import { type OpenedAudit, startAudit } from './audit-folder.ts'
+
+const day = 86_400_000
+
+const story: readonly AuditEvent[] = [
+  { type: 'sign_in.ok', status: 'ok', user: 'ann@example.com', request_id: '0' },
+  { type: 'token.issue', status: 'ok', user: 'ann@example.com', client: 'c1', request_id: '1' },
+  {
+    type: 'tool.call',
+    status: 'ok',
+    user: 'ann@example.com',
+    client: 'c1',
+    session_id: 's1',
+    target: 'list_documents',
+    request_id: '2',
+  },
+  {
+    type: 'tool.call',
+    status: 'denied',
+    user: 'bob@example.com',
+    session_id: 's2',
+    target: 'list_documents',
+    request_id: '3',
+  },
+  {
+    type: 'tool.call',
+    status: 'timeout',
+    user: 'bob@example.com',
+    session_id: 's2',
+    target: 'run_python_code',
+    request_id: '4',
+  },
+  {
+    type: 'document.create',
+    status: 'ok',
+    user: 'ann@example.com',
+    target: 'Customer/A "quoted" ä',
+    request_id: '5',
+  },
+  { type: 'token.revoke', status: 'ok', user: 'ann@example.com', target: 'ann@example.com', request_id: '6' },
+]
+
+/** A log with one event of the story a day, so that most files are compressed. */
+async function told(t: TestContext): Promise<OpenedAudit> {
+  const opened = await startAudit(t)
+  for (const event of story) {
+    await opened.audit.record(event)
+    opened.clock.advance(day)
+  }
+  await opened.audit.tidy()
+  return opened
+}
+
+async function found(folder: string, filter: AuditFilter): Promise<string> {
+  const all: AuditLine[] = []
+  for await (const line of searchAudit(folder, filter)) all.push(line)
+  return all.map(({ request_id: id }) => id ?? '').join('')
+}
+
+describe('searching the audit log', () => {
+  it('finds by each property and by all together, in compressed files, too', async (t) => {
+    const { folder, clock } = await told(t)
+    const start = clock.now() - story.length * day
+    const cases: [AuditFilter, string][] = [
+      [{ user: 'ann@example.com' }, '01256'],
+      [{ target: 'list_documents' }, '23'],
+      [{ target: 'Customer/A "quoted" ä' }, '5'],
+      [{ type: 'tool.call' }, '234'],
+      [{ type: 'token.' }, '16'],
+      [{ type: 'token' }, ''],
+      [{ status: 'denied' }, '3'],
+      [{ session: 's2' }, '34'],
+      [{ client: 'c1' }, '12'],
+      [{ since: start + 5 * day }, '56'],
+      [{ until: start + 2 * day }, '01'],
+      [{ since: start + 2 * day, until: start + 4 * day, user: 'bob@example.com' }, '3'],
+      [{ user: 'bob@example.com', target: 'run_python_code', status: 'timeout', session: 's2' }, '4'],
+      [{ user: 'nobody' }, ''],
+      [{ user: '"user":"ann@example.com"' }, ''],
+    ]
+    for (const [filter, expected] of cases)
+      assert.equal(await found(folder, filter), expected, JSON.stringify(filter))
+  })
+
+  it('answers the last that are wanted', async (t) => {
+    const { folder } = await told(t)
+    const ids = async (count: number, filter: AuditFilter): Promise<string> =>
+      (await tailAudit(folder, count, filter)).map(({ request_id: id }) => id ?? '').join('')
+    assert.equal(await ids(2, { type: 'tool.' }), '34')
+    assert.equal(await ids(3, { user: 'ann@example.com' }), '256')
+    assert.equal(await ids(100, { status: 'ok', user: 'ann@example.com' }), '01256')
+    assert.equal(await ids(0, {}), '')
+    assert.deepEqual(await tailAudit(await temporaryFolder(t), 5), [])
+  })
+
+  it('counts what happened', async (t) => {
+    const { folder } = await told(t)
+    const summary = await summarizeAudit(folder, { type: 'tool.' })
+    assert.equal(summary.events, 3)
+    assert.deepEqual(summary.by_status, { denied: 1, ok: 1, timeout: 1 })
+    assert.deepEqual(summary.by_user, { 'bob@example.com': 2, 'ann@example.com': 1 })
+    assert.deepEqual(summary.by_target, { list_documents: 2, run_python_code: 1 })
+  })
+})
+
+describe('following the audit log', () => {
+  it('shows each event once and in order, over rotation and compression', { timeout: 60_000 }, async (t) => {
+    const { audit, folder } = await startAudit(t, { max_file_bytes: 2000 })
+    await audit.record({ type: 'tool.call', status: 'ok', request_id: 'before' })
+    const stop = new AbortController()
+    const seen: AuditLine[] = []
+    const follower = (async () => {
+      for await (const line of followAudit(folder, {
+        after: 0,
+        filter: { type: 'tool.' },
+        signal: stop.signal,
+      })) {
+        seen.push(line)
+      }
+    })()
+    const count = 120
+    for (let index = 0; index < count; index++) {
+      await audit.record({ type: 'tool.call', status: 'ok', request_id: `${index}`, target: 'x'.repeat(100) })
+      if (index % 40 === 0) await audit.tidy()
+    }
+    await until(() => seen.length > count)
+    stop.abort()
+    await follower
+    assert.deepEqual(
+      seen.map(({ request_id: id }) => id),
+      ['before', ...Array.from({ length: count }, (_, index) => `${index}`)],
+    )
+  })
+
+  it('begins with what comes next unless told where', { timeout: 30_000 }, async (t) => {
+    const { audit, folder } = await startAudit(t)
+    await audit.record({ type: 'a.old', status: 'ok' })
+    const stop = new AbortController()
+    const following = followAudit(folder, { signal: stop.signal })
+    const next = following.next()
+    // The follower looks for the end first; what is told until then is old.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await audit.record({ type: 'a.new', status: 'ok' })
+    assert.equal((await next).value?.type, 'a.new')
+    stop.abort()
+    assert.equal((await following.next()).done, true)
+  })
+})
