@@ -29,14 +29,8 @@ import {
   listDocuments,
   type ListQuery,
 } from './reading.ts'
-import {
-  findReport,
-  listReports,
-  type ReportPending,
-  type ReportResult,
-  runReport,
-  type RunSql,
-} from './reports.ts'
+import { findReport, listReports, type ReportPending, type ReportResult, runReport } from './reports.ts'
+import type { RunSql } from './run-sql.ts'
 import { type FoundPage, type LinkSuggestion, searchDocuments, suggestLinks } from './searching.ts'
 import { type ReadableTables, type RowsPage, type RowsQuery, Tables } from './tables.ts'
 import {
@@ -121,7 +115,7 @@ export interface Documents {
     principal: Principal,
     name: string,
     filters: Data,
-    options: { readonly runSql: RunSql; readonly signal: AbortSignal; readonly wait: number },
+    options: { readonly signal: AbortSignal; readonly wait: number },
   ): Promise<ReportResult | ReportPending>
   comments(principal: Principal, doctype: string, name: string): Promise<readonly Comment[]>
   addComment(
@@ -166,7 +160,7 @@ export interface Documents {
 }
 
 /** The documents under one reading of the site. */
-export function createDocuments(ground: Ground): Documents {
+export function createDocuments(ground: Ground, runSql: RunSql): Documents {
   const tables = new Tables(ground)
   return {
     platform: ground.platform,
@@ -198,7 +192,8 @@ export function createDocuments(ground: Ground): Documents {
     pendingApprovals: (principal, query) => pendingApprovals(ground, principal, query),
     reports: (principal) => listReports(ground, principal),
     report: (principal, name) => findReport(ground, principal, name),
-    runReport: (principal, name, filters, options) => runReport(ground, principal, name, filters, options),
+    runReport: (principal, name, filters, options) =>
+      runReport(ground, principal, name, filters, { ...options, runSql, tables: (who) => tables.of(who) }),
     comments: (principal, doctype, name) => listComments(ground, principal, doctype, name),
     addComment: (principal, doctype, name, text, options = {}) =>
       addComment(ground, principal, doctype, name, text, options),

@@ -11,15 +11,18 @@ import { accessTo } from './permission.ts'
 import type { Report, ReportFilter } from './platform.ts'
 import { listDocuments } from './reading.ts'
 import type { ReportRun } from './report-runs.ts'
+import type { RunSql } from './run-sql.ts'
+import type { ReadableTables } from './tables.ts'
 import { readValue, show } from './values.ts'
 
-/** Runs a statement over tables of exactly what the principal may read; `analysis/` has one. */
-export type RunSql = (
-  principal: Principal,
-  sql: string,
-  parameters: Readonly<Record<string, unknown>>,
-  options: { readonly doctypes: readonly string[]; readonly maxRows: number; readonly signal: AbortSignal },
-) => Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }>
+/** What a report needs besides the documents. */
+export interface RunOptions {
+  readonly runSql: RunSql
+  readonly tables: (principal: Principal) => ReadableTables
+  readonly signal: AbortSignal
+  /** How long to wait for a run in the background, in milliseconds. */
+  readonly wait: number
+}
 
 export interface ReportResult {
   readonly columns: readonly { readonly name: string; readonly label: string }[]
@@ -63,12 +66,12 @@ export async function runReport(
   principal: Principal,
   name: string,
   given: Readonly<Record<string, unknown>>,
-  options: { readonly runSql: RunSql; readonly signal: AbortSignal; readonly wait: number },
+  options: RunOptions,
 ): Promise<ReportResult | ReportPending> {
   const report = findReport(ground, principal, name)
   const filters = await readReportFilters(ground, principal, report, given)
-  const run = () => makeReport(ground, principal, report, filters, options)
-  if (report.cacheSeconds === undefined) return await run()
+  const run = (signal: AbortSignal) => makeReport(ground, principal, report, filters, { ...options, signal })
+  if (report.cacheSeconds === undefined) return await run(options.signal)
   return await inBackground(ground, principal, report, filters, run, options)
 }
 
@@ -77,7 +80,7 @@ async function inBackground(
   principal: Principal,
   report: Report,
   filters: Readonly<Record<string, unknown>>,
-  run: () => Promise<ReportResult>,
+  run: (signal: AbortSignal) => Promise<ReportResult>,
   options: { readonly signal: AbortSignal; readonly wait: number },
 ): Promise<ReportResult | ReportPending> {
   const { reports } = ground.memory
@@ -85,13 +88,16 @@ async function inBackground(
   const now = ground.clock.now()
   for (const [other, old] of reports) if (old.end && now - old.end.at > 3_600_000) reports.delete(other)
   let kept = reports.get(key)
-  if (kept?.end && ('error' in kept.end || now - kept.end.at > report.cacheSeconds! * 1000)) {
+  const over = kept?.end && ('error' in kept.end || now - kept.end.at > report.cacheSeconds! * 1000)
+  // Another reading of the site may allow less than the one that the result was made under.
+  if (over || kept?.platform !== ground.platform) {
     reports.delete(key)
     kept = undefined
   }
   if (!kept) {
-    const entry: ReportRun = { key, started: now, done: Promise.resolve() }
-    entry.done = run().then(
+    const entry: ReportRun = { platform: ground.platform, started: now, done: Promise.resolve() }
+    // The caller may go; who asks again finds what was made meanwhile.
+    entry.done = run(new AbortController().signal).then(
       (value) => void (entry.end = { value, at: ground.clock.now() }),
       (error: unknown) => void (entry.end = { error, at: ground.clock.now() }),
     )
@@ -116,7 +122,7 @@ async function makeReport(
   principal: Principal,
   report: Report,
   filters: Readonly<Record<string, unknown>>,
-  { runSql, signal }: { readonly runSql: RunSql; readonly signal: AbortSignal },
+  { runSql, tables, signal }: RunOptions,
 ): Promise<ReportResult> {
   const made = report.type === 'sql' ? await fromSql() : await declared()
   const rows = made.rows.slice(0, report.maxRows)
@@ -133,16 +139,18 @@ async function makeReport(
     const parameters = Object.fromEntries(
       report.filters.map((filter) => [filter.name, filters[filter.name] ?? null]),
     )
-    const { doctypes, maxRows } = report
-    const result = await runSql(principal, report.sql!, parameters, {
-      doctypes,
-      maxRows: maxRows + 1,
+    const all = tables(principal)
+    const result = await runSql({
+      sql: report.sql!,
+      parameters,
+      tables: { ...all, tables: all.tables.filter((table) => report.doctypes.includes(table.name)) },
+      maxRows: report.maxRows + 1,
       signal,
     })
     return {
-      columns: result.columns.map((name) => ({ name, label: name })),
+      columns: result.columns.map(({ name }) => ({ name, label: name })),
       rows: result.rows.map((row) =>
-        Object.fromEntries(result.columns.map((name, index) => [name, row[index]])),
+        Object.fromEntries(result.columns.map(({ name }, index) => [name, row[index]])),
       ),
       total: result.rows.length,
     }

@@ -72,7 +72,8 @@ export async function loadSeeds(ground: Ground, seeds: readonly Seed[]): Promise
     const empty = await everyDoctypeEmpty(ground, tx)
     if (empty) {
       const random = randomNumbers(20260101)
-      for (const seed of seeds) documents += await plant(ground, tx, seed, random)
+      const names = new Map<string, string[]>()
+      for (const seed of seeds) documents += await plant(ground, tx, seed, random, names)
       await ground.audit.recordIn(tx, {
         type: 'document.seed',
         status: 'ok',
@@ -97,7 +98,13 @@ async function everyDoctypeEmpty(ground: Ground, tx: Transaction): Promise<boole
   return true
 }
 
-async function plant(ground: Ground, tx: Transaction, seed: Seed, random: () => number): Promise<number> {
+async function plant(
+  ground: Ground,
+  tx: Transaction,
+  seed: Seed,
+  random: () => number,
+  names: Map<string, string[]>,
+): Promise<number> {
   const doctype = ground.platform.doctypes.get(seed.doctype)!
   const collection = collectionFor(ground, doctype, tx)
   const total = seed.records?.length ?? seed.count ?? 0
@@ -108,7 +115,7 @@ async function plant(ground: Ground, tx: Transaction, seed: Seed, random: () => 
   for (let n = 0; n < total; n++) {
     const submitted = doctype.submittable && random() < (seed.submit ?? 0)
     const made: Record<string, unknown> = { ...seed.records?.[n] }
-    const bed: Bed = { ground, tx, random, n }
+    const bed: Bed = { ground, tx, random, names, n }
     for (const [name, maker] of Object.entries({ ...seed.fields, ...(submitted && seed.submitted) }))
       if (!(name in made)) made[name] = await make(bed, maker, made, doctype, name)
     const principal = systemPrincipal('seeds')
@@ -126,6 +133,7 @@ async function plant(ground: Ground, tx: Transaction, seed: Seed, random: () => 
     }
     const owner = seed.owners ? seed.owners[Math.floor(random() * seed.owners.length)]! : 'system'
     const time = `${created[n]!}T${String(8 + Math.floor(random() * 9)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}:00.000Z`
+    names.get(seed.doctype)?.push(document.id)
     await collection.put({
       ...document,
       owner,
@@ -143,6 +151,8 @@ interface Bed {
   readonly ground: Ground
   readonly tx: Transaction
   readonly random: () => number
+  /** The names of documents by doctype, looked up once. */
+  readonly names: Map<string, string[]>
   readonly n: number
 }
 
@@ -190,10 +200,14 @@ function isMaker(value: unknown): value is SeedMaker {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-async function someDocument({ ground, tx, random }: Bed, name: string): Promise<string | null> {
-  const doctype = ground.platform.doctypes.get(name)
-  const all = doctype ? await collectionFor(ground, doctype, tx).find() : []
-  return all.length === 0 ? null : all[Math.floor(random() * all.length)]!.id
+async function someDocument({ ground, tx, random, names }: Bed, name: string): Promise<string | null> {
+  let all = names.get(name)
+  if (!all) {
+    const doctype = ground.platform.doctypes.get(name)
+    all = doctype ? (await collectionFor(ground, doctype, tx).find()).map(({ id }) => id) : []
+    names.set(name, all)
+  }
+  return all.length === 0 ? null : all[Math.floor(random() * all.length)]!
 }
 
 async function fetched(

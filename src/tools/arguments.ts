@@ -1,19 +1,29 @@
-/** Arguments that many tools share. */
+/** Arguments that many tools share. Descriptions are short: every connected model reads them all. */
 
-export const doctype = {
-  type: 'string',
-  description: 'A doctype, such as "Customer" (see list_doctypes).',
-} as const
+export const doctype = { type: 'string', description: 'Such as "Customer".' } as const
 
-export const name = { type: 'string', description: 'The name of the document.' } as const
+export const name = { type: 'string', description: "The document's name." } as const
 
 export const filters = {
   type: ['object', 'array'],
   description:
-    'Conditions: {"status": "Open", "amount": [">", 100]} or [["amount", ">", 100]]. Operators: = != > < >= <= like, not like, in, not in, between, is ("set"/"not set").',
+    '{"status": "Open", "amount": [">", 100]} or [["amount", ">", 100]]. Operators: = != > < >= <= like, not like, in, not in, between, is ("set"/"not set").',
 } as const
 
-export const dryRun = {
-  type: 'boolean',
-  description: 'Check everything and show the result, but change nothing.',
+/** Where a model reads another tool's filters before it needs these. */
+export const likeFilters = { type: ['object', 'array'], description: 'As in list_documents.' } as const
+
+export const limit = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 1000,
+  description: 'Most rows; default 20.',
 } as const
+
+export const offset = {
+  type: 'integer',
+  minimum: 0,
+  description: 'Rows to skip: the last next_offset.',
+} as const
+
+export const dryRun = { type: 'boolean', description: 'Only check and show; keep nothing.' } as const

@@ -15,7 +15,7 @@ import type { CallConnection, Catalogue, OfferedTool, ToolAnnotations, ToolOutco
 import { offerOf } from './offer.ts'
 import { failure, outcomeOf } from './output.ts'
 import { settingOf, type ToolSetting, type ToolSettings } from './read-tools.ts'
-import type { Tool, ToolCategory } from './tool.ts'
+import { AnswerPending, type Tool, type ToolCategory } from './tool.ts'
 
 /** What a catalogue is made of: the tools, what the site says about them, and what they work with. */
 export interface CatalogueParts {
@@ -240,6 +240,8 @@ function fit(tool: Tool, outcome: ToolOutcome, budget: number): Ending {
 }
 
 function failed({ log }: CatalogueParts, tool: Tool, principal: Principal, error: unknown): Ending {
+  // Not a fault: the call comes again with the answers.
+  if (error instanceof AnswerPending) return { outcome: failure(error.message), status: 'ok' }
   if (error instanceof AppError) {
     const text = error.code === 'unavailable' ? `${error.message} (try again later)` : error.message
     return { outcome: failure(text), status: error.code === 'forbidden' ? 'denied' : 'error', error: text }

@@ -5,7 +5,7 @@ export const createDocument = defineTool({
   name: 'create_document',
   title: 'Create a document',
   description:
-    'Creates a document. get_doctype_info tells its fields; child rows are arrays of objects. Use validate_only first when unsure.',
+    'Creates a document. get_doctype_info tells its fields; child rows are arrays of objects. warnings tell which values were stored otherwise.',
   category: 'write',
   input: {
     type: 'object',
@@ -13,20 +13,26 @@ export const createDocument = defineTool({
     required: ['doctype', 'data'],
     properties: {
       doctype,
-      data: {
-        type: 'object',
-        description: 'Field values, such as {"subject": "Call back", "priority": "High"}.',
-      },
-      validate_only: { type: 'boolean', description: 'Check everything, create nothing.' },
+      data: { type: 'object', description: 'Values by field.' },
+      submit: { type: 'boolean', description: 'Submit it too, or create nothing.' },
+      validate_only: { type: 'boolean', description: 'Only check; create nothing.' },
+      dry_run: { type: 'boolean', description: 'The same as validate_only.' },
     },
   },
   example: { doctype: 'Task', data: { subject: 'Call the supplier', priority: 'High' }, validate_only: true },
-  async run({ doctype, data, validate_only: dryRun = false }, { principal, documents }) {
-    const { document, warnings } = await documents.create(principal, doctype, data, { dryRun })
+  async run(args, { principal, documents }) {
+    const { doctype, data, submit = false } = args
+    const dryRun = (args.validate_only ?? false) || (args.dry_run ?? false)
+    const { document, warnings } = await documents.create(principal, doctype, data, { dryRun, submit })
+    const info = documents.platform.doctypes.get(doctype)
     return {
       doctype,
       ...(dryRun ? { valid: true, created: false } : { name: document['name'] }),
+      docstatus: document['docstatus'],
       data: document,
+      ...(info?.submittable && {
+        can_submit: document['docstatus'] === 0 && !documents.platform.workflows.has(doctype),
+      }),
       ...(warnings.length > 0 && { warnings }),
     }
   },

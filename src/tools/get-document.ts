@@ -4,8 +4,7 @@ import { defineTool } from './tool.ts'
 export const getDocument = defineTool({
   name: 'get_document',
   title: 'Get a document',
-  description:
-    'Returns one document with its fields and child rows. Needs the exact name: search_link or list_documents find it.',
+  description: 'One document with all fields and child rows, by its exact name (search_link finds it).',
   category: 'read_only',
   input: {
     type: 'object',
@@ -14,12 +13,39 @@ export const getDocument = defineTool({
     properties: {
       doctype,
       name,
-      fields: { type: 'array', items: { type: 'string' }, description: 'Only these fields.' },
+      fields: { type: 'array', items: { type: 'string' }, description: 'Only these.' },
+      include_history: { type: 'boolean', description: 'Also who changed what.' },
+      include_comments: { type: 'boolean', description: 'Also comments, assignments, attachments.' },
     },
   },
   example: { doctype: 'Sales Order', name: 'SO-00001' },
-  async run({ doctype, name, fields }, { principal, documents }) {
+  async run(args, { principal, documents }) {
+    const {
+      doctype,
+      name,
+      fields,
+      include_history: history = false,
+      include_comments: comments = false,
+    } = args
     const data = await documents.get(principal, doctype, name, fields ? { fields } : {})
-    return { doctype, name, data }
+    return {
+      doctype,
+      name,
+      data,
+      ...(history && { history: await documents.history(principal, doctype, name, 50) }),
+      ...(comments && {
+        comments: (await documents.comments(principal, doctype, name)).map(({ user, time, text }) => ({
+          user,
+          time,
+          text,
+        })),
+        assignments: (await documents.assignments(principal, doctype, name)).map(
+          ({ user, by, time, note }) => ({ user, by, time, note }),
+        ),
+        attachments: (await documents.attachments(principal, doctype, name)).map(
+          ({ id, file_name, bytes }) => ({ id, file_name, bytes }),
+        ),
+      }),
+    }
   },
 })

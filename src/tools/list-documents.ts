@@ -1,12 +1,12 @@
-import { defineTool } from './tool.ts'
+import { doctype, filters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
-import { doctype, filters } from './arguments.ts'
+import { defineTool } from './tool.ts'
 
 export const listDocuments = defineTool({
   name: 'list_documents',
   title: 'List documents',
   description:
-    'Lists documents of one doctype that match filters, newest first, a page at a time, with the total. Use search_documents to find by words, aggregate for sums and counts, get_document for everything of one document.',
+    'Lists documents of one doctype that match filters, newest first, with the total. search_documents finds by words, aggregate computes.',
   category: 'read_only',
   input: {
     type: 'object',
@@ -19,17 +19,17 @@ export const listDocuments = defineTool({
         type: 'array',
         items: { type: 'string' },
         maxItems: 100,
-        description: 'Fields to show; "*" for all. Default: name, title, creation, modified.',
+        description: '"*" for all; default name, title, creation, modified.',
       },
       limit: {
         type: 'number',
         minimum: 1,
         maximum: 1000,
         multipleOf: 1,
-        description: 'Most rows to return; default 20.',
+        description: 'Most rows; default 20.',
       },
-      offset: { type: 'integer', minimum: 0, description: 'Rows to skip: next_offset of the page before.' },
-      order_by: { type: 'string', description: 'Such as "modified desc"; default "creation desc".' },
+      offset,
+      order_by: { type: 'string', description: 'Default "creation desc".' },
     },
   },
   example: { doctype: 'Customer', filters: { territory: 'North' }, limit: 5 },

@@ -4,6 +4,7 @@ import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Confirmation } from './catalogue.ts'
+import { optionalTools } from './optional-tools.ts'
 import type { Tool, ToolCategory } from './tool.ts'
 
 const file = 'config/tools.yaml'
@@ -85,7 +86,7 @@ export function readToolSettings(
   const document = files.documents.get(file)
   const data = document && checkDocument<FromSchema<typeof toolsSchema>>(document, checkTools, faults)
   if (!document || !data) return { settings: new Map(), profiles: [] }
-  const known = tools.map((tool) => tool.name)
+  const known = [...tools.map((tool) => tool.name), ...optionalTools]
   const lineOf = (path: readonly string[]): string => `${file}:${document.fault(path, '', 'key').line}`
   const checkRoles = (path: readonly string[], roles: readonly string[]): void => {
     for (const [index, role] of roles.entries())

@@ -57,6 +57,17 @@ export type AskClient = (
   questions: Readonly<Record<string, ClientQuestion>>,
 ) => Promise<Readonly<Record<string, unknown>>>
 
+/**
+ * Ends a tool's run while its client is being asked; the run begins anew with the answers, so a tool
+ * asks before it changes anything. Never to be caught.
+ */
+export class AnswerPending extends Error {
+  constructor() {
+    super('the client is being asked')
+    this.name = 'AnswerPending'
+  }
+}
+
 export interface ClientQuestion {
   readonly method: 'elicitation/create' | 'sampling/createMessage' | 'roots/list'
   readonly params?: Readonly<Record<string, unknown>>

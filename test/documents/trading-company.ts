@@ -1,5 +1,6 @@
 /** The documents of a site on a real store in a temporary folder; what was audited is kept in a list. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -8,10 +9,12 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import type { Log } from '../../src/core/log.ts'
 import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
 import { createDocuments, type Documents } from '../../src/documents/documents.ts'
+import type { Seed } from '../../src/documents/seed-schema.ts'
 import type { Ground } from '../../src/documents/ground.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
 import type { Platform } from '../../src/documents/platform.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
+import { noSql, type RunSql } from '../../src/documents/run-sql.ts'
 import { loadSeeds, readSeeds } from '../../src/documents/seeds.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { parseSource } from '../../src/site/parse-source.ts'
@@ -50,15 +53,14 @@ export interface Company {
 /** Opens a company of the files given (or the shipped site) with its seeds. */
 export async function openCompany(
   t: TestContext,
-  options: { files?: SiteFiles; seeds?: boolean } = {},
+  options: { files?: SiteFiles; seeds?: boolean; runSql?: RunSql } = {},
 ): Promise<Company> {
-  const files = options.files ?? (await readSite(root))
-  const faults: Fault[] = []
-  const platform = readPlatform(files, faults, readPeople(files, faults))
-  const seeds = readSeeds(files, faults, platform)
-  if (faults.length > 0) throw new Error(faults.map(faultText).join('\n'))
+  const { platform, seeds } = options.files ? understood(options.files) : await (shipped ??= readShipped())
   const folder = await mkdtemp(join(tmpdir(), 'documents-'))
   const clock = movingClock()
+  // Making the shipped documents takes longer than most tests: do it once.
+  if (!options.files)
+    await cp(await (seeded ??= seedOnce(platform, seeds)), join(folder, 'state'), { recursive: true })
   const store = await openEmbeddedStore({ folder: join(folder, 'state'), clock, log: silent })
   t.after(async () => {
     await store.close()
@@ -68,14 +70,44 @@ export async function openCompany(
   const ground: Ground = { platform, store, audit: listAudit(events), clock, memory: createDocumentMemory() }
   if (options.seeds ?? true) await loadSeeds(ground, seeds)
   events.length = 0
-  return { documents: createDocuments(ground), ground, platform, events, clock }
+  return { documents: createDocuments(ground, options.runSql ?? noSql), ground, platform, events, clock }
+}
+
+interface Understood {
+  readonly platform: Platform
+  readonly seeds: readonly Seed[]
+}
+
+let shipped: Promise<Understood> | undefined
+let seeded: Promise<string> | undefined
+
+async function readShipped(): Promise<Understood> {
+  return understood(await readSite(root))
+}
+
+function understood(files: SiteFiles): Understood {
+  const faults: Fault[] = []
+  const platform = readPlatform(files, faults, readPeople(files, faults))
+  const seeds = readSeeds(files, faults, platform)
+  if (faults.length > 0) throw new Error(faults.map(faultText).join('\n'))
+  return { platform, seeds }
+}
+
+async function seedOnce(platform: Platform, seeds: readonly Seed[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'documents-seeded-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const clock = movingClock()
+  const store = await openEmbeddedStore({ folder, clock, log: silent })
+  await loadSeeds({ platform, store, audit: listAudit([]), clock, memory: createDocumentMemory() }, seeds)
+  await store.close()
+  return folder
 }
 
 /** An audit log in memory; a test reads it as a list. */
 export function listAudit(events: AuditEvent[]): Audit {
   return {
     record: (event) => Promise.resolve(void events.push(event)),
-    recordIn: (_, event) => Promise.resolve(void events.push(event)),
+    recordIn: (tx, event) => Promise.resolve(tx.onCommit(() => void events.push(event))),
     requireWritable: () => undefined,
   }
 }

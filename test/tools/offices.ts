@@ -36,7 +36,7 @@ export async function openOffice(
   const files =
     options.toolsYaml !== undefined
       ? siteOf({ 'config/tools.yaml': options.toolsYaml })
-      : (options.files ?? (await readSite(root)))
+      : (options.files ?? (await (shipped ??= readSite(root))))
   const faults: Fault[] = []
   const people = company.platform.people
   const settings = readToolSettings(files, faults, { tools, people })
@@ -72,6 +72,8 @@ export async function openOffice(
     },
   }
 }
+
+let shipped: Promise<SiteFiles> | undefined
 
 interface Limits {
   readonly timeout_seconds: number

@@ -1,0 +1,25 @@
+import { doctype, dryRun, name } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const addComment = defineTool({
+  name: 'add_comment',
+  title: 'Comment on a document',
+  description: 'Adds a comment to a document, for everyone who may read it.',
+  category: 'write',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name', 'comment'],
+    properties: {
+      doctype,
+      name,
+      comment: { type: 'string', minLength: 1, maxLength: 10000, description: 'Plain text.' },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Task', name: 'TASK-00001', comment: 'Waiting for the supplier.' },
+  async run({ doctype, name, comment: text, dry_run: dryRun = false }, { principal, documents }) {
+    const { user, time } = await documents.addComment(principal, doctype, name, text, { dryRun })
+    return { doctype, name, comment: { user, time, text }, ...(dryRun && { dry_run: true }) }
+  },
+})

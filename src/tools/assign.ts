@@ -1,0 +1,36 @@
+import { doctype, dryRun, name } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const assign = defineTool({
+  name: 'assign',
+  title: 'Assign a document',
+  description: 'Assigns a document to a user who may read it, or takes it back.',
+  category: 'write',
+  idempotent: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name', 'user'],
+    properties: {
+      doctype,
+      name,
+      user: { type: 'string', description: 'E-mail address.' },
+      note: { type: 'string', maxLength: 500, description: 'What to do.' },
+      remove: { type: 'boolean', description: 'Take the assignment back.' },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Task', name: 'TASK-00001', user: 'sales@example.com', note: 'Please call back' },
+  async run(
+    { doctype, name, user, note = '', remove = false, dry_run: dryRun = false },
+    { principal, documents },
+  ) {
+    const all = await documents.assign(principal, doctype, name, { user, note, remove }, { dryRun })
+    return {
+      doctype,
+      name,
+      assigned_to: all.map(({ user, by, time, note }) => ({ user, by, time, ...(note !== '' && { note }) })),
+      ...(dryRun && { dry_run: true }),
+    }
+  },
+})

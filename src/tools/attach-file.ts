@@ -1,0 +1,52 @@
+import { AppError } from '../core/errors.ts'
+import { doctype, dryRun, name } from './arguments.ts'
+import { attachmentView } from './list-attachments.ts'
+import { defineTool } from './tool.ts'
+
+export const attachFile = defineTool({
+  name: 'attach_file',
+  title: 'Attach a file',
+  description: 'Attaches a small file (2 MB) to a document: text, or base64 for anything else.',
+  category: 'write',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name', 'file_name'],
+    properties: {
+      doctype,
+      name,
+      file_name: { type: 'string', minLength: 1, maxLength: 200, description: 'Such as "offer.txt".' },
+      text: { type: 'string', maxLength: 2097152, description: 'The content, if it is text.' },
+      base64: { type: 'string', maxLength: 2800000, description: 'The content otherwise.' },
+      mime_type: {
+        type: 'string',
+        pattern: '^[a-z]+/[A-Za-z0-9.+-]{1,100}$',
+        description: 'Such as "application/pdf".',
+      },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Task', name: 'TASK-00001', file_name: 'notes.txt', text: 'Agreed on Monday.' },
+  async run(args, { principal, documents }) {
+    const { doctype, name, file_name: fileName, text, base64, dry_run: dryRun = false } = args
+    if ((text === undefined) === (base64 === undefined))
+      throw new AppError('invalid', 'give either text or base64')
+    const content = text === undefined ? decode(base64!) : Buffer.from(text)
+    const mimeType = args.mime_type ?? (text === undefined ? 'application/octet-stream' : 'text/plain')
+    const attachment = await documents.attach(
+      principal,
+      doctype,
+      name,
+      { fileName, mimeType, content },
+      { dryRun },
+    )
+    return { doctype, name, attachment: attachmentView(attachment), ...(dryRun && { dry_run: true }) }
+  },
+})
+
+function decode(base64: string): Uint8Array {
+  const text = base64.replace(/\s/g, '')
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0)
+    throw new AppError('invalid', 'base64: cannot be decoded')
+  return Buffer.from(text, 'base64')
+}

@@ -1,0 +1,29 @@
+import { doctype, dryRun, likeFilters } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const bulkUpdate = defineTool({
+  name: 'bulk_update',
+  title: 'Update many documents',
+  description:
+    'Sets the same values on up to 500 documents, chosen by names or filters: all of them, or none when one cannot be changed. Use dry_run first.',
+  category: 'privileged',
+  idempotent: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'data'],
+    properties: {
+      doctype,
+      names: { type: 'array', items: { type: 'string' }, maxItems: 500, description: 'Document names.' },
+      filters: likeFilters,
+      data: { type: 'object', description: 'New values by field.' },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Task', filters: { status: 'Review' }, data: { status: 'Done' }, dry_run: true },
+  async run({ doctype, names, filters, data, dry_run: dryRun = false }, { principal, documents }) {
+    const which = { ...(names && { names }), ...(filters && { filters }) }
+    const { updated, unchanged } = await documents.bulkUpdate(principal, doctype, which, data, { dryRun })
+    return { doctype, updated_count: updated.length, updated, unchanged, ...(dryRun && { dry_run: true }) }
+  },
+})

@@ -1,0 +1,19 @@
+import { doctype, likeFilters } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const countDocuments = defineTool({
+  name: 'count_documents',
+  title: 'Count documents',
+  description: 'Counts documents that match filters. For sums or counts per group use aggregate.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype'],
+    properties: { doctype, filters: likeFilters },
+  },
+  example: { doctype: 'Lead', filters: { status: 'Open' } },
+  async run({ doctype, filters }, { principal, documents }) {
+    return { doctype, count: await documents.count(principal, doctype, filters) }
+  },
+})

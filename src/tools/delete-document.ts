@@ -1,0 +1,26 @@
+import { doctype, dryRun, name } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const deleteDocument = defineTool({
+  name: 'delete_document',
+  title: 'Delete a document',
+  description:
+    'Deletes a draft or cancelled document for good. Refused, with the names, when others link to it.',
+  category: 'privileged',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name'],
+    properties: {
+      doctype,
+      name,
+      force: { type: 'boolean', description: 'Delete despite links (System Manager).' },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Task', name: 'TASK-00001', dry_run: true },
+  async run({ doctype, name, force = false, dry_run: dryRun = false }, { principal, documents }) {
+    await documents.delete(principal, doctype, name, { force, dryRun })
+    return { doctype, name, deleted: !dryRun, ...(dryRun && { dry_run: true }) }
+  },
+})

@@ -1,0 +1,52 @@
+import { partsOf, uriOf } from './document-id.ts'
+import { defineTool } from './tool.ts'
+
+/** The contract of ChatGPT's connectors: one document as text. */
+export const fetchDocument = defineTool({
+  name: 'fetch',
+  title: 'Fetch a document',
+  description: 'Reads one document by the id that search returned.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['id'],
+    properties: { id: { type: 'string', maxLength: 250, description: 'Such as "Customer/ACME".' } },
+  },
+  output: {
+    type: 'object',
+    required: ['id', 'title', 'text', 'url'],
+    properties: {
+      id: { type: 'string' },
+      title: { type: 'string' },
+      text: { type: 'string' },
+      url: { type: 'string' },
+      metadata: { type: 'object' },
+    },
+  },
+  example: { id: 'Sales Order/SO-00001' },
+  async run({ id }, { principal, documents }) {
+    const { doctype, name } = partsOf(id)
+    const data = await documents.get(principal, doctype, name)
+    const titleField = documents.platform.doctypes.get(doctype)?.titleField
+    const title = titleField === undefined ? undefined : data[titleField]
+    return {
+      id,
+      title:
+        typeof title === 'string' && title !== name ? `${title} (${doctype} ${name})` : `${doctype} ${name}`,
+      text: textOf(doctype, data),
+      url: uriOf(doctype, name),
+      metadata: { doctype, modified: data['modified'], owner: data['owner'], docstatus: data['docstatus'] },
+    }
+  },
+})
+
+function textOf(doctype: string, data: Readonly<Record<string, unknown>>): string {
+  const lines = Object.entries(data).map(([field, value]) => `- ${field}: ${lineOf(value)}`)
+  return [`# ${doctype} ${String(data['name'] as string)}`, '', ...lines].join('\n')
+}
+
+function lineOf(value: unknown): string {
+  if (!Array.isArray(value)) return typeof value === 'string' ? value : JSON.stringify(value)
+  return value.map((row) => `\n  - ${JSON.stringify(row)}`).join('')
+}

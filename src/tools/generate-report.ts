@@ -1,0 +1,78 @@
+import { isoTime } from '../core/clock.ts'
+import { fitRows } from './fit-rows.ts'
+import { defineTool } from './tool.ts'
+
+/** How long a call waits for a report in the background before it tells the model to ask again. */
+const waitMilliseconds = 20_000
+
+export const generateReport = defineTool({
+  name: 'generate_report',
+  title: 'Run a report',
+  description: 'Runs a report. A slow one answers status "running": call again with the same filters.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['report_name'],
+    properties: {
+      report_name: { type: 'string', description: 'As report_list names it.' },
+      filters: { type: 'object', description: 'Values by filter name (report_requirements).' },
+      format: { type: 'string', enum: ['json', 'csv'], description: 'Default json.' },
+      offset: { type: 'integer', minimum: 0, description: 'Rows to skip.' },
+    },
+  },
+  example: { report_name: 'Sales by Customer', filters: { from_date: '2026-01-01' } },
+  async run(
+    { report_name: name, filters = {}, format = 'json', offset = 0 },
+    { principal, documents, budget, signal, progress },
+  ) {
+    progress(0, undefined, `running ${name}`)
+    const result = await documents.runReport(principal, name, filters, { signal, wait: waitMilliseconds })
+    if ('pending' in result)
+      return {
+        report_name: name,
+        status: 'running',
+        started: isoTime(result.started),
+        message: 'the report is still running; call generate_report again with the same filters',
+      }
+    const { columns, totals, capped, filters: applied, at } = result
+    const rows = result.rows.slice(offset)
+    const known = {
+      report_name: name,
+      status: 'done',
+      made: isoTime(at),
+      filters_applied: applied,
+      columns,
+      ...(totals && { totals }),
+      ...(capped && { capped: `only the first ${result.rows.length} rows; narrow the filters` }),
+    }
+    const part = { total: result.rows.length, offset }
+    if (format === 'json') return fitRows({ ...known, data: rows }, 'data', part, budget)
+    const names = columns.map((column) => column.name)
+    // Half of the budget: quotes and line ends are escaped in the answer.
+    const lines = fitRows(
+      { data: rows.map((row) => csvLine(names.map((column) => row[column]))) },
+      'data',
+      part,
+      budget / 2,
+    )
+    const { data, ...rest } = lines
+    return {
+      ...known,
+      ...rest,
+      csv: [csvLine(columns.map((column) => column.label)), ...(data as string[])].join('\r\n'),
+    }
+  },
+})
+
+function csvLine(values: readonly unknown[]): string {
+  return values.map(csvValue).join(',')
+}
+
+function csvValue(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  // A spreadsheet would run a text that begins like a formula.
+  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

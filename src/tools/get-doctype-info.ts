@@ -1,0 +1,13 @@
+import { doctype } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const getDoctypeInfo = defineTool({
+  name: 'get_doctype_info',
+  title: 'Describe a doctype',
+  description:
+    'Fields, child tables, links, rules, workflow of a doctype, and what you may do with it. Read it before creating.',
+  category: 'read_only',
+  input: { type: 'object', additionalProperties: false, required: ['doctype'], properties: { doctype } },
+  example: { doctype: 'Sales Order' },
+  run: ({ doctype }, { principal, documents }) => Promise.resolve(documents.doctype(principal, doctype)),
+})

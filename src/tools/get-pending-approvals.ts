@@ -1,0 +1,25 @@
+import { fitRows } from './fit-rows.ts'
+import { defineTool } from './tool.ts'
+
+export const getPendingApprovals = defineTool({
+  name: 'get_pending_approvals',
+  title: 'Pending approvals',
+  description: 'Documents that wait for a workflow action of yours, oldest first.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      doctype: { type: 'string', description: 'Only of this doctype.' },
+      limit: { type: 'integer', minimum: 1, maximum: 200, description: 'Default 50.' },
+    },
+  },
+  example: { doctype: 'Purchase Order' },
+  async run({ doctype, limit = 50 }, { principal, documents, budget }) {
+    const { pending, total } = await documents.pendingApprovals(principal, {
+      ...(doctype !== undefined && { doctype }),
+      limit,
+    })
+    return fitRows({ pending_approvals: pending }, 'pending_approvals', { total, offset: 0 }, budget)
+  },
+})

@@ -1,0 +1,33 @@
+import type { Attachment } from '../documents/belongings.ts'
+import { doctype, name } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const listAttachments = defineTool({
+  name: 'list_attachments',
+  title: 'List attachments',
+  description: 'The files attached to a document.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name'],
+    properties: { doctype, name },
+  },
+  example: { doctype: 'Task', name: 'TASK-00001' },
+  async run({ doctype, name }, { principal, documents }) {
+    const attachments = (await documents.attachments(principal, doctype, name)).map(attachmentView)
+    return { doctype, name, attachments, count: attachments.length }
+  },
+})
+
+/** An attachment as tools show it. */
+export function attachmentView({
+  id,
+  file_name,
+  mime_type,
+  bytes,
+  user,
+  time,
+}: Attachment): Readonly<Record<string, unknown>> {
+  return { id, file_name, mime_type, bytes, user, time }
+}

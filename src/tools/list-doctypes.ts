@@ -1,0 +1,14 @@
+import { defineTool } from './tool.ts'
+
+export const listDoctypes = defineTool({
+  name: 'list_doctypes',
+  title: 'List doctypes',
+  description: 'The types of documents that you may use, and what you may do with each.',
+  category: 'read_only',
+  input: { type: 'object', additionalProperties: false, properties: {} },
+  example: {},
+  run: (_, { principal, documents }) => {
+    const doctypes = documents.doctypes(principal)
+    return Promise.resolve({ doctypes, count: doctypes.length })
+  },
+})

@@ -1,0 +1,11 @@
+/** Tools of the program that only some machines can offer: settings may name them everywhere. */
+export const optionalTools: readonly string[] = [
+  'analyze_business_data',
+  'query_and_analyze',
+  'run_database_query',
+  'run_python_code',
+  'extract_file_content',
+  'create_dashboard_chart',
+  'create_dashboard',
+  'list_user_dashboards',
+]

@@ -1,0 +1,26 @@
+import { doctype, dryRun, name } from './arguments.ts'
+import { attachmentView } from './list-attachments.ts'
+import { defineTool } from './tool.ts'
+
+export const removeAttachment = defineTool({
+  name: 'remove_attachment',
+  title: 'Remove an attachment',
+  description: 'Removes an attached file for good.',
+  category: 'privileged',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name', 'attachment'],
+    properties: {
+      doctype,
+      name,
+      attachment: { type: 'string', description: 'Its id or file name.' },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Task', name: 'TASK-00001', attachment: 'notes.txt', dry_run: true },
+  async run({ doctype, name, attachment, dry_run: dryRun = false }, { principal, documents }) {
+    const removed = await documents.detach(principal, doctype, name, attachment, { dryRun })
+    return { doctype, name, removed: attachmentView(removed), ...(dryRun && { dry_run: true }) }
+  },
+})

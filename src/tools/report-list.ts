@@ -1,0 +1,33 @@
+import { defineTool } from './tool.ts'
+
+export const reportList = defineTool({
+  name: 'report_list',
+  title: 'List reports',
+  description: 'The reports that you may run.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      module: { type: 'string', description: 'Only of this module.' },
+      report_type: { type: 'string', enum: ['declarative', 'sql'], description: 'Only of this type.' },
+    },
+  },
+  example: { module: 'Selling' },
+  run: ({ module, report_type: type }, { principal, documents }) => {
+    const reports = documents
+      .reports(principal)
+      .filter(
+        (report) =>
+          (module === undefined || report.module === module) && (type === undefined || report.type === type),
+      )
+      .map((report) => ({
+        name: report.name,
+        report_type: report.type,
+        module: report.module,
+        description: report.description,
+        required_filters: report.filters.filter((filter) => filter.required).map((filter) => filter.name),
+      }))
+    return Promise.resolve({ reports, count: reports.length })
+  },
+})

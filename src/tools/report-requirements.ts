@@ -1,0 +1,51 @@
+import { defineTool } from './tool.ts'
+
+export const reportRequirements = defineTool({
+  name: 'report_requirements',
+  title: 'Describe a report',
+  description: 'The filters and columns of a report; read it before generate_report.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['report_name'],
+    properties: {
+      report_name: { type: 'string', description: 'As report_list names it.' },
+      include_columns: { type: 'boolean', description: 'Default true.' },
+      include_filters: { type: 'boolean', description: 'Default true.' },
+    },
+  },
+  example: { report_name: 'Sales by Customer' },
+  run: (
+    { report_name: name, include_columns: columns = true, include_filters: filters = true },
+    { principal, documents },
+  ) => {
+    const report = documents.report(principal, name)
+    const names = (required: boolean) =>
+      report.filters.filter((filter) => filter.required === required).map((filter) => filter.name)
+    return Promise.resolve({
+      report_name: report.name,
+      report_type: report.type,
+      description: report.description,
+      doctypes: report.doctypes,
+      ...(columns &&
+        report.columns.length > 0 && { columns: report.columns.map(({ name, label }) => ({ name, label })) }),
+      ...(filters && {
+        filters_definition: report.filters.map((filter) => ({
+          name: filter.name,
+          label: filter.label,
+          type: filter.type,
+          ...(filter.required && { required: true }),
+          ...(filter.default !== undefined && { default: filter.default }),
+          ...(filter.options.length > 0 && { options: filter.options }),
+          ...(filter.doctype !== undefined && { doctype: filter.doctype }),
+          ...(filter.description !== '' && { description: filter.description }),
+        })),
+        required_filter_names: names(true),
+        optional_filter_names: names(false),
+      }),
+      max_rows: report.maxRows,
+      ...(report.cacheSeconds !== undefined && { background: true, cache_seconds: report.cacheSeconds }),
+    })
+  },
+})

@@ -1,0 +1,37 @@
+import { doctype, dryRun, name } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const runWorkflow = defineTool({
+  name: 'run_workflow',
+  title: 'Run a workflow action',
+  description: 'Moves a document to its next workflow state, such as "Approve".',
+  category: 'write',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name', 'action'],
+    properties: {
+      doctype,
+      name,
+      action: { type: 'string', description: 'As get_pending_approvals or get_doctype_info names it.' },
+      comment: { type: 'string', maxLength: 1000, description: 'Kept in the history.' },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Purchase Order', name: 'PO-00001', action: 'Request Approval' },
+  async run({ doctype, name, action, comment, dry_run: dryRun = false }, { principal, documents }) {
+    const move = await documents.runWorkflow(principal, doctype, name, action, {
+      dryRun,
+      ...(comment !== undefined && { comment: `${action}: ${comment}` }),
+    })
+    return {
+      doctype,
+      name,
+      previous_state: move.previousState,
+      current_state: move.currentState,
+      docstatus: move.document['docstatus'],
+      next_available_actions: move.next,
+      ...(dryRun && { dry_run: true }),
+    }
+  },
+})

@@ -1,0 +1,26 @@
+import { doctype, limit, offset } from './arguments.ts'
+import { fitRows } from './fit-rows.ts'
+import { defineTool } from './tool.ts'
+
+export const searchDoctype = defineTool({
+  name: 'search_doctype',
+  title: 'Search one doctype',
+  description: 'Finds documents of one doctype by words, best first.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'query'],
+    properties: {
+      doctype,
+      query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' },
+      limit,
+      offset,
+    },
+  },
+  example: { doctype: 'Customer', query: 'Müller' },
+  async run({ doctype, query, limit = 20, offset = 0 }, { principal, documents, budget }) {
+    const { results, total } = await documents.search(principal, { doctype, words: query, limit, offset })
+    return fitRows({ doctype, results }, 'results', { total, offset }, budget)
+  },
+})

@@ -1,0 +1,26 @@
+import { limit, offset } from './arguments.ts'
+import { fitRows } from './fit-rows.ts'
+import { defineTool } from './tool.ts'
+
+export const searchDocuments = defineTool({
+  name: 'search_documents',
+  title: 'Search documents',
+  description:
+    'Finds documents of all doctypes by words, best first. With a known doctype use search_doctype.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['query'],
+    properties: {
+      query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' },
+      limit,
+      offset,
+    },
+  },
+  example: { query: 'framework contract' },
+  async run({ query, limit = 20, offset = 0 }, { principal, documents, budget }) {
+    const { results, total, searched } = await documents.search(principal, { words: query, limit, offset })
+    return fitRows({ searched_doctypes: searched, results }, 'results', { total, offset }, budget)
+  },
+})

@@ -1,0 +1,29 @@
+import { doctype, likeFilters } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const searchLink = defineTool({
+  name: 'search_link',
+  title: 'Find a name for a link',
+  description: 'Finds the exact name for a link field, by part of a name or title.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'query'],
+    properties: {
+      doctype,
+      query: { type: 'string', maxLength: 200, description: 'Part of a name; "" for the first ones.' },
+      filters: likeFilters,
+    },
+  },
+  example: { doctype: 'Customer', query: 'mül' },
+  async run({ doctype, query, filters }, { principal, documents }) {
+    const { suggestions, total } = await documents.suggest(principal, {
+      doctype,
+      typed: query,
+      filters,
+      limit: 20,
+    })
+    return { doctype, results: suggestions, count: suggestions.length, total_count: total }
+  },
+})

@@ -1,0 +1,41 @@
+import { uriOf } from './document-id.ts'
+import { defineTool } from './tool.ts'
+
+/** The contract of ChatGPT's connectors: ids that `fetch` takes. */
+export const search = defineTool({
+  name: 'search',
+  title: 'Search',
+  description: 'Finds documents by words; fetch reads them by id.',
+  category: 'read_only',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['query'],
+    properties: { query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' } },
+  },
+  output: {
+    type: 'object',
+    required: ['results'],
+    properties: {
+      results: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['id', 'title', 'url'],
+          properties: { id: { type: 'string' }, title: { type: 'string' }, url: { type: 'string' } },
+        },
+      },
+    },
+  },
+  example: { query: 'drill' },
+  async run({ query }, { principal, documents }) {
+    const { results } = await documents.search(principal, { words: query, limit: 20 })
+    return {
+      results: results.map(({ doctype, name, title }) => ({
+        id: `${doctype}/${name}`,
+        title: title === name ? `${doctype} ${name}` : `${title} (${doctype} ${name})`,
+        url: uriOf(doctype, name),
+      })),
+    }
+  },
+})

@@ -1,0 +1,42 @@
+import { doctype, dryRun, name } from './arguments.ts'
+import { defineTool } from './tool.ts'
+
+export const updateDocument = defineTool({
+  name: 'update_document',
+  title: 'Update a document',
+  description:
+    'Changes fields of one document; others stay. Child rows: with row "name" a row is patched ("_delete": true removes it), without it is added; rows that all lack a name replace the table.',
+  category: 'write',
+  idempotent: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['doctype', 'name', 'data'],
+    properties: {
+      doctype,
+      name,
+      data: { type: 'object', description: 'New values by field.' },
+      expected_modified: {
+        type: 'string',
+        description: 'The "modified" you read; refused when the document changed since.',
+      },
+      dry_run: dryRun,
+    },
+  },
+  example: { doctype: 'Task', name: 'TASK-00001', data: { status: 'Done' } },
+  async run(args, { principal, documents }) {
+    const { doctype, name, data, expected_modified: expectedModified, dry_run: dryRun = false } = args
+    const { document, updatedFields, warnings } = await documents.update(principal, doctype, name, data, {
+      dryRun,
+      ...(expectedModified !== undefined && { expectedModified }),
+    })
+    return {
+      doctype,
+      name,
+      updated_fields: updatedFields,
+      ...(dryRun && { dry_run: true }),
+      data: document,
+      ...(warnings.length > 0 && { warnings }),
+    }
+  },
+})

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { compileSchema } from '../../src/core/schema.ts'
+import { builtInTools } from '../../src/tools/index.ts'
+import { listTokens } from '../../src/tools/measure.ts'
+import { admin, hr, plain, sales } from '../documents/trading-company.ts'
+import { openOffice } from './offices.ts'
+
+describe('every tool', () => {
+  for (const tool of builtInTools)
+    it(`${tool.name} is described so that a model can call it`, () => {
+      assert.match(tool.name, /^[a-z_]{1,64}$/)
+      assert.ok(tool.title.length > 0)
+      assert.ok(tool.description.length > 20 && tool.description.length < 1000)
+      assert.equal(tool.input['type'], 'object')
+      assert.equal(tool.input['additionalProperties'], false)
+      assert.deepEqual(undescribed(tool.input, ''), [])
+      assert.ok(tool.example, 'has an example')
+      assert.deepEqual(compileSchema(tool.input)(tool.example), [])
+    })
+
+  it('that writes can be tried without writing', () => {
+    const writers = builtInTools.filter((tool) => tool.category !== 'read_only')
+    assert.ok(writers.length > 8)
+    for (const tool of writers) {
+      const { dry_run: dryRun } = tool.input['properties'] as Record<string, unknown>
+      assert.ok(dryRun, tool.name)
+    }
+  })
+})
+
+describe('the list of tools', () => {
+  it('costs an ordinary user less than 4000 tokens', async (t) => {
+    const { catalogue } = await openOffice(t)
+    for (const who of [plain, sales, hr]) {
+      const tokens = listTokens(catalogue.offered(who))
+      assert.ok(tokens < 4000, `${who.user}: ${tokens}`)
+      assert.ok(tokens > 2000)
+    }
+    assert.equal(catalogue.offered(admin).length, builtInTools.length)
+  })
+})
+
+/** The properties of a schema, at any depth, that say nothing about themselves. */
+function undescribed(schema: Readonly<Record<string, unknown>>, path: string): string[] {
+  const properties = (schema['properties'] ?? {}) as Record<string, Record<string, unknown>>
+  const below = Object.entries(properties).flatMap(([name, property]) => [
+    ...(typeof property['description'] === 'string' && property['description'] !== ''
+      ? []
+      : [`${path}${name}`]),
+    ...undescribed(property, `${path}${name}.`),
+  ])
+  const items = schema['items'] as Record<string, unknown> | undefined
+  return items ? [...below, ...undescribed(items, `${path}[].`)] : below
+}
