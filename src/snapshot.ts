@@ -110,6 +110,9 @@ export interface SnapshotParts {
   readonly tools: readonly Tool[]
 }
 
+/** Offered only where the site wants them: clients that show resources do not need them. */
+const skillTools = new Set(['list_skills', 'read_skill'])
+
 /** Makes a snapshot of the site's files: the `build` of a live site. */
 export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Promise<Built<Snapshot>> {
   const { reading, faults, warnings } = await readParts<LibraryRead>(
@@ -124,7 +127,7 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
   const documents = createDocuments({ platform, store, audit, clock, memory }, runSql)
   const library = await parts.libraries.open(reading.library)
   const catalogue = createCatalogue({
-    tools,
+    tools: settings.mcp.skill_tools ? tools : tools.filter(({ name }) => !skillTools.has(name)),
     settings: toolSettings,
     limits: settings.tools,
     documents,

@@ -4,7 +4,7 @@
  * answers come.
  */
 import { AppError } from '../core/errors.ts'
-import type { AskClient, ClientQuestion } from '../tools/tool.ts'
+import { AnswerPending, type AskClient, type ClientQuestion } from '../tools/tool.ts'
 import { codes } from './codes.ts'
 import { type Call, type ClientCapabilities, isObject, type Json, JsonRpcError } from './protocol.ts'
 import type { Questions } from './questions.ts'
@@ -22,13 +22,6 @@ export interface Asking {
   readonly can: (mode: 'form' | 'url') => boolean
   /** The answer to the call in place of its result, when a question is still open or could not be put. */
   readonly interrupted: () => Json | undefined
-}
-
-/** Thrown through a tool to end its run while its client is being asked. */
-class AnswerPending extends AppError {
-  constructor() {
-    super('unavailable', 'the client is being asked')
-  }
 }
 
 /** Everything that one call may ask. JsonRpcError -32602 for a request state that is not ours, or spent. */
