@@ -5,14 +5,13 @@
 import { AppError } from '../core/errors.ts'
 import { compileSchema, problemsText, type Check } from '../core/schema.ts'
 import type { Principal } from '../core/principal.ts'
-import { argumentSchema, readArguments } from './argument-rows.ts'
-import { compileArguments, linkProblems, problemsLine } from './arguments.ts'
 import { unknownCategory, withDescendants } from './categories.ts'
+import { categoryTree } from './category-tree.ts'
 import { managed, versionHistory } from './history.ts'
-import type { Category, PromptStatus, PromptTemplate } from './library.ts'
+import type { PromptStatus, PromptTemplate } from './library.ts'
 import type { LiveLibrary } from './live-library.ts'
+import { preview, type PreviewBody } from './preview.ts'
 import { byPopularity, promptRows } from './prompt-rows.ts'
-import { compileContent } from './render.ts'
 import type { Links, SiteLibrary } from './site-library.ts'
 import type { Usage } from './usage.ts'
 import type { Versions } from './versions.ts'
@@ -203,73 +202,6 @@ interface SearchBody {
   readonly limit?: number
 }
 
-interface PreviewBody {
-  readonly template_content: string
-  readonly rendering_engine?: PromptTemplate['engine']
-  readonly arguments?: unknown
-  /** Rows as in a template file. */
-  readonly declared_arguments?: readonly unknown[]
-}
-
-type ArgumentRows = Parameters<typeof readArguments>[0]
-
-const checkRows = compileSchema({ type: 'array', items: argumentSchema })
-
-/** Renders a text that stands in no site; with declared arguments, values are checked and become real first. */
-async function preview(principal: Principal, body: PreviewBody, links: Links): Promise<string> {
-  const faults: string[] = []
-  const content = compileContent(
-    body.rendering_engine ?? 'Jinja2',
-    body.template_content,
-    (message, line, column) =>
-      faults.push(
-        line === undefined
-          ? message
-          : `line ${line}${column === undefined ? '' : `, column ${column}`}: ${message}`,
-      ),
-  )
-  const given = argumentsOf(body.arguments)
-  const declared = body.declared_arguments
-  if (declared === undefined) {
-    if (faults.length > 0) throw new AppError('invalid', `template_content: ${faults.join('; ')}`)
-    return content.render(given)
-  }
-  const problemsOfRows = checkRows(declared)
-  if (problemsOfRows.length > 0) {
-    throw new AppError('invalid', `declared_arguments: ${problemsText(problemsOfRows)}`)
-  }
-  const rows = readArguments(declared as ArgumentRows, (path, message) =>
-    faults.push(`declared_arguments.${path.join('.')}: ${message}`),
-  )
-  const check = compileArguments(rows, (row, property, message) =>
-    faults.push(`declared_arguments.${row}.${property}: ${message}`),
-  )
-  if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
-  const { values, problems } = check(given)
-  const all = [
-    ...problems,
-    ...(await linkProblems(rows, values, (doctype, name) => links.exists(principal, doctype, name))),
-  ]
-  if (all.length > 0) throw new AppError('invalid', problemsLine('preview', all), { data: { problems: all } })
-  return content.render(values)
-}
-
-/** Callers of the platform send the arguments as JSON text. */
-function argumentsOf(given: unknown): Record<string, unknown> {
-  let value: unknown = given ?? {}
-  if (typeof value === 'string') {
-    try {
-      value = value.trim() === '' ? {} : JSON.parse(value)
-    } catch {
-      throw new AppError('invalid', 'arguments: is not JSON')
-    }
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new AppError('invalid', 'arguments: must be an object')
-  }
-  return value as Record<string, unknown>
-}
-
 function idOf(body: { readonly prompt_id?: string; readonly prompt_name?: string }): string {
   return (body.prompt_id ?? body.prompt_name)!
 }
@@ -298,45 +230,4 @@ function withTags(tags: unknown): (template: PromptTemplate) => boolean {
     const has = new Set(template.tags.map((tag) => tag.toLowerCase()))
     return wanted.every((tag) => has.has(tag))
   }
-}
-
-/** A category with those below it, and how many templates the principal sees in it and below. */
-export interface CategoryNode {
-  readonly category_id: string
-  readonly category_name: string
-  readonly description: string
-  readonly icon: string
-  readonly color: string
-  readonly is_group: 0 | 1
-  readonly prompt_count: number
-  readonly children: readonly CategoryNode[]
-}
-
-/** The categories as a tree, from the top or from below one; AppError `not_found`. */
-export function categoryTree(library: SiteLibrary, principal: Principal, parent?: string): CategoryNode[] {
-  const { categories } = library.reading
-  if (parent !== undefined && !categories.has(parent)) {
-    throw new AppError('not_found', unknownCategory(parent, categories.keys()))
-  }
-  const counts = new Map<string, number>()
-  for (const { category, status: of } of library.prompts(principal)) {
-    if (category !== undefined && of === 'Published') counts.set(category, (counts.get(category) ?? 0) + 1)
-  }
-  const below = (id: string | undefined): CategoryNode[] =>
-    [...categories.values()].filter((category) => category.parent === id).map(node)
-  const node = (category: Category): CategoryNode => {
-    const children = below(category.id)
-    return {
-      category_id: category.id,
-      category_name: category.name,
-      description: category.description,
-      icon: category.icon,
-      color: category.color,
-      is_group: category.isGroup ? 1 : 0,
-      prompt_count:
-        (counts.get(category.id) ?? 0) + children.reduce((sum, child) => sum + child.prompt_count, 0),
-      children,
-    }
-  }
-  return below(parent)
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { readLibrary } from '../../src/library/read-library.ts'
 import { runPromptTests } from '../../src/library/prompt-tests.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { faultText, type Fault } from '../../src/site/site-files.ts'
-import { packageFolder, source } from './library-site.ts'
+import { folderWith, packageFolder, source } from './library-site.ts'
 
 async function shipped(): Promise<{
   reading: ReturnType<typeof readLibrary>
@@ -101,6 +103,33 @@ describe('§2.8 the library that comes with the package', () => {
         }
       }
     }
+  })
+
+  it('explains template and skill files with examples that are good ones', async (t) => {
+    const example = async (file: string): Promise<string> =>
+      /```markdown\n([\s\S]*?)\n```/.exec(await readFile(join(packageFolder, file), 'utf8'))![1]!
+    const folder = await folderWith(t, {
+      'prompts/quarterly_review.md': await example('prompts/README.md'),
+      'skills/monthly-closing/SKILL.md': await example('skills/README.md'),
+    })
+    const faults: Fault[] = []
+    const warnings: Fault[] = []
+    const reading = readLibrary(
+      await readSite(folder),
+      faults,
+      warnings,
+      source({ builtIns: await readSite(packageFolder) }),
+    )
+    assert.deepEqual(faults.map(faultText), [])
+    assert.deepEqual(warnings.map(faultText), [])
+    const results = await runPromptTests([reading.templates.get('quarterly_review')!])
+    assert.deepEqual(
+      results.map(({ ok, problems }) => [ok, problems]),
+      [
+        [true, []],
+        [true, []],
+      ],
+    )
   })
 
   it('has skills that teach its tools, one of them with references', async () => {

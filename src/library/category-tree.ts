@@ -1,0 +1,46 @@
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { unknownCategory } from './categories.ts'
+import type { Category } from './library.ts'
+import type { SiteLibrary } from './site-library.ts'
+
+/** A category with those below it, and how many templates the principal sees in it and below. */
+export interface CategoryNode {
+  readonly category_id: string
+  readonly category_name: string
+  readonly description: string
+  readonly icon: string
+  readonly color: string
+  readonly is_group: 0 | 1
+  readonly prompt_count: number
+  readonly children: readonly CategoryNode[]
+}
+
+/** The categories as a tree, from the top or from below one; AppError `not_found`. */
+export function categoryTree(library: SiteLibrary, principal: Principal, parent?: string): CategoryNode[] {
+  const { categories } = library.reading
+  if (parent !== undefined && !categories.has(parent)) {
+    throw new AppError('not_found', unknownCategory(parent, categories.keys()))
+  }
+  const counts = new Map<string, number>()
+  for (const { category, status: of } of library.prompts(principal)) {
+    if (category !== undefined && of === 'Published') counts.set(category, (counts.get(category) ?? 0) + 1)
+  }
+  const below = (id: string | undefined): CategoryNode[] =>
+    [...categories.values()].filter((category) => category.parent === id).map(node)
+  const node = (category: Category): CategoryNode => {
+    const children = below(category.id)
+    return {
+      category_id: category.id,
+      category_name: category.name,
+      description: category.description,
+      icon: category.icon,
+      color: category.color,
+      is_group: category.isGroup ? 1 : 0,
+      prompt_count:
+        (counts.get(category.id) ?? 0) + children.reduce((sum, child) => sum + child.prompt_count, 0),
+      children,
+    }
+  }
+  return below(parent)
+}

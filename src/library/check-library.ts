@@ -1,0 +1,158 @@
+/** Checks of the library against the rest of the site: people, doctypes, tools, categories. */
+import { nearest } from '../core/schema.ts'
+import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import type { People } from '../users/people.ts'
+import { unknownCategory, type ReadCategory } from './categories.ts'
+import { unknownNames, type KnownNames } from './lint.ts'
+import type { ReadSkill } from './skill-files.ts'
+import type { ReadTemplate } from './template-file.ts'
+
+/** What the library is checked against. */
+export interface LibraryContext {
+  readonly people: People
+  /**
+   * The package's own `prompts/` and `skills/`, which are added to the site; left out when the setting
+   * `library.built_ins` is off. May be the site itself: then what is marked `is_system` is built in.
+   */
+  readonly builtIns?: SiteFiles
+  readonly toolNames: ReadonlySet<string>
+  readonly doctypeNames: ReadonlySet<string>
+  /** Remembers files that did not change from one reading to the next. */
+  readonly cache?: TemplateCache
+}
+
+/** What became of template files, kept between readings so that a reload reads only what changed. */
+export type TemplateCache = Map<string, CachedTemplate>
+
+interface CachedTemplate {
+  readonly bytes: Uint8Array
+  readonly read: ReadTemplate | undefined
+  readonly faults: readonly Fault[]
+  /** Names that meant nothing, and to whom (see `KnownNames`). */
+  lint?: { readonly known: string; readonly warnings: readonly Fault[] }
+}
+
+/** Where faults and warnings are told. */
+export interface Told {
+  readonly faults: Fault[]
+  readonly warnings: Fault[]
+}
+
+/** What is wrong with a template beyond its own file: its category, people, doctypes, and the names in its text. */
+export function checkTemplate(
+  read: ReadTemplate,
+  categories: ReadonlyMap<string, ReadCategory>,
+  context: LibraryContext,
+  lint: (read: ReadTemplate) => readonly Fault[],
+  { faults, warnings }: Told,
+): void {
+  const { template, document } = read
+  warnings.push(...read.warnings)
+  if (template.category !== undefined && !categories.has(template.category)) {
+    faults.push(document.fault(['category'], unknownCategory(template.category, categories.keys())))
+  }
+  checkPeople(template, document, context.people, { faults, warnings })
+  for (const [row, { doctype }] of template.arguments.entries()) {
+    if (doctype !== undefined && !context.doctypeNames.has(doctype)) {
+      const near = nearest(doctype, context.doctypeNames)
+      faults.push(
+        document.fault(
+          ['arguments', row, 'doctype'],
+          `unknown doctype "${doctype}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+        ),
+      )
+    }
+  }
+  warnings.push(...lint(read))
+}
+
+/** The names lint of a template, made anew only when the template or the known names changed. */
+export function templateLint(context: LibraryContext): (read: ReadTemplate) => readonly Fault[] {
+  const known = JSON.stringify([[...context.toolNames].sort(), [...context.doctypeNames].sort()])
+  const byRead = new Map([...(context.cache?.values() ?? [])].map((cached) => [cached.read, cached]))
+  return (read) => {
+    const cached = byRead.get(read)
+    if (cached?.lint?.known === known) return cached.lint.warnings
+    const own = new Set(read.template.arguments.map(({ name }) => name))
+    const warnings = namesIn(read.document, read.template.content, context, own)
+    if (cached) cached.lint = { known, warnings }
+    return warnings
+  }
+}
+
+/** The same of a skill, for SKILL.md and the markdown beside it. */
+export function checkSkill(read: ReadSkill, context: LibraryContext, told: Told): void {
+  const { skill, document } = read
+  checkPeople(skill, document, context.people, told)
+  const list = Array.isArray(skill.frontmatter['tools'])
+  for (const [index, tool] of skill.tools.entries()) {
+    if (context.toolNames.has(tool)) continue
+    const near = nearest(tool, context.toolNames)
+    told.warnings.push(
+      document.fault(
+        list ? ['tools', index] : ['tools'],
+        `there is no tool "${tool}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+      ),
+    )
+  }
+  told.warnings.push(...namesIn(document, document.body ?? '', context, new Set()))
+  for (const file of skill.files) {
+    if (file.path === 'SKILL.md' || !file.path.endsWith('.md') || !file.text) continue
+    const text = Buffer.from(file.bytes).toString('utf8')
+    const path = `skills/${skill.name}/${file.path}`
+    for (const { message, offset } of unknownNames(text, names(context), new Set())) {
+      told.warnings.push({ file: path, ...placeIn(text, offset), path: '', message })
+    }
+  }
+}
+
+/**
+ * Roles must exist. An owner who left is only warned about: a site that is refused because somebody
+ * was removed from it could not be used to remove them.
+ */
+function checkPeople(
+  thing: { readonly sharedWithRoles: readonly string[]; readonly owner: string },
+  document: SourceDocument,
+  people: People,
+  { faults, warnings }: Told,
+): void {
+  for (const [index, role] of thing.sharedWithRoles.entries()) {
+    if (people.roles.has(role)) continue
+    const near = nearest(role, people.roles.keys())
+    faults.push(
+      document.fault(
+        ['shared_with_roles', index],
+        `unknown role "${role}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+      ),
+    )
+  }
+  if (thing.owner !== '' && !people.find(thing.owner)) {
+    warnings.push(document.fault(['owner'], `"${thing.owner}" is not a user of this site`))
+  }
+}
+
+function namesIn(
+  document: SourceDocument,
+  text: string,
+  context: LibraryContext,
+  own: ReadonlySet<string>,
+): Fault[] {
+  const unknown = unknownNames(text, names(context), own)
+  if (unknown.length === 0) return []
+  const whole = Buffer.from(document.bytes).toString('utf8').replaceAll('\r\n', '\n')
+  const start = document.body === undefined ? -1 : whole.lastIndexOf(text)
+  return unknown.map(({ message, offset }) =>
+    start < 0
+      ? document.fault(['template_content'], message)
+      : { file: document.file, ...placeIn(whole, start + offset), path: '', message },
+  )
+}
+
+function names(context: LibraryContext): KnownNames {
+  return { tools: context.toolNames, doctypes: context.doctypeNames }
+}
+
+function placeIn(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset).split('\n')
+  return { line: before.length, column: before.at(-1)!.length + 1 }
+}

@@ -1,0 +1,76 @@
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { compileSchema, problemsText } from '../core/schema.ts'
+import { argumentSchema, readArguments } from './argument-rows.ts'
+import { compileArguments, linkProblems, problemsLine } from './arguments.ts'
+import type { PromptTemplate } from './library.ts'
+import { compileContent } from './render.ts'
+import type { Links } from './site-library.ts'
+
+/** What a preview is asked with. */
+export interface PreviewBody {
+  readonly template_content: string
+  readonly rendering_engine?: PromptTemplate['engine']
+  readonly arguments?: unknown
+  /** Rows as in a template file. */
+  readonly declared_arguments?: readonly unknown[]
+}
+
+type ArgumentRows = Parameters<typeof readArguments>[0]
+
+const checkRows = compileSchema({ type: 'array', items: argumentSchema })
+
+/** Renders a text that stands in no site; with declared arguments, values are checked and become real first. */
+export async function preview(principal: Principal, body: PreviewBody, links: Links): Promise<string> {
+  const faults: string[] = []
+  const content = compileContent(
+    body.rendering_engine ?? 'Jinja2',
+    body.template_content,
+    (message, line, column) =>
+      faults.push(
+        line === undefined
+          ? message
+          : `line ${line}${column === undefined ? '' : `, column ${column}`}: ${message}`,
+      ),
+  )
+  const given = argumentsOf(body.arguments)
+  const declared = body.declared_arguments
+  if (declared === undefined) {
+    if (faults.length > 0) throw new AppError('invalid', `template_content: ${faults.join('; ')}`)
+    return content.render(given)
+  }
+  const problemsOfRows = checkRows(declared)
+  if (problemsOfRows.length > 0) {
+    throw new AppError('invalid', `declared_arguments: ${problemsText(problemsOfRows)}`)
+  }
+  const rows = readArguments(declared as ArgumentRows, (path, message) =>
+    faults.push(`declared_arguments.${path.join('.')}: ${message}`),
+  )
+  const check = compileArguments(rows, (row, property, message) =>
+    faults.push(`declared_arguments.${row}.${property}: ${message}`),
+  )
+  if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
+  const { values, problems } = check(given)
+  const all = [
+    ...problems,
+    ...(await linkProblems(rows, values, (doctype, name) => links.exists(principal, doctype, name))),
+  ]
+  if (all.length > 0) throw new AppError('invalid', problemsLine('preview', all), { data: { problems: all } })
+  return content.render(values)
+}
+
+/** Callers of the platform send the arguments as JSON text. */
+function argumentsOf(given: unknown): Record<string, unknown> {
+  let value: unknown = given ?? {}
+  if (typeof value === 'string') {
+    try {
+      value = value.trim() === '' ? {} : JSON.parse(value)
+    } catch {
+      throw new AppError('invalid', 'arguments: is not JSON')
+    }
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new AppError('invalid', 'arguments: must be an object')
+  }
+  return value as Record<string, unknown>
+}
