@@ -4,7 +4,7 @@ import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { clientAddress, networksOf } from './core/address.ts'
 import { AppError } from './core/errors.ts'
-import { roleKeyOf } from './core/principal.ts'
+import { roleKeyOf, type Principal } from './core/principal.ts'
 import { randomId } from './core/secrets.ts'
 import { linesOf } from './core/settings.ts'
 import { version } from './core/version.ts'
@@ -27,6 +27,7 @@ import { revocationEndpoint } from './oauth/revocation-endpoint.ts'
 import { tokenEndpoint } from './oauth/token-endpoint.ts'
 import { aliases, paths } from './oauth/urls.ts'
 import { userinfoEndpoint } from './oauth/userinfo-endpoint.ts'
+import { approvalEndpoint, approvalPageEndpoint, approvalsPath } from './pages/approvals-endpoint.ts'
 import { authorizationPages } from './pages/authorization-pages.ts'
 import { connectedAppsEndpoint, revokeAppEndpoint } from './pages/connected-apps-endpoint.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
@@ -46,7 +47,9 @@ export function createApp(services: Services): RequestListener {
   const settings = (): ReturnType<Services['site']['current']>['settings'] => services.site.current().settings
   const people = (): ReturnType<Services['site']['current']>['people'] => services.site.current().people
   const render = createViews({ settings })
-  const deps = { ...services, settings, people, render, pages: authorizationPages(render) }
+  const principalOf = (ctx: Context, user: string): Principal | undefined =>
+    browserPrincipal(ctx, services, user)
+  const deps = { ...services, settings, people, render, principalOf, pages: authorizationPages(render) }
 
   const router = new Router()
   router.get('/healthz', health(services))
@@ -83,6 +86,8 @@ export function createApp(services: Services): RequestListener {
   router.post(paths.signOut, signOutEndpoint(deps))
   router.get(paths.connectedApps, connectedAppsEndpoint(deps))
   router.post(paths.connectedApps, revokeAppEndpoint(deps))
+  router.get(`${approvalsPath}:id`, approvalPageEndpoint(deps))
+  router.post(`${approvalsPath}:id`, approvalEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint())
 
   const guard = bearer(deps)
@@ -125,17 +130,7 @@ function bearerOrSession(guard: Middleware, services: Services): Middleware {
       return guard(ctx, next)
     const signed = await signedIn(ctx, services)
     if (!signed) return guard(ctx, next)
-    const { id, fullName, roles } = signed.user
-    const requestId = String(ctx.state['requestId'])
-    const principal = services.refreshed({
-      user: id,
-      fullName,
-      roles,
-      roleKey: roleKeyOf(roles),
-      scopes: [],
-      requestId,
-      address: String(ctx.state['address']),
-    })
+    const principal = browserPrincipal(ctx, services, signed.user.id)
     if (!principal)
       return answer(ctx, 403, {
         error: 'forbidden',
@@ -144,6 +139,24 @@ function bearerOrSession(guard: Middleware, services: Services): Middleware {
     ctx.state['principal'] = principal
     return next()
   }
+}
+
+/** The principal of a user who is signed in at a browser; undefined when the user may not use the service. */
+function browserPrincipal(ctx: Context, services: Services, user: string): Principal | undefined {
+  const found = services.site.current().people.find(user)
+  if (!found) return undefined
+  const { id, fullName, roles } = found
+  const requestId = String(ctx.state['requestId'])
+  const address = String(ctx.state['address'])
+  return services.refreshed({
+    user: id,
+    fullName,
+    roles,
+    roleKey: roleKeyOf(roles),
+    scopes: [],
+    requestId,
+    address,
+  })
 }
 
 /** First of all: who asks, and what an error becomes that nobody below answered. */

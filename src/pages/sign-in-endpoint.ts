@@ -96,7 +96,8 @@ export function safeNext(next: string | null): string {
   const own: readonly string[] = [paths.authorize, aliases.authorize, paths.connectedApps, paths.home]
   if (next === null || !/^\/[\x21-\x7e]*$/.test(next) || next.includes('\\') || next.length > 12_000)
     return paths.home
-  return own.includes(next.split('?')[0] ?? '') ? next : paths.home
+  const path = next.split('?')[0] ?? ''
+  return own.includes(path) || /^\/approvals\/[\w-]+$/.test(path) ? next : paths.home
 }
 
 /** GET: asks before signing out. */

@@ -1,0 +1,104 @@
+/** The page on which a user allows or denies one call of a tool that needs it: what no model can do for them. */
+import type { Context, Middleware } from 'koa'
+import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import {
+  answerPage,
+  formToken,
+  pageEndpoint,
+  requireOwnForm,
+  sendTo,
+  signedIn,
+  type BrowserDeps,
+} from '../oauth/browser.ts'
+import { originOf, readForm } from '../oauth/http.ts'
+import { paths } from '../oauth/urls.ts'
+import { faultPage } from './authorization-pages.ts'
+import type { Render } from './views.ts'
+
+/** One call that waits, as the page shows it. */
+export interface WaitingCall {
+  readonly id: string
+  readonly user: string
+  readonly client?: { readonly id: string; readonly name: string }
+  readonly tool: string
+  readonly title: string
+  readonly destructive: boolean
+  readonly arguments: unknown
+  readonly createdAt: number
+  readonly expiresAt: number
+  readonly state: 'pending' | 'approved' | 'denied'
+}
+
+/** Where the calls wait; AppError `not_found` for those of others. */
+export interface WaitingCalls {
+  find(user: string, id: string): WaitingCall
+  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): WaitingCall
+}
+
+export interface ApprovalsDeps extends BrowserDeps {
+  readonly approvals: WaitingCalls
+  readonly render: Render
+  /** The principal of a user at the browser; undefined when the user may not use the service. */
+  readonly principalOf: (ctx: Context, user: string) => Principal | undefined
+}
+
+/** GET: the call and its exact arguments. */
+export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    const signed = await signedIn(ctx, deps)
+    if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
+    const call = deps.approvals.find(signed.user.id, idOf(ctx))
+    const csrf = formToken(signed.secret, purposeOf(call.id))
+    return answerPage(ctx, 200, deps.render('approval', { call: viewOf(ctx, call), csrf }))
+  })
+}
+
+/** POST: the decision, of the user's own browser and for this call only. */
+export function approvalEndpoint(deps: ApprovalsDeps): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    const form = await readForm(ctx)
+    const signed = await signedIn(ctx, deps)
+    const id = idOf(ctx)
+    requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: purposeOf(id), token: form.get('csrf') })
+    const decision = form.get('decision')
+    if (decision !== 'approve' && decision !== 'deny')
+      throw new AppError('invalid', 'decision must be approve or deny')
+    const principal = signed && deps.principalOf(ctx, signed.user.id)
+    if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
+    deps.approvals.decide({ ...principal, requestId: originOf(ctx).request_id }, id, decision)
+    return sendTo(ctx, 303, ctx.path)
+  })
+}
+
+/** Where the page of a call is, under `public_url`. */
+export const approvalsPath = '/approvals/'
+
+function idOf(ctx: Context): string {
+  return ctx.path.slice(approvalsPath.length)
+}
+
+function purposeOf(id: string): string {
+  return `approval ${id}`
+}
+
+function viewOf(ctx: Context, call: WaitingCall): Record<string, unknown> {
+  return {
+    action: ctx.path,
+    client: call.client?.name ?? 'a program with your API key',
+    user: call.user,
+    tool: call.tool,
+    title: call.title,
+    destructive: call.destructive,
+    arguments: JSON.stringify(call.arguments, null, 2),
+    asked: minute(call.createdAt),
+    expires: minute(call.expiresAt),
+    pending: call.state === 'pending',
+    state: call.state,
+  }
+}
+
+function minute(milliseconds: number): string {
+  return `${isoTime(milliseconds).slice(0, 16).replace('T', ' ')} UTC`
+}

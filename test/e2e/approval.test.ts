@@ -1,0 +1,83 @@
+/** A call that waits for its user on a page of ours: what a model cannot do for them. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { Browser } from '../helpers/browser.ts'
+import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+
+const admin = { username: 'admin@example.com', password: 'correct horse battery staple' }
+const other = { username: 'sales@example.com', password: 'another horse battery staple' }
+
+describe('confirm: page', () => {
+  it('runs exactly the call that its user allowed in the browser, once, and audits the decision', async (t) => {
+    const site = copyOfShippedSite(t)
+    const tools = join(site, 'config/tools.yaml')
+    writeFileSync(tools, `${readFileSync(tools, 'utf8')}  delete_document:\n    confirm: page\n`)
+    const daemon = await startDaemon(t, { site })
+    for (const person of [admin, other]) {
+      const set = await daemon.cli(['users', 'passwd', person.username, '--password-stdin'], person.password)
+      assert.equal(set.code, 0, set.stderr)
+    }
+    const { access_token } = JSON.parse(
+      (await daemon.cli(['tokens', 'issue', '--user', admin.username, '--json'])).stdout,
+    ) as { access_token: string }
+    const tool = (name: string, args: object): Promise<any> => callTool(daemon, access_token, name, args)
+    const note = JSON.parse(
+      (await tool('create_document', { doctype: 'Note', data: { title: 'To be removed' } })).content[0].text,
+    ) as { name: string }
+    const target = { doctype: 'Note', name: note.name }
+
+    const waiting = await tool('delete_document', target)
+    assert.equal(waiting.isError, true)
+    const url = /https?:\/\/\S+\/approvals\/[\w-]+/.exec(waiting.content[0].text)?.[0]
+    assert.ok(url, waiting.content[0].text)
+    assert.equal((await tool('get_document', target)).isError, false, 'nothing happened yet')
+
+    // Another user, signed in, finds nothing there.
+    const stranger = new Browser()
+    const form = await stranger.open(url)
+    assert.ok('html' in form && /password/.test(form.html))
+    const denied = await stranger.submit(form, other)
+    assert.ok('status' in denied && denied.status === 404, JSON.stringify(denied))
+
+    const browser = new Browser()
+    const signIn = await browser.open(url)
+    assert.ok('html' in signIn)
+    const page = await browser.submit(signIn, admin)
+    assert.ok('html' in page && page.html.includes(note.name), JSON.stringify(page))
+    // A forged decision, without the form's own token, changes nothing.
+    const forged = await browser.open(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'decision=approve',
+    })
+    assert.ok('status' in forged && forged.status === 403)
+    const done = await browser.submit(page, { decision: 'approve' })
+    assert.ok('html' in done && /approved/.test(done.html))
+
+    const another = await tool('delete_document', { ...target, name: `${note.name}-2` })
+    assert.equal(another.isError, true, 'other arguments need an approval of their own')
+    const deleted = await tool('delete_document', target)
+    assert.equal(deleted.isError, false, deleted.content[0].text)
+    assert.equal((await tool('get_document', target)).isError, true)
+
+    const events = (await daemon.cli(['audit', 'search', '--json', '--type', 'tool.approve'])).stdout
+    assert.match(events, new RegExp(`"user":"${admin.username}"`))
+  })
+})
+
+async function callTool(daemon: RunningDaemon, token: string, name: string, args: object): Promise<any> {
+  const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'mcp-protocol-version': '2025-06-18',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+  })
+  const body = (await response.json()) as { result?: unknown; error?: unknown }
+  assert.ok(body.result, JSON.stringify(body))
+  return body.result
+}
