@@ -35,7 +35,7 @@ import { readSettings } from './site/read-settings.ts'
 import { readSite } from './site/read-site.ts'
 import { openSite, type ReloadResult, type Site } from './site/site.ts'
 import { faultText } from './site/site-files.ts'
-import { buildSnapshot, readBuiltIns, type Snapshot } from './snapshot.ts'
+import { buildSnapshot, doctypeOfDoctypes, readBuiltIns, type Snapshot } from './snapshot.ts'
 import { openEmbeddedStore, type EmbeddedStore } from './store/embedded.ts'
 import type { Stored } from './store/store.ts'
 import { createCalls } from './tools/calls.ts'
@@ -319,13 +319,24 @@ function linksOf(current: () => Snapshot): Links {
     })
     return { values: page.data.map((row) => String(row['name'])), total: page.total }
   }
+  const doctypes = (principal: Principal): string[] =>
+    current()
+      .documents.doctypes(principal)
+      .map(({ doctype }) => doctype)
   return {
-    find: (principal, doctype, typed, limit) =>
-      found(principal, doctype, typed, limit).catch(nothingToSee({ values: [], total: 0 })),
-    exists: (principal, doctype, name) =>
-      current()
-        .documents.get(principal, doctype, name)
-        .then(() => true, nothingToSee(false)),
+    find: async (principal, doctype, typed, limit) => {
+      if (doctype !== doctypeOfDoctypes) {
+        return found(principal, doctype, typed, limit).catch(nothingToSee({ values: [], total: 0 }))
+      }
+      const names = doctypes(principal).filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()))
+      return { values: names.slice(0, limit), total: names.length }
+    },
+    exists: async (principal, doctype, name) =>
+      doctype === doctypeOfDoctypes
+        ? doctypes(principal).includes(name)
+        : current()
+            .documents.get(principal, doctype, name)
+            .then(() => true, nothingToSee(false)),
   }
 }
 

@@ -84,7 +84,7 @@ export async function readParts<Library>(
     people,
     ...(settings.library.built_ins && { builtIns }),
     toolNames: new Set([...tools.map((tool) => tool.name), ...optionalTools]),
-    doctypeNames: new Set(platform.doctypes.keys()),
+    doctypeNames: new Set([...platform.doctypes.keys(), doctypeOfDoctypes]),
     channels: settings.library.channels,
     packageVersion: version,
   })
@@ -109,6 +109,9 @@ export interface SnapshotParts {
   readonly builtIns: SiteFiles
   readonly tools: readonly Tool[]
 }
+
+/** What an argument of type `link` names to mean a doctype itself. */
+export const doctypeOfDoctypes = 'DocType'
 
 /** Offered only where the site wants them: clients that show resources do not need them. */
 const skillTools = new Set(['list_skills', 'read_skill'])
