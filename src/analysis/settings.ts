@@ -32,7 +32,7 @@ export interface AnalysisSettings {
     readonly max_bytes: number
     /** Bytes that an archive may unpack to. */
     readonly max_unpacked_bytes: number
-    /** Program and arguments that read an image on standard input and write text on standard output. */
+    /** Program and arguments that read an image on standard input and write text on standard output; it may start no other program. */
     readonly ocr_command: readonly string[]
   }
   readonly charts: {

@@ -75,6 +75,7 @@ export class Collected {
           )
           return
         }
+        while (row.length < columns.length) row.push(null)
         if (kept && count >= rowOffset && rows.length < rowLimit) rows.push(row)
         count += 1
       },
