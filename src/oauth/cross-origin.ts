@@ -1,4 +1,5 @@
 /** Which browser pages of other origins may call us (CORS): discovery for all, the rest by *Allowed Public Client Origins*. */
+import cors from '@koa/cors'
 import type { Context, Middleware } from 'koa'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { aliases, paths } from './urls.ts'
@@ -27,25 +28,30 @@ const exposed = 'WWW-Authenticate, Mcp-Session-Id, MCP-Protocol-Version, Retry-A
 
 /** Answers preflights, before any authentication, and marks answers; stands in front of all routes. */
 export function crossOrigin(deps: { settings: () => Settings }): Middleware {
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const open = ctx.path.startsWith('/.well-known/') || ctx.path === paths.jwks
-    if (!open && !forClients.has(ctx.path)) {
-      await next()
-      return
+    if (!open && !forClients.has(ctx.path)) return next()
+    const asks = ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== ''
+    if (ctx.get('Origin') === '' && !asks) {
+      ctx.vary('Origin')
+      return next()
     }
-    ctx.vary('Origin')
-    const origin = ctx.get('Origin')
-    const allowed = open ? '*' : allowedOrigin(origin, deps.settings())
-    if (origin !== '' && allowed !== undefined) {
-      ctx.set('Access-Control-Allow-Origin', allowed)
-      ctx.set('Access-Control-Expose-Headers', exposed)
-    }
-    if (ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== '') {
-      if (allowed !== undefined) answerPreflight(ctx)
-      ctx.status = 204
-      return
-    }
-    await next()
+    const answer = cors({
+      origin: () => (open ? '*' : (allowedOrigin(ctx.get('Origin'), deps.settings()) ?? '')),
+      allowMethods: methods,
+      allowHeaders: asks ? grantedHeaders(ctx) : headers,
+      exposeHeaders: exposed,
+      maxAge: 7200,
+    })
+    return answer(ctx, asks ? refusePreflight(ctx) : next)
+  }
+}
+
+/** A preflight that nobody may make is answered as well, with nothing granted. */
+function refusePreflight(ctx: Context): () => Promise<void> {
+  return () => {
+    ctx.status = 204
+    return Promise.resolve()
   }
 }
 
@@ -58,15 +64,13 @@ function allowedOrigin(origin: string, settings: Settings): string | undefined {
   return plain.includes(origin.toLowerCase()) ? origin : undefined
 }
 
-function answerPreflight(ctx: Context): void {
-  ctx.set('Access-Control-Allow-Methods', methods)
-  // A wildcard would not cover Authorization, nor a prefix; so what is asked for is answered, if we know it.
+/** A wildcard would not cover Authorization, nor a prefix; so what is asked for is answered, if we know it. */
+function grantedHeaders(ctx: Context): string[] {
   const asked = ctx
     .get('Access-Control-Request-Headers')
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
   const granted = asked.filter((name) => headers.includes(name) || /^mcp-param-[a-z0-9-]+$/.test(name))
-  ctx.set('Access-Control-Allow-Headers', [...new Set([...headers, ...granted])].join(', '))
-  ctx.set('Access-Control-Max-Age', '7200')
+  return [...new Set([...headers, ...granted])]
 }

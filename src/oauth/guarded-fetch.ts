@@ -81,13 +81,13 @@ function get(
       },
       ...(limits.ca !== undefined && { ca: limits.ca }),
     })
-    outgoing.on('error', (error) =>
-      reject(new Error(limits.deadline.aborted ? 'it took too long' : error.message, { cause: error })),
-    )
+    const broken = (error: Error): void =>
+      reject(new Error(limits.deadline.aborted ? 'it took too long' : error.message, { cause: error }))
+    outgoing.on('error', broken)
     outgoing.on('response', (response) => {
       const fail = (why: string): void => {
-        response.destroy()
         reject(new Error(why))
+        response.destroy()
       }
       if (response.statusCode !== 200) return fail(`it answered ${response.statusCode ?? 0}`)
       if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers['content-type'] ?? '')) {
@@ -100,8 +100,7 @@ function get(
         if (size > limits.maxBytes) fail(`it is larger than ${limits.maxBytes} bytes`)
         else chunks.push(chunk)
       })
-      response.on('error', () => reject(new Error('the connection broke')))
-      response.on('aborted', () => reject(new Error('the connection broke')))
+      response.on('error', broken)
       response.on('end', () => {
         try {
           const body: unknown = JSON.parse(Buffer.concat(chunks).toString())

@@ -1,7 +1,9 @@
 /** Reading requests and answering JSON at the OAuth endpoints; what their errors look like on the wire. */
 import type { Context, Middleware } from 'koa'
+import { koaBody } from 'koa-body'
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
+import { parseStrict } from '../core/strict-json.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
 
 const formLimit = 65_536
@@ -51,34 +53,30 @@ export async function readForm(ctx: Context): Promise<Params> {
 export async function readJson(ctx: Context, limit: number): Promise<unknown> {
   const text = await readBody(ctx, limit)
   try {
-    return JSON.parse(text, (key, value: unknown) => {
-      if (key === '__proto__') throw new SyntaxError('a key is not allowed')
-      return value
-    })
+    return parseStrict(text, 20)
   } catch (cause) {
     throw new OAuthError('invalid_client_metadata', 'the body must be a JSON object', { cause })
   }
 }
 
+/** The text of a body, whatever its type says it is: what it means is for the caller to decide. */
 async function readBody(ctx: Context, limit: number): Promise<string> {
-  const tooLarge = (): OAuthError => {
-    ctx.set('Connection', 'close')
-    return new OAuthError('invalid_request', `the body is larger than ${limit} bytes`, { status: 413 })
-  }
-  if (Number(ctx.get('Content-Length') || 0) > limit) throw tooLarge()
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > limit) throw tooLarge()
-    chunks.push(chunk)
-  }
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    await koaBody({ json: false, urlencoded: false, textTypes: ['*/*'], textLimit: limit })(ctx, nothingMore)
   } catch (cause) {
-    throw new OAuthError('invalid_request', 'the body is not UTF-8', { cause })
+    if ((cause as { status?: unknown }).status !== 413)
+      throw new OAuthError('invalid_request', 'the body cannot be read', { cause })
+    ctx.set('Connection', 'close')
+    throw new OAuthError('invalid_request', `the body is larger than ${limit} bytes`, { status: 413 })
   }
+  const text: unknown = ctx.request.body ?? ''
+  // What is not UTF-8 was decoded to replacement characters.
+  if (typeof text !== 'string' || text.includes('\ufffd'))
+    throw new OAuthError('invalid_request', 'the body is not UTF-8')
+  return text
 }
+
+const nothingMore = (): Promise<void> => Promise.resolve()
 
 /** What every audit event of a request says of where it came from. */
 export function originOf(ctx: Context): { request_id: string; address: string } {

@@ -38,6 +38,7 @@ import { tokenEndpoint } from '../../src/oauth/token-endpoint.ts'
 import { Tokens } from '../../src/oauth/tokens.ts'
 import { Trace } from '../../src/oauth/trace.ts'
 import { aliases, paths } from '../../src/oauth/urls.ts'
+import { Upstream } from '../../src/oauth/upstream.ts'
 import { Usage } from '../../src/oauth/usage.ts'
 import { userinfoEndpoint } from '../../src/oauth/userinfo-endpoint.ts'
 import { authorizationPages } from '../../src/pages/authorization-pages.ts'
@@ -50,6 +51,7 @@ import {
   signOutPageEndpoint,
 } from '../../src/pages/sign-in-endpoint.ts'
 import { stylesheetEndpoint } from '../../src/pages/stylesheet-endpoint.ts'
+import { upstreamCallbackEndpoint, upstreamEndpoint } from '../../src/pages/upstream-endpoint.ts'
 import { createViews } from '../../src/pages/views.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
 import { ApiKeys } from '../../src/users/api-keys.ts'
@@ -157,6 +159,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     assertions: new Assertions({ ...base, store, fetch }),
     limits: new RateLimits(base),
     trace: new Trace(base),
+    upstream: new Upstream({ ...base, store }),
     usage: new Usage({ ...base, store }),
     clientLimits: options.clientLimits ?? (() => undefined),
     render: createViews(base),
@@ -179,6 +182,8 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   router.post(paths.introspect, introspectionEndpoint(deps))
   router.get(paths.userinfo, userinfoEndpoint(deps)).post(paths.userinfo, userinfoEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps)).post(paths.signIn, signInEndpoint(deps))
+  router.get(paths.signInUpstream, upstreamEndpoint(deps))
+  router.get(paths.signInUpstreamCallback, upstreamCallbackEndpoint(deps))
   router.get(paths.signOut, signOutPageEndpoint(deps)).post(paths.signOut, signOutEndpoint(deps))
   router
     .get(paths.connectedApps, connectedAppsEndpoint(deps))

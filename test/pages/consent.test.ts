@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { paths } from '../../src/oauth/urls.ts'
+import {
+  authorize,
+  authorizeUrl,
+  Browser,
+  callback,
+  connect,
+  formOf,
+  pkcePair,
+  postJson,
+  register,
+} from '../oauth/browser.ts'
+import { password, startServer, type TestServer } from '../oauth/server.ts'
+
+const webCallback = 'https://app.example/cb'
+
+function request(
+  server: TestServer,
+  client: string,
+  redirectUri = callback,
+  more: Record<string, string> = {},
+): string {
+  return authorizeUrl(server, {
+    response_type: 'code',
+    client_id: client,
+    redirect_uri: redirectUri,
+    state: 's',
+    code_challenge: pkcePair().challenge,
+    code_challenge_method: 'S256',
+    ...more,
+  })
+}
+
+async function signIn(server: TestServer, user = 'sales@example.com'): Promise<Browser> {
+  const browser = new Browser(server)
+  await browser.submit(await browser.open(paths.signIn), { username: user, password })
+  return browser
+}
+
+describe('the consent page', () => {
+  it('says who asks, where access goes and what it is, in words', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const page = await (await signIn(server)).open(request(server, client, callback, { scope: 'openid all' }))
+    assert.match(page.body, /<strong class="client">Test App<\/strong>/)
+    assert.match(page.body, /<code>127\.0\.0\.1<\/code> – a program on this device/)
+    assert.match(page.body, /Unverified/)
+    assert.match(page.body, /Know who you are/)
+    assert.match(page.body, /every tool and see every document that your own roles allow/)
+    assert.match(page.body, /sales@example\.com/)
+  })
+
+  it('cannot be sent from another browser, another user, another request or another site', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const victim = await signIn(server)
+    const page = await victim.open(request(server, client))
+    const { hidden, action } = formOf(page)
+    const send = async (
+      browser: Browser,
+      fields: Record<string, string>,
+      headers: Record<string, string> = {},
+    ) =>
+      browser.open(action, {
+        method: 'POST',
+        body: new URLSearchParams({ ...hidden, decision: 'approve', ...fields }).toString(),
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+      })
+    const attacker = await signIn(server, 'hr@example.com')
+    const cases = [
+      await send(new Browser(server), {}),
+      await send(attacker, {}),
+      await send(victim, { csrf: '' }),
+      await send(victim, { csrf: 'x'.repeat(43) }),
+      await send(victim, { request: hidden['request']!.replace('state=s', 'state=t') }),
+      await send(victim, { time: String(Number(hidden['time']) + 1) }),
+      await send(victim, {}, { 'Sec-Fetch-Site': 'cross-site' }),
+      await send(victim, {}, { 'Sec-Fetch-Site': 'same-site' }),
+      await send(victim, {}, { Origin: 'https://evil.example' }),
+    ]
+    for (const [index, reply] of cases.entries()) {
+      assert.equal(reply.status, 403, String(index))
+      assert.equal(reply.location, undefined)
+    }
+    assert.equal((await server.grants.list()).length, 0)
+    const honest = await send(victim, {}, { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' })
+    assert.equal(honest.status, 302)
+  })
+
+  it('is too old after half an hour', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const browser = await signIn(server)
+    const page = await browser.open(request(server, client))
+    server.clock.pass(31 * 60)
+    assert.equal((await browser.submit(page, { decision: 'approve' })).status, 403)
+    assert.equal((await server.grants.list()).length, 0)
+  })
+
+  it('wants a decision', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const browser = await signIn(server)
+    const page = await browser.open(request(server, client))
+    assert.equal((await browser.submit(page, { decision: 'maybe' })).status, 400)
+    assert.equal((await server.grants.list()).length, 0)
+  })
+
+  it('is remembered for the same client, redirect host and scopes, on the user own visit only', async (t) => {
+    const server = await startServer(t)
+    const uris = { redirect_uris: [webCallback, 'https://other.example/cb'] }
+    const { client_id: client } = await register(server, uris)
+    const { browser } = await authorize(server, { client, redirectUri: webCallback })
+    const asks = async (url: string, site: string | undefined): Promise<boolean> => {
+      const headers: Record<string, string> = site === undefined ? {} : { 'Sec-Fetch-Site': site }
+      return (await browser.open(url, { headers })).body.includes('name="decision"')
+    }
+    const same = request(server, client, webCallback)
+    assert.equal(await asks(same, 'none'), false)
+    assert.equal(await asks(same, 'same-origin'), false)
+    assert.equal(await asks(same, 'cross-site'), true, 'another site led here')
+    assert.equal(await asks(same, undefined), true, 'a browser that does not say')
+    assert.equal(await asks(request(server, client, 'https://other.example/cb'), 'none'), true)
+    assert.equal(await asks(request(server, client, webCallback, { scope: 'openid' }), 'none'), true)
+    assert.equal(await asks(request(server, client, webCallback, { prompt: 'consent' }), 'none'), true)
+    const { client_id: other } = await register(server, uris)
+    assert.equal(await asks(request(server, other, webCallback), 'none'), true)
+  })
+
+  it('is shown after a sign-in that another site began', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server, { redirect_uris: [webCallback] })
+    await authorize(server, { client, redirectUri: webCallback })
+    const fresh = new Browser(server)
+    const form = await fresh.open(request(server, client, webCallback), {
+      headers: { 'Sec-Fetch-Site': 'cross-site' },
+    })
+    const next = await fresh.submit(
+      form,
+      { username: 'sales@example.com', password },
+      { 'Sec-Fetch-Site': 'same-origin' },
+    )
+    assert.match(next.body, /name="decision"/)
+  })
+
+  it('is never skipped for an app on the device, which anything could pretend to be', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const { browser } = await authorize(server, { client })
+    const page = await browser.open(request(server, client), { headers: { 'Sec-Fetch-Site': 'none' } })
+    assert.match(page.body, /name="decision"/)
+  })
+
+  it('is left out by skip_authorization, which every page warns of', async (t) => {
+    const server = await startServer(t, { settings: { oauth: { skip_authorization: true } } })
+    const { client_id: client } = await register(server)
+    const browser = new Browser(server)
+    const form = await browser.open(request(server, client))
+    assert.match(form.body, /class="warning".*skip_authorization is on/)
+    const answer = await browser.submit(form, { username: 'sales@example.com', password })
+    assert.match(answer.location ?? '', /\?code=/)
+    for (const path of [paths.home, paths.connectedApps, paths.signOut]) {
+      assert.match((await browser.open(path)).body, /class="warning"/, path)
+    }
+  })
+
+  it('lets the browser follow the redirect to where the client is', async (t) => {
+    const server = await startServer(t)
+    const native = 'cursor://anysphere.cursor-mcp/oauth/callback'
+    const { client_id: client } = await register(server, { redirect_uris: [callback, webCallback, native] })
+    const browser = await signIn(server)
+    for (const [uri, sources] of [
+      [callback, "'self' https: http:"],
+      [webCallback, "'self' https:"],
+      [native, "'self' https: cursor:"],
+    ] as const) {
+      const page = await browser.open(request(server, client, uri))
+      assert.ok(page.headers.get('content-security-policy')!.endsWith(`form-action ${sources}`), uri)
+    }
+  })
+})
+
+describe('the sign-in page', () => {
+  it('needs its own form, from its own browser and site', async (t) => {
+    const server = await startServer(t)
+    const browser = new Browser(server)
+    const page = await browser.open(paths.signIn)
+    const fields = { username: 'sales@example.com', password }
+    const stranger = new Browser(server)
+    assert.equal((await stranger.submit(page, fields)).status, 403)
+    assert.equal((await browser.submit(page, { ...fields, csrf: 'x' })).status, 403)
+    assert.equal((await browser.submit(page, fields, { 'Sec-Fetch-Site': 'cross-site' })).status, 403)
+    assert.equal(browser.cookies.has('assistant_core_session'), false)
+    assert.equal((await browser.submit(page, fields)).status, 200)
+    assert.equal(browser.cookies.has('assistant_core_session'), true)
+  })
+
+  it('says the same for every wrong pair, keeps the name and never shows the password', async (t) => {
+    const server = await startServer(t)
+    const browser = new Browser(server)
+    const bodies: string[] = []
+    for (const username of ['sales@example.com', 'nobody@example.com']) {
+      const page = await browser.submit(await browser.open(paths.signIn), {
+        username,
+        password: 'wrong password',
+      })
+      assert.equal(page.status, 403)
+      assert.doesNotMatch(page.body, /wrong password/)
+      bodies.push(page.body.replaceAll(username, 'NAME').replaceAll(/value="[\w-]{43}"/g, ''))
+    }
+    assert.equal(bodies[0], bodies[1])
+  })
+
+  it('tells how long to wait', async (t) => {
+    const server = await startServer(t)
+    const browser = new Browser(server)
+    const page = await browser.open(paths.signIn)
+    for (let n = 0; n < 5; n++)
+      await browser.submit(page, { username: 'sales@example.com', password: 'wrong' })
+    const waiting = await browser.submit(page, { username: 'sales@example.com', password })
+    assert.equal(waiting.status, 429)
+    assert.equal(waiting.headers.get('retry-after'), '1')
+  })
+
+  it('leads only to our own pages', async (t) => {
+    const server = await startServer(t)
+    const hostile = [
+      'https://evil.example/',
+      '//evil.example/',
+      '/\\evil.example/',
+      '/%09/evil.example',
+      '/\t/evil.example',
+      '/sign-out',
+      'javascript:alert(1)',
+      '/connected-apps/../../evil',
+      '',
+    ]
+    for (const next of hostile) {
+      const browser = new Browser(server)
+      const page = await browser.open(`${paths.signIn}?next=${encodeURIComponent(next)}`)
+      const after = await browser.submit(page, { username: 'sales@example.com', password, next })
+      assert.equal(new URL(after.url).pathname, '/', next)
+    }
+  })
+
+  it('can be without passwords', async (t) => {
+    const server = await startServer(t, { settings: { login: { passwords: false } } })
+    const page = await new Browser(server).open(paths.signIn)
+    assert.doesNotMatch(page.body, /name="password"/)
+    assert.match(page.body, /switched off/)
+  })
+})
+
+describe('every page', () => {
+  it('has a strict policy, no script and no style of its own, and its language', async (t) => {
+    const server = await startServer(t)
+    const { browser, client } = await connect(server)
+    const urls = [
+      paths.home,
+      paths.signIn,
+      paths.signOut,
+      paths.connectedApps,
+      request(server, client),
+      `${paths.authorize}?x=1`,
+    ]
+    for (const url of urls) {
+      const page = await browser.open(url)
+      const policy = page.headers.get('content-security-policy') ?? ''
+      assert.match(
+        policy,
+        /^default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'/,
+      )
+      assert.equal(page.headers.get('referrer-policy'), 'no-referrer')
+      assert.equal(page.headers.get('x-content-type-options'), 'nosniff')
+      assert.equal(page.headers.get('cache-control'), 'no-store')
+      assert.doesNotMatch(page.body, /<script|<style|style="|onclick|https?:\/\/(?!localhost)/i, url)
+      assert.match(page.body, /<html lang="en">/)
+      for (const [, id] of page.body.matchAll(/<label for="([^"]+)"/g))
+        assert.match(page.body, new RegExp(`id="${id}"`))
+    }
+    const css = await fetch(server.url + paths.stylesheet)
+    assert.match(css.headers.get('content-type') ?? '', /^text\/css/)
+    assert.match(await css.text(), /prefers-color-scheme: dark/)
+  })
+
+  it('shows only the user own apps, and revokes only those', async (t) => {
+    const server = await startServer(t)
+    const mine = await connect(server)
+    const theirs = await connect(server, { user: 'hr@example.com' })
+    const [grant] = await server.grants.list({ user: 'hr@example.com' })
+    const page = await mine.browser.open(paths.connectedApps)
+    assert.doesNotMatch(page.body, new RegExp(grant!.id))
+    const stolen = await mine.browser.submit(page, { grant: grant!.id })
+    const unknown = await mine.browser.submit(page, { grant: 'nothing' })
+    assert.equal(stolen.status, 404)
+    assert.equal(stolen.body, unknown.body, 'another user grant does not exist')
+    assert.equal((await server.tokens.find(theirs.tokens.access_token)).kind, 'active')
+    assert.equal((await mine.browser.submit(page, { csrf: 'x' })).status, 403)
+    assert.equal((await new Browser(server).open(paths.connectedApps)).body.includes('name="password"'), true)
+    assert.equal((await server.auditEvents('grant.revoke')).length, 0)
+  })
+
+  it('survives a client whose registration is gone', async (t) => {
+    const server = await startServer(t)
+    const reply = await postJson(server, { redirect_uris: [webCallback], token_endpoint_auth_method: 'none' })
+    const { client_id } = (await reply.json()) as { client_id: string }
+    await server.clients.remove(client_id)
+    const page = await new Browser(server).open(request(server, client_id, webCallback))
+    assert.equal(page.status, 400)
+    assert.match(page.body, /let it connect anew/)
+  })
+})

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { password, startServer, type TestServer } from '../oauth/server.ts'
+
+const right = { username: 'sales@example.com', password }
+const wrong = { username: 'sales@example.com', password: 'not the password' }
+
+function from(address: string): { request_id: string; address: string } {
+  return { request_id: 'r', address }
+}
+
+async function fail(server: TestServer, times: number, address: string): Promise<void> {
+  for (let n = 0; n < times; n++) await server.signIn.attempt(wrong, from(address))
+}
+
+describe('signing in', () => {
+  it('takes the right password, however the name is written', async (t) => {
+    const server = await startServer(t)
+    const outcome = await server.signIn.attempt(
+      { username: ' Sales@Example.com ', password },
+      from('192.0.2.1'),
+    )
+    assert.equal(outcome.kind, 'signed_in')
+    const [event] = await server.auditEvents('sign_in.ok')
+    assert.equal(event?.user, 'sales@example.com')
+    assert.equal(event?.address, '192.0.2.1')
+  })
+
+  it('answers the same for a wrong password, an unknown user and a disabled one', async (t) => {
+    const server = await startServer(t)
+    server.setUsers(
+      server.users().map((user) => (user.id === 'hr@example.com' ? { ...user, enabled: false } : user)),
+    )
+    for (const attempt of [
+      wrong,
+      { username: 'nobody@example.com', password },
+      { username: 'hr@example.com', password },
+    ]) {
+      assert.deepEqual(await server.signIn.attempt(attempt, from('192.0.2.1')), { kind: 'refused' })
+    }
+    assert.equal((await server.auditEvents('sign_in.fail')).length, 3)
+  })
+
+  it('slows down after failures, more each time, and does not even look at the password meanwhile', async (t) => {
+    const server = await startServer(t)
+    await fail(server, 5, '192.0.2.1')
+    const waits: number[] = []
+    for (let n = 0; n < 6; n++) {
+      const outcome = await server.signIn.attempt(right, from('192.0.2.1'))
+      assert.equal(outcome.kind, 'wait')
+      if (outcome.kind !== 'wait') return
+      waits.push(outcome.seconds)
+      server.clock.pass(outcome.seconds)
+      await server.signIn.attempt(wrong, from('192.0.2.1'))
+    }
+    assert.deepEqual(waits, [1, 2, 4, 8, 16, 32])
+    assert.ok((await server.auditEvents('sign_in.wait')).length >= 6)
+  })
+
+  it('never waits longer than a quarter of an hour, and forgets', async (t) => {
+    const server = await startServer(t)
+    for (let n = 0; n < 40; n++) {
+      await fail(server, 1, '192.0.2.1')
+      server.clock.pass(900)
+    }
+    await fail(server, 1, '192.0.2.1')
+    const outcome = await server.signIn.attempt(right, from('192.0.2.1'))
+    assert.ok(outcome.kind === 'wait' && outcome.seconds <= 900)
+    server.clock.pass(2 * 3600)
+    assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, 'signed_in')
+    assert.equal((await server.signIn.attempt(wrong, from('192.0.2.1'))).kind, 'refused')
+    assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, 'signed_in')
+  })
+
+  it('counts simultaneous guesses one by one', async (t) => {
+    const server = await startServer(t)
+    const outcomes = await Promise.all(
+      Array.from({ length: 30 }, () => server.signIn.attempt(wrong, from('192.0.2.1'))),
+    )
+    assert.equal(outcomes.filter((outcome) => outcome.kind === 'refused').length, 5)
+  })
+
+  it('does not let an attacker elsewhere lock the user out', async (t) => {
+    const server = await startServer(t)
+    await fail(server, 20, '198.51.100.1')
+    assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, 'signed_in')
+  })
+
+  it('slows down guesses on one user from many addresses, and on many users from one', async (t) => {
+    const server = await startServer(t)
+    for (let n = 0; n < 30; n++) await fail(server, 1, `198.51.100.${n}`)
+    assert.equal((await server.signIn.attempt(right, from('198.51.100.99'))).kind, 'wait')
+    for (let n = 0; n < 50; n++) {
+      await server.signIn.attempt({ username: `u${n}@example.com`, password }, from('203.0.113.7'))
+    }
+    const spray = await server.signIn.attempt({ username: 'hr@example.com', password }, from('203.0.113.7'))
+    assert.equal(spray.kind, 'wait')
+  })
+
+  it('is guarded when rate limits are off', async (t) => {
+    const server = await startServer(t, { settings: { rate_limits: { enabled: false } } })
+    await fail(server, 6, '192.0.2.1')
+    assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, 'wait')
+  })
+
+  it('takes as long for users that do not exist', async (t) => {
+    const server = await startServer(t)
+    const time = async (user: string): Promise<number> => {
+      const start = process.hrtime.bigint()
+      await server.passwords.matches(user, 'not the password')
+      return Number(process.hrtime.bigint() - start) / 1e6
+    }
+    const known: number[] = []
+    const unknown: number[] = []
+    for (let n = 0; n < 40; n++) {
+      known.push(await time('sales@example.com'))
+      unknown.push(await time('nobody@example.com'))
+    }
+    const fastest = (times: number[]): number => Math.min(...times)
+    // The fastest of many is what noise cannot make faster; without the decoy it is 100 times less.
+    assert.ok(fastest(unknown) > fastest(known) / 3, `${fastest(unknown)} ms and ${fastest(known)} ms`)
+  })
+})
