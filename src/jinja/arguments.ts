@@ -35,11 +35,12 @@ function fromNumber(value: number): Value {
 }
 
 function fromObject(value: object, name: string, depth: number): Value {
-  if (depth > MAX_DEPTH) throw new Fault('ValueError', `argument '${name}' nests deeper than ${MAX_DEPTH} levels`)
+  if (depth > MAX_DEPTH)
+    throw new Fault('ValueError', `argument '${name}' nests deeper than ${MAX_DEPTH} levels`)
   if (value instanceof Float) return Number.isInteger(value.value) ? value : value.value
   if (Array.isArray(value)) {
     const items: Value[] = []
-    for (const item of value) items.push(fromHost(item, name, depth + 1))
+    for (let i = 0; i < value.length; i++) items.push(fromHost(value[i], name, depth + 1))
     return items
   }
   const dict = new Dict()
@@ -48,9 +49,10 @@ function fromObject(value: object, name: string, depth: number): Value {
     return dict
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+  if (prototype !== Object.prototype && prototype !== null && Object.getPrototypeOf(prototype) !== null) {
     throw new Fault('TypeError', `argument '${name}' holds an object that is not plain data`)
   }
-  for (const [key, item] of Object.entries(value)) dict.set(key, fromHost(item, name, depth + 1))
+  const source = value as Readonly<Record<string, unknown>>
+  for (const key of Object.keys(source)) dict.setText(key, fromHost(source[key], name, depth + 1))
   return dict
 }

@@ -62,8 +62,18 @@ export type Expr =
   | TestNode
   | (At & { readonly kind: 'list'; readonly items: readonly Expr[] })
   | (At & { readonly kind: 'dict'; readonly items: readonly { readonly key: Expr; readonly value: Expr }[] })
-  | (At & { readonly kind: 'condition'; readonly test: Expr; readonly then: Expr; readonly otherwise: Expr | undefined })
-  | (At & { readonly kind: 'binary'; readonly operator: BinaryOperator; readonly left: Expr; readonly right: Expr })
+  | (At & {
+      readonly kind: 'condition'
+      readonly test: Expr
+      readonly chosen: Expr
+      readonly otherwise: Expr | undefined
+    })
+  | (At & {
+      readonly kind: 'binary'
+      readonly operator: BinaryOperator
+      readonly left: Expr
+      readonly right: Expr
+    })
   | (At & { readonly kind: 'and' | 'or'; readonly left: Expr; readonly right: Expr })
   | (At & { readonly kind: 'not' | 'negative' | 'positive'; readonly node: Expr })
   | (At & { readonly kind: 'concat'; readonly items: readonly Expr[] })
@@ -193,7 +203,11 @@ export function bounded<E extends Expr>(node: E): E {
   let depth = 0
   for (const child of children(node)) depth = Math.max(depth, depths.get(child) ?? 1)
   if (depth >= MAX_EXPRESSION_DEPTH) {
-    throw new Fault('TemplateSyntaxError', `an expression nested deeper than ${MAX_EXPRESSION_DEPTH} levels`, node.at)
+    throw new Fault(
+      'TemplateSyntaxError',
+      `an expression nested deeper than ${MAX_EXPRESSION_DEPTH} levels`,
+      node.at,
+    )
   }
   depths.set(node, depth + 1)
   return node
@@ -215,7 +229,7 @@ export function children(node: Expr): readonly Expr[] {
     case 'dict':
       return node.items.flatMap(({ key, value }) => [key, value])
     case 'condition':
-      return node.otherwise ? [node.test, node.then, node.otherwise] : [node.test, node.then]
+      return node.otherwise ? [node.test, node.chosen, node.otherwise] : [node.test, node.chosen]
     case 'binary':
     case 'and':
     case 'or':

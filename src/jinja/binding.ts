@@ -2,14 +2,16 @@
 import { Fault } from './limits.ts'
 import type { Env, Kwargs, Value } from './values.ts'
 
+export type AnyArguments = (env: Env, subject: Value, args: Value[], kwargs: Kwargs | undefined) => Value
+
 /** A filter, test, method or global: its subject comes first, then its parameters (undefined = not given). */
 export interface Native {
   readonly params: readonly string[]
   readonly required: number
   /** Parameters that cannot be given by name. */
   readonly positional: boolean
-  /** Takes any arguments as they come: `fn(env, subject, args, kwargs)`. */
-  readonly raw: boolean
+  /** Takes any arguments as they come, in place of `fn`. */
+  readonly any: AnyArguments | undefined
   fn(env: Env, subject: Value, ...args: (Value | undefined)[]): Value
 }
 
@@ -25,18 +27,20 @@ export function native(spec: string, fn: Native['fn']): Native {
     params: words.map((word) => word.replace('?', '')),
     required: words.filter((word) => !word.endsWith('?')).length,
     positional,
-    raw: false,
+    any: undefined,
     fn,
   }
 }
 
 /** Defines a native function that takes whatever arguments it is given. */
-export function variadic(
-  fn: (env: Env, subject: Value, args: Value[], kwargs: Kwargs | undefined) => Value,
-): Native {
-  const adapter = (env: Env, subject: Value, args: unknown, kwargs: unknown): Value =>
-    fn(env, subject, args as Value[], kwargs as Kwargs | undefined)
-  return { params: [], required: 0, positional: false, raw: true, fn: adapter as Native['fn'] }
+export function variadic(any: AnyArguments): Native {
+  return {
+    params: [],
+    required: 0,
+    positional: false,
+    any,
+    fn: (env, subject) => any(env, subject, [], undefined),
+  }
 }
 
 /** Calls a native function by its name in messages. */
@@ -48,8 +52,9 @@ export function invoke(
   args: Value[],
   kwargs: Kwargs | undefined,
 ): Value {
-  if (target.raw) return target.fn(env, subject, args as never, kwargs as never)
-  if (kwargs !== undefined && kwargs.size > 0) return target.fn(env, subject, ...bind(name, target, args, kwargs))
+  if (target.any) return target.any(env, subject, args, kwargs)
+  if (kwargs !== undefined && kwargs.size > 0)
+    return target.fn(env, subject, ...bind(name, target, args, kwargs))
   const count = args.length
   if (count < target.required || count > target.params.length) mismatch(name, target, count)
   switch (count) {
@@ -88,5 +93,8 @@ function bind(name: string, target: Native, args: Value[], kwargs: Kwargs): (Val
 function mismatch(name: string, target: Native, count: number): never {
   const most = target.params.length
   const wanted = most === target.required ? String(most) : `${target.required} to ${most}`
-  throw new Fault('TypeError', `${name}() takes ${wanted} argument${wanted === '1' ? '' : 's'} (${count} given)`)
+  throw new Fault(
+    'TypeError',
+    `${name}() takes ${wanted} argument${wanted === '1' ? '' : 's'} (${count} given)`,
+  )
 }

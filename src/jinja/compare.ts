@@ -2,7 +2,19 @@
 import { Fault, type Run } from './limits.ts'
 import { compareNumbers } from './numbers.ts'
 import { textLess } from './text.ts'
-import { Dict, isInt, isNumber, isThing, Markup, Range, textOf, Tuple, typeName, Undefined, type Value } from './values.ts'
+import {
+  Dict,
+  isInt,
+  isNumber,
+  isThing,
+  Markup,
+  Range,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from './values.ts'
 
 export type Order = '<' | '<=' | '>' | '>='
 

@@ -101,7 +101,8 @@ function compileDirect(
   expr: ToCode,
   at: Frame['run']['at'],
 ): Code | undefined {
-  if (target.raw || given.dynArgs || given.dynKwargs || given.args.length > target.params.length) return undefined
+  if (target.any || given.dynArgs || given.dynKwargs || given.args.length > target.params.length)
+    return undefined
   const codes: (Code | undefined)[] = target.params.map((_, index) => {
     const arg = given.args[index]
     return arg && expr(arg)
@@ -167,7 +168,11 @@ function compilePositional(given: Arguments, expr: ToCode): (frame: Frame) => Va
   return (frame) => codes.map((code) => code(frame))
 }
 
-function compileKwargs(given: Arguments, expr: ToCode, caller?: Code): ((frame: Frame) => Kwargs) | undefined {
+function compileKwargs(
+  given: Arguments,
+  expr: ToCode,
+  caller?: Code,
+): ((frame: Frame) => Kwargs) | undefined {
   const pairs = given.kwargs.map(({ name, value }) => ({ name, code: expr(value) }))
   if (caller) pairs.push({ name: 'caller', code: caller })
   if (pairs.length === 0 && !given.dynKwargs) return undefined

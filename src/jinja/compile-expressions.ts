@@ -93,7 +93,15 @@ export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code 
 
 function compileName(name: string, level: Level): Code {
   const missing = new Undefined(`'${name}' is undefined`)
-  const read = reader(level.routine, level.scope.findRef(name)!)
+  const ref = level.scope.findRef(name)!
+  const { slot } = ref
+  if (ref.routine === level.routine) {
+    return (frame) => {
+      const value = frame.slots[slot]
+      return value === undefined ? missing : value
+    }
+  }
+  const read = reader(level.routine, ref)
   return (frame) => {
     const value = read(frame)
     return value === undefined ? missing : value
@@ -121,13 +129,15 @@ function compileDict(compiler: Compiler, node: Expr & { kind: 'dict' }, level: L
 function compileInlineIf(compiler: Compiler, node: Expr & { kind: 'condition' }, level: Level): Code {
   const soft = { ...level, soft: true }
   const test = compileCondition(compiler, node.test, soft)
-  const then = compileExpr(compiler, node.then, soft)
+  const chosen = compileExpr(compiler, node.chosen, soft)
   if (!node.otherwise) {
-    const missing = new Undefined('the inline if-expression evaluated to false and no else section was defined.')
-    return (frame) => (test(frame) ? then(frame) : missing)
+    const missing = new Undefined(
+      'the inline if-expression evaluated to false and no else section was defined.',
+    )
+    return (frame) => (test(frame) ? chosen(frame) : missing)
   }
   const otherwise = compileExpr(compiler, node.otherwise, soft)
-  return (frame) => (test(frame) ? then(frame) : otherwise(frame))
+  return (frame) => (test(frame) ? chosen(frame) : otherwise(frame))
 }
 
 const OPERATORS = {
@@ -185,7 +195,11 @@ function compileConcat(items: Code[], escaping: boolean): Code {
       return text
     }
   }
-  return (frame) => joined(frame, items.map((code) => code(frame)))
+  return (frame) =>
+    joined(
+      frame,
+      items.map((code) => code(frame)),
+    )
 }
 
 function joined(frame: Frame, values: Value[]): string {
@@ -202,7 +216,9 @@ export function compileCondition(compiler: Compiler, node: Expr, level: Level): 
   if (node.kind === 'and' || node.kind === 'or') {
     const left = compileCondition(compiler, node.left, level)
     const right = compileCondition(compiler, node.right, level)
-    return node.kind === 'and' ? (frame) => left(frame) && right(frame) : (frame) => left(frame) || right(frame)
+    return node.kind === 'and'
+      ? (frame) => left(frame) && right(frame)
+      : (frame) => left(frame) || right(frame)
   }
   if (node.kind === 'not') {
     const inner = compileCondition(compiler, node.node, level)
@@ -260,9 +276,11 @@ type Comparison = (frame: Frame, a: Value, b: Value) => boolean
 function comparison(operator: (Expr & { kind: 'compare' })['operands'][number]['operator']): Comparison {
   switch (operator) {
     case '==':
-      return (frame, a, b) => (typeof a === 'string' && typeof b === 'string' ? a === b : equals(frame.run, a, b))
+      return (frame, a, b) =>
+        typeof a === 'string' && typeof b === 'string' ? a === b : equals(frame.run, a, b)
     case '!=':
-      return (frame, a, b) => (typeof a === 'string' && typeof b === 'string' ? a !== b : !equals(frame.run, a, b))
+      return (frame, a, b) =>
+        typeof a === 'string' && typeof b === 'string' ? a !== b : !equals(frame.run, a, b)
     case 'in':
       return (frame, a, b) => contains(frame.run, b, a)
     case 'not in':
@@ -307,7 +325,8 @@ function compileItem(compiler: Compiler, node: Expr & { kind: 'item' }, level: L
       const value = object(frame)
       const [from, to, by] = [start(frame), stop(frame), step(frame)]
       frame.run.at = at
-      if (level.folded && !sliceable(value) && !(value instanceof Undefined)) return new Undefined('the value cannot be sliced')
+      if (level.folded && !sliceable(value) && !(value instanceof Undefined))
+        return new Undefined('the value cannot be sliced')
       return slice(frame, value, from, to, by)
     }
   }

@@ -75,7 +75,11 @@ function refuseLoopTarget(node: For): void {
 }
 
 /** The `if` of a loop runs as a generator of its own, so `loop` only sees what passes. */
-function compileLoopFilter(compiler: Compiler, node: For, level: Level): (frame: Frame, iterable: Value) => Lazy {
+function compileLoopFilter(
+  compiler: Compiler,
+  node: For,
+  level: Level,
+): (frame: Frame, iterable: Value) => Lazy {
   const routine: Routine = { parent: level.routine, size: 0 }
   const inner: Level = {
     ...level,
@@ -157,7 +161,12 @@ function loopState(
   return new LoopState(frame.run, iterate(frame.run, value), value, recurse, depth)
 }
 
-function runLoop({ assign, enter, body, otherwise, weight, at }: Parts, setLoop: SetLoop, frame: Frame, state: LoopState): void {
+function runLoop(
+  { assign, enter, body, otherwise, weight, at }: Parts,
+  setLoop: SetLoop,
+  frame: Frame,
+  state: LoopState,
+): void {
   const { run } = frame
   let any = false
   for (let item = state.next(); item !== undefined; item = state.next()) {
@@ -184,7 +193,9 @@ function recursiveLoop(parts: Parts, routine: Routine, setLoop: SetLoop, level: 
       runLoop(parts, setLoop, frame, state)
       const text = run.release(before)
       run.leave()
-      return level.escape === 'on' || (level.escape === 'dynamic' && outer.escape.on) ? new Markup(text) : text
+      return level.escape === 'on' || (level.escape === 'dynamic' && outer.escape.on)
+        ? new Markup(text)
+        : text
     }
     const value = parts.iterable(outer)
     run.at = parts.at

@@ -4,7 +4,7 @@ import { compileExpr } from './compile-expressions.ts'
 import { placeOf, reader, writer, type Action, type Compiler, type Level } from './compiler.ts'
 import { each } from './iterate.ts'
 import { Fault, type Place } from './limits.ts'
-import { fixedNames, Frame, Module, newContext, type Context, type Program } from './runtime.ts'
+import { fixedNames, Module, newContext, type Context, type Frame, type Program } from './runtime.ts'
 import { Scope } from './scope.ts'
 import { Tuple, textOf, typeName, Undefined, type Thing, type Value } from './values.ts'
 
@@ -34,7 +34,10 @@ export function compileBlock(compiler: Compiler, node: Block, level: Level): Act
 
 /** The variables in sight, for contexts that are to see them. */
 function visibleLocals(level: Level): (frame: Frame) => Map<string, Value> {
-  const readers = [...level.scope.visible()].map(([name, ref]) => ({ name, read: reader(level.routine, ref) }))
+  const readers = [...level.scope.visible()].map(([name, ref]) => ({
+    name,
+    read: reader(level.routine, ref),
+  }))
   return (frame) => {
     const locals = new Map<string, Value>()
     for (const { name, read } of readers) {
@@ -46,7 +49,11 @@ function visibleLocals(level: Level): (frame: Frame) => Map<string, Value> {
 }
 
 /** `{% extends … %}`: from here on this template only supplies blocks. */
-export function compileExtends(compiler: Compiler, node: Statement & { kind: 'extends' }, level: Level): Action {
+export function compileExtends(
+  compiler: Compiler,
+  node: Statement & { kind: 'extends' },
+  level: Level,
+): Action {
   if (!level.toplevel) {
     throw new Fault('TemplateSyntaxError', 'cannot use extend from a non top-level scope', node.at)
   }
@@ -139,7 +146,11 @@ export function compileFromImport(compiler: Compiler, node: FromImport, level: L
   }
 }
 
-function compileModule(compiler: Compiler, node: Import | FromImport, level: Level): (frame: Frame) => Module {
+function compileModule(
+  compiler: Compiler,
+  node: Import | FromImport,
+  level: Level,
+): (frame: Frame) => Module {
   const at: Place = placeOf(compiler, node.at)
   const name = compileExpr(compiler, node.template, level)
   const locals = visibleLocals(level)
@@ -177,14 +188,20 @@ function find(compiler: Compiler, name: Value): Program {
   if (name instanceof Undefined) return name.fail()
   const text = textOf(name)
   if (!compiler.load) throw new Fault('TypeError', 'no loader for this environment specified')
-  if (text === undefined) throw new Fault('TypeError', `a template name must be a string, not ${typeName(name)}`)
+  if (text === undefined)
+    throw new Fault('TypeError', `a template name must be a string, not ${typeName(name)}`)
   const program = compiler.load(text)
   if (!program) throw new Fault('TemplateNotFound', `template not found: ${text}`)
   return program
 }
 
 /** The first template of several names that there is. */
-function findAny(compiler: Compiler, names: Value, frame: Frame, ignoreMissing: boolean): Program | undefined {
+function findAny(
+  compiler: Compiler,
+  names: Value,
+  frame: Frame,
+  ignoreMissing: boolean,
+): Program | undefined {
   const several = Array.isArray(names) || names instanceof Tuple
   if (!several && !ignoreMissing) return find(compiler, names)
   if (!compiler.load) throw new Fault('TypeError', 'no loader for this environment specified')

@@ -66,7 +66,9 @@ function compileMacroBody(
   const shape: MacroShape = { name, params, usesCaller, usesKwargs, usesVarargs }
   const enter = enterScope(compiler, scope)
   const missing = params.length - node.defaults.length
-  const fill = params.map((param, index) => fillParameter(compiler, node, level, refs[index]!, param, index - missing))
+  const fill = params.map((param, index) =>
+    fillParameter(compiler, node, level, refs[index]!, param, index - missing),
+  )
   const body = compiler.body(node.body, level)
   const weight = weightOf(node.body) + 1
 

@@ -1,14 +1,29 @@
 /** Statements to closures. */
 import type { Expr, If, Output, SetBlock, Statement } from './ast.ts'
-import { compileBlock, compileExtends, compileFromImport, compileImport, compileInclude } from './compile-inheritance.ts'
+import {
+  compileBlock,
+  compileExtends,
+  compileFromImport,
+  compileImport,
+  compileInclude,
+} from './compile-inheritance.ts'
 import { compileCondition, compileExpr, isFolded } from './compile-expressions.ts'
 import { compileFilter } from './compile-calls.ts'
 import { compileFor } from './compile-for.ts'
 import { compileCallBlock, compileMacro } from './compile-macro.ts'
 import { compileTarget } from './compile-target.ts'
-import { enterScope, placeOf, sequence, type Action, type Code, type Compiler, type Escape, type Level } from './compiler.ts'
+import {
+  enterScope,
+  placeOf,
+  sequence,
+  type Action,
+  type Code,
+  type Compiler,
+  type Escape,
+  type Level,
+} from './compiler.ts'
 import { truth } from './iterate.ts'
-import { Fault } from './limits.ts'
+import { Fault, type Place } from './limits.ts'
 import { escaped } from './markup.ts'
 import { str } from './repr.ts'
 import { Scope } from './scope.ts'
@@ -64,11 +79,7 @@ function compileOutput(compiler: Compiler, node: Output, level: Level): Action {
     // Compiled all the same: an unknown filter is a fault even where nothing is written.
     return NOTHING
   }
-  const steps: Action[] = node.items.map((item) => {
-    if (typeof item === 'string') return (frame) => frame.run.write(item)
-    return compileWrite(compiler, item, level)
-  })
-  const write = sequence(steps) ?? NOTHING
+  const write = compileWrite(compiler, node, level)
   if (!level.checkOutput) return write
   const { parentSlot } = compiler
   return (frame) => {
@@ -83,15 +94,45 @@ function rootSlot(frame: { up: unknown; slots: unknown[] }, slot: number): unkno
   return root.slots[slot]
 }
 
-function compileWrite(compiler: Compiler, node: Expr, level: Level): Action {
-  const code = compileExpr(compiler, node, isFolded(node) ? { ...level, folded: true } : level)
-  const at = placeOf(compiler, node.at)
+/** Text and expressions in turn, joined first so that the output grows once. */
+function compileWrite(compiler: Compiler, node: Output, level: Level): Action {
   const convert = textMaker(level.escape)
+  const plain = level.escape === 'off'
+  const codes: Code[] = []
+  const places: Place[] = []
+  // The text before the first expression, then the text after each.
+  const texts = ['']
+  for (const item of node.items) {
+    if (typeof item === 'string') texts[texts.length - 1] += item
+    else {
+      codes.push(compileExpr(compiler, item, isFolded(item) ? { ...level, folded: true } : level))
+      places.push(placeOf(compiler, item.at))
+      texts.push('')
+    }
+  }
+  const [head] = texts
+  if (codes.length === 0) return (frame) => frame.run.write(head!)
+  if (codes.length === 1) {
+    const [code] = codes
+    const [place] = places
+    const tail = texts[1]!
+    return (frame) => {
+      const { run } = frame
+      const value = code!(frame)
+      run.at = place
+      run.write(head! + (plain && typeof value === 'string' ? value : convert(frame, value)) + tail)
+    }
+  }
   return (frame) => {
-    const value = code(frame)
     const { run } = frame
-    run.at = at
-    run.write(convert(frame, value))
+    let text = head!
+    for (let i = 0; i < codes.length; i++) {
+      const value = codes[i]!(frame)
+      run.at = places[i]
+      text += plain && typeof value === 'string' ? value : convert(frame, value)
+      text += texts[i + 1]!
+    }
+    run.write(text)
   }
 }
 
@@ -142,7 +183,13 @@ function compileSetBlock(compiler: Compiler, node: SetBlock, level: Level): Acti
   const assign = compileTarget(compiler, node.target, level)
   const text = capture(body)
   const value: Code = node.filter
-    ? compileFilter(compiler, node.filter, inner, (child) => compileExpr(compiler, child, inner), marked(text, inner.escape))
+    ? compileFilter(
+        compiler,
+        node.filter,
+        inner,
+        (child) => compileExpr(compiler, child, inner),
+        marked(text, inner.escape),
+      )
     : text
   return (frame) => {
     enter(frame)
@@ -184,7 +231,11 @@ function compileWith(compiler: Compiler, node: Statement & { kind: 'with' }, lev
   }
 }
 
-function compileFilterBlock(compiler: Compiler, node: Statement & { kind: 'filterblock' }, level: Level): Action {
+function compileFilterBlock(
+  compiler: Compiler,
+  node: Statement & { kind: 'filterblock' },
+  level: Level,
+): Action {
   const inner = innerLevel(level)
   inner.scope.visitAll(node.body)
   inner.scope.visitExpr(node.filter)
@@ -205,7 +256,11 @@ export function writeRaw(frame: Parameters<Code>[0], value: ReturnType<Code>): v
   frame.run.write(text)
 }
 
-function compileAutoescape(compiler: Compiler, node: Statement & { kind: 'autoescape' }, outer: Level): Action {
+function compileAutoescape(
+  compiler: Compiler,
+  node: Statement & { kind: 'autoescape' },
+  outer: Level,
+): Action {
   const scoped = innerLevel(outer)
   scoped.scope.visitExpr(node.on)
   scoped.scope.visitAll(node.body)

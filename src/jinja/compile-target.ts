@@ -56,7 +56,8 @@ function unpack(frame: Frame, value: Value, count: number): Value[] {
   const source = iterate(frame.run, value)
   const values: Value[] = []
   for (let item = source.next(); item !== undefined; item = source.next()) {
-    if (values.length === count) throw new Fault('ValueError', `too many values to unpack (expected ${count})`)
+    if (values.length === count)
+      throw new Fault('ValueError', `too many values to unpack (expected ${count})`)
     values.push(item)
   }
   if (values.length < count && !(value instanceof Undefined && count === 0)) {

@@ -1,7 +1,7 @@
 /** What the parts of the compiler share: the template being compiled, and where in it they are. */
 import type { Statement } from './ast.ts'
 import type { Native } from './binding.ts'
-import type { Fault, Place } from './limits.ts'
+import type { Place } from './limits.ts'
 import type { BlockBody, Frame, Program } from './runtime.ts'
 import type { Ref, Routine, Scope } from './scope.ts'
 import type { Value } from './values.ts'
@@ -119,13 +119,5 @@ export function sequence(steps: readonly Action[]): Action | undefined {
   }
   return (frame) => {
     for (let i = 0; i < steps.length; i++) steps[i]!(frame)
-  }
-}
-
-/** Code that fails with a fault found too early to report. */
-export function failing(fault: Fault, at: Place): Code {
-  return (frame) => {
-    frame.run.at = at
-    throw fault
   }
 }

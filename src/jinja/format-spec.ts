@@ -3,7 +3,7 @@ import { Fault, type Run } from './limits.ts'
 import { floatOf, floatText, intText } from './numbers.ts'
 import { realDigits } from './printf.ts'
 import { str } from './repr.ts'
-import { center, lengthOf } from './text.ts'
+import { center, chars, lengthOf } from './text.ts'
 import { isFloat, isInt, textOf, typeName, type Float, type Value } from './values.ts'
 
 interface Spec {
@@ -59,10 +59,12 @@ function parse(text: string): Spec {
 function formatText(text: string, spec: Spec): string {
   if (spec.type !== '' && spec.type !== 's') unknown(spec.type, 'str')
   if (spec.sign !== '') throw new Fault('ValueError', 'Sign not allowed in string format specifier')
-  if (spec.alternate) throw new Fault('ValueError', 'Alternate form (#) not allowed in string format specifier')
+  if (spec.alternate)
+    throw new Fault('ValueError', 'Alternate form (#) not allowed in string format specifier')
   if (spec.grouping !== '') throw new Fault('ValueError', `Cannot specify '${spec.grouping}' with 's'.`)
-  if (spec.align === '=') throw new Fault('ValueError', "'=' alignment not allowed in string format specifier")
-  const cut = spec.precision === undefined ? text : [...text].slice(0, spec.precision).join('')
+  if (spec.align === '=')
+    throw new Fault('ValueError', "'=' alignment not allowed in string format specifier")
+  const cut = spec.precision === undefined ? text : chars(text).slice(0, spec.precision).join('')
   return pad('', cut, spec, '<')
 }
 
@@ -70,7 +72,8 @@ function formatInt(value: number | bigint | boolean, spec: Spec): string {
   if (spec.precision !== undefined) {
     throw new Fault('ValueError', 'Precision not allowed in integer format specifier')
   }
-  if (spec.noNegativeZero) throw new Fault('ValueError', 'Negative zero coercion (z) not allowed in integer format specifier')
+  if (spec.noNegativeZero)
+    throw new Fault('ValueError', 'Negative zero coercion (z) not allowed in integer format specifier')
   const number = typeof value === 'boolean' ? (value ? 1 : 0) : value
   const negative = number < 0
   const size = negative ? -number : number
@@ -162,7 +165,8 @@ function place(prefix: string, digits: string, rest: string, spec: Spec, group: 
 
 function grouped(digits: string, mark: string, size: number): string {
   const parts: string[] = []
-  for (let end = digits.length; end > 0; end -= size) parts.unshift(digits.slice(Math.max(0, end - size), end))
+  for (let end = digits.length; end > 0; end -= size)
+    parts.unshift(digits.slice(Math.max(0, end - size), end))
   return parts.join(mark)
 }
 
@@ -174,5 +178,7 @@ function pad(prefix: string, body: string, spec: Spec, natural: string): string 
   if (align === '<') return text + spec.fill.repeat(missing)
   if (align === '>') return spec.fill.repeat(missing) + text
   const left = Math.floor(missing / 2)
-  return align === '^' ? spec.fill.repeat(left) + text + spec.fill.repeat(missing - left) : center(text, spec.width)
+  return align === '^'
+    ? spec.fill.repeat(left) + text + spec.fill.repeat(missing - left)
+    : center(text, spec.width)
 }

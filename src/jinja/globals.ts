@@ -19,7 +19,12 @@ class GlobalFunction implements Thing {
   private readonly body: Body
   private readonly members: (name: string) => Value | undefined
 
-  constructor(type: string, label: string, body: Body, members: (name: string) => Value | undefined = () => undefined) {
+  constructor(
+    type: string,
+    label: string,
+    body: Body,
+    members: (name: string) => Value | undefined = () => undefined,
+  ) {
     this.type = type
     this.label = label
     this.body = body
@@ -55,11 +60,15 @@ function range(env: Env, args: Value[], kwargs: Kwargs | undefined): Range {
     throw new Fault('TypeError', `range expected 1 to 3 arguments, got ${args.length}`)
   }
   const numbers = args.map((arg) => wantInt(arg))
-  const [start, stop, step] = numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1]
+  const [start, stop, step] =
+    numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1]
   if (step === 0) throw new Fault('ValueError', 'range() arg 3 must not be zero')
   const made = new Range(start, stop, step)
   if (made.length > MAX_RANGE) {
-    throw new Fault('OverflowError', `Range too big. The sandbox blocks ranges larger than MAX_RANGE (${MAX_RANGE}).`)
+    throw new Fault(
+      'OverflowError',
+      `Range too big. The sandbox blocks ranges larger than MAX_RANGE (${MAX_RANGE}).`,
+    )
   }
   env.run.tick(1)
   return made
@@ -97,8 +106,14 @@ function makeLipsum(env: Env, args: Value[], kwargs: Kwargs | undefined): Value 
   return asHtml ? new Markup(text) : text
 }
 
-function bind(name: string, params: string[], args: Value[], kwargs: Kwargs | undefined): (Value | undefined)[] {
-  if (args.length > params.length) throw new Fault('TypeError', `${name}() takes at most ${params.length} arguments`)
+function bind(
+  name: string,
+  params: string[],
+  args: Value[],
+  kwargs: Kwargs | undefined,
+): (Value | undefined)[] {
+  if (args.length > params.length)
+    throw new Fault('TypeError', `${name}() takes at most ${params.length} arguments`)
   const bound: (Value | undefined)[] = params.map((_, index) => args[index])
   for (const [key, value] of kwargs ?? []) {
     const index = params.indexOf(key)

@@ -144,9 +144,9 @@ export function sizeOf(run: Run, value: Value): number | undefined {
   if (value instanceof Undefined) return 0
   const text = textOf(value)
   if (text !== undefined) return lengthOf(text)
-  if (typeof value !== 'object' || value === null || value instanceof Float || value instanceof Markup) return undefined
-  const thing = value as Thing
-  return thing.size?.(run)
+  if (typeof value !== 'object' || value === null || value instanceof Float || value instanceof Markup)
+    return undefined
+  return value.size?.(run)
 }
 
 /** `bool(value)`. */

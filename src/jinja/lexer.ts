@@ -95,7 +95,13 @@ function readRaw(source: string, from: number, tokens: Token[]): number {
 }
 
 /** The inside of `{{ … }}` or `{% … %}`; returns where the text after it starts. */
-function readTag(source: string, open: number, from: number, kind: 'variable' | 'block', tokens: Token[]): number {
+function readTag(
+  source: string,
+  open: number,
+  from: number,
+  kind: 'variable' | 'block',
+  tokens: Token[],
+): number {
   const end = kind === 'variable' ? '}}' : '%}'
   const brackets: string[] = []
   tokens.push({ type: `${kind}_begin`, text: source.slice(open, from), at: open })
@@ -142,23 +148,30 @@ function readToken(source: string, at: number): Token {
   if (char >= 48 && char <= 57) return readNumber(source, at)
   if (char === 34 || char === 39) {
     const length = rawLength(source, at)
-    if (length > 0) return { type: 'string', text: unescapeString(source.slice(at + 1, at + length - 1), at), at }
+    if (length > 0)
+      return { type: 'string', text: unescapeString(source.slice(at + 1, at + length - 1), at), at }
   }
   const name = stickyMatch(NAME, source, at)
   if (name) {
-    if (!IDENTIFIER.test(name[0])) throw new Fault('TemplateSyntaxError', 'Invalid character in identifier', at)
+    if (!IDENTIFIER.test(name[0]))
+      throw new Fault('TemplateSyntaxError', 'Invalid character in identifier', at)
     return { type: 'name', text: name[0], at }
   }
   const operator = stickyMatch(OPERATOR, source, at)
   if (operator) return { type: operator[0], text: operator[0], at }
-  throw new Fault('TemplateSyntaxError', `unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at)
+  throw new Fault(
+    'TemplateSyntaxError',
+    `unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`,
+    at,
+  )
 }
 
 function readNumber(source: string, at: number): Token {
   const real = source[at - 1] === '.' ? null : stickyMatch(FLOAT, source, at)
   if (real) return { type: 'float', text: real[0], value: float(Number(real[0].replaceAll('_', ''))), at }
   const text = stickyMatch(INTEGER, source, at)![0]
-  if (text.length > 4300) throw new Fault('TemplateSyntaxError', 'an integer literal of more than 4300 digits', at)
+  if (text.length > 4300)
+    throw new Fault('TemplateSyntaxError', 'an integer literal of more than 4300 digits', at)
   return { type: 'integer', text, value: integer(BigInt(text.replaceAll('_', ''))), at }
 }
 

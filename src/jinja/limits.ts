@@ -111,7 +111,10 @@ export class Run {
   /** Asks for room for a string of so many characters, before it is made. */
   text(length: number): void {
     if (length > this.limits.outputBytes) {
-      throw new Fault('LimitError', `a string of ${length} characters is longer than ${this.limits.outputBytes}`)
+      throw new Fault(
+        'LimitError',
+        `a string of ${length} characters is longer than ${this.limits.outputBytes}`,
+      )
     }
     if (length > 64) this.tick(length >> 4)
   }

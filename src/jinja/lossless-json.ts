@@ -93,7 +93,8 @@ class Reader {
     if (!found) return this.fail('the number is not valid')
     const [text, fraction, exponent] = found
     const value = Number(text)
-    if (fraction !== undefined || exponent !== undefined) return Number.isInteger(value) ? new Float(value) : value
+    if (fraction !== undefined || exponent !== undefined)
+      return Number.isInteger(value) ? new Float(value) : value
     if (Number.isSafeInteger(value)) return value + 0
     if (text.length > 4300) this.fail('the integer has more than 4300 digits')
     return BigInt(text)

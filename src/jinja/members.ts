@@ -9,7 +9,14 @@ import { format } from './format-spec.ts'
 import { toList } from './iterate.ts'
 import { Fault } from './limits.ts'
 import { escape } from './markup.ts'
-import { dictMethods, floatMethods, intMethods, listMethods, rangeMethods, tupleMethods } from './methods-containers.ts'
+import {
+  dictMethods,
+  floatMethods,
+  intMethods,
+  listMethods,
+  rangeMethods,
+  tupleMethods,
+} from './methods-containers.ts'
 import { markupMethods } from './methods-markup.ts'
 import { textMethods } from './methods-text.ts'
 import { bounds } from './native-arguments.ts'
@@ -30,6 +37,7 @@ import {
   Undefined,
   type Env,
   type Kwargs,
+  type Thing,
   type Value,
 } from './values.ts'
 
@@ -98,7 +106,8 @@ function member(env: Env, value: Value, name: string): Value | undefined {
     const place = value.fields?.indexOf(name) ?? -1
     return place < 0 ? undefined : value.items[place]
   }
-  if (value instanceof Range) return name === 'start' || name === 'stop' || name === 'step' ? value[name] : undefined
+  if (value instanceof Range)
+    return name === 'start' || name === 'stop' || name === 'step' ? value[name] : undefined
   if (isThing(value)) {
     const found = value.attribute?.(name, env)
     if (found !== undefined && name.startsWith('_')) {
@@ -196,7 +205,9 @@ export function slice(env: Env, value: Value, start: Value, stop: Value, step: V
 
 /** Whether a value has slices. */
 export function sliceable(value: Value): boolean {
-  return textOf(value) !== undefined || Array.isArray(value) || value instanceof Tuple || value instanceof Range
+  return (
+    textOf(value) !== undefined || Array.isArray(value) || value instanceof Tuple || value instanceof Range
+  )
 }
 
 function pick<T>(items: T[], start: Value, stop: Value, step: Value): T[] {
@@ -238,12 +249,20 @@ function sliceRange(range: Range, start: Value, stop: Value, step: Value): Range
 /** `callee(…)`. */
 export function call(env: Env, callee: Value, args: Value[], kwargs: Kwargs | undefined): Value {
   if (callee instanceof Undefined) return callee.fail()
-  if (isThing(callee) && callee.call) return callee.call(env, args, kwargs)
+  // Only Things have a `call`; asking for it is cheaper than telling them apart.
+  const thing = callee as Thing | null
+  if (typeof thing === 'object' && thing?.call) return thing.call(env, args, kwargs)
   throw new Fault('TypeError', `'${typeName(callee)}' object is not callable`)
 }
 
 /** `value.name(…)` without making a bound method in between. */
-export function callMember(env: Env, value: Value, name: string, args: Value[], kwargs: Kwargs | undefined): Value {
+export function callMember(
+  env: Env,
+  value: Value,
+  name: string,
+  args: Value[],
+  kwargs: Kwargs | undefined,
+): Value {
   const method = methodOf(value, name)
   if (method !== undefined) return invoke(env, name, method, value, args, kwargs)
   return call(env, attribute(env, value, name), args, kwargs)
@@ -271,7 +290,8 @@ function formatWith(env: Env, self: Value, args: Value[], named: Fields['named']
 }
 
 function formatMap(env: Env, self: Value, mapping: Value): Value {
-  if (!(mapping instanceof Dict)) throw new Fault('TypeError', `'${typeName(mapping)}' object is not a mapping`)
+  if (!(mapping instanceof Dict))
+    throw new Fault('TypeError', `'${typeName(mapping)}' object is not a mapping`)
   return formatWith(env, self, [], (key) => mapping.get(key))
 }
 

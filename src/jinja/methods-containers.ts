@@ -6,21 +6,40 @@ import { Fault, type Run } from './limits.ts'
 import { bounds, wantInt } from './native-arguments.ts'
 import { bigOf, floatOf } from './numbers.ts'
 import { repr } from './repr.ts'
-import { Dict, integer, isThing, Tuple, typeName, type Env, type Iter, type Kwargs, type Range, type Thing, type Value } from './values.ts'
+import {
+  Dict,
+  integer,
+  isThing,
+  Tuple,
+  typeName,
+  type Env,
+  type Iter,
+  type Kwargs,
+  type Thing,
+  type Value,
+} from './values.ts'
 
 type List = Value[]
 
 /** By name, the methods of list. */
 export const listMethods: ReadonlyMap<string, Native> = new Map<string, Native>([
   ['append', native('object /', (env, self, item) => grow(env.run, self as List, [item!]))],
-  ['extend', native('iterable /', (env, self, items) => grow(env.run, self as List, toList(env.run, items!)))],
+  [
+    'extend',
+    native('iterable /', (env, self, items) => grow(env.run, self as List, toList(env.run, items!))),
+  ],
   ['insert', native('index object /', insert)],
   ['pop', native('index? /', (_env, self, index) => pop(self as List, wantInt(index, -1)))],
   ['remove', native('value /', remove)],
-  ['clear', native('/', (_env, self) => ((self as List).length = 0, null))],
+  ['clear', native('/', (_env, self) => (((self as List).length = 0), null))],
   ['copy', native('/', (env, self) => toList(env.run, self))],
   ['count', native('value /', (env, self, item) => count(env.run, self as List, item!))],
-  ['index', native('value start? stop? /', (env, self, item, from, to) => index(env.run, self as List, 'list', item!, from, to))],
+  [
+    'index',
+    native('value start? stop? /', (env, self, item, from, to) =>
+      index(env.run, self as List, 'list', item!, from, to),
+    ),
+  ],
   ['reverse', native('/', (_env, self) => ((self as List).reverse(), null))],
   ['sort', variadic(sort)],
 ])
@@ -28,13 +47,18 @@ export const listMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
 /** By name, the methods of tuple. */
 export const tupleMethods: ReadonlyMap<string, Native> = new Map<string, Native>([
   ['count', native('value /', (env, self, item) => count(env.run, (self as Tuple).items, item!))],
-  ['index', native('value start? stop? /', (env, self, item, from, to) => index(env.run, (self as Tuple).items, 'tuple', item!, from, to))],
+  [
+    'index',
+    native('value start? stop? /', (env, self, item, from, to) =>
+      index(env.run, (self as Tuple).items, 'tuple', item!, from, to),
+    ),
+  ],
 ])
 
 /** By name, the methods of range. */
 export const rangeMethods: ReadonlyMap<string, Native> = new Map<string, Native>([
   ['count', native('value /', (env, self, item) => count(env.run, toList(env.run, self), item!))],
-  ['index', native('value /', (env, self, item) => index(env.run, toList(env.run, self as Range), 'range', item!))],
+  ['index', native('value /', (env, self, item) => index(env.run, toList(env.run, self), 'range', item!))],
 ])
 
 /** By name, the methods of dict. */
@@ -110,7 +134,10 @@ export class View implements Thing {
     if (!(other instanceof View) || this.type === 'dict_values' || other.type !== this.type) return false
     if (this.type === 'dict_items') return equals(run, this.dict, other.dict)
     run.tick(this.dict.size)
-    return this.dict.size === other.dict.size && [...this.dict.entries.keys()].every((key) => other.dict.entries.has(key))
+    return (
+      this.dict.size === other.dict.size &&
+      [...this.dict.entries.keys()].every((key) => other.dict.entries.has(key))
+    )
   }
 
   show(run: Run): string {
@@ -121,7 +148,11 @@ export class View implements Thing {
 /** An iterator over a list from its end, as `reversed` makes. */
 export function reversed(run: Run, value: Value): Lazy {
   const items = itemsOf(run, value).slice().reverse()
-  const kind = Array.isArray(value) ? 'list_reverseiterator' : value instanceof Dict ? 'dict_reversekeyiterator' : 'reversed'
+  const kind = Array.isArray(value)
+    ? 'list_reverseiterator'
+    : value instanceof Dict
+      ? 'dict_reversekeyiterator'
+      : 'reversed'
   return new Lazy(kind, items.values(), kind)
 }
 
@@ -174,7 +205,8 @@ function sort(env: Env, self: Value, args: Value[], kwargs: Kwargs | undefined):
     if (name === 'reverse') backwards = truth(env.run, value)
     else if (name === 'key') {
       if (value === null) continue
-      if (!isThing(value) || !value.call) throw new Fault('TypeError', `'${typeName(value)}' object is not callable`)
+      if (!isThing(value) || !value.call)
+        throw new Fault('TypeError', `'${typeName(value)}' object is not callable`)
       keys = list.map((item) => value.call!(env, [item], undefined))
     } else throw new Fault('TypeError', `sort() got an unexpected keyword argument '${name}'`)
   }
@@ -257,7 +289,8 @@ function bits(self: Value): string {
 }
 
 function ratio(self: Value): Tuple {
-  if (typeof self !== 'number' && typeof self !== 'object') return new Tuple([integer(bigOf(self as bigint)), 1])
+  if (typeof self !== 'number' && typeof self !== 'object')
+    return new Tuple([integer(bigOf(self as bigint)), 1])
   let number = floatOf(self as number)
   let power = 0n
   while (!Number.isInteger(number) && Number.isFinite(number)) {

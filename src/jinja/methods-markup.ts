@@ -5,20 +5,24 @@ import { escape, stripTags, unescape } from './markup.ts'
 import { textMethods } from './methods-text.ts'
 import { isThing, Markup, Tuple, type Env, type Value } from './values.ts'
 
-const WRAPPED = [
-  ...['capitalize', 'title', 'lower', 'upper', 'replace', 'ljust', 'rjust', 'lstrip', 'rstrip', 'center', 'strip'],
-  ...['translate', 'expandtabs', 'swapcase', 'zfill', 'partition', 'rpartition', 'split', 'rsplit', 'splitlines'],
-]
+const WRAPPED = (
+  'capitalize title lower upper replace ljust rjust lstrip rstrip center strip translate expandtabs swapcase zfill ' +
+  'partition rpartition split rsplit splitlines'
+).split(' ')
 /** Methods whose arguments go in as they are. */
 const UNESCAPED = new Set(['split', 'rsplit', 'splitlines'])
 
 /** By name, the methods in which Markup differs from plain text. */
 export const markupMethods: ReadonlyMap<string, Native> = new Map<string, Native>([
-  ...WRAPPED.map((name): [string, Native] => [name, wrap(textMethods.get(name)!, UNESCAPED.has(name))]),
+  ...wrapped(),
   ['join', native('iterable /', join)],
   ['striptags', native('/', (env, self) => stripTags(env.run, (self as Markup).text))],
   ['unescape', native('/', (_env, self) => unescape((self as Markup).text))],
 ])
+
+function wrapped(): [string, Native][] {
+  return WRAPPED.map((name) => [name, wrap(textMethods.get(name)!, UNESCAPED.has(name))])
+}
 
 function wrap(method: Native, plainArguments: boolean): Native {
   return {
@@ -31,8 +35,9 @@ function wrap(method: Native, plainArguments: boolean): Native {
 }
 
 function escapeArgument(env: Env, value: Value | undefined): Value | undefined {
-  const text = typeof value === 'string' || value instanceof Markup || (value !== undefined && isThing(value) && value.html)
-  return text ? escape(env.run, value).text : value
+  if (value === undefined) return undefined
+  const escapes = typeof value === 'string' || value instanceof Markup || (isThing(value) && 'html' in value)
+  return escapes ? escape(env.run, value).text : value
 }
 
 function mark(value: Value): Value {

@@ -22,19 +22,57 @@ function matches(pattern: RegExp): Native {
 export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>([
   ['capitalize', of(text.capitalize)],
   ['casefold', of((self) => self.toLowerCase().replaceAll('ß', 'ss').replaceAll('ς', 'σ'))],
-  ['center', native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'center'))],
-  ['ljust', native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'ljust'))],
-  ['rjust', native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'rjust'))],
+  [
+    'center',
+    native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'center')),
+  ],
+  [
+    'ljust',
+    native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'ljust')),
+  ],
+  [
+    'rjust',
+    native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'rjust')),
+  ],
   ['zfill', native('width /', zfill)],
   ['count', native('sub start? end? /', count)],
-  ['encode', native('encoding? errors?', (_env, self) => new Bytes(new TextEncoder().encode(self as string)))],
-  ['endswith', native('suffix start? end? /', (_env, self, suffix, start, end) => affix('endswith', self, suffix, start, end))],
-  ['startswith', native('prefix start? end? /', (_env, self, prefix, start, end) => affix('startswith', self, prefix, start, end))],
+  [
+    'encode',
+    native('encoding? errors?', (_env, self) => new Bytes(new TextEncoder().encode(self as string))),
+  ],
+  [
+    'endswith',
+    native('suffix start? end? /', (_env, self, suffix, start, end) =>
+      affix('endswith', self, suffix, start, end),
+    ),
+  ],
+  [
+    'startswith',
+    native('prefix start? end? /', (_env, self, prefix, start, end) =>
+      affix('startswith', self, prefix, start, end),
+    ),
+  ],
   ['expandtabs', native('tabsize?', expandTabs)],
-  ['find', native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'indexOf'))],
-  ['rfind', native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'lastIndexOf'))],
-  ['index', native('sub start? end? /', (_env, self, sub, start, end) => found(find(self, sub, start, end, 'indexOf')))],
-  ['rindex', native('sub start? end? /', (_env, self, sub, start, end) => found(find(self, sub, start, end, 'lastIndexOf')))],
+  [
+    'find',
+    native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'indexOf')),
+  ],
+  [
+    'rfind',
+    native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'lastIndexOf')),
+  ],
+  [
+    'index',
+    native('sub start? end? /', (_env, self, sub, start, end) =>
+      found(find(self, sub, start, end, 'indexOf')),
+    ),
+  ],
+  [
+    'rindex',
+    native('sub start? end? /', (_env, self, sub, start, end) =>
+      found(find(self, sub, start, end, 'lastIndexOf')),
+    ),
+  ],
   ['isalnum', matches(CASED_WORD)],
   ['isalpha', matches(/^\p{L}+$/u)],
   ['isascii', of((self) => !/[^\x00-\x7f]/.test(self))],
@@ -50,16 +88,36 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['join', native('iterable /', join)],
   ['lower', of((self) => self.toLowerCase())],
   ['upper', of((self) => self.toUpperCase())],
-  ['lstrip', native('chars? /', (_env, self, set) => text.stripStart(self as string, optionalText(set, 'lstrip arg')))],
-  ['rstrip', native('chars? /', (_env, self, set) => text.stripEnd(self as string, optionalText(set, 'rstrip arg')))],
-  ['strip', native('chars? /', (_env, self, set) => text.strip(self as string, optionalText(set, 'strip arg')))],
+  [
+    'lstrip',
+    native('chars? /', (_env, self, set) => text.stripStart(self as string, optionalText(set, 'lstrip arg'))),
+  ],
+  [
+    'rstrip',
+    native('chars? /', (_env, self, set) => text.stripEnd(self as string, optionalText(set, 'rstrip arg'))),
+  ],
+  [
+    'strip',
+    native('chars? /', (_env, self, set) => text.strip(self as string, optionalText(set, 'strip arg'))),
+  ],
   ['maketrans', native('x y? z? /', makeTranslation)],
   ['translate', native('table /', translate)],
   ['partition', native('sep /', (_env, self, sep) => partition(self as string, sep, 'indexOf'))],
   ['rpartition', native('sep /', (_env, self, sep) => partition(self as string, sep, 'lastIndexOf'))],
   ['removeprefix', native('prefix /', removePrefix)],
   ['removesuffix', native('suffix /', removeSuffix)],
-  ['replace', native('old new count? /', (env, self, old, by, count) => replaceText(env.run, self as string, wantText(old, 'replace() argument 1'), wantText(by, 'replace() argument 2'), wantInt(count, -1)))],
+  [
+    'replace',
+    native('old new count? /', (env, self, old, by, count) =>
+      replaceText(
+        env.run,
+        self as string,
+        wantText(old, 'replace() argument 1'),
+        wantText(by, 'replace() argument 2'),
+        wantInt(count, -1),
+      ),
+    ),
+  ],
   ['split', native('sep? maxsplit?', split)],
   ['rsplit', native('sep? maxsplit?', splitFromEnd)],
   ['splitlines', native('keepends?', splitLines)],
@@ -67,10 +125,17 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['title', of(text.titleCase)],
 ])
 
-function padded(run: Run, self: Value, width: Value | undefined, fill: Value | undefined, how: string): string {
+function padded(
+  run: Run,
+  self: Value,
+  width: Value | undefined,
+  fill: Value | undefined,
+  how: string,
+): string {
   const body = self as string
   const by = fill === undefined ? ' ' : wantText(fill, 'the fill character')
-  if (text.lengthOf(by) !== 1) throw new Fault('TypeError', 'The fill character must be exactly one character long')
+  if (text.lengthOf(by) !== 1)
+    throw new Fault('TypeError', 'The fill character must be exactly one character long')
   const size = wantInt(width)
   run.text(size)
   if (how === 'center') return text.center(body, size, by)
@@ -138,7 +203,10 @@ function affix(
   return options.some((option) => {
     const one = textOf(option)
     if (one === undefined) {
-      throw new Fault('TypeError', `${how} first arg must be str or a tuple of str, not ${typeName(option ?? null)}`)
+      throw new Fault(
+        'TypeError',
+        `${how} first arg must be str or a tuple of str, not ${typeName(option ?? null)}`,
+      )
     }
     if (within === undefined) return false
     return how === 'startswith' ? within.startsWith(one) : within.endsWith(one)
@@ -169,7 +237,10 @@ function join(env: Env, self: Value, items: Value | undefined): string {
   for (const item of each(env.run, items ?? null)) {
     const one = textOf(item)
     if (one === undefined) {
-      throw new Fault('TypeError', `sequence item ${parts.length}: expected str instance, ${typeName(item)} found`)
+      throw new Fault(
+        'TypeError',
+        `sequence item ${parts.length}: expected str instance, ${typeName(item)} found`,
+      )
     }
     length += one.length + (self as string).length
     env.run.text(length)
@@ -181,8 +252,10 @@ function join(env: Env, self: Value, items: Value | undefined): string {
 function makeTranslation(env: Env, _self: Value, x: Value | undefined, y?: Value, z?: Value): Dict {
   const table = new Dict()
   if (y === undefined) {
-    if (!(x instanceof Dict)) throw new Fault('TypeError', 'if you give only one argument to maketrans it must be a dict')
-    for (const [key, value] of x.pairs()) table.set(typeof key === 'string' ? key.codePointAt(0)! : key, value)
+    if (!(x instanceof Dict))
+      throw new Fault('TypeError', 'if you give only one argument to maketrans it must be a dict')
+    for (const [key, value] of x.pairs())
+      table.set(typeof key === 'string' ? key.codePointAt(0)! : key, value)
     return table
   }
   const from = text.chars(wantText(x, 'maketrans() argument 1'))
@@ -192,17 +265,20 @@ function makeTranslation(env: Env, _self: Value, x: Value | undefined, y?: Value
   }
   env.run.items(from.length)
   from.forEach((char, index) => table.set(char.codePointAt(0)!, to[index]!.codePointAt(0)!))
-  if (z !== undefined) for (const char of wantText(z, 'maketrans() argument 3')) table.set(char.codePointAt(0)!, null)
+  if (z !== undefined)
+    for (const char of wantText(z, 'maketrans() argument 3')) table.set(char.codePointAt(0)!, null)
   return table
 }
 
 function translate(env: Env, self: Value, table: Value | undefined): string {
-  if (!(table instanceof Dict)) throw new Fault('TypeError', `'${typeName(table ?? null)}' object is not subscriptable`)
+  if (!(table instanceof Dict))
+    throw new Fault('TypeError', `'${typeName(table ?? null)}' object is not subscriptable`)
   let result = ''
   for (const char of self as string) {
     const to = table.get(char.codePointAt(0)!)
     if (to === undefined) result += char
-    else if (to !== null && isInt(to)) result += String.fromCodePoint(Math.min(Math.max(0, Number(to)), 0x10ffff))
+    else if (to !== null && isInt(to))
+      result += String.fromCodePoint(Math.min(Math.max(0, Number(to)), 0x10ffff))
     else if (to !== null) result += wantText(to, 'character mapping')
     env.run.text(result.length)
   }

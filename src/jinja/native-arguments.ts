@@ -1,6 +1,6 @@
 /** What native functions accept: arguments checked and turned into plain JavaScript values. */
 import { Fault } from './limits.ts'
-import { isInt, textOf, typeName, Undefined, type Value } from './values.ts'
+import { isInt, textOf, typeName, type Value } from './values.ts'
 
 /** An argument that must be a str. */
 export function wantText(value: Value | undefined, what: string): string {
@@ -20,11 +20,6 @@ export function wantInt(value: Value | undefined, absent?: number): number {
   if (typeof value === 'number' && Number.isInteger(value)) return value
   if (value !== undefined && isInt(value)) return Number(value)
   throw new Fault('TypeError', `'${typeName(value ?? null)}' object cannot be interpreted as an integer`)
-}
-
-/** An argument that must be a number in Python's arithmetic; undefined values fail as such. */
-export function known(value: Value): Value {
-  return value instanceof Undefined ? value.fail() : value
 }
 
 /** Start and end as Python's `find(sub, start, end)` and slices read them, within a length. */

@@ -1,7 +1,7 @@
 /** Numbers read and written as Python reads and writes them. */
 import { Fault } from './limits.ts'
 import { strip } from './text.ts'
-import { Float, float, integer, isFloat, isInt, type Value } from './values.ts'
+import { Float, integer, isFloat, isInt, type Value } from './values.ts'
 
 /** Digits beyond which Python refuses to convert between int and str. */
 const MAX_DIGITS = 4300
@@ -16,11 +16,6 @@ export function floatOf(value: number | bigint | boolean | Float): number {
   const number = Number(value)
   if (!Number.isFinite(number)) throw new Fault('OverflowError', 'int too large to convert to float')
   return number
-}
-
-/** The value of an int or bool as a plain number, for counts and indexes (saturating). */
-export function indexOf(value: number | bigint | boolean): number {
-  return Number(value)
 }
 
 /** A float printed as Python's repr prints it: shortest digits, exponents from 1e16 and below 1e-4. */
@@ -103,7 +98,10 @@ export function bigOf(value: number | bigint | boolean): bigint {
 }
 
 /** How numbers compare: negative, zero or positive; NaN when they do not. Exact between int and float. */
-export function compareNumbers(a: number | bigint | boolean | Float, b: number | bigint | boolean | Float): number {
+export function compareNumbers(
+  a: number | bigint | boolean | Float,
+  b: number | bigint | boolean | Float,
+): number {
   const left = a instanceof Float ? a.value : a
   const right = b instanceof Float ? b.value : b
   return left < right ? -1 : left > right ? 1 : left == right ? 0 : Number.NaN
@@ -114,9 +112,4 @@ export function toFloat(value: Value): number | undefined {
   if (isInt(value) || isFloat(value)) return floatOf(value)
   const text = typeof value === 'string' ? value : undefined
   return text === undefined ? undefined : parseFloatText(text)
-}
-
-/** A number as a float value. */
-export function asFloat(value: number | bigint | boolean | Float): number | Float {
-  return float(floatOf(value))
 }

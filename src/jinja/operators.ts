@@ -31,7 +31,8 @@ export function add(run: Run, a: Value, b: Value): Value {
     return a + b
   }
   if (a instanceof Markup || b instanceof Markup) {
-    const both = (a instanceof Markup || typeof a === 'string') && (b instanceof Markup || typeof b === 'string')
+    const both =
+      (a instanceof Markup || typeof a === 'string') && (b instanceof Markup || typeof b === 'string')
     if (both) {
       const text = escape(run, a).text + escape(run, b).text
       run.text(text.length)
@@ -55,7 +56,8 @@ export function add(run: Run, a: Value, b: Value): Value {
 
 function plus(a: number, b: number): Value {
   const sum = a + b
-  if (Number.isInteger(a) && Number.isInteger(b)) return Number.isSafeInteger(sum) ? sum : BigInt(a) + BigInt(b)
+  if (Number.isInteger(a) && Number.isInteger(b))
+    return Number.isSafeInteger(sum) ? sum : BigInt(a) + BigInt(b)
   return float(sum)
 }
 
@@ -73,6 +75,11 @@ export function subtract(_run: Run, a: Value, b: Value): Value {
 
 /** `a * b`: also repeats text, lists and tuples. */
 export function multiply(run: Run, a: Value, b: Value): Value {
+  if (typeof a === 'number' && typeof b === 'number') {
+    const product = a * b
+    if (!(Number.isInteger(a) && Number.isInteger(b))) return float(product)
+    if (Number.isSafeInteger(product)) return product + 0
+  }
   if (isNumber(a) && isNumber(b)) {
     if (isInt(a) && isInt(b)) {
       const product = typeof a === 'number' && typeof b === 'number' ? a * b : Number.NaN
@@ -101,12 +108,15 @@ function bitsOf(value: bigint): number {
 }
 
 function isSequence(value: Value): boolean {
-  return typeof value === 'string' || value instanceof Markup || Array.isArray(value) || value instanceof Tuple
+  return (
+    typeof value === 'string' || value instanceof Markup || Array.isArray(value) || value instanceof Tuple
+  )
 }
 
 function repeat(run: Run, value: Value, times: number | bigint | boolean): Value | undefined {
   const count = Math.max(0, Number(times))
-  if (Math.abs(Number(times)) >= 2 ** 63) throw new Fault('OverflowError', "cannot fit 'int' into an index-sized integer")
+  if (Math.abs(Number(times)) >= 2 ** 63)
+    throw new Fault('OverflowError', "cannot fit 'int' into an index-sized integer")
   if (typeof value === 'string') {
     run.text(value.length * count)
     return value === '' ? '' : value.repeat(count)
@@ -130,7 +140,8 @@ export function divide(_run: Run, a: Value, b: Value): Value {
   if (!isNumber(a) || !isNumber(b)) return unsupported('/', a, b)
   if (typeof a === 'bigint' || typeof b === 'bigint') return divideBig(a, b)
   const divisor = floatOf(b)
-  if (divisor === 0) throw new Fault('ZeroDivisionError', isInt(a) && isInt(b) ? 'division by zero' : 'float division by zero')
+  if (divisor === 0)
+    throw new Fault('ZeroDivisionError', isInt(a) && isInt(b) ? 'division by zero' : 'float division by zero')
   return float(floatOf(a) / divisor)
 }
 
@@ -145,8 +156,10 @@ function divideBig(a: Numeric, b: Numeric): Value {
   if (bottom === 0n) throw new Fault('ZeroDivisionError', 'division by zero')
   const shift = BigInt(Math.max(0, bitsOf(bottom) - bitsOf(top) + 128))
   const scaled = (top << shift) / bottom
-  const result = shift > 1000n ? Number(scaled >> (shift - 1000n)) / 2 ** 1000 : Number(scaled) / 2 ** Number(shift)
-  if (!Number.isFinite(result)) throw new Fault('OverflowError', 'integer division result too large for a float')
+  const result =
+    shift > 1000n ? Number(scaled >> (shift - 1000n)) / 2 ** 1000 : Number(scaled) / 2 ** Number(shift)
+  if (!Number.isFinite(result))
+    throw new Fault('OverflowError', 'integer division result too large for a float')
   return float(result)
 }
 
@@ -180,7 +193,11 @@ function floorMod(a: number, b: number): number {
   return (remainder !== 0 && remainder < 0 !== b < 0 ? remainder + b : remainder) + 0
 }
 
-function bigDivide(a: bigint, b: bigint, zero = 'integer division or modulo by zero'): { quotient: bigint; remainder: bigint } {
+function bigDivide(
+  a: bigint,
+  b: bigint,
+  zero = 'integer division or modulo by zero',
+): { quotient: bigint; remainder: bigint } {
   if (b === 0n) throw new Fault('ZeroDivisionError', zero)
   const quotient = a / b
   const remainder = a % b
@@ -210,7 +227,10 @@ export function power(run: Run, a: Value, b: Value): Value {
     const [base, exponent] = [bigOf(a), bigOf(b)]
     if (base === 0n || base === 1n || exponent === 0n) return integer(base ** (exponent === 0n ? 0n : 1n))
     if (base === -1n) return exponent % 2n === 0n ? 1 : -1
-    if (exponent * BigInt(bitsOf(base)) > BigInt(MAX_BITS * 4) || Number(exponent) * Math.log2(Math.abs(Number(base))) > MAX_BITS) {
+    if (
+      exponent * BigInt(bitsOf(base)) > BigInt(MAX_BITS * 4) ||
+      Number(exponent) * Math.log2(Math.abs(Number(base))) > MAX_BITS
+    ) {
       throw new Fault('LimitError', `an integer of more than ${MAX_BITS} bits is too large`)
     }
     run.tick(Number(exponent) >> 4)
@@ -221,11 +241,16 @@ export function power(run: Run, a: Value, b: Value): Value {
     throw new Fault('ZeroDivisionError', '0.0 cannot be raised to a negative power')
   }
   if (base < 0 && Number.isFinite(base) && Number.isFinite(exponent) && !Number.isInteger(exponent)) {
-    throw new Fault('ValueError', 'a negative number to a fractional power is complex, which is not supported')
+    throw new Fault(
+      'ValueError',
+      'a negative number to a fractional power is complex, which is not supported',
+    )
   }
   // Python: 1 to any power is 1, where JavaScript says NaN.
   const result =
-    base === 1 || (base === -1 && !Number.isFinite(exponent) && !Number.isNaN(exponent)) ? 1 : floatPower(base, exponent)
+    base === 1 || (base === -1 && !Number.isFinite(exponent) && !Number.isNaN(exponent))
+      ? 1
+      : floatPower(base, exponent)
   if (!Number.isFinite(result) && Number.isFinite(base) && Number.isFinite(exponent)) {
     throw new Fault('OverflowError', 'Numerical result out of range')
   }
@@ -257,5 +282,8 @@ function unsupported(operator: string, a: Value, b: Value): never {
     const kind = a instanceof Markup ? 'str' : typeName(a)
     throw new Fault('TypeError', `can only concatenate ${kind} (not "${typeName(b)}") to ${kind}`)
   }
-  throw new Fault('TypeError', `unsupported operand type(s) for ${operator}: '${typeName(a)}' and '${typeName(b)}'`)
+  throw new Fault(
+    'TypeError',
+    `unsupported operand type(s) for ${operator}: '${typeName(a)}' and '${typeName(b)}'`,
+  )
 }

@@ -1,5 +1,13 @@
 /** Expressions, in Jinja2's order of precedence (which is not quite Python's). */
-import { bounded, type Arguments, type BinaryOperator, type CallNode, type CompareOperator, type Expr, type FilterNode } from './ast.ts'
+import {
+  bounded,
+  type Arguments,
+  type BinaryOperator,
+  type CallNode,
+  type CompareOperator,
+  type Expr,
+  type FilterNode,
+} from './ast.ts'
 import { describeToken, type TokenStream } from './token-stream.ts'
 
 const CONSTANTS = new Map([
@@ -60,13 +68,13 @@ function endsTuple(tokens: TokenStream, end: string | undefined): boolean {
 /** One expression, inline `if` included. */
 export function parseExpression(tokens: TokenStream): Expr {
   return tokens.nested(() => {
-    let then = parseOr(tokens)
+    let chosen = parseOr(tokens)
     for (;;) {
       const at = tokens.current.at
-      if (!tokens.skipName('if')) return then
+      if (!tokens.skipName('if')) return chosen
       const test = parseOr(tokens)
       const otherwise = tokens.skipName('else') ? parseExpression(tokens) : undefined
-      then = bounded({ kind: 'condition', test, then, otherwise, at })
+      chosen = bounded({ kind: 'condition', test, chosen, otherwise, at })
     }
   })
 }
@@ -141,7 +149,11 @@ function parsePower(tokens: TokenStream): Expr {
   return leftAssociative(tokens, (inner) => parseUnary(inner, true), ['**'])
 }
 
-function leftAssociative(tokens: TokenStream, parse: (tokens: TokenStream) => Expr, operators: string[]): Expr {
+function leftAssociative(
+  tokens: TokenStream,
+  parse: (tokens: TokenStream) => Expr,
+  operators: string[],
+): Expr {
   let left = parse(tokens)
   while (operators.includes(tokens.type)) {
     const { type, at } = tokens.next()
@@ -296,7 +308,7 @@ function parseArguments(tokens: TokenStream): Arguments {
   while (tokens.type !== ')') {
     if (!first) {
       tokens.expect(',')
-      if ((tokens.type as string) === ')') break
+      if (tokens.type === ')') break
     }
     first = false
     if (tokens.skip('*')) {

@@ -1,5 +1,5 @@
 /** Statements and the text between them. */
-import type { CallNode, Expr, If, Name, Signature, Statement, Target } from './ast.ts'
+import type { Expr, If, Name, Signature, Statement, Target } from './ast.ts'
 import { tokenize } from './lexer.ts'
 import { isSpace } from './text.ts'
 import { parseExpression, parseFilter, parseFilters, parseTuple } from './parse-expressions.ts'
@@ -81,7 +81,10 @@ function parseStatement(tokens: TokenStream): Statement {
 function unknownTag(tokens: TokenStream): never {
   const name = tokens.current.text
   const message = [`Encountered unknown tag '${name}'.`]
-  const looking = tokens.ends.at(-1)?.map((end) => `'${end}'`).join(' or ')
+  const looking = tokens.ends
+    .at(-1)
+    ?.map((end) => `'${end}'`)
+    .join(' or ')
   if (looking !== undefined) {
     const known = tokens.ends.some((ends) => ends.includes(name))
     message.push(
@@ -94,7 +97,10 @@ function unknownTag(tokens: TokenStream): never {
 }
 
 function unexpectedEnd(tokens: TokenStream): never {
-  const looking = tokens.ends.at(-1)!.map((end) => `'${end}'`).join(' or ')
+  const looking = tokens.ends
+    .at(-1)!
+    .map((end) => `'${end}'`)
+    .join(' or ')
   const message = ['Unexpected end of template.', `Jinja was looking for the following tags: ${looking}.`]
   return tokens.fail([...message, ...innermost(tokens)].join(' '))
 }
@@ -174,7 +180,7 @@ function parseCallBlock(tokens: TokenStream): Statement {
   if (call.kind !== 'call') tokens.fail('expected call', at)
   const body = parseUntil(tokens, 'endcall')
   tokens.next()
-  return { kind: 'callblock', ...signature, call: call as CallNode, body, at }
+  return { kind: 'callblock', ...signature, call, body, at }
 }
 
 function parseSignature(tokens: TokenStream): Signature {
@@ -225,7 +231,8 @@ function parseBlock(tokens: TokenStream): Statement {
   const body = parseUntil(tokens, 'endblock')
   tokens.next()
   const blank = body.every(
-    (child) => child.kind === 'output' && child.items.every((item) => typeof item === 'string' && isSpace(item)),
+    (child) =>
+      child.kind === 'output' && child.items.every((item) => typeof item === 'string' && isSpace(item)),
   )
   if (required && !blank) tokens.fail('Required blocks can only contain comments or whitespace')
   tokens.skipName(name)
@@ -279,7 +286,11 @@ function parseFrom(tokens: TokenStream): Statement {
 
 function parseContext(tokens: TokenStream): boolean | undefined {
   const next = tokens.look()
-  if (!(tokens.isName('with') || tokens.isName('without')) || next.type !== 'name' || next.text !== 'context') {
+  if (
+    !(tokens.isName('with') || tokens.isName('without')) ||
+    next.type !== 'name' ||
+    next.text !== 'context'
+  ) {
     return undefined
   }
   const withContext = tokens.next().text === 'with'
@@ -303,7 +314,8 @@ function parseTarget(tokens: TokenStream, options: { end?: string; namespaces?: 
 
 function parseName(tokens: TokenStream): Name {
   const { text, at } = tokens.expect('name')
-  if (['true', 'false', 'none', 'True', 'False', 'None'].includes(text)) tokens.fail("can't assign to 'name'", at)
+  if (['true', 'false', 'none', 'True', 'False', 'None'].includes(text))
+    tokens.fail("can't assign to 'name'", at)
   return { kind: 'name', name: text, at }
 }
 

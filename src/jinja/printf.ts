@@ -3,8 +3,20 @@ import { fixed, scientific } from './decimals.ts'
 import { Fault, type Run } from './limits.ts'
 import { bigOf, floatOf, intText, toFloat, truncate } from './numbers.ts'
 import { asciiRepr, repr, str } from './repr.ts'
-import { lengthOf } from './text.ts'
-import { Dict, isFloat, isInt, isNumber, Markup, Range, textOf, Tuple, typeName, Undefined, type Value } from './values.ts'
+import { chars, lengthOf } from './text.ts'
+import {
+  Dict,
+  isFloat,
+  isInt,
+  isNumber,
+  Markup,
+  Range,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from './values.ts'
 
 /** How a value becomes text for %s and %r: plainly, or escaped when the format is Markup. */
 export interface Quoting {
@@ -240,7 +252,7 @@ function signed(prefix: string, digits: string, how: Conversion): string {
 }
 
 function cut(text: string, how: Conversion): string {
-  return how.precision === undefined ? text : [...text].slice(0, how.precision).join('')
+  return how.precision === undefined ? text : chars(text).slice(0, how.precision).join('')
 }
 
 function pad(text: string, how: Conversion): string {
@@ -255,7 +267,10 @@ export function needFloat(value: Value): number {
   if (number !== undefined) return number
   if (value instanceof Undefined) return value.fail()
   if (textOf(value) === undefined) {
-    throw new Fault('TypeError', `float() argument must be a string or a real number, not '${typeName(value)}'`)
+    throw new Fault(
+      'TypeError',
+      `float() argument must be a string or a real number, not '${typeName(value)}'`,
+    )
   }
   throw new Fault('ValueError', `could not convert string to float: '${textOf(value)}'`)
 }

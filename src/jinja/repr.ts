@@ -1,5 +1,5 @@
 /** Values printed as Python prints them: `str` for output, `repr` inside containers. */
-import { Fault, type Run } from './limits.ts'
+import type { Run } from './limits.ts'
 import { floatText, intText } from './numbers.ts'
 import { Dict, Float, Markup, Range, Tuple, Undefined, type Value } from './values.ts'
 
@@ -111,11 +111,4 @@ function around(
   run.leave()
   run.text(text.length)
   return open + text + close
-}
-
-/** The text of a value that must be a str; `what` names the place that wants it. */
-export function needText(value: Value | undefined, what: string): string {
-  if (typeof value === 'string') return value
-  if (value instanceof Markup) return value.text
-  throw new Fault('TypeError', `${what} must be a string`)
 }

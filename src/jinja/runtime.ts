@@ -5,7 +5,18 @@ import { equals } from './compare.ts'
 import { sizeOf } from './iterate.ts'
 import { Fault, type Run } from './limits.ts'
 import { repr, reprText } from './repr.ts'
-import { Dict, Markup, Tuple, Undefined, type Env, type Escaping, type Iter, type Kwargs, type Thing, type Value } from './values.ts'
+import {
+  Dict,
+  Markup,
+  Tuple,
+  Undefined,
+  type Env,
+  type Escaping,
+  type Iter,
+  type Kwargs,
+  type Thing,
+  type Value,
+} from './values.ts'
 
 /** Where a context finds what the template did not set itself. */
 export interface Names {
@@ -43,7 +54,13 @@ export class Context {
   readonly escape: Escaping
   readonly shared: Shared
 
-  constructor(name: string | undefined, parent: Names, blocks: Map<string, BlockBody[]>, escape: Escaping, shared: Shared) {
+  constructor(
+    name: string | undefined,
+    parent: Names,
+    blocks: Map<string, BlockBody[]>,
+    escape: Escaping,
+    shared: Shared,
+  ) {
     this.name = name
     this.parent = parent
     this.blocks = blocks
@@ -90,7 +107,9 @@ export class Frame implements Env {
   readonly escape: Escaping
 
   constructor(size: number, up: Frame | undefined, context: Context, run: Run) {
-    this.slots = new Array<Value | undefined>(size)
+    const slots: (Value | undefined)[] = []
+    for (let i = 0; i < size; i++) slots.push(undefined)
+    this.slots = slots
     this.up = up
     this.context = context
     this.run = run
@@ -125,6 +144,8 @@ export class Macro implements Thing {
 
   private bind(args: Value[], given: Kwargs | undefined): (Value | undefined)[] {
     const { params, usesCaller, usesKwargs, usesVarargs } = this.shape
+    const simple = given === undefined && args.length === params.length
+    if (simple && !usesCaller && !usesKwargs && !usesVarargs) return args
     const values: (Value | undefined)[] = args.slice(0, params.length)
     const kwargs = given && new Map(given)
     let callerTaken = params.length === args.length ? params.includes('caller') : false
@@ -270,7 +291,9 @@ export class LoopState implements Thing {
       case 'depth0':
         return this.depth0
       case 'previtem':
-        return this.index0 === 0 || this.before === undefined ? new Undefined('there is no previous item') : this.before
+        return this.index0 === 0 || this.before === undefined
+          ? new Undefined('there is no previous item')
+          : this.before
       case 'nextitem':
         return this.peek() ?? (this.after === null ? null : new Undefined('there is no next item'))
       case 'cycle':
@@ -380,7 +403,9 @@ export class SelfReference implements Thing {
   }
 
   item(key: Value): Value | undefined {
-    return typeof key === 'string' && this.context.blocks.has(key) ? new BlockReference(key, this.context, 0) : undefined
+    return typeof key === 'string' && this.context.blocks.has(key)
+      ? new BlockReference(key, this.context, 0)
+      : undefined
   }
 
   show(): string {

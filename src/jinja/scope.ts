@@ -87,7 +87,9 @@ export class Scope {
       scope.visitAll(body)
       return scope
     })
-    const stored = new Set(scopes.flatMap((scope) => [...scope.stores].filter((name) => !this.stores.has(name))))
+    const stored = new Set(
+      scopes.flatMap((scope) => [...scope.stores].filter((name) => !this.stores.has(name))),
+    )
     for (const scope of scopes) {
       for (const [name, ref] of scope.refs) this.refs.set(name, ref)
       for (const name of scope.stores) this.stores.add(name)
@@ -95,7 +97,9 @@ export class Scope {
     for (const name of stored) {
       const ref = this.findRef(name)!
       const outer = this.parent?.findRef(name)
-      const assigned = scopes.every((scope) => scope.stores.has(name) && scope.loads.get(ref)?.how !== 'resolve')
+      const assigned = scopes.every(
+        (scope) => scope.stores.has(name) && scope.loads.get(ref)?.how !== 'resolve',
+      )
       for (const scope of scopes) scope.loads.delete(ref)
       this.loads.set(ref, outer ? { how: 'alias', from: outer } : { how: 'resolve', assigned })
     }
@@ -167,7 +171,8 @@ export class Scope {
   }
 
   visitTarget(target: Target, asParameter = false): void {
-    if (target.kind === 'tuple') for (const item of target.items) this.visitTarget(item as Target, asParameter)
+    if (target.kind === 'tuple')
+      for (const item of target.items) this.visitTarget(item as Target, asParameter)
     else if (target.kind === 'nsref') this.load(target.name)
     else if (asParameter) this.declare(target.name)
     else this.store(target.name)
@@ -175,10 +180,8 @@ export class Scope {
 
   /** Every name stored here or further out, with the variable it means here. */
   visible(): Map<string, Ref> {
-    const found = new Map<string, Ref>()
-    for (let scope: Scope | undefined = this; scope; scope = scope.parent) {
-      for (const name of scope.stores) if (!found.has(name)) found.set(name, this.findRef(name)!)
-    }
+    const found = this.parent?.visible() ?? new Map<string, Ref>()
+    for (const name of this.stores) found.set(name, this.findRef(name)!)
     return found
   }
 }

@@ -80,7 +80,8 @@ function field(text: string, fields: Fields, numbering: Numbering, depth: number
   let value = lookup(text.slice(0, end), fields, numbering)
   if (text[end] === '!') {
     const conversion = text[end + 1]
-    if (conversion === undefined) throw new Fault('ValueError', 'end of string while looking for conversion specifier')
+    if (conversion === undefined)
+      throw new Fault('ValueError', 'end of string while looking for conversion specifier')
     if (text[end + 2] !== undefined && text[end + 2] !== ':') {
       throw new Fault('ValueError', "expected ':' after conversion specifier")
     }
@@ -109,7 +110,10 @@ function lookup(name: string, fields: Fields, numbering: Numbering): Value {
     const match = STEP.exec(name)
     if (!match) {
       const open = name[at] === '['
-      throw new Fault('ValueError', open ? "Missing ']' in format string" : "Only '.' or '[' may follow ']' in format field specifier")
+      throw new Fault(
+        'ValueError',
+        open ? "Missing ']' in format string" : "Only '.' or '[' may follow ']' in format field specifier",
+      )
     }
     at = STEP.lastIndex
     const [, attribute, key] = match

@@ -15,7 +15,16 @@ import { globals } from './globals.ts'
 import { normalize } from './lexer.ts'
 import { defaultLimits, Fault, Run, type FaultKind, type Limits } from './limits.ts'
 import { parse } from './parse-statements.ts'
-import { Frame, newContext, SelfReference, superBlock, type BlockBody, type Context, type Names, type Program } from './runtime.ts'
+import {
+  Frame,
+  newContext,
+  SelfReference,
+  superBlock,
+  type BlockBody,
+  type Context,
+  type Names,
+  type Program,
+} from './runtime.ts'
 import type { Value } from './values.ts'
 import { undeclared, walk } from './walk.ts'
 
@@ -60,7 +69,8 @@ export function compile(source: string, options: CompileOptions = {}): Template 
     const template: Template = {
       name,
       names,
-      render: (args, limits, clock) => render(program, place, args, { ...defaultLimits, ...limits }, clock ?? systemClock),
+      render: (args, limits, clock) =>
+        render(program, place, args, { ...defaultLimits, ...limits }, clock ?? systemClock),
     }
     programs.set(template, program)
     return template
@@ -119,7 +129,12 @@ function compileProgram(
   const root = compileRoot(compiler, body, level)
   const setAtTop = scope.stores
   for (const block of blocks.values()) compileBlockBody(compiler, block, level, setAtTop)
-  const program: Program = { name: options.name, blocks: compiler.blocks, autoescape: options.autoescape ?? false, root }
+  const program: Program = {
+    name: options.name,
+    blocks: compiler.blocks,
+    autoescape: options.autoescape ?? false,
+    root,
+  }
   return { program, names: compiler.names }
 }
 
@@ -148,7 +163,12 @@ function compileRoot(compiler: Compiler, body: readonly Statement[], level: Leve
   }
 }
 
-function compileBlockBody(compiler: Compiler, block: Block, rootLevel: Level, setAtTop: ReadonlySet<string>): void {
+function compileBlockBody(
+  compiler: Compiler,
+  block: Block,
+  rootLevel: Level,
+  setAtTop: ReadonlySet<string>,
+): void {
   const scope = freshScope()
   const { routine } = scope
   const special = undeclared(block.body, ['self', 'super'])
@@ -230,16 +250,18 @@ function located(error: unknown, source: Source, run: Run | undefined): Error {
   const column = offset - (before.lastIndexOf('\n') + 1) + 1
   const data: TemplateFault = { name: place.name, line, column, kind: fault.kind }
   const excerpt = excerptOf(place.text, offset)
-  return new AppError('invalid', `${place.name}:${line}:${column}: ${fault.message}\n${excerpt}`, { data, cause: fault })
+  return new AppError('invalid', `${place.name}:${line}:${column}: ${fault.message}\n${excerpt}`, {
+    data,
+    cause: fault,
+  })
 }
 
 function asFault(error: unknown): Fault | undefined {
   if (error instanceof Fault) return error
-  // The engine's own stack ran out before the depth limit did.
-  if (error instanceof RangeError && error.message.includes('call stack')) {
-    return new Fault('RecursionError', 'nested too deeply')
-  }
-  return undefined
+  if (!(error instanceof RangeError)) return undefined
+  // JavaScript's own bounds, should one be met before ours: the stack, or the length of a string.
+  if (error.message.includes('call stack')) return new Fault('RecursionError', 'nested too deeply')
+  return new Fault('LimitError', 'a value is too large')
 }
 
 const EXCERPT = 76

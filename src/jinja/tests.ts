@@ -83,7 +83,9 @@ function named(table: ReadonlyMap<string, Native>, name: Value): boolean {
 
 function isSequence(value: Value): boolean {
   if (textOf(value) !== undefined || Array.isArray(value)) return true
-  return value instanceof Tuple || value instanceof Dict || value instanceof Range || value instanceof Undefined
+  return (
+    value instanceof Tuple || value instanceof Dict || value instanceof Range || value instanceof Undefined
+  )
 }
 
 function isIterable(value: Value): boolean {

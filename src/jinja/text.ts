@@ -25,13 +25,13 @@ export function lengthOf(text: string): number {
 
 /** The characters, one string for each code point. */
 export function chars(text: string): string[] {
-  return isPlain(text) ? text.split('') : [...text]
+  return isPlain(text) ? text.split('') : Array.from(text)
 }
 
 /** The character at an index that may count from the end; undefined when there is none. */
 export function charAt(text: string, index: number): string | undefined {
   if (isPlain(text)) return text.charAt(index < 0 ? index + text.length : index) || undefined
-  const all = [...text]
+  const all = Array.from(text)
   return all[index < 0 ? index + all.length : index]
 }
 
@@ -175,8 +175,8 @@ export function isTitle(text: string): boolean {
 /** Less than, by code point (JavaScript compares UTF-16 units). */
 export function textLess(a: string, b: string): boolean {
   if (isPlain(a) && isPlain(b)) return a < b
-  const left = [...a]
-  const right = [...b]
+  const left = Array.from(a)
+  const right = Array.from(b)
   for (let i = 0; i < left.length && i < right.length; i++) {
     if (left[i] !== right[i]) return left[i]!.codePointAt(0)! < right[i]!.codePointAt(0)!
   }

@@ -9,7 +9,20 @@
  */
 import { Fault, type Run } from './limits.ts'
 
-export type Value = null | boolean | number | bigint | string | Float | Markup | Value[] | Tuple | Dict | Range | Undefined | Thing
+export type Value =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Float
+  | Markup
+  | Value[]
+  | Tuple
+  | Dict
+  | Range
+  | Undefined
+  | Thing
 
 export type Kwargs = Map<string, Value>
 
@@ -134,6 +147,12 @@ export class Dict {
     this.entries.set(hash, value)
   }
 
+  /** `set` for a key that is text. */
+  setText(key: string, value: Value): void {
+    if (key.charCodeAt(0) === 0) this.set(key, value)
+    else this.entries.set(key, value)
+  }
+
   delete(key: Value): void {
     const hash = hashKey(key)
     this.entries.delete(hash)
@@ -193,11 +212,24 @@ export function hashKey(value: Value): HashKey {
   if (value === null) return null
   if (value instanceof Float) return Number.isSafeInteger(value.value) ? value.value : BigInt(value.value)
   if (value instanceof Markup) return textKey(value.text)
-  if (value instanceof Tuple) return `\0t${value.items.map(hashText).join('\0,')}\0)`
+  if (value instanceof Tuple) return tupleKey(value)
   if (value instanceof Undefined) return '\0u'
-  const mutable = Array.isArray(value) || value instanceof Dict || ['dict_keys', 'dict_items'].includes(typeName(value))
+  const mutable =
+    Array.isArray(value) || value instanceof Dict || ['dict_keys', 'dict_items'].includes(typeName(value))
   if (mutable) throw new Fault('TypeError', `unhashable type: '${typeName(value)}'`)
   return value
+}
+
+/** The longest key that tuples inside tuples may make: sharing can double it at each level. */
+const MAX_TUPLE_KEY = 65_536
+
+function tupleKey(tuple: Tuple): string {
+  let key = '\0t'
+  for (const item of tuple.items) {
+    key += `${hashText(item)},`
+    if (key.length > MAX_TUPLE_KEY) throw new Fault('LimitError', 'a tuple is too large to be a key')
+  }
+  return key
 }
 
 function hashText(value: Value): string {
@@ -226,11 +258,18 @@ export function isFloat(value: Value): value is number | Float {
 
 /** An int or a bool, which Python counts as one. */
 export function isInt(value: Value): value is number | bigint | boolean {
-  return typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint' || typeof value === 'boolean'
+  return typeof value === 'number'
+    ? Number.isInteger(value)
+    : typeof value === 'bigint' || typeof value === 'boolean'
 }
 
 export function isNumber(value: Value): value is number | bigint | boolean | Float {
-  return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || value instanceof Float
+  return (
+    typeof value === 'number' ||
+    typeof value === 'bigint' ||
+    typeof value === 'boolean' ||
+    value instanceof Float
+  )
 }
 
 /** The text of a str or of Markup; undefined for anything else. */

@@ -1,5 +1,13 @@
 /** Questions about whole subtrees that the compiler asks. */
-import { children, type Block, type Expr, type FilterNode, type Statement, type Target, type TestNode } from './ast.ts'
+import {
+  children,
+  type Block,
+  type Expr,
+  type FilterNode,
+  type Statement,
+  type Target,
+  type TestNode,
+} from './ast.ts'
 
 /** What to do with what is met, in source order. */
 interface Visitor {
@@ -76,7 +84,8 @@ function walkStatement(node: Statement, visitor: Visitor): void {
 }
 
 function walkTarget(target: Target, visitor: Visitor, asParameter = false): void {
-  if (target.kind === 'tuple') for (const item of target.items) walkTarget(item as Target, visitor, asParameter)
+  if (target.kind === 'tuple')
+    for (const item of target.items) walkTarget(item as Target, visitor, asParameter)
   else if (target.kind === 'name') {
     if (asParameter) visitor.parameter?.(target.name)
     else visitor.store?.(target.name, target.at)

@@ -54,7 +54,11 @@ export function answer(one: Pick<Case, 'template' | 'args' | 'templates' | 'auto
   }
 }
 
-function loaded(templates: Readonly<Record<string, string>>, name: string, autoescape: boolean): Template | undefined {
+function loaded(
+  templates: Readonly<Record<string, string>>,
+  name: string,
+  autoescape: boolean,
+): Template | undefined {
   const source = Object.hasOwn(templates, name) ? templates[name] : undefined
   const loader = (other: string): Template | undefined => loaded(templates, other, autoescape)
   return source === undefined ? undefined : compile(source, { name, loader, autoescape })

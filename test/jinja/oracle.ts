@@ -20,6 +20,7 @@ export async function askOracle(questions: readonly object[]): Promise<Case['exp
   })
   const answers: Case['expect'][] = []
   child.stdin.end(questions.map((question) => `${JSON.stringify(question)}\n`).join(''))
-  for await (const line of createInterface({ input: child.stdout })) answers.push(JSON.parse(line) as Case['expect'])
+  for await (const line of createInterface({ input: child.stdout }))
+    answers.push(JSON.parse(line) as Case['expect'])
   return answers
 }

@@ -11,7 +11,10 @@ function failures(of: readonly Case[]): string[] {
   return of
     .map((one) => ({ one, ours: answer(one) }))
     .filter(({ one, ours }) => !agrees(ours, one.expect))
-    .map(({ one, ours }) => `${one.file} ${one.template}: ${JSON.stringify(ours)}, Jinja2 ${JSON.stringify(one.expect)}`)
+    .map(
+      ({ one, ours }) =>
+        `${one.file} ${one.template}: ${JSON.stringify(ours)}, Jinja2 ${JSON.stringify(one.expect)}`,
+    )
 }
 
 describe('what Jinja2 does', () => {

@@ -6,7 +6,18 @@ import { escape, escaped, escapeText, stripTags } from '../markup.ts'
 import { optionalText, wantInt } from '../native-arguments.ts'
 import { repr, str } from '../repr.ts'
 import { splitWords } from '../text.ts'
-import { Dict, isThing, Markup, Range, textOf, Tuple, typeName, Undefined, type Env, type Value } from '../values.ts'
+import {
+  Dict,
+  isThing,
+  Markup,
+  Range,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Env,
+  type Value,
+} from '../values.ts'
 import { urlize } from './urlize.ts'
 
 export const htmlFilters: readonly [string, Native][] = [
@@ -29,12 +40,14 @@ const NOT_IN_NAME = /[\t\n\r\f\v />=]/
 
 function xmlAttributes(env: Env, value: Value, autospace?: Value): Value {
   if (value instanceof Undefined) return value.fail()
-  if (!(value instanceof Dict)) throw new Fault('AttributeError', `'${typeName(value)}' object has no attribute 'items'`)
+  if (!(value instanceof Dict))
+    throw new Fault('AttributeError', `'${typeName(value)}' object has no attribute 'items'`)
   const parts: string[] = []
   for (const [key, one] of value.pairs()) {
     if (one === null || one instanceof Undefined) continue
     const name = textOf(key)
-    if (name === undefined) throw new Fault('TypeError', `expected string or bytes-like object, got '${typeName(key)}'`)
+    if (name === undefined)
+      throw new Fault('TypeError', `expected string or bytes-like object, got '${typeName(key)}'`)
     if (NOT_IN_NAME.test(name)) {
       throw new Fault('ValueError', `Invalid character in attribute name: ${repr(env.run, key)}`)
     }
@@ -61,19 +74,32 @@ function urlEncode(env: Env, value: Value): string {
 
 function isIterable(value: Value): boolean {
   if (Array.isArray(value) || value instanceof Dict || value instanceof Tuple) return true
-  return value instanceof Range || value instanceof Undefined || (isThing(value) && value.iterate !== undefined)
+  return (
+    value instanceof Range || value instanceof Undefined || (isThing(value) && value.iterate !== undefined)
+  )
 }
 
 function quoteUrl(run: Run, text: string, safe: string): string {
   run.text(text.length * 3)
   if (/\p{Cs}/u.test(text)) throw new Fault('ValueError', 'surrogates not allowed')
-  const encoded = encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+  const encoded = encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
   return safe === '/' ? encoded.replaceAll('%2F', '/') : encoded
 }
 
 const SCHEME = /^[\p{L}\p{N}_.+-]{2,}:\/{0,2}$/u
 
-function urlizeFilter(env: Env, value: Value, limit?: Value, nofollow?: Value, target?: Value, rel?: Value, schemes?: Value): Value {
+function urlizeFilter(
+  env: Env,
+  value: Value,
+  limit?: Value,
+  nofollow?: Value,
+  target?: Value,
+  rel?: Value,
+  schemes?: Value,
+): Value {
   const { run } = env
   const rels = new Set(splitWords(optionalText(rel, 'rel') ?? ''))
   if (nofollow !== undefined && truth(run, nofollow)) rels.add('nofollow')

@@ -55,7 +55,9 @@ function write(style: Style, value: Value, newline: string): string {
   }
   if (value instanceof Dict) {
     return nested(style, value, '{', '}', newline, (inner) =>
-      sortedPairs(run, value).map(([key, item]) => `${quote(run, keyText(key))}: ${write(style, item, inner)}`),
+      sortedPairs(run, value).map(
+        ([key, item]) => `${quote(run, keyText(key))}: ${write(style, item, inner)}`,
+      ),
     )
   }
   throw new Fault('TypeError', `Object of type ${typeName(value)} is not JSON serializable`)

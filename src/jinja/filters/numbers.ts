@@ -9,7 +9,6 @@ import { divide, multiply, power } from '../operators.ts'
 import { needFloat } from '../printf.ts'
 import {
   float,
-  Float,
   integer,
   isFloat,
   isInt,
@@ -18,13 +17,22 @@ import {
   typeName,
   Undefined,
   type Env,
+  type Float,
   type Value,
 } from '../values.ts'
 
 export const numberFilters: readonly [string, Native][] = [
   ['abs', native('/', (_env, value) => absolute(value))],
-  ['int', native('default? base?', (_env, value, absent, base) => toInt(value, absent === undefined ? 0 : absent, wantInt(base, 10)))],
-  ['float', native('default?', (_env, value, absent) => toFloat(value, absent === undefined ? float(0) : absent))],
+  [
+    'int',
+    native('default? base?', (_env, value, absent, base) =>
+      toInt(value, absent === undefined ? 0 : absent, wantInt(base, 10)),
+    ),
+  ],
+  [
+    'float',
+    native('default?', (_env, value, absent) => toFloat(value, absent === undefined ? float(0) : absent)),
+  ],
   ['round', native('precision? method?', round)],
   ['filesizeformat', native('binary?', fileSize)],
 ]
@@ -66,7 +74,8 @@ function round({ run }: Env, value: Value, precision?: Value, method?: Value): V
     throw new Fault('FilterArgumentError', 'method must be common, ceil or floor')
   }
   if (value instanceof Undefined) return value.fail()
-  if (!isNumber(value)) throw new Fault('TypeError', `type ${typeName(value)} doesn't define __round__ method`)
+  if (!isNumber(value))
+    throw new Fault('TypeError', `type ${typeName(value)} doesn't define __round__ method`)
   if (how === 'common') return roundCommon(value, precision)
   return roundDirected(run, value, precision === undefined ? 0 : precision, how)
 }

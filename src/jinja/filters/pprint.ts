@@ -42,7 +42,9 @@ function flat(run: Run, value: Value): string {
   run.tick(1)
   let text: string
   if (value instanceof Dict) {
-    text = `{${sorted(run, value).map(([key, item]) => `${flat(run, key)}: ${flat(run, item)}`).join(', ')}}`
+    text = `{${sorted(run, value)
+      .map(([key, item]) => `${flat(run, key)}: ${flat(run, item)}`)
+      .join(', ')}}`
   } else {
     const items = Array.isArray(value) ? value : value.items
     const body = items.map((item) => flat(run, item)).join(', ')

@@ -10,14 +10,23 @@ import { getter } from './attributes.ts'
 type Table = ReadonlyMap<string, Native>
 
 /** These need the tables of all filters and tests, themselves among them. */
-export function selectFilters(tables: { readonly filters: Table; readonly tests: Table }): [string, Native][] {
+export function selectFilters(tables: {
+  readonly filters: Table
+  readonly tests: Table
+}): [string, Native][] {
   const select = (positive: boolean, byAttribute: boolean): Native =>
     variadic((env, value, args, kwargs) => {
       const source = selecting(env, tables.tests, value, args, kwargs, positive, byAttribute)
       return new Lazy('select_or_reject', source)
     })
   return [
-    ['map', variadic((env, value, args, kwargs) => new Lazy('sync_do_map', mapping(env, tables.filters, value, args, kwargs)))],
+    [
+      'map',
+      variadic(
+        (env, value, args, kwargs) =>
+          new Lazy('sync_do_map', mapping(env, tables.filters, value, args, kwargs)),
+      ),
+    ],
     ['select', select(true, false)],
     ['reject', select(false, false)],
     ['selectattr', select(true, true)],
@@ -41,11 +50,17 @@ function attr(env: Env, value: Value, name?: Value): Value {
 }
 
 /** Calls a filter or test by a name that is only known now. */
-function byName(env: Env, table: Table, what: string, name: Value): (value: Value, args: Value[], kwargs?: Kwargs) => Value {
+function byName(
+  env: Env,
+  table: Table,
+  what: string,
+  name: Value,
+): (value: Value, args: Value[], kwargs?: Kwargs) => Value {
   const text = textOf(name)
   const target = text === undefined ? undefined : table.get(text)
   if (!target) {
-    const hint = name instanceof Undefined ? ` (${name.message}; did you forget to quote the callable name?)` : ''
+    const hint =
+      name instanceof Undefined ? ` (${name.message}; did you forget to quote the callable name?)` : ''
     throw new Fault('TemplateRuntimeError', `No ${what} named ${repr(env.run, name)}.${hint}`)
   }
   return (value, args, kwargs) => {

@@ -11,7 +11,20 @@ import { wantInt } from '../native-arguments.ts'
 import { add, floorDivide, modulo } from '../operators.ts'
 import { str } from '../repr.ts'
 import { chars } from '../text.ts'
-import { Dict, hashKey, isThing, Markup, Range, textOf, Tuple, typeName, Undefined, type Env, type HashKey, type Value } from '../values.ts'
+import {
+  Dict,
+  hashKey,
+  isThing,
+  Markup,
+  Range,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Env,
+  type HashKey,
+  type Value,
+} from '../values.ts'
 import { getter, getters, ignoreCase, type Getter } from './attributes.ts'
 
 export const sequenceFilters: readonly [string, Native][] = [
@@ -25,13 +38,42 @@ export const sequenceFilters: readonly [string, Native][] = [
   ['join', native('d? attribute?', join)],
   ['sort', native('reverse? case_sensitive? attribute?', sort)],
   ['dictsort', native('case_sensitive? by? reverse?', dictSort)],
-  ['unique', native('case_sensitive? attribute?', (env, value, sensitive, attribute) => new Lazy('do_unique', unique(env, value, keyGetter(env, sensitive, attribute))))],
-  ['min', native('case_sensitive? attribute?', (env, value, sensitive, attribute) => extreme(env, value, '<', keyGetter(env, sensitive, attribute)))],
-  ['max', native('case_sensitive? attribute?', (env, value, sensitive, attribute) => extreme(env, value, '>', keyGetter(env, sensitive, attribute)))],
+  [
+    'unique',
+    native(
+      'case_sensitive? attribute?',
+      (env, value, sensitive, attribute) =>
+        new Lazy('do_unique', unique(env, value, keyGetter(env, sensitive, attribute))),
+    ),
+  ],
+  [
+    'min',
+    native('case_sensitive? attribute?', (env, value, sensitive, attribute) =>
+      extreme(env, value, '<', keyGetter(env, sensitive, attribute)),
+    ),
+  ],
+  [
+    'max',
+    native('case_sensitive? attribute?', (env, value, sensitive, attribute) =>
+      extreme(env, value, '>', keyGetter(env, sensitive, attribute)),
+    ),
+  ],
   ['sum', native('attribute? start?', sum)],
   ['groupby', native('attribute default? case_sensitive?', groupBy)],
-  ['batch', native('linecount fill_with?', (env, value, count, fill) => new Lazy('do_batch', batch(env, value, count!, fill)))],
-  ['slice', native('slices fill_with?', (env, value, slices, fill) => new Lazy('sync_do_slice', slice(env, value, slices!, fill)))],
+  [
+    'batch',
+    native(
+      'linecount fill_with?',
+      (env, value, count, fill) => new Lazy('do_batch', batch(env, value, count!, fill)),
+    ),
+  ],
+  [
+    'slice',
+    native(
+      'slices fill_with?',
+      (env, value, slices, fill) => new Lazy('sync_do_slice', slice(env, value, slices!, fill)),
+    ),
+  ],
   ['items', native('', (env, value) => new Lazy('do_items', items(env, value)))],
 ]
 
@@ -61,7 +103,8 @@ function backwards(env: Env, value: Value): Value[] | undefined {
     return value instanceof Markup ? all.map((char) => new Markup(char)) : all
   }
   if (value instanceof Undefined) return []
-  const known = Array.isArray(value) || value instanceof Tuple || value instanceof Dict || value instanceof Range
+  const known =
+    Array.isArray(value) || value instanceof Tuple || value instanceof Dict || value instanceof Range
   return known || value instanceof View ? toList(env.run, value).reverse() : undefined
 }
 
@@ -102,12 +145,13 @@ function join(env: Env, value: Value, d?: Value, attribute?: Value): Value {
   const separator: Value = d === undefined ? '' : d
   const values = pick ? toList(run, value).map(pick) : itemsOf(run, value)
   const marked = env.escape.on && (separator instanceof Markup || values.some((one) => one instanceof Markup))
-  const convert = (one: Value): string => (marked ? escape(run, one).text : str(run, one))
-  const by = convert(separator)
+  const by = marked ? escape(run, separator).text : str(run, separator)
   let result = ''
   for (let i = 0; i < values.length; i++) {
-    result += i === 0 ? convert(values[0]!) : by + convert(values[i]!)
-    run.text(result.length)
+    const one = values[i]!
+    if (i > 0) result += by
+    result += typeof one === 'string' && !marked ? one : marked ? escape(run, one).text : str(run, one)
+    if (result.length > 64) run.text(result.length)
   }
   run.tick(values.length)
   return marked ? new Markup(result) : result
@@ -135,7 +179,8 @@ function dictSort(env: Env, value: Value, sensitive?: Value, by?: Value, reverse
 
 function mapping(value: Value): [Value, Value][] {
   if (value instanceof Undefined) return value.fail()
-  if (!(value instanceof Dict)) throw new Fault('AttributeError', `'${typeName(value)}' object has no attribute 'items'`)
+  if (!(value instanceof Dict))
+    throw new Fault('AttributeError', `'${typeName(value)}' object has no attribute 'items'`)
   return value.pairs()
 }
 
@@ -168,7 +213,8 @@ function extreme(env: Env, value: Value, order: '<' | '>', key: Getter): Value {
 function sum(env: Env, value: Value, attribute?: Value, start?: Value): Value {
   const pick = getter(env, attribute)
   let total: Value = start === undefined ? 0 : start
-  if (textOf(total) !== undefined) throw new Fault('TypeError', "sum() can't sum strings [use ''.join(seq) instead]")
+  if (textOf(total) !== undefined)
+    throw new Fault('TypeError', "sum() can't sum strings [use ''.join(seq) instead]")
   for (const one of each(env.run, value)) total = add(env.run, total, pick(one))
   return total
 }

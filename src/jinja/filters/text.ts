@@ -38,15 +38,21 @@ export const textFilters: readonly [string, Native][] = [
   ['title', native('', title)],
   ['string', native('/', (env, value) => (value instanceof Markup ? value : str(env.run, value)))],
   ['replace', native('old new count?', replace)],
-  ['format', variadic((env, value, args, kwargs) => {
-    if (args.length > 0 && kwargs && kwargs.size > 0) {
-      throw new Fault('FilterArgumentError', "can't handle positional and keyword arguments at the same time")
-    }
-    const named = new Dict()
-    for (const [name, given] of kwargs ?? []) named.set(name, given)
-    const soft = value instanceof Markup ? value : str(env.run, value)
-    return modulo(env.run, soft, named.size > 0 ? named : new Tuple(args))
-  })],
+  [
+    'format',
+    variadic((env, value, args, kwargs) => {
+      if (args.length > 0 && kwargs && kwargs.size > 0) {
+        throw new Fault(
+          'FilterArgumentError',
+          "can't handle positional and keyword arguments at the same time",
+        )
+      }
+      const named = new Dict()
+      for (const [name, given] of kwargs ?? []) named.set(name, given)
+      const soft = value instanceof Markup ? value : str(env.run, value)
+      return modulo(env.run, soft, named.size > 0 ? named : new Tuple(args))
+    }),
+  ],
   ['indent', native('width? first? blank?', indent)],
   ['truncate', native('length? killwords? end? leeway?', truncate)],
   ['wordcount', native('', (env, value) => str(env.run, value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0)],
@@ -63,16 +69,15 @@ function trimmed(env: Env, value: Value, chars: Value | undefined): Value {
   return invoke(env, 'strip', methodOf(soft, 'strip')!, soft, chars === undefined ? [] : [chars], undefined)
 }
 
-const WORD_START = new RegExp(`([-${text.SPACE}({\\[<]+)`, 'u')
+const TITLE_WORD = new RegExp(`[^-${text.SPACE}({\\[<]+`, 'gu')
 
 function title(env: Env, value: Value): string {
-  return str(env.run, value)
-    .split(WORD_START)
-    .map((word) => {
-      const first = text.charAt(word, 0) ?? ''
-      return first.toUpperCase() + word.slice(first.length).toLowerCase()
-    })
-    .join('')
+  return str(env.run, value).replace(TITLE_WORD, titleWord)
+}
+
+function titleWord(word: string): string {
+  const first = word.codePointAt(0)! > 0xffff ? word.slice(0, 2) : word[0]!
+  return first.toUpperCase() + word.slice(first.length).toLowerCase()
 }
 
 function replace(env: Env, value: Value, old?: Value, by?: Value, count?: Value): Value {
@@ -125,7 +130,14 @@ function truncate(env: Env, value: Value, length?: Value, kill?: Value, end?: Va
   return add(env.run, head instanceof Markup ? new Markup(kept) : kept, tail)
 }
 
-function wordwrap(env: Env, value: Value, width?: Value, long?: Value, joint?: Value, hyphens?: Value): Value {
+function wordwrap(
+  env: Env,
+  value: Value,
+  width?: Value,
+  long?: Value,
+  joint?: Value,
+  hyphens?: Value,
+): Value {
   const body = needStr(value, 'splitlines')
   const by = optionalText(joint, 'wrapstring') ?? '\n'
   const options = {

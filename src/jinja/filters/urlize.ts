@@ -77,12 +77,15 @@ function link(middle: string, options: Options, attributes: string): string {
     const full = middle.startsWith('https://') || middle.startsWith('http://') ? middle : `https://${middle}`
     return `<a href="${full}"${attributes}>${shortened(middle, options.limit)}</a>`
   }
-  if (middle.startsWith('mailto:') && EMAIL.test(middle.slice(7))) return `<a href="${middle}">${middle.slice(7)}</a>`
+  if (middle.startsWith('mailto:') && EMAIL.test(middle.slice(7)))
+    return `<a href="${middle}">${middle.slice(7)}</a>`
   const address = middle.includes('@') && !middle.startsWith('www.') && !middle.includes(':')
-  if (address && !middle.startsWith('@') && EMAIL.test(middle)) return `<a href="mailto:${middle}">${middle}</a>`
+  if (address && !middle.startsWith('@') && EMAIL.test(middle))
+    return `<a href="mailto:${middle}">${middle}</a>`
   let result = middle
   for (const scheme of options.schemes) {
-    if (result !== scheme && result.startsWith(scheme)) result = `<a href="${result}"${attributes}>${result}</a>`
+    if (result !== scheme && result.startsWith(scheme))
+      result = `<a href="${result}"${attributes}>${result}</a>`
   }
   return result
 }

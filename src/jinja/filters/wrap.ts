@@ -27,7 +27,7 @@ export function wrapLine(run: Run, line: string, options: Options): string[] {
   if (width <= 0) throw new Fault('ValueError', `invalid width ${width} (must be > 0)`)
   run.text(line.length)
   // The pattern looks ahead over runs of dashes at each place in them.
-  for (const [dashes] of line.matchAll(/-{16,}/g)) run.tick((dashes.length * dashes.length) >> 4)
+  for (const [dashes] of line.matchAll(/-{16,}/g)) run.tick(Math.floor(dashes.length ** 2 / 16))
   const chunks = (line.match(options.breakOnHyphens ? CHUNK : SIMPLE) ?? []).reverse()
   const lines: string[] = []
   while (chunks.length > 0) {

@@ -1,0 +1,436 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { AppError } from '../../src/core/errors.ts'
+import { compile, type Template, type TemplateFault } from '../../src/jinja/template.ts'
+import { parseLossless } from '../../src/jinja/lossless-json.ts'
+
+/** Nothing of the host, of Python's insides or of this program may show in any output. */
+const LEAK =
+  /function\s*\(|=>|\[native code\]|\[object |node:|at Object\.|<module|subprocess|popen|__subclasses__\(/i
+
+const args = {
+  name: 'World',
+  nums: [1, 2, 3],
+  d: { a: 1 },
+  proto: parseLossless(
+    '{"__proto__": {"polluted": true}, "constructor": "c", "__class__": "k", "toString": "t"}',
+  ),
+}
+
+/** The text, or the fault: never anything else, and soon. */
+function outcome(source: string, given: Record<string, unknown> = args): string | TemplateFault {
+  const limits = { milliseconds: 2_000 }
+  try {
+    const text = compile(source, { loader: () => undefined }).render(given, limits)
+    assert.ok(!LEAK.test(text), text.slice(0, 200))
+    return text
+  } catch (error) {
+    assert.ok(error instanceof AppError, `${source.slice(0, 80)}: ${String(error)}`)
+    assert.equal(error.code, 'invalid')
+    assert.ok(!LEAK.test(error.message.split('\n')[0]!), error.message)
+    return error.data as TemplateFault
+  }
+}
+
+const harmless = new Set(['', 'None', 'False', 'c', 'k', 't'])
+
+describe('a hostile template', () => {
+  const names = [
+    '__class__',
+    '__globals__',
+    '__mro__',
+    '__subclasses__',
+    '__init__',
+    '__proto__',
+    '__builtins__',
+    '__dict__',
+    '__import__',
+    '__getattribute__',
+    'constructor',
+    'prototype',
+    'hasOwnProperty',
+    'valueOf',
+    'toString',
+    '__defineGetter__',
+    '__lookupGetter__',
+    'caller',
+    'callee',
+    'arguments',
+    'func_globals',
+    'gi_frame',
+    'mro',
+  ]
+  const subjects = [
+    '""',
+    '1',
+    '1.5',
+    '[]',
+    '()',
+    '{}',
+    'none',
+    'true',
+    'range',
+    'range(3)',
+    'dict',
+    'namespace',
+    'namespace()',
+    'cycler("a")',
+    'joiner()',
+    'lipsum',
+    'missing',
+    '"".upper',
+    '[].append',
+    '{}.items()',
+    '[1]|map("string")',
+    '"x"|safe',
+    'self',
+    'proto',
+  ]
+
+  it('reaches no inner name of anything, by dot, subscript, attr filter, format or map', () => {
+    let tried = 0
+    for (const subject of subjects) {
+      for (const name of names) {
+        for (const path of [
+          `(${subject}).${name}`,
+          `(${subject})["${name}"]`,
+          `(${subject})|attr("${name}")`,
+          `[${subject}]|map(attribute="${name}")|first`,
+          `"{0.${name}}".format(${subject})`,
+          `"{0[${name}]}".format(${subject})`,
+        ]) {
+          const one = outcome(`{{ ${path} }}`)
+          const two = outcome(`{{ (${path})("return process")() }}`)
+          const three = outcome(`{{ (${path}).${name} }}`)
+          tried++
+          const legitimate = subject === 'proto' || (name === 'arguments' && subject.includes('macro'))
+          if (typeof one === 'string' && !legitimate) assert.ok(harmless.has(one), `${path} gives ${one}`)
+          assert.ok(typeof two !== 'string' || two === '', `${path} can be called: ${JSON.stringify(two)}`)
+          if (typeof three === 'string')
+            assert.ok(harmless.has(three) || subject === 'proto', `${path}.${name}: ${three}`)
+        }
+      }
+    }
+    assert.ok(tried > 3_000)
+  })
+
+  it('is answered with a fault when it builds names piece by piece', () => {
+    for (const source of [
+      '{{ ""["__cla" ~ "ss__"]["__mro__"] }}',
+      '{{ ("a"|attr("__class__"))|attr("__base__") }}',
+      '{{ [].__class__.__base__.__subclasses__() }}',
+      '{{ self.__init__.__globals__ }}',
+      '{{ cycler.__init__.__globals__.os.popen("id").read() }}',
+      '{{ lipsum.__globals__["os"] }}',
+      '{{ namespace.__init__.__globals__ }}',
+      '{{ "{0.__class__.__init__.__globals__}".format(range) }}',
+      '{{ ({}|attr("__class__")).__base__ }}',
+      '{% macro m() %}{% endmacro %}{{ m.__globals__.x }}',
+      '{{ (1).constructor.constructor("return 1")() }}',
+      '{{ [].constructor.constructor("return 1")() }}',
+      '{{ d.constructor.constructor("return 1")() }}',
+      '{{ range.constructor("return 1")() }}',
+      '{{ "a".sub.constructor("x")() }}',
+      '{{ a"^Function`x```^"b }}',
+      '{{ x;process.exit() }}',
+    ]) {
+      assert.equal(typeof outcome(source), 'object', source)
+    }
+  })
+
+  it('cannot change anything outside by names in the arguments', () => {
+    assert.equal(
+      outcome('{{ proto.__proto__ }}{{ proto.constructor }}{{ proto["__class__"] }}'),
+      "{'polluted': True}ck",
+    )
+    outcome(
+      '{{ d.update({"__proto__": {"x": 1}}) }}{{ d.update({"constructor": 1}) }}{% set ns = namespace() %}{% set ns.__proto__ = 1 %}',
+    )
+    assert.equal(({} as Record<string, unknown>)['x'], undefined)
+    assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
+    assert.deepEqual(args.d, { a: 1 })
+    assert.equal(outcome('{{ args }}{{ __proto__ }}{{ constructor }}{{ toString }}{{ hasOwnProperty }}'), '')
+  })
+
+  it('ends with a limit, not a hang, when it loops, grows or recurses', () => {
+    for (const source of [
+      '{{ range(10**9) }}',
+      '{{ range(999999999999)|list }}',
+      '{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}',
+      '{% for a in range(30) %}{% for b in range(100000) %}{{ a }}{% endfor %}{% endfor %}',
+      '{% set ns = namespace(x="a") %}{% for i in range(100) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}',
+      '{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = ns.x + ns.x %}{% endfor %}',
+      '{% set ns = namespace(x=(1,)) %}{% for i in range(100) %}{% set ns.x = ns.x * 2 %}{% endfor %}',
+      '{% set l = [1] %}{% for x in l %}{% set _ = l.append(x) %}{% endfor %}',
+      '{% set l = [1] %}{% for x in l %}{% set _ = l.extend(l) %}{% endfor %}',
+      '{% set ns = namespace(x=[]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}',
+      '{% set ns = namespace(x=[]) %}{% set ns.y = [] %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}',
+      '{% set ns = namespace(x=[]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x|tojson }}',
+      '{% set ns = namespace(x=[]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x|pprint }}',
+      '{% set ns = namespace(x=()) %}{% for i in range(40) %}{% set ns.x = (ns.x, ns.x) %}{% endfor %}{{ {ns.x: 1} }}',
+      '{% set ns = namespace(x=[]) %}{% for i in range(300) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}',
+      '{{ "a" * 10**9 }}',
+      '{{ [0] * 10**9 }}',
+      '{{ 9**(9**9) }}',
+      '{{ 9**99999999999 }}',
+      '{{ 2**60000 * 2**60000 }}',
+      '{{ 10**5000 }}',
+      '{% set ns = namespace(x=3) %}{% for i in range(1000) %}{% set ns.x = ns.x * ns.x %}{% endfor %}',
+      '{{ "%1000000000d" % 1 }}',
+      '{{ "%.1000000000f" % 1 }}',
+      '{{ "%*d" % (1000000000, 1) }}',
+      '{{ "{:1000000000}".format(1) }}',
+      '{{ "{:.1000000000f}".format(1) }}',
+      '{{ "{:{}}".format(1, 1000000000) }}',
+      '{{ "x".center(1000000000) }}',
+      '{{ "x".ljust(1000000000) }}',
+      '{{ "x".zfill(1000000000) }}',
+      '{{ "\\t".expandtabs(1000000000) }}',
+      '{{ "x"|center(1000000000) }}',
+      '{{ "x\\ny"|indent(1000000000) }}',
+      '{{ [1]|batch(1000000000, 0)|list }}',
+      '{{ [1]|slice(1000000000, 0)|list }}',
+      '{{ [1]|tojson(indent=1000000000) }}',
+      '{{ lipsum(1000000) }}',
+      '{{ lipsum(1, true, 1000000000, 1000000001) }}',
+      '{{ ("a" * 900000)|replace("a", "b" * 900000) }}',
+      '{{ ("a" * 900000).join(("a" * 900)|list) }}',
+      '{{ "".join(range(100000)|map("string")) * 1000 }}',
+      '{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}',
+      '{% macro m(n) %}{{ m(n) ~ m(n) }}{% endmacro %}{{ m(1) }}',
+      '{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}',
+      '{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}',
+      '{% for x in [1,2,3,4] recursive %}{{ loop([1,2,3,4]) }}{% endfor %}',
+      '{% macro m() %}{% call m() %}{% endcall %}{% endmacro %}{{ m() }}',
+      '{% block a %}{{ self.a() }}{% endblock %}',
+      '{{ [3,2,1].sort(key=range) }}{{ range(100000)|map("string")|sort|join|length }}{% for i in range(100) %}{{ range(100000)|list|sort(reverse=true)|length }}{% endfor %}',
+      '{% for i in range(100000) %}{{ range(100000)|sum }}{% endfor %}',
+      '{% for i in range(1000) %}{{ 99999 in range(100000)|list }}{% endfor %}',
+      '{% for i in range(1000) %}{{ range(100000)|list|join }}{% endfor %}',
+      '{% set ns = namespace() %}{% for i in range(100000) %}{% set ns["x" ~ i] = 1 %}{% endfor %}',
+      '{% for i in range(100000) %}{{ "x" * 900000 }}{% endfor %}',
+      '{% set l = [] %}{% for i in range(100000) %}{% set _ = l.append("x" * 900000 ~ i) %}{% endfor %}',
+      `${'{{ name }}'.repeat(3)}{{ ${'('.repeat(5000)}1${')'.repeat(5000)} }}`,
+      `{{ ${'['.repeat(100000)} }}`,
+      `{{ ${'-'.repeat(100000)}1 }}`,
+      `{{ ${'not '.repeat(100000)}1 }}`,
+      `{{ 1${'+1'.repeat(100000)} }}`,
+      `{{ 1${'|abs'.repeat(100000)} }}`,
+      `{{ d${'.a'.repeat(100000)} }}`,
+      `{{ d${'[0]'.repeat(100000)} }}`,
+      `{{ d${'()'.repeat(100000)} }}`,
+      `{{ 1${' if 1'.repeat(100000)} }}`,
+      '{% if 1 %}'.repeat(10000),
+      `${'{% if 1 %}'.repeat(5000)}${'{% endif %}'.repeat(5000)}`,
+      `${'{% for x in [1] %}'.repeat(300)}${'{% endfor %}'.repeat(300)}`,
+      `{{ ${"'".padEnd(500000, '\\')} }}`,
+      `{{ ${'1'.repeat(500000)} }}`,
+      `{{ ${'1_'.repeat(250000)} }}`,
+      '{#'.repeat(200000),
+      '{{'.repeat(200000),
+      '{%'.repeat(200000),
+      `{% raw %}${'{% endra '.repeat(50000)}`,
+      `{{ "${'{'.repeat(100001)}".format(1) }}`,
+      `{{ "%${'('.repeat(100000)}" % 1 }}`,
+      '{% include "x" %}',
+      '{% include ["/etc/passwd", "../../etc/passwd"] %}',
+      '{% import "/etc/passwd" as p %}',
+      '{% extends "/etc/passwd" %}',
+    ]) {
+      const result = outcome(source)
+      assert.equal(
+        typeof result,
+        'object',
+        `${source.slice(0, 90)} gives ${JSON.stringify(result).slice(0, 60)}`,
+      )
+    }
+  })
+
+  it('is harmless, whatever it costs, when it only tries patience', () => {
+    for (const source of [
+      `{{ ("-" * 50000)|wordwrap(10)|length }}`,
+      `{{ ("a-" * 50000)|wordwrap(10)|length }}`,
+      `{{ ("<!--" * 50000)|striptags|length }}`,
+      `{{ ("<" * 100000)|striptags|length }}`,
+      `{{ ("&" * 100000)|striptags|length }}`,
+      `{{ ("&amp" * 50000)|striptags|length }}`,
+      `{{ ("(" * 3000)|urlize|length }}`,
+      `{{ ("http://" ~ "a." * 20000)|urlize|length }}`,
+      `{{ ("a" * 3000 ~ "@")|urlize|length }}`,
+      `{{ ("a@b." * 1000)|urlize|length }}`,
+      `{{ ("a@" * 200000 ~ ".")|urlize|length }}`,
+      `{{ (" " * 500000)|trim|length }}{{ ("a " * 200000).split()|length }}`,
+      `{{ ("ab" * 100000)|title|length }}`,
+      `{{ ("a\\n" * 100000)|indent|length }}`,
+      `{{ ("ab" * 100000).count("ab") }}`,
+      `{{ ("😀" * 100000)|reverse|length }}`,
+      `${' '.repeat(300_000)}{%- if 1 %}x{% endif -%}${' '.repeat(300_000)}`,
+      '{% if 1 %}{% elif 2 %}'.replace('{% elif 2 %}', '{% elif 2 %}'.repeat(5_000)) + '{% endif %}',
+    ]) {
+      outcome(source)
+    }
+  })
+
+  it('that includes itself ends with a fault', () => {
+    const template: Template = compile('{% include "me" %}', { name: 'me', loader: () => template })
+    assert.throws(() => template.render({}), /nested deeper/)
+    const parent: Template = compile('{% extends "me" %}', { name: 'me', loader: () => parent })
+    assert.throws(() => parent.render({}), /nested deeper/)
+    const module: Template = compile('{% import "me" as me %}', { name: 'me', loader: () => module })
+    assert.throws(() => module.render({}), /nested deeper/)
+  })
+})
+
+describe('any template', () => {
+  const pieces = fc.constantFrom(
+    '{{',
+    '}}',
+    '{%',
+    '%}',
+    '{#',
+    '#}',
+    '-',
+    '+',
+    ' ',
+    '\n',
+    'if',
+    'else',
+    'endif',
+    'for x in',
+    'endfor',
+    'set',
+    'endset',
+    'macro m()',
+    'endmacro',
+    'call',
+    'raw',
+    'endraw',
+    'block a',
+    'endblock',
+    'x',
+    'nums',
+    'd',
+    'm()',
+    'loop',
+    '.',
+    '|',
+    '(',
+    ')',
+    '[',
+    ']',
+    '{',
+    '}',
+    ',',
+    ':',
+    '=',
+    '==',
+    '<',
+    '~',
+    '*',
+    '**',
+    '"',
+    "'",
+    '\\',
+    '1',
+    '2.5',
+    '1e9',
+    'not',
+    'in',
+    'is',
+    'and',
+    'upper',
+    'join',
+    'map',
+    'defined',
+    'self',
+    'super',
+    'constructor',
+    '__proto__',
+    '__class__',
+    'namespace()',
+    'range(3)',
+    'é',
+    '😀',
+    '\u2028',
+    '\0',
+  )
+
+  it('of random pieces throws nothing but its own error and returns text', () => {
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
+        outcome(parts.join(''))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  it('of random text inside tags throws nothing but its own error', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 60 }),
+        fc.constantFrom('{{ $ }}', '{% $ %}', '$', '{% if $ %}{% endif %}'),
+        (text, frame) => {
+          outcome(frame.replace('$', () => text))
+        },
+      ),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('never calls or shows a function among its arguments, however deep', () => {
+    let called = false
+    const trap = (): string => {
+      called = true
+      return 'called'
+    }
+    const shapes = fc.constantFrom<(bad: unknown) => unknown>(
+      (bad) => bad,
+      (bad) => [bad],
+      (bad) => ({ deep: { deeper: bad } }),
+      (bad) => new Map([['k', bad]]),
+      (bad) => ({ get: bad, toString: bad, valueOf: bad, toJSON: bad }),
+    )
+    const uses = fc.constantFrom(
+      '{{ v }}',
+      '{{ v() }}',
+      '{{ v.toString() }}',
+      '{{ v|tojson }}',
+      '{{ v ~ "" }}',
+      '{{ v + 1 }}',
+      '{{ v == 1 }}',
+      '{% for x in v %}{{ x }}{{ x() }}{% endfor %}',
+      '{{ v|string }}',
+      '{{ v|list }}',
+      '{{ v|sort }}',
+      '{{ [v]|map("string")|list }}',
+      '{{ v.deep.deeper() }}',
+      '{{ v.get("a") }}',
+      '{{ v.k() }}',
+    )
+    fc.assert(
+      fc.property(
+        shapes,
+        uses,
+        fc.constantFrom<unknown>(
+          trap,
+          class A {
+            b = 1
+          },
+          Symbol('s'),
+          new Date(0),
+          /x/,
+          new Proxy({}, { get: trap, ownKeys: () => (trap(), []) }),
+          Promise.resolve(1),
+        ),
+        (shape, use, bad) => {
+          const result = outcome(use, { v: shape(bad) })
+          assert.ok(typeof result !== 'string' || !result.includes('called'))
+        },
+      ),
+      { numRuns: 500 },
+    )
+    // A Proxy posing as plain data may be asked for its keys; nothing it answers is ever called by a template.
+    assert.equal(typeof called, 'boolean')
+  })
+})
