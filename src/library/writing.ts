@@ -68,10 +68,12 @@ export class PromptWriter {
       const template = managed(library, principal, id)
       requireChangeable(principal, template)
       const version = await this.parts.versions.version(id, number)
-      const { bytes } = library.read(id).document
+      const { bytes, data } = library.read(id).document
+      // Jinja2 goes without saying, unless the file says something now.
+      const saysEngine = version.engine !== 'Jinja2' || Object.hasOwn(data as object, 'rendering_engine')
       const text = changedText(template.file, bytes, {
         front: {
-          rendering_engine: version.engine,
+          ...(saysEngine && { rendering_engine: version.engine }),
           arguments: version.arguments.length > 0 ? argumentRows(version.arguments) : undefined,
         },
         content: version.content,
@@ -118,6 +120,7 @@ export class PromptWriter {
   duplicate(principal: Principal, id: string): Promise<WrittenPrompt> {
     return this.inTurn(principal, () => {
       const template = managed(this.parts.library().of(principal), principal, id)
+      if (!isPerson(principal)) throw new AppError('invalid', 'a private duplicate is for a user; name one')
       const person = principal.user
         .split('@')[0]!
         .toLowerCase()
@@ -154,7 +157,7 @@ export class PromptWriter {
         ...work.front,
         prompt_id: id,
         status: 'Draft',
-        owner: principal.user,
+        owner: isPerson(principal) ? principal.user : template.owner || undefined,
         is_system: undefined,
       },
     })
@@ -221,6 +224,11 @@ export class PromptWriter {
       throw error
     }
   }
+}
+
+/** The operator of the command line is nobody who could own a template. */
+function isPerson(principal: Principal): boolean {
+  return principal.user.includes('@')
 }
 
 function requireChangeable(principal: Principal, template: PromptTemplate): void {

@@ -5,8 +5,17 @@ import { describe, it } from 'node:test'
 import { readLibrary } from '../../src/library/read-library.ts'
 import { runPromptTests } from '../../src/library/prompt-tests.ts'
 import { readSite } from '../../src/site/read-site.ts'
-import { faultText, type Fault } from '../../src/site/site-files.ts'
+import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
+import { builtInTools } from '../../src/tools/index.ts'
+import { optionalTools } from '../../src/tools/optional-tools.ts'
 import { folderWith, packageFolder, source } from './library-site.ts'
+
+const shippedTools = new Set([...builtInTools.map(({ name }) => name), ...optionalTools])
+
+function shippedDoctypes(files: SiteFiles): Set<string> {
+  const documents = [...files.documents].filter(([file]) => file.startsWith('config/doctypes/'))
+  return new Set(documents.map(([, { data }]) => (data as { doctype: string }).doctype))
+}
 
 async function shipped(): Promise<{
   reading: ReturnType<typeof readLibrary>
@@ -16,13 +25,19 @@ async function shipped(): Promise<{
   const files = await readSite(packageFolder)
   const faults: Fault[] = []
   const warnings: Fault[] = []
-  const reading = readLibrary(files, faults, warnings, source({ builtIns: files }))
+  const reading = readLibrary(
+    files,
+    faults,
+    warnings,
+    source({ builtIns: files, toolNames: shippedTools, doctypeNames: shippedDoctypes(files) }),
+  )
   return { reading, faults: faults.map(faultText), warnings: warnings.map(faultText) }
 }
 
 describe('§2.8 the library that comes with the package', () => {
   it('has no faults, and names no tool, doctype or argument that does not exist', async () => {
     const { faults, warnings } = await shipped()
+    assert.ok(shippedTools.has('list_documents') && shippedTools.size > 20)
     assert.deepEqual(faults, [])
     assert.deepEqual(warnings, [])
   })

@@ -224,6 +224,16 @@ describe('§9.8 private duplicates', () => {
     await assert.rejects(d.writer.duplicate(as('beta@example.com'), 'x'), { code: 'not_found' })
   })
 
+  it('belong to people: the operator leaves owners as they are', async (t) => {
+    const d = await desk(t, { 'prompts/x.md': first, 'prompts/y.md': template('') })
+    const operator = as('system', ['System Manager', 'Assistant User'])
+    await assert.rejects(d.writer.duplicate(operator, 'x'), { code: 'invalid', message: /is for a user/ })
+    await d.writer.createVersion(operator, 'x', '')
+    await d.writer.createVersion(operator, 'y', '')
+    assert.equal(d.library().site.templates.get('x_v2')?.owner, 'sales@example.com')
+    assert.equal(d.library().site.templates.get('y_v2')?.owner, '')
+  })
+
   it('never collide, even when two are asked for at once', async (t) => {
     const d = await desk(t, { 'prompts/x.md': template('') })
     const made = await Promise.all(Array.from({ length: 5 }, () => d.writer.duplicate(sales, 'x')))
