@@ -68,6 +68,7 @@ export class Approvals {
     if (canonical(args).length > maxArgumentBytes) {
       throw new AppError('invalid', 'the arguments are too long to be shown to the user for approval')
     }
+    this.#audit.requireWritable()
     const now = this.#clock.now()
     const held: Held = {
       id: randomId(),

@@ -7,8 +7,8 @@ import { codes } from './codes.ts'
 import { type Call, type Json, JsonRpcError } from './protocol.ts'
 import { seal, unseal } from './sealed.ts'
 
-/** Pages beyond which the cache starts anew. */
-const maxPages = 2000
+/** Bytes beyond which the cache starts anew: many users with prompts of their own must not fill the memory. */
+const maxBytes = 32 * 1024 * 1024
 
 /** One list of one call: what it is called, what decides its content, and its items when they are needed. */
 export interface ListSource<Item> {
@@ -26,6 +26,7 @@ export class Pages {
   readonly #key: string | Uint8Array
   #snapshot = ''
   #pages = new Map<string, Buffer>()
+  #bytes = 0
 
   constructor(key: string | Uint8Array) {
     this.#key = key
@@ -33,9 +34,10 @@ export class Pages {
 
   /** The result of a list method as JSON bytes. JsonRpcError -32602 for a cursor that we did not give. */
   page<Item>(call: Call, source: ListSource<Item>, serverInfo: Json): Buffer {
-    if (this.#snapshot !== call.snapshot.digest || this.#pages.size >= maxPages) {
+    if (this.#snapshot !== call.snapshot.digest || this.#bytes > maxBytes) {
       this.#snapshot = call.snapshot.digest
       this.#pages = new Map()
+      this.#bytes = 0
     }
     const cursor = call.params['cursor']
     const name = `${source.field}\n${call.revision.name}\n${source.digest}`
@@ -44,6 +46,7 @@ export class Pages {
     if (kept) return kept
     const made = this.#make(call, source, cursor, serverInfo)
     this.#pages.set(key, made)
+    this.#bytes += made.length + key.length
     return made
   }
 

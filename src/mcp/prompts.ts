@@ -1,5 +1,5 @@
 /** `prompts/list` and `prompts/get` (specification §4.5). */
-import { actorOf } from '../audit/event.ts'
+import { actorOf, type AuditEvent } from '../audit/event.ts'
 import { AppError } from '../core/errors.ts'
 import { suppliedArguments } from '../library/supplied-arguments.ts'
 import { askingFor } from './asking.ts'
@@ -32,22 +32,25 @@ export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
   const args = exact(call, objectParam(call.params, 'arguments'))
   const asking = askingFor(call, nouns.questions, nouns.rounds)
   const began = nouns.deps.clock.now()
-  const tell = (status: 'ok' | 'error' | 'denied', error?: string): Promise<void> =>
-    nouns.deps.audit.record({
-      ...actorOf(call.principal),
-      type: 'prompt.get',
-      status,
-      target: name.slice(0, 128),
-      execution_time: (nouns.deps.clock.now() - began) / 1000,
-      ...(error !== undefined && { error }),
-    })
+  const tell = (status: 'ok' | 'error' | 'denied', rest: Pick<AuditEvent, 'error' | 'data'>): void => {
+    nouns.deps.audit
+      .record({
+        ...actorOf(call.principal),
+        type: 'prompt.get',
+        status,
+        target: name.slice(0, 128),
+        execution_time: (nouns.deps.clock.now() - began) / 1000,
+        ...rest,
+      })
+      .catch((fault: unknown) => nouns.deps.log.error('a prompt could not be audited', { fault }))
+  }
   nouns.deps.audit.requireWritable()
 
   try {
     for (const provider of promptProviders(call.snapshot, nouns.deps)) {
       const answer = await provider.get(call.principal, name, args, { signal: call.signal, ask: asking.ask })
       if (!answer) continue
-      void tell('ok').catch(() => {})
+      tell('ok', answer._meta ? { data: answer._meta } : {})
       return {
         description: answer.description,
         messages: answer.messages.map(({ role, content }) => ({
@@ -62,7 +65,9 @@ export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
     const interrupted = asking.interrupted()
     if (interrupted) return interrupted
     if (error instanceof AppError) {
-      await tell(error.code === 'not_found' || error.code === 'forbidden' ? 'denied' : 'error', error.message)
+      tell(error.code === 'not_found' || error.code === 'forbidden' ? 'denied' : 'error', {
+        error: error.message,
+      })
       if (error.code !== 'unavailable') {
         throw new JsonRpcError(codes.invalidParams, error.message, { data: error.data })
       }

@@ -114,7 +114,6 @@ export const modernRevisions = table.filter((revision) => revision.modern)
 export const preferred = byName.get('2025-06-18')!
 /** What a legacy request speaks that does not say so (MCP 2025-06-18, transports). */
 export const assumed = byName.get('2025-03-26')!
-export const newest = table.at(-1)!
 
 /** A legacy revision by its name. */
 export function legacyRevision(name: string): Revision | undefined {

@@ -1,5 +1,5 @@
 /** `tools/list` and `tools/call` (specification §4.5). What is listed is exactly what can be called. */
-import { actorOf } from '../audit/event.ts'
+import { actorOf, type AuditEvent } from '../audit/event.ts'
 import type { OfferedTool, Refusal, ToolOutcome } from '../tools/catalogue.ts'
 import { askingFor } from './asking.ts'
 import { confirm } from './confirmation.ts'
@@ -37,21 +37,15 @@ export async function callTool(call: Call, { deps, approvals, questions, rounds 
   const { catalogue } = call.snapshot
   const offered = catalogue.find(call.principal, name)
   if (typeof offered === 'string') {
-    await tellRefusal(call, deps.audit, name, offered)
+    tell(call, deps, { status: 'denied', target: name.slice(0, 128), error: offered })
     throw refused(call, name, offered)
   }
   if (call.revision.envelope) checkParamHeaders(call, offered, args)
 
   const problems = catalogue.problems(offered, args)
   if (problems !== undefined) {
-    await deps.audit.record({
-      ...actorOf(call.principal),
-      type: 'tool.call',
-      status: 'error',
-      target: name,
-      error: `invalid arguments: ${problems}`,
-      data: { arguments: args },
-    })
+    const error = `invalid arguments: ${problems}`
+    tell(call, deps, { status: 'error', target: name, error, data: { arguments: args } })
     const text = `invalid arguments for ${name}: ${problems}`
     if (!call.revision.argumentFaultsAreResults) throw new JsonRpcError(codes.invalidParams, text)
     return toolResult(call, { text, content: [], isError: true })
@@ -94,19 +88,11 @@ function toolResult(call: Call, outcome: ToolOutcome): Json {
   }
 }
 
-async function tellRefusal(
-  call: Call,
-  audit: Nouns['deps']['audit'],
-  name: string,
-  refusal: Refusal,
-): Promise<void> {
-  await audit.record({
-    ...actorOf(call.principal),
-    type: 'tool.call',
-    status: 'denied',
-    target: name.slice(0, 128),
-    error: refusal,
-  })
+/** A call that did not come to its tool is told all the same; nothing was done, so nothing waits for it. */
+function tell(call: Call, { audit, log }: Nouns['deps'], event: Omit<AuditEvent, 'type'>): void {
+  audit
+    .record({ ...actorOf(call.principal), type: 'tool.call', ...event })
+    .catch((error: unknown) => log.error('a refused tool call could not be audited', { error }))
 }
 
 function refused(call: Call, name: string, refusal: Refusal): JsonRpcError {

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { after, before, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { projectRoot } from '../helpers/daemon.ts'
@@ -25,7 +26,7 @@ describe('a client from the command line', () => {
 
   it('mcp-remote carries a stdio client to the daemon', async (t) => {
     const client = new Client({ name: 'stdio', version: '1' })
-    const remote = join(projectRoot, 'node_modules/mcp-remote/dist/proxy.js')
+    const remote = fileURLToPath(import.meta.resolve('mcp-remote/dist/proxy.js'))
     await client.connect(
       new StdioClientTransport({
         command: process.execPath,

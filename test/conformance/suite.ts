@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const root = join(import.meta.dirname, '../..')
-const program = join(root, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
+const folder = dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json')))
+const program = join(folder, 'dist/index.js')
 const shim = pathToFileURL(join(import.meta.dirname, 'node20/register.mjs')).href
 
 /** What one run found: one line for each check that is not a success. */
@@ -28,15 +28,15 @@ interface Check {
 
 /** Runs `conformance server` with these arguments against a URL. */
 export async function runSuite(url: string, args: readonly string[]): Promise<SuiteRun> {
-  const folder = mkdtempSync(join(tmpdir(), 'conformance-'))
+  const results = mkdtempSync(join(tmpdir(), 'conformance-'))
   try {
-    const { output, exitCode } = await run(['server', '--url', url, '-o', folder, ...args])
+    const { output, exitCode } = await run(['server', '--url', url, '-o', results, ...args])
     const counts: Record<string, number> = {}
     const failures: string[] = []
     const warnings: string[] = []
-    const scenarios = readdirSync(folder)
+    const scenarios = readdirSync(results)
     for (const scenario of scenarios) {
-      const checks = JSON.parse(readFileSync(join(folder, scenario, 'checks.json'), 'utf8')) as Check[]
+      const checks = JSON.parse(readFileSync(join(results, scenario, 'checks.json'), 'utf8')) as Check[]
       const name = scenario.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, '')
       for (const { id, status, errorMessage } of checks) {
         counts[status] = (counts[status] ?? 0) + 1
@@ -47,7 +47,7 @@ export async function runSuite(url: string, args: readonly string[]): Promise<Su
     }
     return { counts, scenarios: scenarios.length, failures, warnings, output, exitCode }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(results, { recursive: true, force: true })
   }
 }
 
