@@ -43,6 +43,7 @@ export interface RowsQuery {
   readonly fields?: readonly string[]
   readonly filters?: unknown
   readonly orderBy?: string
+  /** 0 for the columns alone. */
   readonly limit: number
 }
 
@@ -94,7 +95,7 @@ export class Tables {
     const conditions = readFilters(access, query.filters)
     const compare = readOrder(access, query.orderBy ?? 'creation desc')
     const all = await permitted(this.#ground, access, conditions)
-    const documents = firstOf(all, compare, query.limit)
+    const documents = query.limit < 1 ? [] : firstOf(all, compare, query.limit)
     return {
       columns: plain(columns),
       rows: documents.map((document) => rowOf(access, columns, document)),

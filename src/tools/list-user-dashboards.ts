@@ -53,7 +53,12 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
         progress(index, Math.min(items.length, mostPictures), `drawing ${chart}`)
         try {
           const { name, points, image } = await drawStored(context, charts, chart, clock.now())
-          shown.push({ chart_id: chart, chart_name: name, data_points: points.length })
+          shown.push({
+            chart_id: chart,
+            chart_name: name,
+            data_points: points.length,
+            points: points.slice(0, 50),
+          })
           content.push({ type: 'image', ...image })
         } catch (error) {
           // One chart that the caller may not see, or that its owner broke, does not hide the others.
