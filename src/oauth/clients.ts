@@ -168,10 +168,15 @@ export class Clients {
 
   /** Removes a client and ends every token it has. */
   async remove(id: string): Promise<boolean> {
-    const removed = await this.#clients.delete(id)
     this.#confirmed.delete(id)
-    await this.#tokens.revoke({ client: id }, 'the client was removed')
-    return removed
+    try {
+      return await this.#store.transaction(async (tx) => {
+        await this.#tokens.revokeIn(tx, { client: id }, 'the client was removed')
+        return tx.in(this.#clients).delete(id)
+      })
+    } finally {
+      this.#tokens.forgetCached()
+    }
   }
 
   /** Registered clients, newest first. */

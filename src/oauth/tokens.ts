@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
+import type { Finding, IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
 import {
   familyRecords,
   grantRecords,
@@ -23,55 +24,6 @@ import {
   successorOf,
   type RefreshToken,
 } from './refresh-tokens.ts'
-
-/** What tokens are issued for. */
-export interface TokenRequest {
-  readonly user: string
-  readonly client: string
-  readonly clientName: string
-  readonly scopes: readonly string[]
-  readonly resource: string
-  readonly grant?: string
-  /** When the user signed in, milliseconds. */
-  readonly authTime?: number
-  /** Instead of the setting. */
-  readonly accessSeconds?: number
-  readonly addresses?: readonly string[]
-  readonly label?: string
-}
-
-/** Tokens, shown this once. */
-export interface IssuedTokens {
-  readonly accessToken: string
-  readonly refreshToken?: string
-  readonly expiresIn: number
-  readonly scopes: readonly string[]
-  readonly family: Family
-}
-
-/** What came of a refresh. `repeated`: within the grace period, the same successor again. */
-export type RefreshOutcome =
-  | { readonly kind: 'rotated'; readonly issued: IssuedTokens }
-  | { readonly kind: 'repeated'; readonly issued: IssuedTokens }
-  | { readonly kind: 'refused'; readonly why: string; readonly family?: Family }
-  | { readonly kind: 'reused'; readonly why: string; readonly family: Family }
-
-/** What stands behind a presented access token (specification §3.1). */
-export type Finding =
-  | { readonly kind: 'active'; readonly token: AccessToken }
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'inactive' | 'expired'; readonly token: AccessToken }
-
-/** Which tokens to revoke; all of the conditions given must hold. */
-export interface Selection {
-  /** Id of an access token: its family. */
-  readonly token?: string
-  readonly family?: string
-  readonly grant?: string
-  readonly user?: string
-  readonly client?: string
-  readonly all?: true
-}
 
 const day = 86_400_000
 const cacheSize = 20_000
@@ -306,24 +258,25 @@ export class Tokens {
 
   /** The same as part of a transaction, after which `forgetCached` must be called. */
   async revokeIn(tx: Transaction, selection: Selection, why: string): Promise<readonly Family[]> {
-    const { token, family, grant, user, client, all } = selection
-    const families = tx.in(this.#families)
-    const owner = token === undefined ? undefined : await tx.in(this.#tokens).get(token)
-    if (token !== undefined && !owner) return []
-    const nothing = [token, family, grant, user, client, all].every((condition) => condition === undefined)
-    if (nothing) return []
-    const where = definedOnly({ id: owner?.family ?? family, grant, user, client })
+    const { token, family, grant, user, client } = selection
+    if (Object.values(selection).every((condition) => condition === undefined)) return []
+    const [families, approvals] = [tx.in(this.#families), tx.in(this.#grants)]
+    const where = definedOnly({ grant, user, client })
+    // A single family leaves the approval; anything wider takes it, and with it codes under way.
+    const single = token !== undefined || family !== undefined
+    const id = token === undefined ? family : (await tx.in(this.#tokens).get(token))?.family
+    const known = single
+      ? [id === undefined ? undefined : await families.get(id)]
+      : await families.find({ where })
     const ended: Family[] = []
-    for (const record of await families.find({ where, filter: (one) => one.revokedAt === undefined })) {
+    for (const record of known) {
+      if (!record || record.revokedAt !== undefined) continue
       ended.push(await families.put({ ...record, revokedAt: this.#clock.now(), revokedWhy: why }))
       await this.#revokeAccess(tx, record.id)
     }
-    // Revoking a single family leaves the approval; anything wider takes it, and with it codes under way.
-    if (token === undefined && family === undefined) {
-      const approvals = tx.in(this.#grants)
-      const approved = await approvals.find({ where: definedOnly({ id: grant, user, client }) })
-      for (const approval of approved) await approvals.delete(approval.id)
-    }
+    if (grant !== undefined) await approvals.delete(grant)
+    else if (!single)
+      for (const approval of await approvals.find({ where })) await approvals.delete(approval.id)
     return ended
   }
 

@@ -9,7 +9,8 @@ import type { Codes } from '../codes.ts'
 import type { Grants } from '../grants.ts'
 import type { Params } from '../protocol.ts'
 import type { Client } from '../records.ts'
-import type { IssuedTokens, Tokens } from '../tokens.ts'
+import type { IssuedTokens } from '../issued-tokens.ts'
+import type { Tokens } from '../tokens.ts'
 import type { Trace } from '../trace.ts'
 
 /** The nouns that a grant works with. */

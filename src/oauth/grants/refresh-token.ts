@@ -2,7 +2,7 @@
 import type { Family } from '../records.ts'
 import { OAuthError, required } from '../protocol.ts'
 import { meansResource } from '../urls.ts'
-import type { RefreshOutcome } from '../tokens.ts'
+import type { RefreshOutcome } from '../issued-tokens.ts'
 import type { GrantType } from './grant-type.ts'
 
 /** Exchanges a refresh token for its successor. */

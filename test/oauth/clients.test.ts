@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { commandLineClient } from '../../src/oauth/clients.ts'
+import { paths, resourceOf } from '../../src/oauth/urls.ts'
+import { authorize, callMcp, connect, postForm, redeem, refresh, register } from './browser.ts'
+import { startServer } from './server.ts'
+
+describe('clients', () => {
+  it('get another secret, and the old one ends at once though it was just confirmed', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client, client_secret: old } = await register(server, {
+      token_endpoint_auth_method: 'client_secret_post',
+    })
+    const flow = await authorize(server, { client })
+    const { body } = await redeem(server, { ...flow, client }, { client_secret: old })
+    const { secret } = await server.clients.rotateSecret(client)
+    const before = await refresh(server, client, body.refresh_token, { client_secret: old })
+    assert.equal(before.status, 401)
+    assert.equal((await refresh(server, client, body.refresh_token, { client_secret: secret })).status, 200)
+    const { client_id: open } = await register(server)
+    await assert.rejects(server.clients.rotateSecret(open), { code: 'invalid' })
+    await assert.rejects(server.clients.rotateSecret('nobody'), { code: 'not_found' })
+    await assert.rejects(server.clients.update('nobody', { name: 'x' }), { code: 'not_found' })
+  })
+
+  it('change, and the change counts for the next request', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    await server.clients.update(client, { redirectUris: ['https://new.example/cb'] })
+    assert.equal((await authorize(server, { client })).page.status, 400)
+    assert.equal(
+      (await authorize(server, { client, redirectUri: 'https://new.example/cb' })).page.status,
+      302,
+    )
+  })
+
+  it('are gone with all their tokens when they are removed', async (t) => {
+    const server = await startServer(t)
+    const { client, tokens } = await connect(server)
+    const other = await connect(server)
+    assert.equal(await server.clients.remove(client), true)
+    assert.equal(await server.clients.remove(client), false)
+    assert.equal((await callMcp(server, `Bearer ${tokens.access_token}`)).status, 401)
+    assert.equal((await callMcp(server, `Bearer ${other.tokens.access_token}`)).status, 200)
+    assert.equal((await server.grants.list()).length, 1)
+  })
+
+  it('have one of the program own, for tokens from the command line, which cannot be authorized', async (t) => {
+    const server = await startServer(t)
+    const { id, name } = commandLineClient
+    const issued = await server.tokens.issue({
+      user: 'sales@example.com',
+      client: id,
+      clientName: name,
+      scopes: ['all'],
+      resource: resourceOf(server.url),
+      accessSeconds: 120,
+    })
+    assert.equal(issued.expiresIn, 120)
+    const next = await refresh(server, id, issued.refreshToken!)
+    assert.equal(next.status, 200)
+    assert.equal(next.body.expires_in, 120, 'the lifetime holds for what follows')
+    assert.equal((await callMcp(server, `Bearer ${next.body.access_token}`)).status, 200)
+    assert.equal((await authorize(server, { client: id })).page.status, 400)
+    assert.equal((await server.clients.list()).length, 0)
+  })
+
+  it('with an empty Basic password count as public ones', async (t) => {
+    const server = await startServer(t)
+    const { client, tokens } = await connect(server)
+    const header = { Authorization: `Basic ${Buffer.from(`${client}:`).toString('base64')}` }
+    const fields = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
+    assert.equal((await postForm(server, paths.token, fields, header)).status, 200)
+    const secret = await postForm(server, paths.token, { ...fields, client_id: client, client_secret: 'x' })
+    assert.equal(secret.status, 401, 'a public client has no secret')
+  })
+})
+
+describe('usage', () => {
+  it('is counted by day, survives a flush and forgets after a month', async (t) => {
+    const server = await startServer(t)
+    server.usage.count('a')
+    server.usage.count('a')
+    assert.deepEqual(await server.usage.of(['a']), { lastUsedAt: server.clock.now(), calls: 2 })
+    await server.usage.flush()
+    server.clock.pass(86_400)
+    server.usage.count('a')
+    assert.deepEqual(await server.usage.of(['a', 'b']), { lastUsedAt: server.clock.now(), calls: 3 })
+    server.clock.pass(28.5 * 86_400)
+    server.usage.count('a')
+    await server.usage.flush()
+    assert.equal((await server.usage.of(['a'])).calls, 2)
+    assert.deepEqual(await server.usage.of(['nothing']), { calls: 0 })
+  })
+})
+
+describe('rate limits', () => {
+  it('have budgets of their own by kind and key, follow the settings, and can be off', async (t) => {
+    const server = await startServer(t, { settings: { rate_limits: { token: { points: 2, seconds: 60 } } } })
+    const { limits } = server
+    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a'), 0)
+    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a'), 0)
+    assert.ok((await limits.secondsToWait('token', '192.0.2.1 a')) > 0)
+    assert.equal(await limits.secondsToWait('token', '192.0.2.1 b'), 0)
+    assert.equal(await limits.secondsToWait('register', '192.0.2.1 a'), 0)
+    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a', 10), 0, 'a wider budget is another')
+    await assert.rejects(limits.take('token', '192.0.2.1 a'), {
+      code: 'temporarily_unavailable',
+      status: 429,
+    })
+    server.change({ rate_limits: { enabled: false } })
+    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a'), 0)
+  })
+
+  it('stop one client at one address and not the others there', async (t) => {
+    const server = await startServer(t, { settings: { rate_limits: { token: { points: 3, seconds: 60 } } } })
+    const ask = async (client: string) => refresh(server, client, 'x')
+    for (let n = 0; n < 3; n++) assert.equal((await ask('one')).status, 401)
+    const over = await ask('one')
+    assert.equal(over.status, 429)
+    assert.match(over.headers.get('retry-after') ?? '', /^\d+$/)
+    assert.equal((await ask('two')).status, 401)
+    for (let n = 0; n < 40; n++) await ask(`made-up-${n}`)
+    assert.equal((await ask('made-up-99')).status, 429, 'the address has a budget as well')
+  })
+})
