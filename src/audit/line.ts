@@ -1,9 +1,7 @@
 /** From what a part of the program tells to what stands in the log: redacted, bounded, one line of JSON. */
-import type { Clock } from '../core/clock.ts'
-import { isoTime } from '../core/clock.ts'
-import { redact } from '../core/redact.ts'
+import { redact, redactText } from '../core/redact.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
-import type { AuditEvent, AuditLine } from './event.ts'
+import type { AuditEvent, AuditLine, AuditStatus } from './event.ts'
 
 /** What the first line of a log gives as the hash of the line before it. */
 export const firstPrev = sha256('the audit log of assistant-core begins here')
@@ -23,23 +21,31 @@ const steps = [
 const unsafe =
   /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g
 
+const plainText = /^[\x20-\x7e]*$/
+
 /** An event that is ready to be written, but for its place in the chain. */
 export interface Told {
   readonly id: string
   /** ISO 8601, UTC. */
   readonly time: string
   readonly event: AuditEvent
+  /** The event as JSON, as it will stand in the line. */
+  readonly text: string
 }
 
-/** An event without secrets and not larger than allowed, with its time and an id of its own. */
-export function tell(event: AuditEvent, clock: Clock, maximumBytes: number): Told {
-  return { id: randomId(), time: isoTime(clock.now()), event: bounded(event, maximumBytes) }
+/** An event without secrets and not larger than allowed, with an id of its own; `time` is when it happened, ISO 8601. */
+export function tell(event: AuditEvent, time: string, maximumBytes: number): Told {
+  return { id: randomId(), time, ...bounded(event, maximumBytes) }
 }
 
-/** The event as a line of the log, without the newline. */
-export function lineText(told: Told, seq: number, prev: string): string {
-  const { id, time, event } = told
-  return jsonText({ seq, time, id, prev, ...event } satisfies AuditLine)
+/** An event that was told before, as read from where it was kept. */
+export function toldBefore(id: string, time: string, event: AuditEvent): Told {
+  return { id, time, event, text: jsonText(event) }
+}
+
+/** The event as a line of the log (an AuditLine), without the newline. */
+export function lineText({ id, time, text }: Told, seq: number, prev: string): string {
+  return `{"seq":${seq},"time":"${time}","id":"${id}","prev":"${prev}",${text.slice(1)}`
 }
 
 /** The hash by which the next line names this one. */
@@ -63,30 +69,44 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
   }
 }
 
-function bounded(event: AuditEvent, maximumBytes: number): AuditEvent {
-  const { data, ...rest } = event
-  const told = redact(rest) as Record<string, unknown>
+function bounded(event: AuditEvent, maximumBytes: number): Pick<Told, 'event' | 'text'> {
   // Secrets go before texts are cut: half a secret would not be known as one.
-  const safe = redact(data)
-  let smallest: AuditEvent | undefined
+  const data = event.data === undefined ? undefined : (redact(event.data) as AuditEvent['data'])
+  const whole = { ...namesOf(event, steps[0].name), ...(data && { data }) }
+  const text = jsonText(whole)
+  if (fits(text, maximumBytes)) return { event: whole, text }
   for (const step of steps) {
-    const clean = namesOf(told, step.name)
-    const whole =
-      data === undefined ? clean : { ...clean, data: cut(safe, step.text, step.members, step.depth) }
-    if (Buffer.byteLength(jsonText(whole)) <= maximumBytes) return whole as AuditEvent
-    smallest = clean
+    const cutData = data && {
+      data: cut(data, step.text, step.members, step.depth) as Record<string, unknown>,
+    }
+    const smaller = { ...namesOf(event, step.name), ...cutData }
+    const smallerText = jsonText(smaller)
+    if (fits(smallerText, maximumBytes)) return { event: smaller, text: smallerText }
   }
-  return { ...smallest!, data: { cut: `more than ${maximumBytes} bytes` } }
+  const least = { ...namesOf(event, steps.at(-1)!.name), data: { cut: `more than ${maximumBytes} bytes` } }
+  return { event: least, text: jsonText(least) }
 }
 
-function namesOf(told: Record<string, unknown>, limit: number): AuditEvent {
-  const clean: Record<string, unknown> = {}
-  for (const key of ['type', 'status', 'user', 'client', 'session_id', 'request_id', 'address', 'target']) {
-    if (told[key] !== undefined && told[key] !== null) clean[key] = cutText(plain(told[key]), limit)
+function fits(text: string, bytes: number): boolean {
+  // A UTF-16 unit takes at most three bytes: most events need no counting.
+  return text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
+}
+
+function namesOf(event: AuditEvent, limit: number): AuditEvent {
+  const name = (value: unknown): string => cutText(redactText(plain(value)), limit)
+  const { user, client, session_id, request_id, address, target, execution_time, error } = event
+  return {
+    type: name(event.type),
+    status: name(event.status) as AuditStatus,
+    ...(user !== undefined && { user: name(user) }),
+    ...(client !== undefined && { client: name(client) }),
+    ...(session_id !== undefined && { session_id: name(session_id) }),
+    ...(request_id !== undefined && { request_id: name(request_id) }),
+    ...(address !== undefined && { address: name(address) }),
+    ...(target !== undefined && { target: name(target) }),
+    ...(Number.isFinite(execution_time) && { execution_time }),
+    ...(error !== undefined && { error: cutText(redactText(plain(error)), limit * 8) }),
   }
-  if (Number.isFinite(told['execution_time'])) clean['execution_time'] = told['execution_time']
-  if (told['error'] !== undefined) clean['error'] = cutText(plain(told['error']), limit * 8)
-  return clean as unknown as AuditEvent
 }
 
 function plain(value: unknown): string {
@@ -116,10 +136,12 @@ function cutText(text: string, limit: number): string {
 
 /** JSON in which nothing invisible or moving stands as itself. */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(value).replace(unsafe, (match) =>
-    Array.from(
-      { length: match.length },
-      (_, at) => `\\u${match.charCodeAt(at).toString(16).padStart(4, '0')}`,
-    ).join(''),
-  )
+  const text = JSON.stringify(value)
+  return plainText.test(text) ? text : text.replace(unsafe, escaped)
+}
+
+function escaped(match: string): string {
+  let text = ''
+  for (let at = 0; at < match.length; at++) text += `\\u${match.charCodeAt(at).toString(16).padStart(4, '0')}`
+  return text
 }

@@ -7,6 +7,8 @@ import { createGunzip } from 'node:zlib'
 
 const newline = 0x0a
 const blockBytes = 64 * 1024
+const listAttempts = 20
+const namePattern = /^audit-(\d{12,})-(\d{4}-\d{2}-\d{2})\.jsonl(\.gz)?$/
 
 /** One file of the log. */
 export interface LogFile {
@@ -35,21 +37,46 @@ export function logFileName(first: number, day: string): string {
   return `audit-${String(first).padStart(12, '0')}-${day}.jsonl`
 }
 
-/** The files of the log, oldest first. A file that lies there both ways counts as uncompressed. */
+/**
+ * The files of the log, oldest first. A file that lies there both ways counts as uncompressed. Read again
+ * while names change: a file that is being compressed could otherwise be missed under both of its names.
+ */
 export async function listLogFiles(folder: string): Promise<LogFile[]> {
-  const files = new Map<number, LogFile>()
+  let names = await namesIn(folder)
+  for (let attempt = 1; attempt < listAttempts; attempt++) {
+    const files = await describeFiles(folder, names)
+    const again = await namesIn(folder)
+    if (files && again.join() === names.join()) return files
+    names = again
+  }
+  throw new Error('the files of the audit log do not stop changing')
+}
+
+async function namesIn(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   })
+  return names.filter((name) => namePattern.test(name)).sort()
+}
+
+/** What the names stand for; undefined when one of them is gone. */
+async function describeFiles(folder: string, names: readonly string[]): Promise<LogFile[] | undefined> {
+  const files = new Map<number, LogFile>()
   for (const name of names) {
-    const parts = /^audit-(\d{12,})-(\d{4}-\d{2}-\d{2})\.jsonl(\.gz)?$/.exec(name)
-    if (!parts) continue
+    const [, first, day = '', ending] = namePattern.exec(name)!
     const path = join(folder, name)
     const facts = await stat(path).catch(() => undefined)
-    const file = { name, path, first: Number(parts[1]), day: parts[2]!, compressed: parts[3] !== undefined }
-    if (facts && (!file.compressed || !files.has(file.first)))
-      files.set(file.first, { ...file, bytes: facts.size })
+    if (!facts) return undefined
+    const file = {
+      name,
+      path,
+      first: Number(first),
+      day,
+      compressed: ending !== undefined,
+      bytes: facts.size,
+    }
+    if (!file.compressed || !files.has(file.first)) files.set(file.first, file)
   }
   return [...files.values()].sort((a, b) => a.first - b.first)
 }

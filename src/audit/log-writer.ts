@@ -4,11 +4,12 @@ import type { Clock } from '../core/clock.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { randomId } from '../core/secrets.ts'
 import { AppendFile } from '../store/append-file.ts'
 import { privateFile, syncFolder } from '../store/files.ts'
 import { faultText } from '../store/journal.ts'
 import { checkpointText, type LogKey, readHead, writeHead } from './checkpoint.ts'
-import { firstPrev, hashOf, lineText, tell, type Told } from './line.ts'
+import { firstPrev, hashOf, lineText, tell, type Told, toldBefore } from './line.ts'
 import { endOf } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 
@@ -57,6 +58,7 @@ export class LogWriter {
   #signDue = false
   #writing: Promise<void> | undefined
   #fault: string | undefined
+  #opened = false
   #closed = false
 
   constructor(options: LogWriterOptions) {
@@ -111,6 +113,8 @@ export class LogWriter {
       }
     }
     await this.#noteBeginning()
+    this.#opened = true
+    if (this.#queue.length > 0) this.#soon()
   }
 
   /** Notes a log that has no line yet: from now on, a missing head is a sign. */
@@ -159,7 +163,7 @@ export class LogWriter {
     for (const { refused } of this.#queue) refused(this.#unavailable())
     if (this.#queue.length > 0) {
       this.#options.log.error('audit events were lost: the log could not be written until the end', {
-        events: this.#queue.map(({ told }) => told),
+        events: this.#queue.map(({ told }) => told.event),
       })
     }
     this.#queue = []
@@ -167,7 +171,8 @@ export class LogWriter {
   }
 
   #soon(): void {
-    if (this.#timer || this.#fault !== undefined) return
+    // Before the end of the log is known, nothing can be chained to it.
+    if (!this.#opened || this.#timer || this.#fault !== undefined) return
     this.#timer = setTimeout(() => void this.#writeNow(), batchMilliseconds)
   }
 
@@ -243,12 +248,11 @@ export class LogWriter {
   }
 
   #checkpoint(seq: number, prev: string): Told {
-    const { clock, key, maximumEventBytes } = this.#options
-    const told = tell({ type: 'audit.checkpoint', status: 'ok', user: 'system' }, clock, maximumEventBytes())
-    return {
-      ...told,
-      event: { ...told.event, data: { key: key.id, signed: key.sign(checkpointText(seq, prev)) } },
-    }
+    const { clock, key } = this.#options
+    // Made here and not told by anybody: a signature would be redacted.
+    const data = { key: key.id, signed: key.sign(checkpointText(seq, prev)) }
+    const time = isoTime(clock.now())
+    return toldBefore(randomId(), time, { type: 'audit.checkpoint', status: 'ok', user: 'system', data })
   }
 
   #signLater(): void {
@@ -311,11 +315,8 @@ export class LogWriter {
       file: name,
     })
     const data = { file: file.name, at: good, bytes: bytes.length, kept_as: name }
-    const told = tell(
-      { type: 'audit.repair', status: 'ok', user: 'system', data },
-      clock,
-      maximumEventBytes(),
-    )
+    const event = { type: 'audit.repair', status: 'ok', user: 'system', data } as const
+    const told = tell(event, isoTime(clock.now()), maximumEventBytes())
     this.add(told).catch(() => undefined)
   }
 }

@@ -1,8 +1,7 @@
 import type { Log } from '../core/log.ts'
 import type { Collection, CollectionSpec, Store, Transaction } from '../store/store.ts'
 import type { AuditEvent } from './event.ts'
-import type { Told } from './line.ts'
-import { parseLine } from './line.ts'
+import { parseLine, type Told, toldBefore } from './line.ts'
 import { listLogFiles, readLogFile } from './log-files.ts'
 
 /** An event that was told inside a transaction and waits for its place in the log. */
@@ -35,7 +34,8 @@ export class Outbox {
   }
 
   async put(transaction: Transaction, told: Told, after: number): Promise<void> {
-    await transaction.in(this.#waiting).insert({ ...told, log: this.#name, after })
+    const { id, time, event } = told
+    await transaction.in(this.#waiting).insert({ id, log: this.#name, after, time, event })
   }
 
   /**
@@ -53,7 +53,9 @@ export class Outbox {
     const ids = new Set(waiting.map(({ id }) => id))
     const written = await idsInLog(folder, waiting[0]!.after, ids)
     for (const id of written) this.moved(id)
-    return waiting.filter(({ id }) => !written.has(id)).map(({ id, time, event }) => ({ id, time, event }))
+    return waiting
+      .filter(({ id }) => !written.has(id))
+      .map(({ id, time, event }) => toldBefore(id, time, event))
   }
 
   /** Notes that an event is in the log; it is removed here with the next others. */

@@ -59,6 +59,8 @@ export interface JournalOptions {
   readonly segment: number
   /** The segment's file, cut to its good part. */
   readonly file: AppendFile
+  /** The bytes of this segment and of those before it that are still needed. */
+  readonly bytes: number
   /** The number of the last transaction on disk. */
   readonly last: number
   /** Called after transactions that had been applied were undone. */
@@ -92,7 +94,7 @@ export class Journal {
     this.#file = options.file
     this.#segment = options.segment
     this.#last = this.#durable = options.last
-    this.#bytes = options.file.length
+    this.#bytes = options.bytes
   }
 
   /** The number of the last transaction made, on disk or not. */
@@ -100,9 +102,19 @@ export class Journal {
     return this.#last
   }
 
-  /** Bytes since the segment before was closed. */
-  get segmentBytes(): number {
+  /** Bytes in all segments that are still needed. */
+  get bytes(): number {
     return this.#bytes
+  }
+
+  /** Bytes in the current segment. */
+  get segmentBytes(): number {
+    return this.#file.length
+  }
+
+  /** Notes that segments of so many bytes are not needed any more. */
+  forget(bytes: number): void {
+    this.#bytes -= bytes
   }
 
   /** Why writing fails now. */
@@ -247,7 +259,7 @@ export class Journal {
       await this.#file.close()
       this.#file = file
       this.#segment++
-      this.#bytes = file.length
+      this.#bytes += file.length
       rotation.resolve(this.#segment)
     } catch (error) {
       rotation.reject(error)

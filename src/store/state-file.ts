@@ -42,12 +42,12 @@ export class StateFile implements Adapter<State> {
   }
 
   get bytes(): number {
-    return this.#snapshotBytes + this.journal.segmentBytes
+    return this.#snapshotBytes + this.journal.bytes
   }
 
   /** Whether the journal has grown as large as the snapshot, so that a new snapshot pays. */
   isDue(minimum: number): boolean {
-    return this.journal.segmentBytes > Math.max(minimum, this.#snapshotBytes)
+    return this.journal.bytes > Math.max(minimum, this.#snapshotBytes)
   }
 
   /** Recovers the state, dropping what a crash left unfinished. AppError `invalid` names every damaged place. */
@@ -67,14 +67,9 @@ export class StateFile implements Adapter<State> {
     const { segment, file } = await this.#openSegment(found)
     this.#firstSegment = found.header.segment
     this.#snapshotBytes = (await stat(join(folder, snapshotName))).size
-    this.#journal = new Journal({
-      folder,
-      log,
-      segment,
-      file,
-      last: found.last,
-      undone: this.#options.undone,
-    })
+    const bytes = found.bytes - this.#snapshotBytes
+    const { undone } = this.#options
+    this.#journal = new Journal({ folder, log, segment, file, bytes, last: found.last, undone })
     return state
   }
 
@@ -84,7 +79,9 @@ export class StateFile implements Adapter<State> {
    */
   async write(state: State): Promise<void> {
     const segment = await this.journal.rotate()
+    const before = this.journal.bytes - this.journal.segmentBytes
     await this.#writeSnapshot(this.picture(state, segment))
+    this.journal.forget(before)
     for (; this.#firstSegment < segment; this.#firstSegment++) {
       await unlink(join(this.#options.folder, segmentName(this.#firstSegment)))
     }
@@ -139,7 +136,8 @@ export class StateFile implements Adapter<State> {
     await unlink(join(folder, segmentName(1))).catch(() => undefined)
     const file = await createSegment(folder, 1)
     await this.#writeSnapshot(this.picture(state, 1))
-    this.#journal = new Journal({ folder, log, segment: 1, file, last: 0, undone: this.#options.undone })
+    const { undone } = this.#options
+    this.#journal = new Journal({ folder, log, segment: 1, file, bytes: file.length, last: 0, undone })
     return state
   }
 
