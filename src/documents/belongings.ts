@@ -241,7 +241,7 @@ export async function removeAttachment(
 export async function removeBelongings({ ground, tx }: Work, doctype: string, name: string): Promise<void> {
   const key = keyOf(doctype, name)
   for (const collection of [commentsOf(ground.store), assignmentsOf(ground.store)]) {
-    const inside = tx.in(collection as Collection<{ readonly id: string; readonly key: string }>)
+    const inside = tx.in<{ readonly id: string; readonly key: string }>(collection)
     for (const { id } of await inside.find({ where: { key } })) await inside.delete(id)
   }
   const attachments = tx.in(attachmentsOf(ground.store))

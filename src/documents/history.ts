@@ -144,7 +144,7 @@ function rowDifferences(table: string, from: unknown, to: unknown): FieldChange[
 
 function rowsByName(rows: unknown): Map<string, Record<string, unknown>> {
   const list = Array.isArray(rows) ? (rows as Record<string, unknown>[]) : []
-  return new Map(list.map((row) => [String(row['name'] as string), row]))
+  return new Map(list.map((row) => [row['name'] as string, row]))
 }
 
 function visibleChange(

@@ -179,7 +179,8 @@ export async function bulkUpdate(
 /** Refuses a change of a document in a workflow state that the principal may not edit. */
 function requireState(ground: Ground, principal: Principal, access: Access, document: StoredDocument): void {
   const workflow = ground.platform.workflows.get(access.doctype.name)
-  const state = workflow?.states.get(String(document['workflow_state'] ?? workflow.initial))
+  const named = document['workflow_state']
+  const state = workflow?.states.get(typeof named === 'string' ? named : workflow.initial)
   if (!state || state.editRoles.length === 0 || state.editRoles.some((role) => hasRole(principal, role)))
     return
   throw new AppError(

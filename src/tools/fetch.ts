@@ -43,7 +43,7 @@ export const fetchDocument = defineTool({
 
 function textOf(doctype: string, data: Readonly<Record<string, unknown>>): string {
   const lines = Object.entries(data).map(([field, value]) => `- ${field}: ${lineOf(value)}`)
-  return [`# ${doctype} ${String(data['name'] as string)}`, '', ...lines].join('\n')
+  return [`# ${doctype} ${String(data['name'])}`, '', ...lines].join('\n')
 }
 
 function lineOf(value: unknown): string {

@@ -1,0 +1,112 @@
+/** What `config/tools/*.yaml` and `config/sources.yaml` look like: tools of one's own. */
+import type { FromSchema, JSONSchema } from '../../core/schema.ts'
+
+const text = { type: 'string', minLength: 1 } as const
+const names = { type: 'array', items: text, uniqueItems: true } as const
+const texts = { type: 'object', additionalProperties: { type: 'string' } } as const
+const category = { type: 'string', enum: ['read_only', 'write', 'read_write', 'privileged'] } as const
+const seconds = { type: 'integer', minimum: 1, maximum: 3600 } as const
+
+const about = {
+  tool: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9_-]{0,63}$' },
+  title: text,
+  description: { type: 'string', minLength: 20, maxLength: 1000 },
+  category,
+  roles: names,
+  timeout_seconds: seconds,
+  idempotent: { type: 'boolean' },
+  input: { type: 'object' },
+} as const
+
+export const httpToolSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['tool', 'type', 'description', 'input', 'url'],
+  properties: {
+    ...about,
+    type: { const: 'http' },
+    method: { type: 'string', enum: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] },
+    url: { type: 'string', pattern: '^https?://[^/{}?#@]+(/|$)' },
+    query: texts,
+    headers: texts,
+    body: { type: 'string', enum: ['json', 'none'] },
+    response: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { path: text, max_bytes: { type: 'integer', minimum: 1, maximum: 50000000 } },
+    },
+    allow_private: { type: 'boolean' },
+  },
+} as const satisfies JSONSchema
+
+export const sqlToolSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['tool', 'type', 'description', 'input', 'source', 'sql'],
+  properties: {
+    ...about,
+    type: { const: 'sql' },
+    source: text,
+    sql: text,
+    max_rows: { type: 'integer', minimum: 1, maximum: 100000 },
+  },
+} as const satisfies JSONSchema
+
+export const upstreamSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['upstream', 'type'],
+  properties: {
+    upstream: text,
+    type: { const: 'mcp' },
+    prefix: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9]{0,30}_$' },
+    url: { type: 'string', pattern: '^https?://[^/{}?#@]+' },
+    headers: texts,
+    allow_private: { type: 'boolean' },
+    command: { type: 'array', items: text, minItems: 1 },
+    env: texts,
+    roles: names,
+    category,
+    timeout_seconds: seconds,
+    tools: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { roles: names, category, enabled: { type: 'boolean' } },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+export const sourcesSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['sources'],
+  properties: {
+    sources: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['type', 'host', 'database', 'user'],
+        properties: {
+          type: { const: 'postgres' },
+          host: text,
+          port: { type: 'integer', minimum: 1, maximum: 65535 },
+          database: text,
+          user: text,
+          password_file: text,
+          ssl: { type: 'boolean' },
+          role: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,62}$' },
+          max_connections: { type: 'integer', minimum: 1, maximum: 100 },
+        },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+export type HttpDefinition = FromSchema<typeof httpToolSchema>
+export type SqlDefinition = FromSchema<typeof sqlToolSchema>
+export type UpstreamDefinition = FromSchema<typeof upstreamSchema>
+export type Source = FromSchema<typeof sourcesSchema>['sources'][string]

@@ -1,0 +1,83 @@
+import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP } from 'node:net'
+import { AppError } from '../../core/errors.ts'
+import { addressFor } from './public-address.ts'
+
+export interface Outgoing {
+  readonly method: string
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly allowPrivate: boolean
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** One request to where the operator pointed a tool: no redirects, bounded, pinned to the address that was checked. */
+export async function send({
+  method,
+  url,
+  headers,
+  body,
+  allowPrivate,
+  maxBytes,
+  signal,
+}: Outgoing): Promise<Answer> {
+  const address = await addressFor(url.hostname, allowPrivate)
+  const start = url.protocol === 'https:' ? httpsRequest : httpRequest
+  return await new Promise((resolve, reject) => {
+    const unreachable = (cause: unknown) =>
+      reject(
+        signal.aborted
+          ? (signal.reason as Error)
+          : new AppError('unavailable', 'the service behind this tool cannot be reached', { cause }),
+      )
+    const outgoing = start(
+      url,
+      {
+        method,
+        agent: false,
+        signal,
+        headers: {
+          'accept-encoding': 'identity',
+          ...headers,
+          ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+        },
+        lookup: (_host, wanted, done) => {
+          const family = isIP(address)
+          if (wanted.all) done(null, [{ address, family }])
+          else done(null, address, family)
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          chunks.push(chunk)
+          if (size <= maxBytes) return
+          response.destroy()
+          const text = `the service behind this tool answered more than ${maxBytes} bytes`
+          reject(new AppError('unavailable', text))
+        })
+        response.on('error', unreachable)
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(chunks).toString(),
+          }),
+        )
+      },
+    )
+    outgoing.on('error', unreachable)
+    outgoing.end(body)
+  })
+}

@@ -1,0 +1,145 @@
+/**
+ * A tool that runs one statement of the site on a PostgreSQL source: in a read-only transaction, by the
+ * extended protocol (so one statement), arguments bound, with the caller's identity in session settings
+ * that row-level security can read (`current_setting('assistant.user')`).
+ */
+import { escapeIdentifier, Pool, type PoolClient } from 'pg'
+import { AppError, messageOf } from '../../core/errors.ts'
+import type { Principal } from '../../core/principal.ts'
+import { fitRows } from '../fit-rows.ts'
+import type { Tool } from '../tool.ts'
+import type { Source, SqlDefinition } from './own-schema.ts'
+import { sqlNames } from './read-own-tools.ts'
+import { secretFrom } from './templates.ts'
+
+/** Opens connections to a source; the password is read when it is needed. */
+export function openPool(source: Source, folder: string, onError: (error: Error) => void): Pool {
+  const { host, port = 5432, database, user, password_file: file, ssl = false } = source
+  const pool = new Pool({
+    host,
+    port,
+    database,
+    user,
+    ...(file !== undefined && { password: () => secretFrom(file, folder) }),
+    ssl: ssl ? { rejectUnauthorized: true } : false,
+    max: source.max_connections ?? 4,
+    connectionTimeoutMillis: 5000,
+    idleTimeoutMillis: 30_000,
+    allowExitOnIdle: true,
+    application_name: 'assistant-core',
+  })
+  pool.on('error', onError)
+  return pool
+}
+
+export function sqlTool(definition: SqlDefinition, source: Source, pool: Pool): Tool {
+  const names = sqlNames(definition.sql)
+  const maxRows = definition.max_rows ?? 1000
+  const text = `SELECT * FROM (\n${numbered(definition.sql, names)}\n) AS result LIMIT ${maxRows + 1}`
+  return {
+    name: definition.tool,
+    title: definition.title ?? definition.tool,
+    description: definition.description,
+    category: definition.category ?? 'read_only',
+    input: definition.input,
+    openWorld: true,
+    idempotent: true,
+    ...(definition.timeout_seconds !== undefined && { timeout: definition.timeout_seconds * 1000 }),
+    ...(definition.roles && { roles: definition.roles }),
+    async run(given, { principal, signal, budget }) {
+      const args = given as Readonly<Record<string, unknown>>
+      const values = names.map((name) => args[name] ?? null)
+      const rows = await inReadOnly(
+        pool,
+        source,
+        principal,
+        signal,
+        (definition.timeout_seconds ?? 30) * 1000,
+        async (client) => {
+          const query = { text, values, queryMode: 'extended' }
+          const result = await client.query<Record<string, unknown>>(query)
+          return result.rows
+        },
+      )
+      const shown = rows.slice(0, maxRows)
+      const capped = rows.length > maxRows ? { capped: `only the first ${maxRows} rows` } : {}
+      return {
+        kind: 'rich',
+        data: fitRows({ ...capped, data: shown }, 'data', { total: shown.length, offset: 0 }, budget),
+        content: [],
+      }
+    },
+  }
+}
+
+async function inReadOnly<R>(
+  pool: Pool,
+  source: Source,
+  principal: Principal,
+  signal: AbortSignal,
+  milliseconds: number,
+  work: (client: PoolClient) => Promise<R>,
+): Promise<R> {
+  const client = await connect(pool)
+  // Ending the connection is the one way to stop a statement without a second one.
+  const stop = () => client.release(new Error('the call has ended'))
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    await client.query('BEGIN TRANSACTION READ ONLY')
+    await client.query({
+      text: `SELECT set_config('statement_timeout', $1, true), set_config('assistant.user', $2, true),
+        set_config('assistant.roles', $3, true), set_config('assistant.client', $4, true)`,
+      values: [
+        String(milliseconds),
+        principal.user,
+        [...principal.roles].sort().join(','),
+        principal.client?.id ?? '',
+      ],
+    })
+    if (source.role !== undefined) await client.query(`SET LOCAL ROLE ${escapeIdentifier(source.role)}`)
+    return await work(client)
+  } catch (error) {
+    throw refusal(error)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    if (!signal.aborted) {
+      // Read-only work leaves nothing: rolling back also takes the session settings away.
+      const broken = await client.query('ROLLBACK').then(
+        () => undefined,
+        (error: Error) => error,
+      )
+      client.release(broken)
+    }
+  }
+}
+
+async function connect(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (cause) {
+    if (cause instanceof AppError) throw cause
+    throw new AppError('unavailable', 'the database behind this tool cannot be reached', { cause })
+  }
+}
+
+/** What a caller may hear of a database error: wrong values, never its inside. */
+function refusal(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === '57014') return new AppError('unavailable', 'the statement took too long', { cause: error })
+  // Class 22: data exceptions, such as a text where a number is wanted.
+  if (code.startsWith('22'))
+    return new AppError('invalid', `the database refused an argument: ${messageOf(error)}`, { cause: error })
+  if (code === '42501') return new AppError('forbidden', 'the database does not allow this', { cause: error })
+  return new AppError('unavailable', 'the database behind this tool failed', { cause: error })
+}
+
+/** `$name` as `$1`, `$2`, …, outside of texts and comments. */
+function numbered(sql: string, names: readonly string[]): string {
+  return sql
+    .replace(/;\s*$/, '')
+    .replace(
+      /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\$([A-Za-z_]\w*)/g,
+      (all, name: string | undefined) => (name === undefined ? all : `$${names.indexOf(name) + 1}`),
+    )
+}

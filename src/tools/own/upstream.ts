@@ -1,0 +1,245 @@
+/** A client of another MCP server, over HTTP or over the standard streams of a child process: only what tools need. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { AppError } from '../../core/errors.ts'
+import type { Content } from '../tool.ts'
+import type { UpstreamDefinition } from './own-schema.ts'
+import { send } from './request.ts'
+import { fillHeaders, secretFrom } from './templates.ts'
+
+/** A tool as the upstream lists it. */
+export interface UpstreamTool {
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  readonly annotations?: Readonly<Record<string, unknown>>
+}
+
+export interface UpstreamResult {
+  readonly content?: readonly Content[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean
+}
+
+/** A connection to an upstream. */
+export interface Upstream {
+  listTools(signal: AbortSignal): Promise<readonly UpstreamTool[]>
+  callTool(name: string, args: unknown, signal: AbortSignal): Promise<UpstreamResult>
+  close(): void
+}
+
+/** Sends one JSON-RPC message and answers the response to it; nothing for a notification. */
+type Exchange = (message: Message, signal: AbortSignal) => Promise<Message | undefined>
+
+interface Message {
+  readonly jsonrpc: '2.0'
+  readonly id?: number
+  readonly method?: string
+  readonly params?: unknown
+  readonly result?: unknown
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
+const revision = '2025-06-18'
+const maxBytes = 10_000_000
+const maxPages = 50
+
+/** Connects when it is first used, and again after a failure. */
+export function openUpstream(definition: UpstreamDefinition, folder: string, version: string): Upstream {
+  let ready: Promise<Exchange> | undefined
+  let closeTransport = (): void => undefined
+  let lastId = 0
+
+  const call = async (method: string, params: unknown, signal: AbortSignal): Promise<unknown> => {
+    ready ??= connect(signal)
+    let exchange: Exchange
+    try {
+      exchange = await ready
+    } catch (error) {
+      ready = undefined
+      throw error
+    }
+    return await ask(exchange, method, params, signal)
+  }
+  const ask = async (
+    exchange: Exchange,
+    method: string,
+    params: unknown,
+    signal: AbortSignal,
+  ): Promise<unknown> => {
+    try {
+      const answer = await exchange({ jsonrpc: '2.0', id: ++lastId, method, params }, signal)
+      if (answer?.error)
+        throw new AppError(
+          'unavailable',
+          `the upstream server refused: ${answer.error.message.slice(0, 500)}`,
+        )
+      return answer?.result
+    } catch (error) {
+      // A broken connection is made anew by the next call; a refusal leaves it as it is.
+      if (!(error instanceof AppError && error.message.startsWith('the upstream server refused'))) drop()
+      throw error
+    }
+  }
+  const drop = (): void => {
+    ready = undefined
+    closeTransport()
+    closeTransport = () => undefined
+  }
+  async function connect(signal: AbortSignal): Promise<Exchange> {
+    const transport = definition.command
+      ? await overStreams(definition, folder)
+      : overHttp(definition, folder)
+    closeTransport = transport.close
+    const clientInfo = { name: 'assistant-core', version }
+    await ask(
+      transport.exchange,
+      'initialize',
+      { protocolVersion: revision, capabilities: {}, clientInfo },
+      signal,
+    )
+    await transport.exchange({ jsonrpc: '2.0', method: 'notifications/initialized' }, signal)
+    return transport.exchange
+  }
+
+  return {
+    close: drop,
+    callTool: async (name, args, signal) =>
+      (await call('tools/call', { name, arguments: args }, signal)) as UpstreamResult,
+    listTools: async (signal) => {
+      const tools: UpstreamTool[] = []
+      let cursor: string | undefined
+      for (let page = 0; page < maxPages; page++) {
+        const answer = (await call('tools/list', cursor === undefined ? {} : { cursor }, signal)) as {
+          tools?: UpstreamTool[]
+          nextCursor?: string
+        }
+        tools.push(...(answer.tools ?? []))
+        cursor = answer.nextCursor
+        if (cursor === undefined) break
+      }
+      return tools
+    },
+  }
+}
+
+function overHttp(definition: UpstreamDefinition, folder: string): { exchange: Exchange; close: () => void } {
+  let session: string | undefined
+  const exchange: Exchange = async (message, signal) => {
+    const answer = await send({
+      method: 'POST',
+      url: new URL(definition.url!),
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+        'mcp-protocol-version': revision,
+        ...(session !== undefined && { 'mcp-session-id': session }),
+        ...(await fillHeaders(definition.headers ?? {}, folder)),
+      },
+      body: JSON.stringify(message),
+      allowPrivate: definition.allow_private ?? false,
+      maxBytes,
+      signal,
+    })
+    const given = answer.headers['mcp-session-id']
+    if (typeof given === 'string') session = given
+    if (message.id === undefined) return undefined
+    if (answer.status !== 200)
+      throw new AppError('unavailable', `the upstream server answered ${answer.status}`)
+    return responseIn(answer.text, answer.headers['content-type'] ?? '', message.id)
+  }
+  return { exchange, close: () => (session = undefined) }
+}
+
+/** The response with the id, in a JSON body or among the events of a stream. */
+function responseIn(text: string, type: string, id: number): Message {
+  const texts = type.startsWith('text/event-stream')
+    ? text.split(/\r?\n\r?\n/).map((event) =>
+        event
+          .split(/\r?\n/)
+          .filter((line) => line.startsWith('data:'))
+          .map((line) => line.slice(5).trimStart())
+          .join('\n'),
+      )
+    : [text]
+  for (const candidate of texts) {
+    if (candidate === '') continue
+    try {
+      const message = JSON.parse(candidate) as Message
+      if (message.id === id && message.method === undefined) return message
+    } catch {
+      // Not a message; another event may be the response.
+    }
+  }
+  throw new AppError('unavailable', 'the upstream server did not answer')
+}
+
+async function overStreams(
+  definition: UpstreamDefinition,
+  folder: string,
+): Promise<{ exchange: Exchange; close: () => void }> {
+  const env: Record<string, string> = { PATH: '/usr/local/bin:/usr/bin:/bin' }
+  for (const [key, value] of Object.entries(definition.env ?? {})) {
+    if (key.endsWith('_file')) env[key.slice(0, -'_file'.length)] = await secretFrom(value, folder)
+    else env[key] = value
+  }
+  const [command, ...args] = definition.command!
+  // Nothing of the daemon's own environment: it may hold credentials.
+  const child = spawn(command!, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'] })
+  const waiting = new Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>()
+  const end = (): void => {
+    for (const { reject } of waiting.values())
+      reject(new AppError('unavailable', 'the upstream server has ended'))
+    waiting.clear()
+  }
+  child.on('error', end)
+  child.on('exit', end)
+  child.stdin.on('error', end)
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const message = parsed(line)
+    if (message?.id === undefined || message.method !== undefined) return
+    waiting.get(message.id)?.resolve(message)
+    waiting.delete(message.id)
+  })
+  return {
+    exchange: (message, signal) => written(child, waiting, message, signal),
+    close: () => child.kill(),
+  }
+}
+
+function written(
+  child: ChildProcess,
+  waiting: Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>,
+  message: Message,
+  signal: AbortSignal,
+): Promise<Message | undefined> {
+  if (child.exitCode !== null || child.pid === undefined)
+    return Promise.reject(new AppError('unavailable', 'the upstream server has ended'))
+  child.stdin!.write(`${JSON.stringify(message)}\n`)
+  const { id } = message
+  if (id === undefined) return Promise.resolve(undefined)
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      waiting.delete(id)
+      child.stdin!.write(
+        `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })}\n`,
+      )
+      reject(signal.reason as Error)
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    const done = () => signal.removeEventListener('abort', stop)
+    waiting.set(id, {
+      resolve: (answer) => (done(), resolve(answer)),
+      reject: (error) => (done(), reject(error)),
+    })
+  })
+}
+
+function parsed(line: string): Message | undefined {
+  try {
+    return JSON.parse(line) as Message
+  } catch {
+    return undefined
+  }
+}
