@@ -75,10 +75,8 @@ export function readEnvelope(
   handshake: () => Handshake | undefined,
 ): Envelope {
   const header = versionHeader(headers)
-  const modern = claimsModern(header) || claimOf(body) !== undefined
-  const fallback = modern ? modernRevisions[0]! : (legacyRevision(header ?? '') ?? preferred)
   const fail = (code: number, message: string, id: RequestId | null = null): JsonRpcError =>
-    new JsonRpcError(code, message, { id, revision: fallback })
+    new JsonRpcError(code, message, { id, revision: supposed(body, header) })
 
   // Specification §4.5: batches are not supported, in whatever revision.
   if (Array.isArray(body)) throw fail(codes.invalidRequest, 'invalid request: batches are not supported')
@@ -120,7 +118,7 @@ export function readEnvelope(
     throw new JsonRpcError(error.code, error.message, {
       data: error.data,
       id,
-      revision: error.revision ?? fallback,
+      revision: error.revision ?? supposed(body, header),
       ...(error.status !== undefined && { status: error.status }),
     })
   }
@@ -253,6 +251,12 @@ function logLevelOf(value: unknown): LogLevel | undefined {
 function versionHeader(headers: IncomingHttpHeaders): string | undefined {
   const value = headers['mcp-protocol-version']
   return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** In which revision's way a message is refused whose own is not known yet. */
+function supposed(body: unknown, header: string | undefined): Revision {
+  if (claimsModern(header) || claimOf(body) !== undefined) return modernRevisions[0]!
+  return legacyRevision(header ?? '') ?? preferred
 }
 
 /** What the body says of its own revision, even where its shape is wrong. */

@@ -129,5 +129,5 @@ export function modernRevision(name: string): Revision | undefined {
 
 /** Whether a header value claims a revision from 2026-07-28 on, known or not. */
 export function claimsModern(header: string | undefined): boolean {
-  return header !== undefined && /^\d{4}-\d{2}-\d{2}/.test(header) && header >= modernRevisions[0]!.name
+  return header !== undefined && header >= modernRevisions[0]!.name && /^\d{4}-\d{2}-\d{2}/.test(header)
 }
