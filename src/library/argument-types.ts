@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js'
 import { messageOf } from '../core/errors.ts'
+import { parseLossless } from '../jinja/lossless-json.ts'
 import { Float } from '../jinja/values.ts'
 import type { PromptArgument } from './library.ts'
 
@@ -190,24 +191,27 @@ function json(supplied: unknown): Coerced {
   return { value }
 }
 
+/** Without loss: 1.0 stays a float, and objects keep the order of their keys. */
 function parseJson(text: string): unknown {
   if (text.length > longestText) return undefined
   try {
-    return JSON.parse(text) as unknown
+    return parseLossless(text)
   } catch {
     return undefined
   }
 }
 
 function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
+  if (typeof value !== 'object' || value === null || value instanceof Float) return false
+  const inner: unknown[] = value instanceof Map ? [...value.values()] : Object.values(value)
+  return depth === 0 || inner.some((item) => isDeeper(item, depth - 1))
 }
 
 /** The text of a text, number or boolean; undefined for anything else. */
 function scalarText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
-  if (value instanceof Float) return value.value.toFixed(1)
+  if (value instanceof Float)
+    return Number.isInteger(value.value) ? value.value.toFixed(1) : String(value.value)
   return ['number', 'boolean', 'bigint'].includes(typeof value) ? String(value) : undefined
 }
 

@@ -1,8 +1,9 @@
-import { AppError } from '../core/errors.ts'
+import { AppError, messageOf } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { compileSchema, problemsText } from '../core/schema.ts'
 import { argumentSchema, readArguments } from './argument-rows.ts'
 import { compileArguments, linkProblems, problemsLine } from './arguments.ts'
+import { parseLossless } from '../jinja/lossless-json.ts'
 import type { PromptTemplate } from './library.ts'
 import { compileContent } from './render.ts'
 import type { Links } from './site-library.ts'
@@ -59,18 +60,21 @@ export async function preview(principal: Principal, body: PreviewBody, links: Li
   return content.render(values)
 }
 
-/** Callers of the platform send the arguments as JSON text. */
+/** Callers of the platform send the arguments as JSON text; read without loss, so that 1.0 stays a float. */
 function argumentsOf(given: unknown): Record<string, unknown> {
-  let value: unknown = given ?? {}
-  if (typeof value === 'string') {
-    try {
-      value = value.trim() === '' ? {} : JSON.parse(value)
-    } catch {
-      throw new AppError('invalid', 'arguments: is not JSON')
-    }
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  const value = typeof given === 'string' ? fromText(given) : (given ?? {})
+  const plain: unknown = value instanceof Map ? Object.fromEntries(value) : value
+  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     throw new AppError('invalid', 'arguments: must be an object')
   }
-  return value as Record<string, unknown>
+  return plain as Record<string, unknown>
+}
+
+function fromText(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    return parseLossless(text)
+  } catch (error) {
+    throw new AppError('invalid', `arguments: ${messageOf(error)}`)
+  }
 }

@@ -6,6 +6,7 @@
 import type { Context, Middleware } from 'koa'
 import { AppError, type AppErrorCode } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import { parseLossless } from '../jinja/lossless-json.ts'
 import type { PromptMethod } from './prompt-methods.ts'
 
 /** What every path of a method begins with; its name follows. */
@@ -65,7 +66,12 @@ async function readJson(ctx: Context): Promise<unknown> {
   const text = Buffer.concat(chunks).toString('utf8')
   if (text.trim() === '') return {}
   try {
-    return JSON.parse(text) as unknown
+    const body = JSON.parse(text) as unknown
+    if (typeof body !== 'object' || body === null || !('arguments' in body)) return body
+    // Template arguments keep what JSON.parse loses, such as the float in 1.0.
+    const exact = parseLossless(text)
+    const given = exact instanceof Map ? exact.get('arguments') : undefined
+    return { ...body, arguments: given instanceof Map ? Object.fromEntries(given) : given }
   } catch {
     throw new AppError('invalid', 'the body is not JSON')
   }

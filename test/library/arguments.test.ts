@@ -5,6 +5,11 @@ import { readArguments } from '../../src/library/argument-rows.ts'
 import { compileArguments, listedDescription, type CheckedArguments } from '../../src/library/arguments.ts'
 import { Float } from '../../src/jinja/values.ts'
 
+/** Maps in Maps, as arguments arrive from MCP. */
+function nested(depth: number): unknown {
+  return depth === 0 ? 1 : new Map([['a', nested(depth - 1)]])
+}
+
 type Row = Parameters<typeof readArguments>[0][number]
 
 function compile(...rows: Row[]): {
@@ -91,7 +96,14 @@ describe('§4.6 argument types', () => {
   })
 
   it('takes JSON as text or as it is, to a bounded depth', () => {
-    assert.deepEqual(value({ argument_type: 'json' }, '{"a": [1, 2]}'), { a: [1, 2] })
+    assert.deepEqual(
+      value({ argument_type: 'json' }, '{"b": [1, 2.0], "a": 1}'),
+      new Map<string, unknown>([
+        ['b', [1, new Float(2)]],
+        ['a', 1],
+      ]),
+    )
+    assert.match(String(value({ argument_type: 'json' }, nested(80))), /deeper than 64/)
     assert.deepEqual(value({ argument_type: 'json' }, { a: 1 }), { a: 1 })
     assert.equal(value({ argument_type: 'json' }, '{'), 'problem: must be JSON')
     assert.match(String(value({ argument_type: 'json' }, '['.repeat(80) + ']'.repeat(80))), /deeper than 64/)

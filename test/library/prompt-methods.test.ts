@@ -349,6 +349,11 @@ describe('the methods on the network', () => {
     assert.equal(response.status, 200)
     assert.equal(response.headers.get('cache-control'), 'no-store')
     assert.deepEqual(await response.json(), { message: '2' })
+    const exact =
+      '{"template_content": "{{ a }} {{ b }}", "arguments": {"a": 1.0, "b": 12345678901234567890}}'
+    assert.deepEqual(await (await request(`${prefix}preview_template`, { body: exact })).json(), {
+      message: '1.0 12345678901234567890',
+    })
     const rows = (await (await request(`${prefix}search_prompts`)).json()) as { message: PromptRow[] }
     assert.deepEqual(ids(rows.message), ['x'])
   })
