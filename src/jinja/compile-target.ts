@@ -3,7 +3,8 @@ import type { Target } from './ast.ts'
 import { placeOf, reader, writer, type Compiler, type Level } from './compiler.ts'
 import { iterate } from './iterate.ts'
 import { Fault } from './limits.ts'
-import { Namespace, type Frame } from './runtime.ts'
+import { Namespace } from './global-objects.ts'
+import type { Frame } from './runtime.ts'
 import { isThing, textOf, Tuple, typeName, Undefined, type Value } from './values.ts'
 
 /** Stores a value. */

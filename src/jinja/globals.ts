@@ -5,7 +5,7 @@ import { lipsum } from './lipsum.ts'
 import { dictMethods, update } from './methods-containers.ts'
 import { Bound } from './bound.ts'
 import { wantInt } from './native-arguments.ts'
-import { Cycler, Joiner, Namespace } from './runtime.ts'
+import { Cycler, Joiner, Namespace } from './global-objects.ts'
 import { Dict, Markup, Range, type Env, type Kwargs, type Thing, type Value } from './values.ts'
 
 /** The most items a range may have in Jinja2's sandbox. */

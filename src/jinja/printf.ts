@@ -116,6 +116,8 @@ export function printf(run: Run, format: string, values: Value, quoting: Quoting
     run.text(how.width)
     run.text(how.precision ?? 0)
     if (type === '%') {
+      // With flags or a width it takes an argument, and then ignores it.
+      if (at > percent + 2) next()
       out += '%'
       continue
     }
@@ -228,7 +230,7 @@ export function realDigits(
     return mantissa + exponentText(exponent)
   }
   const text = fixed(size, Math.max(0, places - 1 - exponent))
-  const trimmed = text.includes('.') ? trimZeros(text, alternate) : text
+  const trimmed = text.includes('.') ? trimZeros(text, alternate) : alternate ? `${text}.` : text
   return pointZero && !trimmed.includes('.') ? `${trimmed}.0` : trimmed
 }
 

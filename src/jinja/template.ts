@@ -9,22 +9,14 @@ import { fromHost } from './arguments.ts'
 import type { Block, Statement } from './ast.ts'
 import { freshScope, Parent } from './compile-inheritance.ts'
 import { compileBody } from './compile-statements.ts'
+import { SelfReference, superBlock } from './block-references.ts'
 import { enterScope, type Compiler, type Level } from './compiler.ts'
 import { filters, tests } from './filters/table.ts'
 import { globals } from './globals.ts'
 import { normalize } from './lexer.ts'
 import { defaultLimits, Fault, Run, type FaultKind, type Limits } from './limits.ts'
 import { parse } from './parse-statements.ts'
-import {
-  Frame,
-  newContext,
-  SelfReference,
-  superBlock,
-  type BlockBody,
-  type Context,
-  type Names,
-  type Program,
-} from './runtime.ts'
+import { Frame, newContext, type BlockBody, type Context, type Names, type Program } from './runtime.ts'
 import type { Value } from './values.ts'
 import { undeclared, walk } from './walk.ts'
 

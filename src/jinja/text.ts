@@ -132,21 +132,34 @@ const CASED = /\p{Cased}/u
 export function titleCase(text: string): string {
   let inside = false
   let result = ''
+  let at = 0
   for (const char of text) {
     const cased = CASED.test(char)
-    result += cased && inside ? char.toLowerCase() : cased ? titleChar(char) : char
+    result += cased && inside ? lowerAt(text, at, char) : cased ? titleChar(char) : char
     inside = cased
+    at += char.length
   }
   return result
 }
 
 export function swapCase(text: string): string {
   let result = ''
+  let at = 0
   for (const char of text) {
-    const lower = char.toLowerCase()
+    const lower = lowerAt(text, at, char)
     result += lower === char ? char.toUpperCase() : lower
+    at += char.length
   }
   return result
+}
+
+/** A character in lower case; a capital sigma ends a word differently. */
+function lowerAt(text: string, at: number, char: string): string {
+  if (char !== 'Σ') return char.toLowerCase()
+  const next = text.codePointAt(at + 1)
+  const ends =
+    at > 0 && CASED.test(text[at - 1]!) && (next === undefined || !CASED.test(String.fromCodePoint(next)))
+  return ends ? 'ς' : 'σ'
 }
 
 export function isLower(text: string): boolean {
