@@ -171,7 +171,10 @@ export class Versions {
     let latest = before?.latest ?? 0
     let number = position?.version ?? 0
     let fingerprint = position?.fingerprint
-    for (const state of [...(ancestry?.older ?? []), { read, authorship: ancestry?.current }]) {
+    // Git writes the files first and moves HEAD then: what was read before its commit was there is not new
+    // again, and neither is what lies behind it.
+    const older = position?.fingerprint === read.fingerprint ? [] : (ancestry?.older ?? [])
+    for (const state of [...older, { read, authorship: ancestry?.current }]) {
       if (state.read.fingerprint !== fingerprint) {
         fingerprint = state.read.fingerprint
         number = (await this.laterVersion(transaction, id, fingerprint, number)) ?? latest + 1

@@ -218,6 +218,37 @@ describe('§9.6 history', () => {
     assert.equal(history[1]!.commit, five)
   })
 
+  it('does not count twice what was read before HEAD moved, nor HEAD before what was read', async (t) => {
+    const folder = await folderWith(t, { 'prompts/x.md': sample('', 'one') })
+    await git(folder, 'init', '--quiet', '-b', 'main')
+    await commitAll(folder, 'one')
+    await git(folder, 'checkout', '--quiet', '-b', 'other')
+    await write(folder, { 'prompts/x.md': sample('', 'two') })
+    await commitAll(folder, 'two')
+    await write(folder, { 'prompts/x.md': sample('', 'three') })
+    const three = await commitAll(folder, 'three')
+    await git(folder, 'checkout', '--quiet', 'main')
+    const w = await world(t)
+    await open(w, folder)
+
+    await write(folder, { 'prompts/x.md': sample('', 'three') })
+    const { library } = await open(w, folder)
+    assert.equal(library.prompt(admin, 'x').version, 2)
+    await git(folder, 'update-ref', 'refs/heads/main', 'other')
+    assert.equal((await w.libraries.refresh(library)).changed, true)
+    assert.equal(library.prompt(admin, 'x').version, 2)
+    assert.equal((await w.libraries.versions.version('x', 2)).commit, three)
+
+    // The other way round: HEAD has moved, the files are yet to be read.
+    await git(folder, 'reset', '--quiet')
+    await write(folder, { 'prompts/x.md': sample('', 'four') })
+    await commitAll(folder, 'four')
+    await w.libraries.refresh(library)
+    assert.equal(library.prompt(admin, 'x').version, 2)
+    assert.equal((await open(w, folder)).library.prompt(admin, 'x').version, 3)
+    assert.equal((await w.libraries.versions.history('x', 10)).length, 3)
+  })
+
   it('survives a history that was rewritten', async (t) => {
     const folder = await folderWith(t, { 'prompts/x.md': sample('', 'one') })
     await git(folder, 'init', '--quiet')
