@@ -7,6 +7,8 @@ import { AppError } from './core/errors.ts'
 import { createLog, type Log, type LogLevel } from './core/log.ts'
 import type { Principal } from './core/principal.ts'
 import { randomSecret } from './core/secrets.ts'
+import { version } from './core/version.ts'
+import { DoctorProbe } from './doctor-probe.ts'
 import { createDocumentMemory } from './documents/memory.ts'
 import { noSql } from './documents/run-sql.ts'
 import type { ClientLimit, Platform } from './documents/platform.ts'
@@ -18,6 +20,7 @@ import { PromptWriter } from './library/writing.ts'
 import { Approvals } from './mcp/approvals.ts'
 import type { Extras } from './mcp/extras.ts'
 import { Subscriptions } from './mcp/subscriptions.ts'
+import { Metrics } from './metrics.ts'
 import { Assertions } from './oauth/assertions.ts'
 import { currentPrincipal, type ClientLimits } from './oauth/bearer.ts'
 import { ClientDocuments } from './oauth/client-documents.ts'
@@ -37,10 +40,12 @@ import { openSite, type ReloadResult, type Site } from './site/site.ts'
 import { faultText } from './site/site-files.ts'
 import { buildSnapshot, doctypeOfDoctypes, readBuiltIns, type Snapshot } from './snapshot.ts'
 import { openEmbeddedStore, type EmbeddedStore } from './store/embedded.ts'
+import { migrations } from './store/migrations.ts'
 import type { Stored } from './store/store.ts'
 import { createCalls } from './tools/calls.ts'
 import { analysisTools } from './tools/analysis-tools.ts'
 import { builtInTools } from './tools/index.ts'
+import { OwnTools } from './tools/own/own-tools.ts'
 import { reportSql } from './tools/report-sql.ts'
 import { ApiKeys } from './users/api-keys.ts'
 import { Passwords } from './users/passwords.ts'
@@ -67,6 +72,8 @@ export interface Services {
   readonly log: Log
   readonly store: EmbeddedStore
   readonly audit: AuditLog
+  readonly metrics: Metrics
+  readonly probe: DoctorProbe
   readonly site: Site<Snapshot>
   readonly libraries: Libraries
   /** The prompt template methods of specification §4.7, by name. */
@@ -132,9 +139,10 @@ type Building = ServicesOptions & { readonly daemon?: boolean; readonly clock: C
 
 async function build(options: Building, undo: (() => unknown)[]): Promise<Services> {
   const { clock, log } = options
-  const store = await openEmbeddedStore({ folder: options.state, clock, log })
+  const store = await openEmbeddedStore({ folder: options.state, clock, log, migrations })
   undo.push(() => store.close())
-  const audit = await openAudit({ folder: join(options.state, 'audit'), store, clock, log })
+  const metrics = new Metrics()
+  const audit = metrics.counting(await openAudit({ folder: join(options.state, 'audit'), store, clock, log }))
   undo.push(() => audit.close())
 
   const calls = createCalls()
@@ -144,6 +152,8 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     ? await openAnalysis({ settings: await analysisSettings(options.site), log })
     : undefined
   undo.push(() => analysis?.close())
+  const ownTools = new OwnTools(log, version)
+  undo.push(() => ownTools.close())
   const runSql = analysis ? reportSql(analysis.sql) : noSql
   const tools = [
     ...builtInTools,
@@ -157,7 +167,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const site: Site<Snapshot> = await openSite<Snapshot>({
     folder: options.site,
     build: (files) =>
-      buildSnapshot(files, { store, audit, clock, log, calls, libraries, memory, runSql, builtIns, tools }),
+      buildSnapshot(files, { store, audit, clock, log, calls, libraries, memory, runSql, ownTools, builtIns, tools }),
     clock,
     log,
     watch: options.daemon ?? false,
@@ -206,6 +216,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   async function swapped(snapshot: Snapshot, result: ReloadResult): Promise<void> {
     if (!options.logLevel) log.setLevel(snapshot.settings.log.level)
     audit.configure(auditSettings(snapshot.settings))
+    metrics.reloaded(result)
     subscriptions.changed()
     await audit.record({
       type: 'site.reload',
@@ -217,6 +228,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   }
 
   async function rejected(result: ReloadResult): Promise<void> {
+    metrics.reloaded(result)
     const faults = result.faults.slice(0, 50).map(faultText)
     await audit.record({
       type: 'site.reload',
@@ -236,6 +248,16 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     reload: () => site.reload('a prompt was written'),
   })
 
+  if (options.daemon)
+    metrics.observe({
+      site: () => site.state(),
+      store: () => store.stats(),
+      audit,
+      streams: () => subscriptions.size,
+      analysis: () => analysis?.probes ?? [],
+      isTool: (name) => site.current().tools.some((tool) => tool.name === name),
+    })
+
   const { platform, seeds } = site.current()
   await loadSeeds({ platform, store, audit, clock, memory }, seeds)
   return {
@@ -245,6 +267,8 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     log,
     store,
     audit,
+    metrics,
+    probe: new DoctorProbe({ clock }),
     site,
     libraries,
     promptMethods: promptMethods({
@@ -371,9 +395,22 @@ async function signingKeyOf(store: EmbeddedStore): Promise<string> {
   return known ? known.secret : (await keys.put({ id: 'signing', secret: randomSecret('') })).secret
 }
 
-function auditSettings({ audit }: Snapshot['settings']): Partial<Parameters<AuditLog['configure']>[0]> {
-  const { syslog, webhook, ...rest } = audit
-  return rest
+function auditSettings({ audit }: Snapshot['settings']): Parameters<AuditLog['configure']>[0] {
+  const { syslog, webhook, webhook_secret_file: secret, ...rest } = audit
+  return {
+    ...rest,
+    ...(syslog !== null && { syslog: syslogOf(syslog) }),
+    ...(webhook !== null && { webhook: { url: webhook, ...(secret !== null && { secret_file: secret }) } }),
+  }
+}
+
+/** `udp://host:514`, `unix:///run/log.sock` as the log reads it; the schema has checked the form. */
+function syslogOf(text: string): NonNullable<Parameters<AuditLog['configure']>[0]['syslog']> {
+  const url = new URL(text)
+  const transport = url.protocol.slice(0, -1) as 'udp' | 'tcp' | 'tls' | 'unix'
+  if (transport === 'unix') return { transport, path: decodeURIComponent(url.pathname) }
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  return { transport, host, ...(url.port !== '' && { port: Number(url.port) }) }
 }
 
 function withoutSlash(url: string): string {

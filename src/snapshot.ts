@@ -17,7 +17,7 @@ import type { LiveLibrary } from './library/live-library.ts'
 import { readSite } from './site/read-site.ts'
 import { readSettings } from './site/read-settings.ts'
 import type { Built } from './site/site.ts'
-import type { Fault, SiteFiles } from './site/site-files.ts'
+import { type Fault, fileFault, type SiteFiles } from './site/site-files.ts'
 import type { Audit } from './audit/audit.ts'
 import type { Clock } from './core/clock.ts'
 import type { Log } from './core/log.ts'
@@ -26,6 +26,8 @@ import type { Calls } from './tools/calls.ts'
 import type { Catalogue } from './tools/catalogue.ts'
 import { createCatalogue } from './tools/create-catalogue.ts'
 import { optionalTools } from './tools/optional-tools.ts'
+import type { OwnTools } from './tools/own/own-tools.ts'
+import { type OwnDefinitions, readOwnTools } from './tools/own/read-own-tools.ts'
 import { readToolSettings, type ToolSettings } from './tools/read-tools.ts'
 import type { Tool } from './tools/tool.ts'
 import type { People } from './users/people.ts'
@@ -44,6 +46,7 @@ export interface Snapshot {
   readonly library: LiveLibrary
   readonly catalogue: Catalogue
   readonly tools: readonly Tool[]
+  readonly toolSettings: ToolSettings
   readonly digest: string
 }
 
@@ -54,6 +57,7 @@ export interface SiteReading<Library> {
   readonly platform: Platform
   readonly seeds: readonly Seed[]
   readonly tools: readonly Tool[]
+  readonly own: OwnDefinitions
   readonly toolSettings: ToolSettings
   readonly library: Library
 }
@@ -79,16 +83,21 @@ export async function readParts<Library>(
   const people = readPeople(files, faults)
   const platform = readPlatform(files, faults, people)
   const seeds = readSeeds(files, faults, platform)
-  const toolSettings = readToolSettings(files, faults, { tools, people })
+  const own = await readOwnTools(files, faults, people)
+  const names = [...tools.map((tool) => tool.name), ...own.names]
+  const toolSettings = readToolSettings(files, faults, { names, people })
   const library = await readLibrary(files, faults, warnings, {
     people,
     ...(settings.library.built_ins && { builtIns }),
-    toolNames: new Set([...tools.map((tool) => tool.name), ...optionalTools]),
+    toolNames: new Set([...names, ...optionalTools]),
     doctypeNames: new Set([...platform.doctypes.keys(), doctypeOfDoctypes]),
     channels: settings.library.channels,
     packageVersion: version,
   })
-  return { reading: { settings, people, platform, seeds, tools, toolSettings, library }, faults, warnings }
+  for (const [index, name] of names.entries())
+    if (names.indexOf(name) < index) faults.push(fileFault('config/tools', `two tools are called "${name}"`))
+  const reading = { settings, people, platform, seeds, tools, own, toolSettings, library }
+  return { reading, faults, warnings }
 }
 
 /** The package's own prompts and skills. */
@@ -106,6 +115,7 @@ export interface SnapshotParts {
   readonly libraries: Libraries
   readonly memory: DocumentMemory
   readonly runSql: RunSql
+  readonly ownTools: OwnTools
   readonly builtIns: SiteFiles
   readonly tools: readonly Tool[]
 }
@@ -116,6 +126,11 @@ export const doctypeOfDoctypes = 'DocType'
 /** Offered only where the site wants them: clients that show resources do not need them. */
 const skillTools = new Set(['list_skills', 'read_skill'])
 
+/** An upstream server cannot take the name of a tool that is there already. */
+function withoutDoubles(tools: readonly Tool[]): readonly Tool[] {
+  return [...new Map([...tools].reverse().map((tool) => [tool.name, tool])).values()].reverse()
+}
+
 /** Makes a snapshot of the site's files: the `build` of a live site. */
 export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Promise<Built<Snapshot>> {
   const { reading, faults, warnings } = await readParts<LibraryRead>(
@@ -125,7 +140,8 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     (...source) => parts.libraries.read(...source),
   )
   if (faults.length > 0) return { faults, warnings }
-  const { settings, people, platform, seeds, tools, toolSettings } = reading
+  const { settings, people, platform, seeds, toolSettings } = reading
+  const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
   const documents = createDocuments({ platform, store, audit, clock, memory }, runSql)
   const library = await parts.libraries.open(reading.library)
@@ -149,6 +165,7 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     library,
     catalogue,
     tools,
+    toolSettings,
     digest: files.digest,
   }
   return { snapshot, faults, warnings }

@@ -5,23 +5,9 @@
 import MiniSearch from 'minisearch'
 import { collectionFor, type Ground } from './ground.ts'
 import { changedSince, lastChange } from './history.ts'
+import type { SearchEntry, SearchIndex } from './memory.ts'
 import type { Doctype, Field } from './platform.ts'
 import type { StoredDocument } from './stored.ts'
-
-interface Entry {
-  readonly id: string
-  readonly [field: string]: string
-}
-
-/** The index of one doctype, and how far it has seen. */
-export interface SearchIndex {
-  /** The fields that it holds: another doctype definition needs another index. */
-  readonly signature: string
-  readonly texts: MiniSearch<Entry>
-  seen: number
-  /** The catching up under way; searches queue behind it. */
-  ready: Promise<void>
-}
 
 /** One document that a search found. */
 export interface Hit {
@@ -81,7 +67,7 @@ async function upToDate(ground: Ground, doctype: Doctype): Promise<SearchIndex> 
 }
 
 function emptyIndex(paths: readonly string[], signature: string): SearchIndex {
-  const texts = new MiniSearch<Entry>({ fields: ['name', ...paths], autoVacuum: { minDirtCount: 500 } })
+  const texts = new MiniSearch<SearchEntry>({ fields: ['name', ...paths], autoVacuum: { minDirtCount: 500 } })
   return { signature, texts, seen: -1, ready: Promise.resolve() }
 }
 
@@ -113,7 +99,7 @@ async function catchUp(
   index.seen = last
 }
 
-function entryOf(document: StoredDocument, paths: readonly string[]): Entry {
+function entryOf(document: StoredDocument, paths: readonly string[]): SearchEntry {
   const entry: Record<string, string> = { id: document.id, name: document.id }
   for (const path of paths) {
     const [field, column] = path.split('.') as [string, string | undefined]
@@ -124,5 +110,5 @@ function entryOf(document: StoredDocument, paths: readonly string[]): Entry {
       entry[path] = rows.map((row) => (typeof row[column] === 'string' ? row[column] : '')).join('\n')
     }
   }
-  return entry as unknown as Entry
+  return entry as unknown as SearchEntry
 }

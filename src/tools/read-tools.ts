@@ -5,7 +5,7 @@ import type { People } from '../users/people.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Confirmation } from './catalogue.ts'
 import { optionalTools } from './optional-tools.ts'
-import type { Tool, ToolCategory } from './tool.ts'
+import type { ToolCategory } from './tool.ts'
 
 const file = 'config/tools.yaml'
 const names = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true } as const
@@ -77,16 +77,17 @@ export interface ToolSettings {
   readonly profiles: readonly Profile[]
 }
 
-/** Reads the settings of the tools given; faults name what does not exist. */
+/** Reads the settings; `names` are those of the tools there are (`every_*` for names that are not known yet). */
 export function readToolSettings(
   files: SiteFiles,
   faults: Fault[],
-  { tools, people }: { readonly tools: readonly Tool[]; readonly people: People },
+  { names, people }: { readonly names: readonly string[]; readonly people: People },
 ): ToolSettings {
   const document = files.documents.get(file)
   const data = document && checkDocument<FromSchema<typeof toolsSchema>>(document, checkTools, faults)
   if (!document || !data) return { settings: new Map(), profiles: [] }
-  const known = [...tools.map((tool) => tool.name), ...optionalTools]
+  const known = [...names, ...optionalTools]
+  const isKnown = (name: string) => known.some((tool) => matchesName(name, tool) || matchesName(tool, name))
   const lineOf = (path: readonly string[]): string => `${file}:${document.fault(path, '', 'key').line}`
   const checkRoles = (path: readonly string[], roles: readonly string[]): void => {
     for (const [index, role] of roles.entries())
@@ -95,8 +96,7 @@ export function readToolSettings(
   }
   const settings = new Map<string, ToolSetting>()
   for (const [name, entry] of Object.entries(data.tools ?? {})) {
-    if (!known.some((tool) => matchesName(name, tool)))
-      faults.push(document.fault(['tools', name], unknown('tool', name, known), 'key'))
+    if (!isKnown(name)) faults.push(document.fault(['tools', name], unknown('tool', name, known), 'key'))
     const roles = entry.roles === 'all' ? [] : (entry.roles as readonly string[] | undefined)
     checkRoles(['tools', name, 'roles'], roles ?? [])
     settings.set(name, {
@@ -114,7 +114,7 @@ export function readToolSettings(
   const profiles = Object.entries(data.profiles ?? {}).map(([name, profile]): Profile => {
     checkRoles(['profiles', name, 'roles'], profile.roles ?? [])
     for (const [index, tool] of profile.tools.entries())
-      if (!known.some((other) => matchesName(tool, other)))
+      if (!isKnown(tool))
         faults.push(document.fault(['profiles', name, 'tools', index], unknown('tool', tool, known)))
     return {
       name,

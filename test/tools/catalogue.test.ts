@@ -251,7 +251,7 @@ describe('settings', () => {
     })
     const faults: Fault[] = []
     const people = readPeople(files, faults)
-    readToolSettings(files, faults, { tools, people })
+    readToolSettings(files, faults, { names: tools.map((tool) => tool.name), people })
     const texts = faults.map(faultText)
     assert.ok(
       texts.some((text) => /^config\/tools.yaml:2:.*enabled: must be boolean/.test(text)),
@@ -268,7 +268,7 @@ describe('settings', () => {
           'tools:\n  onee: { enabled: true }\n  one: { roles: [Bos] }\nprofiles: { a: { tools: [tow] } }',
       }),
       named,
-      { tools, people },
+      { names: tools.map((tool) => tool.name), people },
     )
     assert.deepEqual(named.map(faultText), [
       'config/tools.yaml:2:3 tools.onee: unknown tool "onee"; did you mean "one"?',

@@ -39,7 +39,7 @@ export async function openOffice(
       : (options.files ?? (await (shipped ??= readSite(root))))
   const faults: Fault[] = []
   const people = company.platform.people
-  const settings = readToolSettings(files, faults, { tools, people })
+  const settings = readToolSettings(files, faults, { names: tools.map((tool) => tool.name), people })
   if (options.tools === undefined && faults.length > 0) throw new Error(JSON.stringify(faults))
   const logged: { message: string; fields: unknown }[] = []
   const catalogue = createCatalogue({
