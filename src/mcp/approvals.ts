@@ -32,6 +32,7 @@ export interface Approval {
   readonly state: 'pending' | 'approved' | 'denied'
 }
 
+/** An approval with what only this file needs: whose exact call it is, and who waits for the decision. */
 interface Held extends Approval {
   readonly key: string
   state: Approval['state']
@@ -150,11 +151,13 @@ export class Approvals {
     })
   }
 
+  // What led to a decision is worth as much as the decision: the exact arguments are kept.
   #tell(principal: Principal, held: Held, type: string, status: 'ok' | 'denied'): void {
     const data = { approval: held.id, arguments: held.arguments as Record<string, unknown> }
     void this.#audit.record({ ...actorOf(principal), type, status, target: held.tool, data }).catch(() => {})
   }
 
+  /** Expired approvals, decided or not, are as if they had never been. */
   #forget(): void {
     const now = this.#clock.now()
     for (const held of this.#held.values()) {
@@ -165,6 +168,7 @@ export class Approvals {
   }
 }
 
+/** Equal for exactly the same call: of the same user through the same client, with the same arguments. */
 function keyOf(principal: Principal, tool: string, args: unknown): string {
   return sha256(`${peerOf(principal)}\n${tool}\n${canonical(args)}`)
 }

@@ -96,6 +96,7 @@ function askable(asked: Ask, capabilities: ClientCapabilities | undefined): Ask 
   )
 }
 
+/** The capability that a client declares to be asked this way. */
 function capabilityOf(method: ClientQuestion['method']): 'elicitation' | 'sampling' | 'roots' {
   if (method === 'elicitation/create') return 'elicitation'
   return method === 'roots/list' ? 'roots' : 'sampling'
@@ -131,11 +132,13 @@ function hasType(type: unknown, value: unknown): boolean {
   return typeof type !== 'string' || typeof value === type
 }
 
+/** What the tool is told, and through it the model. */
 function cannotAsk(asked: Ask): AppError {
   const kinds = [...new Set(Object.values(asked).map(({ method }) => capabilityOf(method)))]
   return new AppError('unavailable', `the MCP client cannot be asked: it did not declare ${kinds.join(', ')}`)
 }
 
+/** What a modern client is told (MCP 2026-07-28: HTTP 400, -32021, the capabilities as an object). */
 function missingCapability(asked: Ask): JsonRpcError {
   const kinds = Object.values(asked).map(({ method }) => [capabilityOf(method), {}] as const)
   return new JsonRpcError(

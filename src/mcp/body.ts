@@ -28,6 +28,7 @@ export function parseBody(text: string): unknown {
   }
 }
 
+/** JSON in UTF-8, not compressed: a small body must not become a large one here. */
 function requireJson(req: IncomingMessage): void {
   const type = req.headers['content-type'] ?? ''
   const plain = req.headers['content-encoding'] ?? 'identity'
@@ -39,6 +40,7 @@ function requireJson(req: IncomingMessage): void {
   )
 }
 
+/** The bytes as they come, given up as soon as they are too many. */
 function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

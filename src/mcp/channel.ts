@@ -92,6 +92,7 @@ export class Channel {
   }
 }
 
+/** One server-sent event; JSON has no line breaks of its own. */
 function event(data: string): string {
   return `event: message\ndata: ${data}\n\n`
 }

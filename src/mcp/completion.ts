@@ -18,6 +18,7 @@ export async function complete(call: Call, nouns: Nouns): Promise<Reply> {
   return { completion: { values, total: found.total, hasMore: found.total > values.length } }
 }
 
+/** Asks each provider in turn; the first that knows the prompt or template answers. */
 async function find(
   call: Call,
   nouns: Nouns,

@@ -28,6 +28,7 @@ export async function confirm(
   return confirmOnPage(call, offered, args, asking, deps.approvals)
 }
 
+/** The person at the client checks a box; that the client shows it honestly is the client's promise. */
 async function confirmInForm(
   call: Call,
   offered: OfferedTool,
@@ -66,6 +67,7 @@ async function confirmInForm(
   return yes ? undefined : refusal(`the user did not allow this call of ${offered.tool.name}`)
 }
 
+/** The user decides in a browser of their own, where no client and no model can. */
 async function confirmOnPage(
   call: Call,
   offered: OfferedTool,
@@ -96,6 +98,7 @@ async function confirmOnPage(
   )
 }
 
+/** The client only opens the page; whatever it answers decides nothing. */
 async function sendToPage(
   offered: OfferedTool,
   approval: Approval,

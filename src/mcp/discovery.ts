@@ -57,7 +57,7 @@ export function discover(call: Call): Reply {
   }
 }
 
-/** Who this server is. */
+/** Who this server is: `serverInfo` of the handshake and of every modern result. */
 export function serverInfoOf(revision: Revision, settings: Settings, version: string): Json {
   const { name, display_name } = settings.server
   return { name, ...(revision.titles && { title: display_name }), version }

@@ -29,6 +29,7 @@ import type { Handshake } from './session.ts'
 /** One JSON-RPC message, understood. */
 export type Envelope = RequestEnvelope | NotificationEnvelope | ResponseEnvelope
 
+/** A request: something that must be answered. */
 export interface RequestEnvelope {
   readonly kind: 'request'
   readonly revision: Revision
@@ -41,6 +42,7 @@ export interface RequestEnvelope {
   readonly logLevel: LogLevel | undefined
 }
 
+/** A message that is never answered, whatever it says. */
 interface NotificationEnvelope {
   readonly kind: 'notification'
   readonly revision: Revision
@@ -48,6 +50,7 @@ interface NotificationEnvelope {
   readonly params: Json
 }
 
+/** The client's answer to a question of ours. */
 interface ResponseEnvelope {
   readonly kind: 'response'
   readonly id: unknown
@@ -87,6 +90,7 @@ export function readEnvelope(
   const id = isRequestId(body['id']) ? body['id'] : null
   if (body['jsonrpc'] !== '2.0')
     throw fail(codes.invalidRequest, 'invalid request: jsonrpc must be "2.0"', id)
+  // A JSON-RPC response has no method: the client answers us.
   if (!('method' in body)) return responseOf(body, fail, id)
 
   const method = body['method']
@@ -124,6 +128,10 @@ export function readEnvelope(
   }
 }
 
+/**
+ * JSON-RPC would never answer a request without an id; the client would wait for ever and nobody could
+ * tell why. Only what is named a notification is one.
+ */
 function notificationOf(revision: Revision, method: string, params: Json): NotificationEnvelope {
   if (!method.startsWith('notifications/')) {
     throw new JsonRpcError(codes.invalidRequest, `invalid request: ${method} needs an id`)
@@ -131,6 +139,7 @@ function notificationOf(revision: Revision, method: string, params: Json): Notif
   return { kind: 'notification', revision, method, params }
 }
 
+/** An answer has a result or an error; without either the method was forgotten. */
 function responseOf(
   body: Record<string, unknown>,
   fail: (code: number, message: string, id: RequestId | null) => JsonRpcError,
@@ -234,6 +243,7 @@ export function mismatch(message: string): JsonRpcError {
   return new JsonRpcError(codes.headerMismatch, `header mismatch: ${message}`)
 }
 
+/** MCP 2026-07-28: a missing or malformed `_meta` field is -32602, but at HTTP 400. */
 function invalidMeta(problem: string): JsonRpcError {
   return new JsonRpcError(codes.invalidParams, `params._meta: ${problem}`, { status: 400 })
 }
@@ -266,6 +276,7 @@ function claimOf(body: unknown): unknown {
   return body['params']['_meta'][metaKeys.version]
 }
 
+/** MCP: a string or a number, never null. */
 function isRequestId(value: unknown): value is RequestId {
   return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
 }

@@ -15,6 +15,7 @@ export interface PromptEntry {
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
+/** An argument of a prompt as `prompts/list` shows it (specification §4.5, rules for prompts, 2). */
 export interface PromptArgumentEntry {
   readonly name: string
   readonly description: string
@@ -70,6 +71,7 @@ export interface ResourceEntry {
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
+/** A pattern of resources as `resources/templates/list` shows it (RFC 6570). */
 export interface ResourceTemplateEntry {
   readonly uriTemplate: string
   readonly name: string

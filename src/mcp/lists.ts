@@ -50,6 +50,7 @@ export class Pages {
     return made
   }
 
+  /** One page from its items, in the shape of the revision. */
   #make<Item>(call: Call, source: ListSource<Item>, cursor: unknown, serverInfo: Json): Buffer {
     const items = source.items()
     const start = cursor === undefined ? 0 : this.#startOf(source, items, cursor)

@@ -165,6 +165,7 @@ function watchForEnd(
   return () => {}
 }
 
+/** The whole JSON-RPC answer; lists come as bytes that were made before. */
 function serialise(
   { revision, id, snapshot }: Call,
   reply: Reply,
@@ -228,6 +229,7 @@ function fail(error: unknown, channel: Channel, revision: Revision, deps: McpDep
   channel.finish(status, JSON.stringify(body))
 }
 
+/** What is not a protocol error already: our own words for a fault of the work, silence about a bug. */
 function faultOf(
   error: unknown,
   shape: { readonly id: RequestId | null; readonly revision: Revision },
@@ -249,6 +251,7 @@ function faultOf(
   )
 }
 
+/** Refused before there is a message to answer. */
 function transportError(status: number, message: string): JsonRpcError {
   return new JsonRpcError(codes.invalidRequest, message, { status, id: null })
 }
@@ -265,8 +268,10 @@ function originChecks(deps: Pick<McpDeps, 'publicUrl'>): (settings: Settings) =>
   }
 }
 
+/** The conversation that the client names; what `bearer` may have read is replaced by what this file has checked. */
 function withSession(principal: Principal, sessionId: string | null | undefined): Principal {
-  return typeof sessionId === 'string' ? { ...principal, sessionId } : withoutSession(principal)
+  if (typeof sessionId !== 'string') return withoutSession(principal)
+  return principal.sessionId === sessionId ? principal : { ...principal, sessionId }
 }
 
 function isModern(message: Envelope): boolean {

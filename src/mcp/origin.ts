@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { linesOf, type Settings } from '../core/settings.ts'
 
+// A page cannot make a browser send these as Host for a name of its own.
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Why a request with these headers is refused, or undefined. */

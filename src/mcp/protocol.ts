@@ -12,7 +12,9 @@ import { codes } from './codes.ts'
 import type { Extras } from './extras.ts'
 import type { Revision } from './revisions.ts'
 
+/** A JSON object that is only read. */
 export type Json = Readonly<Record<string, unknown>>
+/** What ties an answer to its request; its type is kept as it came. */
 export type RequestId = string | number
 
 interface ErrorOptions {
@@ -102,6 +104,7 @@ export const logLevels = [
   'alert',
   'emergency',
 ] as const
+/** One of the severities. */
 export type LogLevel = (typeof logLevels)[number]
 
 /** What identifies a peer across its requests: two clients of one user are two peers. */
@@ -109,6 +112,7 @@ export function peerOf(principal: Principal): string {
   return `${principal.user}\n${principal.client?.id ?? ''}`
 }
 
+/** Whether a value is a JSON object: no array, no null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

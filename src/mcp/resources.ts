@@ -67,6 +67,7 @@ export function subscribe(call: Call, nouns: Nouns): Reply {
   return {}
 }
 
+/** Legacy: takes `resources/subscribe` back. */
 export function unsubscribe(call: Call, nouns: Nouns): Reply {
   nouns.subscriptions.unwatch(call.principal, textParam(call.params, 'uri'))
   return {}

@@ -19,6 +19,7 @@ export interface RoundState {
   readonly answers: Json
 }
 
+/** The state as the client carries it. */
 interface Sealed extends RoundState {
   readonly id: string
   readonly issued: number
@@ -78,6 +79,7 @@ export class Rounds {
     }
   }
 
+  /** Remembers that a state was used until it expires; when there are too many, older ones count as used. */
   #spend(state: Sealed, now: number): void {
     this.#spent.set(state.id, state.issued)
     for (const [id, issued] of this.#spent) {

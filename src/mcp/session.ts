@@ -22,6 +22,7 @@ const flags = [
   ['r', 'roots', undefined],
 ] as const
 
+/** Said to a client whose session id is refused. */
 export const sessionRule = 'the Mcp-Session-Id header must be visible ASCII of at most 128 characters'
 
 /** The session id of a request's header: undefined when there is none, null when it breaks the rule. */
@@ -70,6 +71,7 @@ export function declares(
   return mode in declared || (mode === 'form' && !('url' in declared))
 }
 
+/** The capabilities that the letters of a session id stand for. */
 function capabilitiesOf(letters: string): ClientCapabilities {
   const capabilities: Record<string, Record<string, unknown>> = {}
   for (const [letter, name, mode] of flags) {
@@ -78,6 +80,7 @@ function capabilitiesOf(letters: string): ClientCapabilities {
   return capabilities
 }
 
+/** Bound to the user and the client: somebody else's session id is only a name. 128 bits, so that the id stays short. */
 function sign(key: string | Uint8Array, principal: Principal, body: string): string {
   const mac = createHmac('sha256', key)
     .update(`session\n${peerOf(principal)}\n${body}`)

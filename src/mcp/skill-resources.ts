@@ -57,6 +57,7 @@ function fileAt(
   }
 }
 
+/** Only SKILL.md counts as reading the skill; every file is audited. */
 async function countReading(
   library: Library,
   audit: Audit,
@@ -75,6 +76,7 @@ async function countReading(
     .catch(() => {})
 }
 
+/** Text only where the bytes are valid UTF-8: digests are over the bytes, and must come out again. */
 function contentsOf(file: SkillFile): ResourceContents {
   const bytes = Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)
   return {

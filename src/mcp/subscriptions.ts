@@ -16,6 +16,7 @@ const maxWatchers = 1000
 const maxWatched = 100
 const maxTimer = 2 ** 31 - 1
 
+/** One open connection, and what its client knows. */
 interface Stream {
   principal: Principal
   readonly channel: Channel
@@ -151,6 +152,7 @@ export class Subscriptions {
     stream.versions = versions
   }
 
+  // A client that reads too slowly misses a notification rather than filling the memory.
   #send({ channel, subscriptionId }: Stream, method: string, params: Json): void {
     channel.send({ jsonrpc: '2.0', method, params: tagged(params, subscriptionId) })
   }

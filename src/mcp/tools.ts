@@ -95,6 +95,7 @@ function tell(call: Call, { audit, log }: Nouns['deps'], event: Omit<AuditEvent,
     .catch((error: unknown) => log.error('a refused tool call could not be audited', { error }))
 }
 
+/** Specification §7.1. What a user lacks permission for is told apart from what does not exist only by its code. */
 function refused(call: Call, name: string, refusal: Refusal): JsonRpcError {
   const tool = JSON.stringify(name.slice(0, 128))
   if (refusal === 'unknown') return new JsonRpcError(codes.invalidParams, `unknown tool ${tool}`)
@@ -122,6 +123,7 @@ function checkParamHeaders(call: Call, { tool }: OfferedTool, args: Json): void 
   }
 }
 
+/** Whether a header says what the argument says; integers compare as numbers (`42.0` is 42). */
 function sameParam(value: unknown, header: string): boolean {
   // Outside visible ASCII a value has to come encoded.
   if (!/^[\x20-\x7e]*$/.test(header)) return false
@@ -134,6 +136,7 @@ interface Mirrored {
   readonly path: readonly string[]
 }
 
+// Schemas live as long as their snapshot, so each is searched once.
 const mirroredOf = new WeakMap<object, readonly Mirrored[]>()
 
 function mirrored(schema: Json): readonly Mirrored[] {
@@ -144,6 +147,7 @@ function mirrored(schema: Json): readonly Mirrored[] {
   return found
 }
 
+/** The annotated properties, along chains of `properties` only. */
 function findMirrored(schema: Json, path: readonly string[]): Mirrored[] {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   return Object.entries(properties).flatMap(([name, property]) => {
