@@ -78,7 +78,7 @@ const consentLife = 30 * 60_000
 /** GET: checks the request and shows what comes next. */
 export function authorizationEndpoint(deps: AuthorizationDeps): Middleware {
   return pageEndpoint(deps.pages.fault, async (ctx) => {
-    await deps.limits.take('authorize', originOf(ctx).address)
+    await deps.limits.take('authorize', originOf(ctx))
     await handleRequest(ctx, deps, ctx.querystring, async (request, attempt) => {
       const signed = await signedIn(ctx, deps)
       if (!signed || mustSignInAgain(request, signed, deps)) {
@@ -101,7 +101,7 @@ export function authorizationEndpoint(deps: AuthorizationDeps): Middleware {
 /** POST: the user's decision, from the consent page of the same browser. */
 export function decisionEndpoint(deps: AuthorizationDeps): Middleware {
   return pageEndpoint(deps.pages.fault, async (ctx) => {
-    await deps.limits.take('authorize', originOf(ctx).address)
+    await deps.limits.take('authorize', originOf(ctx))
     const form = await readForm(ctx)
     const query = form.get('request') ?? ''
     const time = form.get('time') ?? ''

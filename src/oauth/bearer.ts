@@ -55,10 +55,10 @@ export function bearer(deps: BearerDeps): Middleware {
     }
     const user = deps.people().find(proof.user)
     if (!user?.enabled) return refuse(ctx, deps, 'the user of the access token is disabled')
-    const wait = await deps.limits.secondsToWait(
-      'mcp',
-      `${origin.address} ${user.id} ${proof.client?.id ?? ''}`,
-    )
+    const wait = await deps.limits.secondsToWait('mcp', {
+      ...origin,
+      key: `${user.id} ${proof.client?.id ?? ''}`,
+    })
     if (wait > 0) {
       ctx.set('Retry-After', String(wait))
       return answerJson(ctx, 429, {

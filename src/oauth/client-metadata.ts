@@ -148,8 +148,9 @@ function readKeys(
   authMethod: AuthMethod,
   faults: string[],
 ): Record<string, unknown> {
-  const { jwks, jwks_uri: uri } = given
-  const keys = (jwks as { keys?: unknown } | null | undefined)?.keys
+  const jwks = given['jwks'] ?? undefined
+  const uri = given['jwks_uri'] ?? undefined
+  const keys = typeof jwks === 'object' && 'keys' in jwks ? jwks.keys : undefined
   if (jwks !== undefined && uri !== undefined) faults.push('jwks and jwks_uri exclude each other')
   if (jwks !== undefined && !Array.isArray(keys)) faults.push('jwks must be a JSON Web Key Set')
   if (uri !== undefined && (typeof uri !== 'string' || !/^https:\/\/[\x21-\x7e]+$/.test(uri))) {

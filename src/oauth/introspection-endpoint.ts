@@ -25,7 +25,7 @@ export interface IntrospectionDeps {
 export function introspectionEndpoint(deps: IntrospectionDeps): Middleware {
   return jsonEndpoint(async (ctx) => {
     const params = await readForm(ctx)
-    await deps.limits.take('token', originOf(ctx).address, 10)
+    await deps.limits.take('token', { ...originOf(ctx), times: 10 })
     refuseRepeated(params)
     const client = await authenticateClient(ctx.get('Authorization'), params, deps)
     // RFC 7662 §2.1: authorization is required, so that tokens cannot be tried out.

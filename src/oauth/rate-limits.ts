@@ -8,6 +8,15 @@ import { OAuthError } from './protocol.ts'
 /** The kinds of requests that have a budget of their own. */
 export type Budget = 'mcp' | 'token' | 'register' | 'authorize'
 
+/** Whose budget a request is taken from. */
+export interface Requester {
+  readonly address: string
+  /** What the budget is counted for; the address when absent. */
+  readonly key?: string
+  /** Widens the budget, for an address that many clients share. */
+  readonly times?: number
+}
+
 /** How many requests of each kind passed and did not. */
 export type LimitCounts = Readonly<Record<Budget, { readonly passed: number; readonly refused: number }>>
 
@@ -27,12 +36,9 @@ export class RateLimits {
     this.#settings = deps.settings
   }
 
-  /**
-   * Takes one request from the budget of that key; OAuthError 429 with `Retry-After` when it is used up.
-   * `times` widens the budget, for a key that several clients share.
-   */
-  async take(budget: Budget, key: string, times = 1): Promise<void> {
-    const wait = await this.secondsToWait(budget, key, times)
+  /** Takes one request from a budget; OAuthError 429 with `Retry-After` when it is used up. */
+  async take(budget: Budget, from: Requester): Promise<void> {
+    const wait = await this.secondsToWait(budget, from)
     if (wait === 0) return
     throw new OAuthError('temporarily_unavailable', `too many requests; try again in ${wait} seconds`, {
       status: 429,
@@ -41,18 +47,13 @@ export class RateLimits {
   }
 
   /** The same, answering the seconds to wait instead: 0 when the request may go on. */
-  async secondsToWait(budget: Budget, key: string, times = 1): Promise<number> {
+  async secondsToWait(budget: Budget, from: Requester): Promise<number> {
     const limits = this.#settings().rate_limits
-    if (!limits.enabled || this.#isExempt(key)) return 0
+    if (!limits.enabled || this.#isExempt(from.address)) return 0
     const { seconds } = limits[budget]
-    const points = limits[budget].points * times
-    let known = this.#limiters.get(`${budget} ${times}`)
-    if (known?.points !== points || known.seconds !== seconds) {
-      known = { limiter: new RateLimiterMemory({ points, duration: seconds }), points, seconds }
-      this.#limiters.set(`${budget} ${times}`, known)
-    }
+    const points = limits[budget].points * (from.times ?? 1)
     try {
-      await known.limiter.consume(key)
+      await this.#limiter(`${budget} ${from.times ?? 1}`, points, seconds).consume(from.key ?? from.address)
       this.#counts[budget].passed++
       return 0
     } catch (error) {
@@ -62,11 +63,18 @@ export class RateLimits {
     }
   }
 
-  /** Keys begin with the address that the request came from. */
-  #isExempt(key: string): boolean {
+  #limiter(name: string, points: number, seconds: number): RateLimiterMemory {
+    const known = this.#limiters.get(name)
+    if (known?.points === points && known.seconds === seconds) return known.limiter
+    const limiter = new RateLimiterMemory({ points, duration: seconds })
+    this.#limiters.set(name, { limiter, points, seconds })
+    return limiter
+  }
+
+  #isExempt(address: string): boolean {
     const texts = this.#settings().rate_limits.exempt_addresses
     if (this.#exempt?.texts !== texts) this.#exempt = { texts, networks: networksOf(linesOf(texts)) }
-    return contains(this.#exempt.networks, key.split(' ')[0] ?? '')
+    return contains(this.#exempt.networks, address)
   }
 
   /** For metrics. */

@@ -28,7 +28,7 @@ export function registrationEndpoint(deps: RegistrationDeps): Middleware {
     if (!oauth.enable_dynamic_client_registration) {
       throw new OAuthError('access_denied', 'dynamic client registration is not enabled')
     }
-    await deps.limits.take('register', origin.address)
+    await deps.limits.take('register', origin)
     const description = readClientMetadata(await readJson(ctx, bodyLimit), {
       developerMode: oauth.developer_mode,
       nativeSchemes: linesOf(oauth.native_redirect_schemes),

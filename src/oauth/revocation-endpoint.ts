@@ -24,7 +24,7 @@ export function revocationEndpoint(deps: RevocationDeps): Middleware {
   return jsonEndpoint(async (ctx) => {
     const origin = originOf(ctx)
     const params = await readForm(ctx)
-    await deps.limits.take('token', origin.address, 10)
+    await deps.limits.take('token', { ...origin, times: 10 })
     refuseRepeated(params)
     const client = await authenticateClient(ctx.get('Authorization'), params, deps)
     const ended = await revoke(required(params, 'token'), client, deps)

@@ -1,7 +1,7 @@
 /** Connected apps: what has access to the user, and taking it away at once. */
 import type { Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
-import { isoTime } from '../core/clock.ts'
+import { isoTime, type Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import {
   answerPage,
@@ -28,6 +28,7 @@ export interface ConnectedAppsDeps extends BrowserDeps {
   readonly grants: Grants
   readonly tokens: Tokens
   readonly usage: Usage
+  readonly clock: Clock
   readonly render: Render
 }
 
@@ -48,12 +49,15 @@ export function connectedAppsEndpoint(deps: ConnectedAppsDeps): Middleware {
 
 async function describe(grant: Grant, deps: ConnectedAppsDeps): Promise<Record<string, unknown>> {
   const families = await deps.tokens.families({ grant: grant.id })
+  const now = deps.clock.now()
+  const active = families.some((family) => family.revokedAt === undefined && family.expiresAt > now)
   const { lastUsedAt, calls } = await deps.usage.of(families.map((family) => family.id))
   return {
     id: grant.id,
     name: grant.clientName,
     host: grant.redirectHost,
     scopes: grant.scopes.map(scopeInWords).join('; '),
+    active,
     granted: minute(grant.approvedAt),
     lastUsed: lastUsedAt === undefined ? '' : minute(lastUsedAt),
     calls,

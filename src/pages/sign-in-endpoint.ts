@@ -35,7 +35,7 @@ const wrong = 'The e-mail address or the password is wrong.'
 /** GET: the sign-in form. */
 export function signInPageEndpoint(deps: SignInDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    await deps.limits.take('authorize', originOf(ctx).address)
+    await deps.limits.take('authorize', originOf(ctx))
     const next = new URLSearchParams(ctx.querystring).get('next')
     showForm(ctx, deps, { status: 200, next: safeNext(next) })
   })

@@ -19,7 +19,7 @@ export interface UpstreamDeps extends SignInDeps {
 /** GET: sends the browser to the provider. */
 export function upstreamEndpoint(deps: UpstreamDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    await deps.limits.take('authorize', originOf(ctx).address)
+    await deps.limits.take('authorize', originOf(ctx))
     const next = safeNext(new URLSearchParams(ctx.querystring).get('next'))
     sendTo(ctx, 303, await deps.upstream.begin(visitorSecret(ctx, deps), next))
   })
@@ -29,7 +29,7 @@ export function upstreamEndpoint(deps: UpstreamDeps): Middleware {
 export function upstreamCallbackEndpoint(deps: UpstreamDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const origin = originOf(ctx)
-    await deps.limits.take('authorize', origin.address)
+    await deps.limits.take('authorize', origin)
     const visitor = knownVisitor(ctx, deps)
     if (visitor === undefined) throw new AppError('forbidden', 'the sign-in was begun in another browser')
     const { email, next } = await deps.upstream.finish(visitor, ctx.querystring)

@@ -98,18 +98,23 @@ describe('rate limits', () => {
   it('have budgets of their own by kind and key, follow the settings, and can be off', async (t) => {
     const server = await startServer(t, { settings: { rate_limits: { token: { points: 2, seconds: 60 } } } })
     const { limits } = server
-    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a'), 0)
-    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a'), 0)
-    assert.ok((await limits.secondsToWait('token', '192.0.2.1 a')) > 0)
-    assert.equal(await limits.secondsToWait('token', '192.0.2.1 b'), 0)
-    assert.equal(await limits.secondsToWait('register', '192.0.2.1 a'), 0)
-    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a', 10), 0, 'a wider budget is another')
-    await assert.rejects(limits.take('token', '192.0.2.1 a'), {
+    const from = (key: string) => ({ address: '192.0.2.1', key })
+    assert.equal(await limits.secondsToWait('token', from('a')), 0)
+    assert.equal(await limits.secondsToWait('token', from('a')), 0)
+    assert.ok((await limits.secondsToWait('token', from('a'))) > 0)
+    assert.equal(await limits.secondsToWait('token', from('b')), 0)
+    assert.equal(await limits.secondsToWait('register', from('a')), 0)
+    assert.equal(
+      await limits.secondsToWait('token', { ...from('a'), times: 10 }),
+      0,
+      'a wider budget is another',
+    )
+    await assert.rejects(limits.take('token', from('a')), {
       code: 'temporarily_unavailable',
       status: 429,
     })
     server.change({ rate_limits: { enabled: false } })
-    assert.equal(await limits.secondsToWait('token', '192.0.2.1 a'), 0)
+    assert.equal(await limits.secondsToWait('token', from('a')), 0)
   })
 
   it('stop one client at one address and not the others there', async (t) => {

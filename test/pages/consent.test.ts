@@ -302,6 +302,15 @@ describe('every page', () => {
     assert.equal((await server.auditEvents('grant.revoke')).length, 0)
   })
 
+  it('says of an app that was cut off or ran out that it has no access', async (t) => {
+    const server = await startServer(t)
+    const { browser, client } = await connect(server)
+    assert.doesNotMatch((await browser.open(paths.connectedApps)).body, /No access at present/)
+    const [family] = await server.tokens.families({ client })
+    await server.tokens.revoke({ family: family!.id }, 'test')
+    assert.match((await browser.open(paths.connectedApps)).body, /No access at present/)
+  })
+
   it('survives a client whose registration is gone', async (t) => {
     const server = await startServer(t)
     const reply = await postJson(server, { redirect_uris: [webCallback], token_endpoint_auth_method: 'none' })
