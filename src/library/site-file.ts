@@ -1,4 +1,4 @@
-import { link, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises'
+import { link, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { AppError, messageOf } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
@@ -23,7 +23,8 @@ export async function replaceSiteFile(
   try {
     await requireInside(site, dirname(target))
     const before = kind === 'old' ? await readFile(target) : undefined
-    await writeDurably(temporary, bytes)
+    const mode = before && (await stat(target)).mode
+    await writeDurably(temporary, bytes, mode)
     if (before) await rename(temporary, target)
     // A link, unlike a rename, fails when the file is there.
     else await link(temporary, target)
@@ -31,7 +32,7 @@ export async function replaceSiteFile(
     return {
       undo: async () => {
         if (!before) return rm(target, { force: true })
-        await writeDurably(temporary, before)
+        await writeDurably(temporary, before, mode)
         await rename(temporary, target)
       },
     }
@@ -56,9 +57,10 @@ async function requireInside(site: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
 }
 
-async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+async function writeDurably(path: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
   const file = await open(path, 'wx', 0o644)
   try {
+    if (mode !== undefined) await file.chmod(mode & 0o777)
     await file.writeFile(bytes)
     await file.sync()
   } finally {

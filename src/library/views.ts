@@ -27,8 +27,9 @@ export class Views<T extends Viewed> {
   constructor(things: ReadonlyMap<string, T>) {
     this.things = things
     this.ordered = [...things]
-      .sort(([a, x], [b, y]) => rank(x) - rank(y) || (a < b ? -1 : 1))
-      .map(([, thing]) => thing)
+      .map(([name, thing]) => ({ name, thing, rank: rankOf(thing) }))
+      .sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1))
+      .map(({ thing }) => thing)
     for (const thing of this.ordered) {
       if (thing.owner === '') continue
       const own = this.byOwner.get(thing.owner)
@@ -67,9 +68,9 @@ export class Views<T extends Viewed> {
   }
 }
 
-function rank(thing: Guarded): number {
+function rankOf(thing: Guarded): number {
   if (thing.isSystem) return 3
-  return ['Public', 'Shared', 'Private'].indexOf(thing.visibility)
+  return thing.visibility === 'Public' ? 0 : thing.visibility === 'Shared' ? 1 : 2
 }
 
 function remembered<T extends Viewed>(

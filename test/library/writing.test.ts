@@ -78,6 +78,7 @@ describe('§9.6 restore_version', () => {
     await d.reload()
     assert.equal(d.library().prompt(sales, 'x').version, 2)
 
+    await chmod(join(d.folder, 'prompts/x.md'), 0o660)
     assert.deepEqual(await d.writer.restore(sales, 'x', 1), {
       prompt_id: 'x',
       file: 'prompts/x.md',
@@ -86,6 +87,7 @@ describe('§9.6 restore_version', () => {
     const text = await readFile(join(d.folder, 'prompts/x.md'), 'utf8')
     assert.match(text, /title: New title\n# A remark\nrendering_engine: Jinja2\n/)
     assert.match(text, /\n---\nHello \{\{ who \}\}\n$/)
+    assert.equal((await stat(join(d.folder, 'prompts/x.md'))).mode & 0o777, 0o660)
     const restored = d.library().prompt(sales, 'x')
     assert.equal(restored.version, 3)
     assert.deepEqual(
