@@ -61,44 +61,13 @@ export function roundInteger(value: bigint, digits: number): bigint {
   return value < 0n ? -rounded : rounded
 }
 
-/** Exponents up to here are computed exactly: a few thousand bits. */
-const MAX_EXACT_EXPONENT = 400
-
-/**
- * `base ** exponent` of doubles, rounded as the C library that Python uses rounds: JavaScript's
- * own is often one unit off in the last place, which shows in compound interest and the like.
- */
-export function floatPower(base: number, exponent: number): number {
-  const rough = base ** exponent
-  const size = Math.abs(rough)
-  if (!(size > 1e-290 && size < 1e290)) return rough
-  if (exponent === 0.5) return Math.sqrt(base)
-  if (!Number.isInteger(exponent) || Math.abs(exponent) > MAX_EXACT_EXPONENT) return rough
-  const { numerator, power } = exact(Math.abs(base))
-  const count = Math.abs(exponent)
-  const digits = numerator ** BigInt(count)
-  const [top, scale] = exponent > 0 ? [digits, power * count] : invert(digits, -power * count)
-  // Beyond 53 bits the conversion rounds to even; one bit more keeps what was cut off in mind.
-  const cut = Math.max(0, top.toString(2).length - 64)
-  const kept = top >> BigInt(cut)
-  const sticky = kept << BigInt(cut) === top ? kept : kept | 1n
-  const result = Number(sticky) * 2 ** Math.max(-1000, scale + cut) * 2 ** Math.min(0, scale + cut + 1000)
-  return rough < 0 ? -result : result
-}
-
-/** 1 / (digits × 2^-power), to far more places than a double has. */
-function invert(digits: bigint, power: number): [bigint, number] {
-  const shift = digits.toString(2).length + 80
-  return [((1n << BigInt(shift)) / digits) | 1n, power - shift]
-}
-
 /** A half needs exactly digits + 1 binary places, so only such a value can be one. */
 function mayBeHalf(value: number, digits: number): boolean {
   return digits < 60 && Number.isInteger(value * 2 ** (digits + 1))
 }
 
 /** A positive double as numerator × 2^power. */
-function exact(size: number): { numerator: bigint; power: number } {
+export function exact(size: number): { numerator: bigint; power: number } {
   const view = new DataView(new ArrayBuffer(8))
   view.setFloat64(0, size)
   const bits = view.getBigUint64(0)

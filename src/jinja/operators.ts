@@ -1,7 +1,7 @@
 /** Arithmetic and the other operators, as Python's kinds define them. */
 import { Fault, type Run } from './limits.ts'
 import { escape, markupFormat } from './markup.ts'
-import { floatPower } from './decimals.ts'
+import { floatPower } from './float-power.ts'
 import { bigOf, floatOf } from './numbers.ts'
 import { printf } from './printf.ts'
 import {

@@ -17,7 +17,7 @@ export function describeToken(token: Token): string {
 }
 
 /** How deeply blocks and brackets may nest in a source. */
-const MAX_DEPTH = 100
+const MAX_DEPTH = 200
 
 /** Tokens with a current one, and where in the nesting of tags the parser is. */
 export class TokenStream {
