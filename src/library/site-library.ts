@@ -35,6 +35,7 @@ export interface LibraryParts {
 }
 
 const mostCompletions = 100
+const mostCompared = 1000
 
 /** The library of one snapshot, as each principal sees it. */
 export class SiteLibrary implements Library {
@@ -161,10 +162,15 @@ export class SiteLibrary implements Library {
   }
 
   private noPrompt(principal: Principal, id: string): AppError {
-    const near = nearest(
-      id,
-      this.prompts(principal).map((template) => template.id),
-    )
+    const prompts = this.prompts(principal)
+    // Looking for what was meant takes its time in a large library.
+    const near =
+      prompts.length > mostCompared
+        ? undefined
+        : nearest(
+            id.slice(0, 200),
+            prompts.map((template) => template.id),
+          )
     return new AppError(
       'not_found',
       `there is no prompt "${id}"${near === undefined ? '' : `; did you mean "${near}"?`}`,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { cp } from 'node:fs/promises'
+import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { readSite } from '../../src/site/read-site.ts'
+import { faultText, type Fault } from '../../src/site/site-files.ts'
 import {
   as,
   check,
@@ -10,6 +11,7 @@ import {
   open,
   openWith,
   packageFolder,
+  source,
   template,
   world,
   write,
@@ -305,6 +307,30 @@ describe('skills', () => {
     assert.ok(faults.includes('skills/a/SKILL.md:2:7 name: must be the name of its folder, "a"'))
     assert.ok(faults.includes('skills/g:1:1 a skill needs a SKILL.md'))
     assert.ok(faults.some((fault) => fault.includes('did you mean "visibility"?')))
+  })
+
+  it('has bounds, and files of its own only', async (t) => {
+    const files = Object.fromEntries(
+      Array.from({ length: 512 }, (_, index) => [`skills/many/f${index}.txt`, 'x']),
+    )
+    const folder = await folderWith(t, {
+      ...files,
+      'skills/many/SKILL.md': skill('name: many\ndescription: D'),
+      'skills/large/SKILL.md': skill('name: large\ndescription: D'),
+      'skills/large/data.bin': 'x'.repeat(16 * 1024 * 1024),
+      'skills/links/SKILL.md': skill('name: links\ndescription: D'),
+    })
+    await symlink('/etc/passwd', join(folder, 'skills/links/passwd.txt'))
+    await symlink('..', join(folder, 'skills/links/up'))
+    const site = await readSite(folder)
+    const faults: Fault[] = [...site.faults]
+    const { libraries } = await world(t)
+    await libraries.read(site, faults, [], source())
+    const told = faults.map(faultText).join('\n')
+    assert.match(told, /skills\/many\/SKILL\.md:2:1 a skill has at most 512 files, not 513/)
+    assert.match(told, /skills\/large\/SKILL\.md:2:1 a skill has at most 16777216 bytes/)
+    assert.match(told, /skills\/links\/passwd\.txt/)
+    assert.ok(![...site.assets].some(([, bytes]) => Buffer.from(bytes).includes('root:')))
   })
 
   it('counts readings apart from prompts', async (t) => {
