@@ -12,8 +12,8 @@ import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-meth
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
 import { bearer } from './oauth/bearer.ts'
-import { signedIn } from './oauth/browser.ts'
-import { crossOrigin } from './oauth/cross-origin.ts'
+import { signedIn } from './oauth/browser-middleware.ts'
+import { crossOrigin } from './oauth/cors.ts'
 import {
   authorizationServerEndpoint,
   jwksEndpoint,

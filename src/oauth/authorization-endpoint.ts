@@ -24,11 +24,11 @@ import {
   signedIn,
   type BrowserDeps,
   type FaultPage,
-} from './browser.ts'
+} from './browser-middleware.ts'
 import type { Clients } from './clients.ts'
 import type { Codes } from './codes.ts'
 import type { Approval, Grants } from './grants.ts'
-import { asOAuthError, originOf, readForm } from './http.ts'
+import { asOAuthError, originOf, readForm } from './http-middleware.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import { isLoopback, redirectHost, withParams } from './redirect-uris.ts'

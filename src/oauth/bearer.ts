@@ -7,7 +7,7 @@ import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/princ
 import type { Settings } from '../core/settings.ts'
 import type { ApiKeys } from '../users/api-keys.ts'
 import type { People, User } from '../users/people.ts'
-import { answerJson, originOf } from './http.ts'
+import { answerJson, originOf } from './http-middleware.ts'
 import { descriptionText } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Tokens } from './tokens.ts'

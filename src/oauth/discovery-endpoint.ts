@@ -2,7 +2,7 @@
 import type { Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
 import { assertionAlgorithms } from './assertions.ts'
-import { answerJson } from './http.ts'
+import { answerJson } from './http-middleware.ts'
 import { keySetSeconds, type Keys } from './keys.ts'
 import { defaultScopes, supportedScopes } from './scopes.ts'
 import { paths, resourceOf } from './urls.ts'

@@ -2,7 +2,7 @@
 import type { Context, Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
 import type { People } from '../users/people.ts'
-import { answerJson, jsonEndpoint, readForm } from './http.ts'
+import { answerJson, jsonEndpoint, readForm } from './http-middleware.ts'
 import { claimsOf } from './id-tokens.ts'
 import { descriptionText } from './protocol.ts'
 import type { Tokens } from './tokens.ts'

@@ -11,8 +11,8 @@ import {
   sendTo,
   signedIn,
   type BrowserDeps,
-} from '../oauth/browser.ts'
-import { originOf, readForm } from '../oauth/http.ts'
+} from '../oauth/browser-middleware.ts'
+import { originOf, readForm } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'

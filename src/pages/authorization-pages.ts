@@ -1,6 +1,6 @@
 /** The pages that the authorization endpoint shows. */
 import type { AuthorizationPages } from '../oauth/authorization-endpoint.ts'
-import type { FaultPage } from '../oauth/browser.ts'
+import type { FaultPage } from '../oauth/browser-middleware.ts'
 import type { Render } from './views.ts'
 
 /** The page that shows a fault. */

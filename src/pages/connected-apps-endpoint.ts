@@ -11,9 +11,9 @@ import {
   sendTo,
   signedIn,
   type BrowserDeps,
-} from '../oauth/browser.ts'
+} from '../oauth/browser-middleware.ts'
 import type { Grants } from '../oauth/grants.ts'
-import { originOf, readForm } from '../oauth/http.ts'
+import { originOf, readForm } from '../oauth/http-middleware.ts'
 import type { Grant } from '../oauth/records.ts'
 import { scopeInWords } from '../oauth/scopes.ts'
 import type { Tokens } from '../oauth/tokens.ts'

@@ -1,6 +1,6 @@
 /** The start page: who is signed in, or how to connect. */
 import type { Middleware } from 'koa'
-import { answerPage, pageEndpoint, signedIn, type BrowserDeps } from '../oauth/browser.ts'
+import { answerPage, pageEndpoint, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
 import { resourceOf } from '../oauth/urls.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'

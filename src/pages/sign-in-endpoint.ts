@@ -14,8 +14,8 @@ import {
   signedIn,
   visitorSecret,
   type BrowserDeps,
-} from '../oauth/browser.ts'
-import { originOf, readForm } from '../oauth/http.ts'
+} from '../oauth/browser-middleware.ts'
+import { originOf, readForm } from '../oauth/http-middleware.ts'
 import type { RateLimits } from '../oauth/rate-limits.ts'
 import { aliases, paths } from '../oauth/urls.ts'
 import type { SignIn } from '../users/sign-in.ts'

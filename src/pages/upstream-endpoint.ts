@@ -2,8 +2,14 @@
 import type { Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
-import { knownVisitor, openSession, pageEndpoint, sendTo, visitorSecret } from '../oauth/browser.ts'
-import { originOf } from '../oauth/http.ts'
+import {
+  knownVisitor,
+  openSession,
+  pageEndpoint,
+  sendTo,
+  visitorSecret,
+} from '../oauth/browser-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import type { Upstream } from '../oauth/upstream.ts'
 import type { People } from '../users/people.ts'
 import { faultPage } from './authorization-pages.ts'

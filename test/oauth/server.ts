@@ -19,7 +19,7 @@ import { bearer, type ClientLimits } from '../../src/oauth/bearer.ts'
 import { ClientDocuments } from '../../src/oauth/client-documents.ts'
 import { Clients } from '../../src/oauth/clients.ts'
 import { Codes } from '../../src/oauth/codes.ts'
-import { crossOrigin } from '../../src/oauth/cross-origin.ts'
+import { crossOrigin } from '../../src/oauth/cors.ts'
 import {
   authorizationServerEndpoint,
   jwksEndpoint,

@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { AppError } from '../core/errors.ts'
 import { hmac, randomSecret, sameText } from '../core/secrets.ts'
 import type { Sessions, SignedIn } from '../users/sessions.ts'
-import { asOAuthError } from './http.ts'
+import { asOAuthError } from './http-middleware.ts'
 
 /** What is needed to know a browser again. */
 export interface BrowserDeps {
