@@ -76,6 +76,17 @@ export function descendants(): number[] {
   return found
 }
 
+/** The command lines of all programs of this machine. */
+export function programs(): string[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    try {
+      return /^\d+$/.test(entry) ? [readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' ')] : []
+    } catch {
+      return []
+    }
+  })
+}
+
 /** Whether all child processes are gone, zombies included, given a moment. */
 export async function allGone(): Promise<boolean> {
   for (let tries = 0; tries < 400; tries++) {

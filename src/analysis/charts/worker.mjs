@@ -43,7 +43,6 @@ async function draw({ spec, rows, format }) {
   const view = new View(parse(compiled.spec, undefined, { ast: true }), {
     renderer: 'none',
     expr: expressionInterpreter,
-    // @ts-expect-error Only what a view asks of its loader.
     loader: { load: refuse, sanitize: refuse, http: refuse, file: refuse },
     logLevel: 0,
   })

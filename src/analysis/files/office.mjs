@@ -4,16 +4,14 @@ import { posix } from 'node:path'
 import { parseXml } from './xml.mjs'
 import { FileFault } from './zip.mjs'
 
-/** @typedef {Awaited<ReturnType<import('./zip.mjs').openZip>>} Zip */
+/** @typedef {import('./zip.mjs').Zip} Zip */
 /** @typedef {import('./collected.mjs').Collected} Collected */
 
 /** @param {Zip} zip @param {Collected} out */
 export async function readDocx(zip, out) {
   out.page(await flowOf(zip, 'word/document.xml', out))
-  for (const [part, title] of [
-    ['word/footnotes.xml', 'Footnotes'],
-    ['word/endnotes.xml', 'Endnotes'],
-  ]) {
+  for (const title of ['Footnotes', 'Endnotes']) {
+    const part = `word/${title.toLowerCase()}.xml`
     if (!zip.has(part)) continue
     const text = (await flowOf(zip, part, out)).trim()
     if (text !== '') out.page(`${title}\n\n${text}`)
@@ -63,7 +61,10 @@ async function flowOf(zip, part, out) {
       else if (name === 'pStyle') heading = Number(/^Heading(\d)$/i.exec(attributes['w:val'] ?? '')?.[1] ?? 0)
       else if (name === 'tbl') tables.push({ rows: [], cell: undefined })
       else if (name === 'tr') tables.at(-1)?.rows.push([])
-      else if (name === 'tc' && tables.length > 0) tables.at(-1).cell = []
+      else if (name === 'tc') {
+        const table = tables.at(-1)
+        if (table) table.cell = []
+      }
     },
     text: (value) => {
       if (inText) paragraph += value

@@ -70,12 +70,15 @@ function cellsOf(line) {
   for (const { text, x, end: until, size } of line) {
     const gap = x - end
     if (cells.length === 0 || gap > size * 1.5) cells.push(text)
-    else
-      cells[cells.length - 1] +=
-        (gap > size * 0.15 && !cells[cells.length - 1].endsWith(' ') ? ' ' : '') + text
+    else cells.push(joined(cells.pop() ?? '', text, gap > size * 0.15))
     end = until
   }
   return cells.map((cell) => cell.trim())
+}
+
+/** @param {string} before @param {string} after @param {boolean} apart */
+function joined(before, after, apart) {
+  return before + (apart && !before.endsWith(' ') ? ' ' : '') + after
 }
 
 /** Three or more lines in a row with the same number of cells, at least two, are a table. @param {Piece[][]} lines */
@@ -86,7 +89,7 @@ function tablesIn(lines) {
   let rows = []
   for (const line of [...lines, []]) {
     const cells = cellsOf(line)
-    if (cells.length >= 2 && (rows.length === 0 || rows[0].length === cells.length)) {
+    if (cells.length >= 2 && (rows.length === 0 || rows[0]?.length === cells.length)) {
       rows.push(cells)
       continue
     }

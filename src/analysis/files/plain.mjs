@@ -72,7 +72,7 @@ function delimiterOf(text) {
     count: Math.min(...head.filter((line) => line.trim() !== '').map((line) => line.split(mark).length - 1)),
     all: head.join('').split(mark).length,
   }))
-  return counts.sort((a, b) => b.count - a.count || b.all - a.all)[0].mark
+  return counts.sort((a, b) => b.count - a.count || b.all - a.all)[0]?.mark
 }
 
 /** Numbers as numbers, except those that lose something by it, such as 007 or a long account number. @param {string} text */

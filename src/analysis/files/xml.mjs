@@ -32,7 +32,7 @@ export async function parseXml(stream, { open, close, text }) {
     close?.(local(name))
   })
   if (text) parser.on('text', text)
-  /** @type {TextDecoder | undefined} */
+  /** @type {InstanceType<typeof TextDecoder> | undefined} */
   let decoder
   for await (const chunk of stream) {
     decoder ??= new TextDecoder(

@@ -1,10 +1,13 @@
 // @ts-check
 /** Reading parts of a zip archive that may have been made to hurt: counted, measured, never unpacked to disk. */
+// @ts-expect-error The package comes without types.
 import { fromBuffer } from 'yauzl'
 
 const maxEntries = 10_000
 const maxRatio = 300
 const smallEnough = 10_000_000
+
+/** @typedef {{ names: string[], read: (name: string) => Promise<AsyncIterable<Buffer>>, has: (name: string) => boolean }} Zip */
 
 /** A fault of the file, in words for whoever sent it. */
 export class FileFault extends Error {}
@@ -12,7 +15,7 @@ export class FileFault extends Error {}
 /**
  * The parts of an archive by name.
  * @param {Buffer} bytes @param {number} maxUnpacked
- * @returns {Promise<{ names: string[], read: (name: string) => Promise<AsyncIterable<Buffer>>, has: (name: string) => boolean }>}
+ * @returns {Promise<Zip>}
  */
 export async function openZip(bytes, maxUnpacked) {
   /** @type {any} */
@@ -21,7 +24,7 @@ export async function openZip(bytes, maxUnpacked) {
       bytes,
       // yauzl itself refuses absolute paths, "..", and sizes that do not match.
       { lazyEntries: true, autoClose: false, validateEntrySizes: true, strictFileNames: true },
-      (error, opened) =>
+      (/** @type {Error | null} */ error, /** @type {any} */ opened) =>
         error ? reject(new FileFault(`is not a readable archive: ${error.message}`)) : resolve(opened),
     ),
   )

@@ -250,7 +250,10 @@ function ulimits(limits: ProcessLimits): string {
     'ulimit -c 0',
     `ulimit -f ${Math.ceil(limits.fileBytes / 512)}`,
     `ulimit -n ${limits.openFiles}`,
-    ...(limits.dataBytes === undefined ? [] : [`ulimit -d ${Math.ceil(limits.dataBytes / 1024)}`]),
+    // Other systems count differently, and have no such sandbox anyway.
+    ...(limits.dataBytes === undefined || process.platform !== 'linux'
+      ? []
+      : [`ulimit -d ${Math.ceil(limits.dataBytes / 1024)}`]),
     ...(limits.cpuSeconds === undefined ? [] : [`ulimit -t ${Math.ceil(limits.cpuSeconds)}`]),
   ]
   return set.map((line) => `${line} || exit 126; `).join('')

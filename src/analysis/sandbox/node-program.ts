@@ -31,9 +31,31 @@ export function viewForWorker(worker: string, packages: readonly string[]): View
   }
 }
 
-/** The command line of a worker. */
-export function workerProgram(worker: string, heapMb: number, args: readonly string[] = []): string[] {
-  return [process.execPath, `--max-old-space-size=${heapMb}`, '--no-warnings', worker, ...args]
+/**
+ * The command line of a worker. Where there is no sandbox, Node's own permissions still keep our
+ * JavaScript from files, programs and threads, and code from being made of text.
+ */
+export function workerProgram(
+  worker: string,
+  { show, showIfThere = [] }: View,
+  heapMb: number,
+  args: readonly string[] = [],
+): string[] {
+  const permission =
+    Number(process.versions.node.split('.')[0]) >= 23 ? '--permission' : '--experimental-permission'
+  return [
+    process.execPath,
+    `--max-old-space-size=${heapMb}`,
+    permission,
+    ...[...show, ...showIfThere].map(
+      (path) => `--allow-fs-read=${path === process.execPath ? path : `${path}/`}`,
+    ),
+    '--allow-addons',
+    '--disallow-code-generation-from-strings',
+    '--no-warnings',
+    worker,
+    ...args,
+  ]
 }
 
 /** A dependency may be installed beside its dependent or above it: the outermost folder holds both. */

@@ -79,10 +79,11 @@ export class OneJob {
 
   async #start(): Promise<Child> {
     const { isolation, worker, packages, memoryMb, maxAnswerBytes } = this.#options
+    const view = viewForWorker(worker, packages)
     const child = new Child({
       isolation,
-      view: viewForWorker(worker, packages),
-      program: workerProgram(worker, Math.floor(memoryMb / 2)),
+      view,
+      program: workerProgram(worker, view, Math.floor(memoryMb / 2)),
       limits: { dataBytes: (memoryMb + 256) * 1_048_576, fileBytes: 0, openFiles: 1024 },
       maxMessageBytes: maxAnswerBytes,
       maxOutputBytes: 16_384,

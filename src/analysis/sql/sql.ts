@@ -40,10 +40,12 @@ interface Session {
   readonly key: string
   /** Doctype → revision of what is loaded. */
   readonly loaded: Map<string, string>
+  forget?: NodeJS.Timeout
 }
 
 const worker = join(import.meta.dirname, 'worker.mjs')
 const rowsPerMessage = 2000
+const idleMilliseconds = 300_000
 const maxStatement = 100_000
 /** After this many milliseconds beyond its time a statement that ignores interruption is killed with its process. */
 const grace = 500
@@ -186,10 +188,11 @@ export class Sql {
 
   async #session(key: string): Promise<Session> {
     const at = this.#idle.findIndex((session) => session.key === key && session.child.alive)
-    const session =
+    const session: Session =
       at === -1
         ? { child: await this.#spares.take(), key, loaded: new Map<string, string>() }
         : this.#idle.splice(at, 1)[0]!
+    clearTimeout(session.forget)
     this.#busy.add(session)
     return session
   }
@@ -202,15 +205,26 @@ export class Sql {
       return
     }
     this.#idle.push(session)
+    clearTimeout(session.forget)
+    session.forget = setTimeout(() => this.#forget(session), idleMilliseconds).unref()
     while (this.#idle.length > this.#settings.max_idle) this.#idle.shift()!.child.kill()
+  }
+
+  /** Rows that nobody asks about do not stay in memory. */
+  #forget(session: Session): void {
+    const at = this.#idle.indexOf(session)
+    if (at === -1) return
+    this.#idle.splice(at, 1)
+    session.child.kill()
   }
 
   async #start(): Promise<Child> {
     const { memory_mb: memory, threads, max_result_bytes: bytes } = this.#settings
+    const view = viewForWorker(worker, ['@duckdb/node-api'])
     const child = new Child({
       isolation: this.#isolation,
-      view: viewForWorker(worker, ['@duckdb/node-api']),
-      program: workerProgram(worker, 256, [`${memory}MB`, String(threads)]),
+      view,
+      program: workerProgram(worker, view, 256, [`${memory}MB`, String(threads)]),
       // DuckDB does not count everything against its own limit; what it allocates beyond this fails in it.
       limits: { dataBytes: (memory * 2 + 512) * 1_048_576, fileBytes: 0, openFiles: 1024 },
       maxMessageBytes: bytes * 4,

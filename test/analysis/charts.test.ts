@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { chartPoints } from '../../src/analysis/charts/chart-data.ts'
+import {
+  aggregateNames,
+  type ChartDefinition,
+  chartTypes,
+  completeChart,
+} from '../../src/analysis/charts/chart-definition.ts'
+import { Charts } from '../../src/analysis/charts/charts.ts'
+import { vegaLiteOf } from '../../src/analysis/charts/vega-lite.ts'
+import type { Documents } from '../../src/documents/documents.ts'
+import type { FieldType } from '../../src/documents/platform.ts'
+import { plain } from '../documents/trading-company.ts'
+import { allGone, descendants, isolations, settings, signal } from './machine.ts'
+
+const columns: { name: string; type: FieldType }[] = [
+  { name: 'status', type: 'select' },
+  { name: 'amount', type: 'currency' },
+  { name: 'day', type: 'date' },
+  { name: 'creation', type: 'datetime' },
+]
+const bar: ChartDefinition = {
+  chart_name: 'C',
+  chart_type: 'bar',
+  doctype: 'Thing',
+  aggregate_function: 'Count',
+  based_on: 'status',
+}
+const now = Date.parse('2026-03-10T12:00:00Z')
+
+/** Documents that hold these rows, whoever asks. */
+function holding(rows: readonly (readonly unknown[])[]): Documents {
+  return { rows: () => Promise.resolve({ columns, rows, total: rows.length }) } as unknown as Documents
+}
+
+describe('the numbers of a chart', () => {
+  const rows = [
+    ['Open', 10, '2026-03-01', '2026-03-01T10:00:00.000Z'],
+    ['Open', 5.5, '2026-03-09', '2026-03-01T10:00:00.000Z'],
+    ['Done', null, '2026-02-15', '2026-03-01T10:00:00.000Z'],
+    [null, 2, '2024-01-01', '2026-03-01T10:00:00.000Z'],
+  ]
+  const points = async (more: Partial<ChartDefinition>, given = rows) =>
+    (await chartPoints(holding(given), plain, { ...bar, ...more }, now)).map(({ label, value }) => [
+      label,
+      value,
+    ])
+
+  it('are counts, sums or averages of groups, largest first', async () => {
+    assert.deepEqual(await points({}), [
+      ['Open', 2],
+      ['Done', 1],
+      ['(none)', 1],
+    ])
+    assert.deepEqual(await points({ aggregate_function: 'Sum', value_based_on: 'amount' }), [
+      ['Open', 15.5],
+      ['(none)', 2],
+    ])
+    assert.deepEqual(await points({ aggregate_function: 'Average', value_based_on: 'amount' }), [
+      ['Open', 7.75],
+      ['(none)', 2],
+    ])
+  })
+
+  it('go by intervals of time, within the timespan, in order', async () => {
+    const line = { chart_type: 'line', time_series_based_on: 'day' } as const
+    assert.deepEqual(await points({ ...line, timespan: 'Last Month', time_interval: 'Monthly' }), [
+      ['2026-02-01', 1],
+      ['2026-03-01', 2],
+    ])
+    assert.deepEqual(await points({ ...line, timespan: 'All Time', time_interval: 'Yearly' }), [
+      ['2024-01-01', 1],
+      ['2026-01-01', 3],
+    ])
+    assert.deepEqual(await points({ ...line, timespan: 'Last Quarter', time_interval: 'Quarterly' }), [
+      ['2026-01-01', 3],
+    ])
+    assert.deepEqual(await points({ ...line, timespan: 'Last Week', time_interval: 'Weekly' }), [
+      ['2026-03-09', 1],
+    ])
+    assert.deepEqual(await points({ ...line, chart_type: 'heatmap', timespan: 'Last Month' }), [
+      ['2026-02-15', 1],
+      ['2026-03-01', 1],
+      ['2026-03-09', 1],
+    ])
+  })
+
+  it('put the smallest of very many groups together', async () => {
+    const many = await points(
+      {},
+      Array.from({ length: 100 }, (_, n) => [`g${n}`, 1, null, null]),
+    )
+    assert.equal(many.length, 30)
+    assert.deepEqual(many.at(-1), ['71 others', 71])
+  })
+})
+
+describe('a chart’s definition', () => {
+  it('gets what it leaves open from the fields, and says so', () => {
+    const { based_on: _, ...open } = bar
+    assert.deepEqual(completeChart(open, columns), {
+      definition: bar,
+      warnings: ['based_on was not given; status was chosen'],
+    })
+    const line = completeChart({ ...open, chart_type: 'line' }, columns)
+    assert.equal(line.definition.time_series_based_on, 'day')
+    assert.equal(line.definition.timespan, 'Last Month')
+  })
+
+  it('is refused with everything that is wrong', () => {
+    assert.throws(
+      () =>
+        completeChart(
+          { ...bar, aggregate_function: 'Sum', based_on: 'statu', time_series_based_on: 'amount' },
+          columns,
+        ),
+      {
+        code: 'invalid',
+        message:
+          'based_on: Thing has no field "statu" that you may read; did you mean "status"?; time_series_based_on: amount is a currency field, not one of dates; value_based_on: Sum needs a field of numbers: amount',
+      },
+    )
+  })
+})
+
+for (const isolation of isolations)
+  describe(`drawing, isolation ${isolation.kind}`, () => {
+    const charts = new Charts(isolation, { ...settings.charts, timeout_seconds: 60 })
+    after(() => charts.close())
+    const points = [
+      { label: '2026-01-01', value: 1 },
+      { label: '2026-01-05', value: 3 },
+      { label: '<script>alert(1)</script>', value: 2 },
+    ]
+
+    it('makes SVG and PNG of every kind of chart', async () => {
+      for (const type of chartTypes) {
+        const spec = vegaLiteOf({
+          ...bar,
+          chart_type: type,
+          time_series_based_on: 'day',
+          chart_name: 'A & <b>',
+        })
+        const { mimeType, data } = await charts.draw(spec, points, 'svg', signal())
+        assert.equal(mimeType, 'image/svg+xml')
+        const svg = Buffer.from(data, 'base64').toString()
+        assert.match(svg, /^<svg/)
+        assert.doesNotMatch(svg, /<script>|<b>/)
+      }
+      assert.ok(aggregateNames.length > 0)
+      const { mimeType, data } = await charts.draw(vegaLiteOf(bar), points, 'png', signal())
+      if (charts.noPng === undefined) {
+        assert.equal(mimeType, 'image/png')
+        assert.equal(Buffer.from(data, 'base64').subarray(1, 4).toString(), 'PNG')
+      }
+    })
+
+    const hostile: [name: string, spec: Record<string, unknown>][] = [
+      ['width', { mark: 'bar', width: 1e9, encoding: { x: { field: 'label' } } }],
+      [
+        'code',
+        {
+          mark: 'bar',
+          transform: [{ calculate: 'constructor.constructor("return process")()', as: 'x' }],
+          encoding: { x: { field: 'x' } },
+        },
+      ],
+      [
+        'prototypes',
+        {
+          mark: 'bar',
+          transform: [{ calculate: 'datum.__proto__.polluted = 1', as: 'x' }],
+          encoding: { x: { field: 'x' } },
+        },
+      ],
+      ['nonsense', { mark: { type: 'none' } }],
+      ['nothing', {}],
+    ]
+    for (const [name, spec] of hostile)
+      it(`refuses a specification of ${name}`, async () => {
+        await assert.rejects(charts.draw(spec, points, 'svg', signal()), {
+          name: 'AppError',
+          code: 'invalid',
+        })
+      })
+
+    it('shows no data but what it was handed', async () => {
+      const spec = {
+        data: { url: 'file:///etc/passwd', format: { type: 'dsv', delimiter: ':' } },
+        mark: 'text',
+        encoding: { text: { field: 'label' }, y: { field: 'label' } },
+      }
+      const { data } = await charts.draw(spec, [{ label: 'mine', value: 1 }], 'svg', signal())
+      const svg = Buffer.from(data, 'base64').toString()
+      assert.match(svg, /mine/)
+      assert.doesNotMatch(svg, /root:|nobody|\/bin\//)
+    })
+
+    it('is given up when it takes too much', async () => {
+      const small = new Charts(isolation, { ...settings.charts, memory_mb: 192, timeout_seconds: 5 })
+      const spec = {
+        mark: 'bar',
+        transform: [{ calculate: 'sequence(1e9)', as: 'z' }],
+        encoding: { x: { field: 'label' } },
+      }
+      await assert.rejects(small.draw(spec, points, 'svg', signal()), { name: 'AppError' })
+      await small.close()
+    })
+
+    it('leaves no process behind', async () => {
+      await charts.close()
+      assert.ok(await allGone(), `still there: ${descendants().join(', ')}`)
+    })
+  })

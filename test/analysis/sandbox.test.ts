@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { openAnalysis } from '../../src/analysis/analysis.ts'
+import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
+import { Child, ChildEnded } from '../../src/analysis/sandbox/child.ts'
+import { seccompProgram } from '../../src/analysis/sandbox/seccomp.ts'
+import { Slots } from '../../src/analysis/sandbox/slots.ts'
+import { Spares } from '../../src/analysis/sandbox/spares.ts'
+import { silent } from '../documents/trading-company.ts'
+import {
+  allGone,
+  descendants,
+  isolation,
+  noSandbox,
+  openDescriptors,
+  programs,
+  settings,
+  signal,
+  withoutSandbox,
+} from './machine.ts'
+
+const view = { show: [], environment: {}, scratchBytes: 1 << 20 }
+const limits = { fileBytes: 1 << 20, openFiles: 64 }
+
+function shell(script: string, way = noSandbox, more = {}): Child {
+  return new Child({
+    isolation: way,
+    view,
+    program: ['/bin/sh', '-c', script],
+    limits,
+    maxMessageBytes: 1000,
+    maxOutputBytes: 1000,
+    ...more,
+  })
+}
+
+/** A folder with a program named bwrap that does this. */
+function fakeBwrap(t: TestContext, script: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bwrap-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'bwrap'), `#!/bin/sh\n${script}\n`)
+  chmodSync(join(folder, 'bwrap'), 0o755)
+  chmodSync(folder, 0o755)
+  return folder
+}
+
+describe('the probe of the sandbox', { skip: process.platform === 'linux' ? false : 'needs Linux' }, () => {
+  it('says that bubblewrap is not installed, and how to install it', async () => {
+    assert.deepEqual(await probeIsolation('/nonexistent'), {
+      kind: 'process',
+      reason: 'bubblewrap is not installed (no bwrap in /nonexistent)',
+      mend: 'apt-get install bubblewrap',
+    })
+  })
+
+  it('repeats what bubblewrap said when it cannot start, and what allows it', async (t) => {
+    const denied = await probeIsolation(
+      fakeBwrap(t, 'echo "bwrap: No permissions to create new namespace" >&2; exit 1'),
+    )
+    assert.ok(denied.kind === 'process')
+    assert.equal(denied.reason, 'bubblewrap cannot start: bwrap: No permissions to create new namespace')
+    assert.match(denied.mend, /user namespaces|userns/)
+  })
+
+  it('asks for a newer one when it does not know an option', async (t) => {
+    const old = await probeIsolation(
+      fakeBwrap(t, 'echo "bwrap: Unknown option --disable-userns" >&2; exit 1'),
+    )
+    assert.ok(old.kind === 'process')
+    assert.equal(old.mend, 'install bubblewrap 0.8 or newer')
+  })
+
+  it('tells doctor about each part, with nothing left running', async () => {
+    const analysis = await openAnalysis({
+      log: silent,
+      isolation: noSandbox,
+      settings: { ...settings, python: { ...settings.python, enabled: false } },
+    })
+    assert.deepEqual(
+      analysis.probes.map(({ name }) => name),
+      ['sandbox', 'sql', 'python', 'files', 'charts'],
+    )
+    assert.deepEqual(analysis.probes[2], {
+      name: 'python',
+      ok: false,
+      detail: 'Python is switched off',
+      mend: 'set analysis.python.enabled to true',
+    })
+    await analysis.close()
+    assert.ok(await allGone(), `still there: ${descendants().join(', ')}`)
+  })
+
+  it('does not offer Python with an interpreter that is not there', { skip: withoutSandbox }, async () => {
+    const analysis = await openAnalysis({
+      log: silent,
+      isolation,
+      settings: { ...settings, python: { ...settings.python, interpreter: '/usr/bin/no-such-python' } },
+    })
+    assert.ok('unavailable' in analysis.python)
+    assert.equal(analysis.python.unavailable, 'there is no /usr/bin/no-such-python')
+    await analysis.close()
+  })
+})
+
+describe('a child process', () => {
+  it('exchanges messages over its own descriptor', async () => {
+    const child = shell('read line <&3; echo "{\\"got\\":$line}" >&3')
+    await child.send([1, 'é'])
+    assert.deepEqual(await child.receive(), { got: [1, 'é'] })
+    await assert.rejects(child.receive(), ChildEnded)
+  })
+
+  it('has an empty environment', async () => {
+    const child = shell('env >&1')
+    await child.finished
+    assert.doesNotMatch(child.output.toString(), /HOME|USER|TOKEN/)
+  })
+
+  it('is ended by what is no message, too large a message, and too much output', async () => {
+    for (const [script, reason] of [
+      ['echo nonsense >&3; sleep 100', 'sent what is not a message'],
+      ['while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx >&3; done', 'sent too large a message'],
+      ['while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done', 'wrote too much output'],
+    ] as const) {
+      const child = shell(script)
+      await assert.rejects(
+        child.receive(),
+        (error) => error instanceof ChildEnded && error.reason === reason,
+        script,
+      )
+      await child.ended
+      assert.ok(child.output.length <= 1000)
+    }
+  })
+
+  it('is killed with everything that it started, and lets go of its descriptors', async () => {
+    const before = openDescriptors()
+    const child = shell('sleep 1000 & sleep 1000 & echo 1 >&3; wait')
+    await child.receive()
+    assert.ok(descendants().length >= 3)
+    child.kill()
+    await child.ended
+    assert.ok(await allGone())
+    await wait(50)
+    assert.ok(openDescriptors() <= before)
+  })
+
+  it('says when a program cannot be started', async () => {
+    const child = new Child({
+      isolation: noSandbox,
+      view,
+      program: ['/no/such/program'],
+      limits,
+      maxMessageBytes: 10,
+      maxOutputBytes: 100,
+    })
+    await assert.rejects(child.receive(), ChildEnded)
+    assert.match(child.status, /ended with code 127/)
+  })
+
+  it('dies with the daemon, however the daemon ends', { skip: withoutSandbox }, async () => {
+    const daemon = spawn(
+      process.execPath,
+      ['--import', 'tsx', join(import.meta.dirname, 'dying-daemon.ts')],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    await once(daemon.stdout, 'data')
+    const sleeping = () => programs().filter((program) => program.includes('sleep 98765')).length
+    assert.ok(sleeping() > 0)
+    daemon.kill('SIGKILL')
+    await once(daemon, 'exit')
+    for (let tries = 0; tries < 200 && sleeping() > 0; tries++) await wait(50)
+    assert.equal(sleeping(), 0)
+  })
+})
+
+describe('the system call filter', () => {
+  it('is whole instructions, for the machines that it knows', () => {
+    for (const machine of ['x64', 'arm64']) {
+      const program = seccompProgram(machine)!
+      assert.equal(program.length % 8, 0)
+      assert.ok(program.length > 50 * 8)
+    }
+    assert.equal(seccompProgram('mips'), undefined)
+  })
+})
+
+describe('slots', () => {
+  it('run as many as there are, then the others in order, then refuse', async () => {
+    const slots = new Slots(1, 2)
+    const order: number[] = []
+    const work = (n: number) => slots.use(signal(), async () => (await wait(20), order.push(n)))
+    const running = [work(1), work(2), work(3)]
+    await assert.rejects(work(4), { code: 'unavailable', message: /too many analyses/ })
+    await Promise.all(running)
+    assert.deepEqual(order, [1, 2, 3])
+  })
+
+  it('let those who leave the queue go, and free a place when work fails', async () => {
+    const slots = new Slots(1, 2)
+    const failing = slots.use(signal(), async () => {
+      await wait(30)
+      throw new Error('no')
+    })
+    const controller = new AbortController()
+    const leaving = slots.use(controller.signal, () => Promise.resolve(1))
+    controller.abort()
+    await assert.rejects(leaving, { message: 'the call was cancelled' })
+    await assert.rejects(failing, /no/)
+    assert.equal(await slots.use(signal(), () => Promise.resolve(2)), 2)
+  })
+})
+
+describe('spares', () => {
+  it('are made ahead, given once, and discarded at the end', async () => {
+    let made = 0
+    const discarded: number[] = []
+    const spares = new Spares(
+      2,
+      () => Promise.resolve(++made),
+      (spare) => discarded.push(spare),
+    )
+    spares.fill()
+    assert.deepEqual([await spares.take(), await spares.take()], [1, 2])
+    assert.equal(made, 4)
+    await spares.close()
+    assert.deepEqual(discarded, [3, 4])
+  })
+
+  it('that fail are made again when one is wanted, not before', async () => {
+    let tries = 0
+    const spares = new Spares(
+      1,
+      () => Promise.reject(new Error(`try ${++tries}`)),
+      () => undefined,
+    )
+    spares.fill()
+    await wait(10)
+    assert.equal(tries, 1)
+    await assert.rejects(spares.take(), /try 2/)
+    await spares.close()
+  })
+})
