@@ -12,6 +12,7 @@ import { readClientMetadata } from './client-metadata.ts'
 import type { FetchedJson, GuardedFetch } from './guarded-fetch.ts'
 import { OAuthError } from './protocol.ts'
 import { clientRecords, type Client } from './records.ts'
+import { redirectUriFault, type RedirectRules } from './redirect-uris.ts'
 
 interface Cached {
   readonly client: Client | undefined
@@ -87,12 +88,13 @@ export class ClientDocuments {
       throw new OAuthError('invalid_client_metadata', 'a document cannot have a client_secret')
     }
     const oauth = this.#settings().oauth
-    const description = readClientMetadata(withoutForeignGrants(given), {
+    const rules = {
       developerMode: oauth.developer_mode,
       nativeSchemes: linesOf(oauth.native_redirect_schemes),
       authMethods: ['none', 'private_key_jwt'],
       defaultMethod: 'none',
-    })
+    } as const
+    const description = readClientMetadata(ourPart(given, rules), rules)
     return {
       ...description,
       id: url,
@@ -102,13 +104,20 @@ export class ClientDocuments {
   }
 }
 
-/** A document is written for all servers: grants that we lack are the others' business. */
-function withoutForeignGrants(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { grant_types: grants, ...rest } = given
-  if (!Array.isArray(grants)) return { ...given }
+/**
+ * A document is written for all servers: grants, redirect URIs and descriptions that are not for us are the
+ * others' business, as long as something is left.
+ */
+function ourPart(given: Readonly<Record<string, unknown>>, rules: RedirectRules): Record<string, unknown> {
+  const kept = ['client_name', 'token_endpoint_auth_method', 'response_types', 'jwks', 'jwks_uri']
+  const { redirect_uris: uris, grant_types: grants } = given
+  const ours = ['authorization_code', 'refresh_token']
   return {
-    ...rest,
-    grant_types: grants.filter((grant) => ['authorization_code', 'refresh_token'].includes(String(grant))),
+    ...Object.fromEntries(kept.map((key) => [key, given[key]])),
+    redirect_uris: Array.isArray(uris)
+      ? uris.filter((uri) => typeof uri === 'string' && redirectUriFault(uri, rules) === undefined)
+      : uris,
+    ...(Array.isArray(grants) && { grant_types: grants.filter((grant) => ours.includes(String(grant))) }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Signing in with the company's OpenID provider (`login.oidc`), mapped to our users by verified e-mail address. */
 import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Configuration } from 'openid-client'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
@@ -32,7 +33,7 @@ export class Upstream {
   readonly #clock: Clock
   readonly #settings: () => Settings
   readonly #publicUrl: () => string
-  readonly #readSecret: (file: string) => Promise<string>
+  readonly #folder: string
   readonly #log: Log
   readonly #journeys: Collection<Journey>
   #known: { key: string; until: number; configuration: Promise<Configuration> } | undefined
@@ -43,14 +44,14 @@ export class Upstream {
     settings: () => Settings
     publicUrl: () => string
     log: Log
-    /** Reads `client_secret_file`. */
-    readSecret?: (file: string) => Promise<string>
+    /** What `client_secret_file` is relative to. */
+    folder: string
   }) {
     this.#clock = deps.clock
     this.#settings = deps.settings
     this.#publicUrl = deps.publicUrl
     this.#log = deps.log
-    this.#readSecret = deps.readSecret ?? (async (file) => (await readFile(file, 'utf8')).trim())
+    this.#folder = deps.folder
     this.#journeys = deps.store.collection<Journey>({ name: 'oauth.upstream', expires: 'expiresAt' })
   }
 
@@ -137,7 +138,7 @@ export class Upstream {
 
   async #discover(oidc: OidcSettings): Promise<Configuration> {
     const client = await import('openid-client')
-    const secret = await this.#readSecret(oidc.client_secret_file)
+    const secret = (await readFile(resolve(this.#folder, oidc.client_secret_file), 'utf8')).trim()
     // Only on this machine may a provider be without TLS.
     const local = /^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?(\/|$)/.test(oidc.issuer)
     return client.discovery(

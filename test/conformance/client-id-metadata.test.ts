@@ -132,6 +132,20 @@ describe('client ID metadata documents', () => {
     assert.match(server.logged.join(''), /client document refused/)
   })
 
+  it('leaves out what is written for other servers', async (t) => {
+    const body = {
+      ...good,
+      redirect_uris: ['other-app://cb/x', 'javascript:alert(1)', 'https://claude.example/cb'],
+      logo_uri: 'data:,',
+    }
+    const { fetch } = site({ [url]: body })
+    const server = await startServer(t, { fetch })
+    assert.deepEqual((await server.clients.find(url))?.redirectUris, ['https://claude.example/cb'])
+    for (const uri of ['other-app://cb/x', 'javascript:alert(1)']) {
+      assert.equal((await authorize(server, { client: url, redirectUri: uri })).page.status, 400)
+    }
+  })
+
   it('follows changes of the document, and survives its absence once a user approved it', async (t) => {
     const { fetch, documents } = site({ [url]: good })
     const server = await startServer(t, { fetch })

@@ -159,7 +159,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     assertions: new Assertions({ ...base, store, fetch }),
     limits: new RateLimits(base),
     trace: new Trace(base),
-    upstream: new Upstream({ ...base, store }),
+    upstream: new Upstream({ ...base, store, folder }),
     usage: new Usage({ ...base, store }),
     clientLimits: options.clientLimits ?? (() => undefined),
     render: createViews(base),
