@@ -1,13 +1,11 @@
 /** The HTTP surface: every URL, the order of middleware, and what errors become. */
 import type { RequestListener } from 'node:http'
-import Router from '@koa/router'
+import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
-import { clientAddress, networksOf } from './core/address.ts'
 import { AppError } from './core/errors.ts'
 import { roleKeyOf, type Principal } from './core/principal.ts'
-import { randomId } from './core/secrets.ts'
-import { linesOf } from './core/settings.ts'
 import { version } from './core/version.ts'
+import { healthEndpoint, healthPaths, readinessEndpoint } from './health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
@@ -38,9 +36,10 @@ import {
   signOutPageEndpoint,
 } from './pages/sign-in-endpoint.ts'
 import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
+import { upstreamCallbackEndpoint, upstreamEndpoint } from './pages/upstream-endpoint.ts'
 import { createViews } from './pages/views.ts'
+import { isPage, requestFields, requests } from './requests-middleware.ts'
 import type { Services } from './services.ts'
-import { faultText } from './site/site-files.ts'
 
 /** Everything that answers HTTP. */
 export function createApp(services: Services): RequestListener {
@@ -52,7 +51,8 @@ export function createApp(services: Services): RequestListener {
   const deps = { ...services, settings, people, render, principalOf, pages: authorizationPages(render) }
 
   const router = new Router()
-  router.get('/healthz', health(services))
+  router.get('/healthz', healthEndpoint(services))
+  router.get('/readyz', readinessEndpoint(services))
 
   router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))
   router.get(
@@ -82,6 +82,8 @@ export function createApp(services: Services): RequestListener {
   router.get(paths.home, homeEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps))
   router.post(paths.signIn, signInEndpoint(deps))
+  router.get(paths.signInUpstream, upstreamEndpoint(deps))
+  router.get(paths.signInUpstreamCallback, upstreamCallbackEndpoint(deps))
   router.get(paths.signOut, signOutPageEndpoint(deps))
   router.post(paths.signOut, signOutEndpoint(deps))
   router.get(paths.connectedApps, connectedAppsEndpoint(deps))
@@ -104,6 +106,7 @@ export function createApp(services: Services): RequestListener {
 
   const app = new Koa()
   app.on('error', (error: unknown) => services.log.error('unanswered error', { error }))
+  app.use(requests(services))
   app.use(edge(services))
   app.use(killSwitch(services))
   app.use(crossOrigin(deps))
@@ -159,23 +162,9 @@ function browserPrincipal(ctx: Context, services: Services, user: string): Princ
   })
 }
 
-/** First of all: who asks, and what an error becomes that nobody below answered. */
-function edge({ site, log }: Services): Middleware {
-  let trusted = {
-    settings: site.current().settings,
-    networks: networksOf(linesOf(site.current().settings.server.trusted_proxies)),
-  }
+/** What an error becomes that nobody below answered. */
+function edge({ log }: Services): Middleware {
   return async (ctx, next) => {
-    const { settings } = site.current()
-    if (trusted.settings !== settings)
-      trusted = { settings, networks: networksOf(linesOf(settings.server.trusted_proxies)) }
-    ctx.state['requestId'] = randomId()
-    ctx.state['address'] = clientAddress(
-      ctx.req.socket.remoteAddress ?? '',
-      ctx.get('X-Forwarded-For'),
-      trusted.networks,
-    )
-    ctx.set('X-Content-Type-Options', 'nosniff')
     try {
       await next()
     } catch (error) {
@@ -188,7 +177,7 @@ function answerFault(ctx: Context, error: unknown, log: Services['log']): void {
   const requestId = String(ctx.state['requestId'])
   // Whatever was prepared for the answer that failed must not leave with this one.
   for (const name of ctx.res.getHeaderNames())
-    if (!/^(access-control-|vary$|x-content-type)/.test(name)) ctx.remove(name)
+    if (!/^(access-control-|vary$|x-content-type|x-request-id)/.test(name)) ctx.remove(name)
   if (error instanceof AppError) {
     const status = { not_found: 404, forbidden: 403, invalid: 400, conflict: 409, unavailable: 503 }[
       error.code
@@ -196,41 +185,16 @@ function answerFault(ctx: Context, error: unknown, log: Services['log']): void {
     if (status === 503) ctx.set('Retry-After', '5')
     return answer(ctx, status, { error: error.code, message: error.message })
   }
-  log.error('request failed', { request_id: requestId, method: ctx.method, path: ctx.path, error })
+  log.error('request failed', { ...requestFields(ctx), error })
   return answer(ctx, 500, { error: 'server_error', message: 'internal error', request_id: requestId })
 }
 
-/** `server.enabled: false` closes every door but the one that tells so. */
+/** `server.enabled: false` closes MCP and OAuth; sign-in, pages and health stay. */
 function killSwitch({ site }: Services): Middleware {
   return async (ctx, next) => {
-    if (site.current().settings.server.enabled || ctx.path === '/healthz') return next()
+    if (site.current().settings.server.enabled || healthPaths.has(ctx.path) || isPage(ctx.path)) return next()
     ctx.set('Retry-After', '60')
     return answer(ctx, 503, { error: 'unavailable', message: 'the server is switched off' })
-  }
-}
-
-/** Answers while requests are accepted; tells what is wrong without telling strangers what is inside. */
-function health({ site, store, audit, startedAt, clock }: Services): Middleware {
-  return async (ctx) => {
-    const state = site.state()
-    const auditing = await audit.stats()
-    const problems = [
-      ...(state.faults.length > 0 ? ['site: the last edit was rejected; the last good one is in use'] : []),
-      ...(store.stats().fault === undefined ? [] : ['store: writes fail']),
-      ...(auditing.fault === undefined ? [] : ['audit: the log cannot be written']),
-    ]
-    ctx.set('Cache-Control', 'no-store')
-    answer(ctx, 200, {
-      status: problems.length === 0 ? 'ok' : 'degraded',
-      version,
-      uptime_seconds: Math.floor((clock.now() - startedAt) / 1000),
-      site: {
-        digest: state.digest.slice(0, 12),
-        loaded_at: new Date(state.loadedAt).toISOString(),
-        faults: state.faults.map(faultText),
-      },
-      problems,
-    })
   }
 }
 

@@ -8,12 +8,15 @@ import process from 'node:process'
 import { createApp } from './app.ts'
 import { listenForControl, type ControlServer } from './control/server.ts'
 import { AppError } from './core/errors.ts'
+import { listenForMetrics } from './metrics-listener.ts'
 import { openServices, type Services, type ServicesOptions } from './services.ts'
 
 export interface DaemonOptions extends ServicesOptions {
   /** Instead of the settings' own. */
   readonly host?: string
   readonly port?: number
+  /** A socket that listens already, as systemd hands it over; goes before host and port. */
+  readonly listeningFd?: number
 }
 
 /** A daemon that accepts requests. */
@@ -30,9 +33,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const services = await openServices({ ...options, daemon: true })
   let server: Server | undefined
   let control: ControlServer | undefined
+  let metrics: Server | undefined
   const stop = async (): Promise<void> => {
     services.log.info('stopping')
     await control?.close()
+    metrics?.close().closeAllConnections()
     services.drain()
     if (server) await drain(server, services.site.current().settings.server.shutdown_grace_seconds * 1000)
     await services.close()
@@ -42,15 +47,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const { settings } = services.site.current()
     server = createServer()
     limit(server, settings.server.request_timeout_seconds)
-    const address = await listen(
-      server,
-      options.host ?? settings.server.host,
-      options.port ?? settings.server.port,
-    )
+    const { listeningFd, host = settings.server.host, port = settings.server.port } = options
+    const address = await listen(server, listeningFd === undefined ? { host, port } : { fd: listeningFd })
     // The port is part of the public URL when none is set, so the surface is built once it is known.
     services.listening(address.port)
     server.on('request', createApp(services))
     control = await listenForControl(services)
+    if (settings.metrics.listen !== null)
+      metrics = await listenForMetrics(services.metrics, settings.metrics.listen)
     return { services, address, stop }
   } catch (error) {
     await stop().catch(() => {})
@@ -90,13 +94,17 @@ function limit(server: Server, requestSeconds: number): void {
   server.maxHeadersCount = 100
 }
 
-function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+function listen(
+  server: Server,
+  where: { readonly host: string; readonly port: number } | { readonly fd: number },
+): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const reason = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
-      reject(new AppError('unavailable', `cannot listen on ${host}:${port}: ${reason}`, { cause: error }))
+      const place = 'fd' in where ? 'the socket of systemd' : `${where.host}:${where.port}`
+      reject(new AppError('unavailable', `cannot listen on ${place}: ${reason}`, { cause: error }))
     })
-    server.listen(port, host, () => resolve(server.address() as AddressInfo))
+    server.listen(where, () => resolve(server.address() as AddressInfo))
   })
 }
 

@@ -32,6 +32,7 @@ import { Keys } from './oauth/keys.ts'
 import { RateLimits } from './oauth/rate-limits.ts'
 import { Tokens } from './oauth/tokens.ts'
 import { Trace } from './oauth/trace.ts'
+import { Upstream } from './oauth/upstream.ts'
 import { resourceOf } from './oauth/urls.ts'
 import { Usage } from './oauth/usage.ts'
 import { readSettings } from './site/read-settings.ts'
@@ -97,6 +98,7 @@ export interface Services {
   readonly usage: Usage
   readonly limits: RateLimits
   readonly trace: Trace
+  readonly upstream: Upstream
   readonly subscriptions: Subscriptions
   readonly approvals: Approvals
   /** What a client may at most use, whoever it acts for. */
@@ -167,7 +169,19 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const site: Site<Snapshot> = await openSite<Snapshot>({
     folder: options.site,
     build: (files) =>
-      buildSnapshot(files, { store, audit, clock, log, calls, libraries, memory, runSql, ownTools, builtIns, tools }),
+      buildSnapshot(files, {
+        store,
+        audit,
+        clock,
+        log,
+        calls,
+        libraries,
+        memory,
+        runSql,
+        ownTools,
+        builtIns,
+        tools,
+      }),
     clock,
     log,
     watch: options.daemon ?? false,
@@ -300,6 +314,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     usage,
     limits: new RateLimits({ settings }),
     trace: new Trace({ clock }),
+    upstream: new Upstream({ store, clock, settings, publicUrl, log, folder: options.site }),
     subscriptions,
     approvals,
     clientLimits,

@@ -13,6 +13,7 @@ import type { RunSql } from './documents/run-sql.ts'
 import { readSeeds } from './documents/seeds.ts'
 import type { Seed } from './documents/seed-schema.ts'
 import type { Libraries, LibraryRead, LibrarySource } from './library/libraries.ts'
+import { readLibrary, type LibraryReading } from './library/read-library.ts'
 import type { LiveLibrary } from './library/live-library.ts'
 import { readSite } from './site/read-site.ts'
 import { readSettings } from './site/read-settings.ts'
@@ -25,6 +26,7 @@ import type { Store } from './store/store.ts'
 import type { Calls } from './tools/calls.ts'
 import type { Catalogue } from './tools/catalogue.ts'
 import { createCatalogue } from './tools/create-catalogue.ts'
+import { builtInTools } from './tools/index.ts'
 import { optionalTools } from './tools/optional-tools.ts'
 import type { OwnTools } from './tools/own/own-tools.ts'
 import { type OwnDefinitions, readOwnTools } from './tools/own/read-own-tools.ts'
@@ -103,6 +105,13 @@ export async function readParts<Library>(
 /** The package's own prompts and skills. */
 export function readBuiltIns(): Promise<SiteFiles> {
   return readSite(join(packageFolder))
+}
+
+/** Reads a site as the daemon would, bound to no state: for checks and previews. */
+export async function readWholeSite(
+  site: string,
+): Promise<{ reading: SiteReading<LibraryReading>; faults: Fault[]; warnings: Fault[] }> {
+  return readParts(await readSite(site), await readBuiltIns(), builtInTools, readLibrary)
 }
 
 /** What a snapshot is bound to. */

@@ -1,13 +1,20 @@
+import process from 'node:process'
 import { Option, type Command } from 'commander'
 import type { AuditLine } from '../audit/event.ts'
-import { stream } from './control.ts'
+import { exportCsv, exportJsonl } from '../audit/export.ts'
+import type { AuditStats } from '../audit/open-audit.ts'
+import { renderLine } from '../audit/render.ts'
+import type { AuditSummary } from '../audit/summary.ts'
+import type { AuditVerification } from '../audit/verify.ts'
+import { AppError } from '../core/errors.ts'
+import { operate, stream } from './control.ts'
 import { countOption, momentOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
-import { visible, write } from './output.ts'
+import { colourful, megabytes, print, visible, write } from './output.ts'
 
 interface Wanted {
   readonly user?: string
-  readonly target?: string
+  readonly tool?: string
   readonly type?: string
   readonly status?: string
   readonly session?: string
@@ -22,26 +29,51 @@ export function addAuditCommands(program: Command): void {
     .command('audit')
     .description('the audit log: who did what, when, through which client')
 
-  withFilters(audit.command('tail').description('show the last events'))
+  withFilters(audit.command('tail').description('show the last events; with --json one object a line'))
     .option('-n <count>', 'how many', countOption, 10)
     .option('-f, --follow', 'go on with events as they come')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ assistant-core audit tail -n 50\n  $ assistant-core audit tail -f --user sales@example.com',
-    )
     .action(
       async ({ n: count, follow, ...wanted }: Wanted & { n: number; follow?: boolean }, command: Command) =>
-        printEvents(readOptions(command), 'audit.tail', { ...wanted, count, follow }),
+        printEvents(readOptions(command), 'audit.tail', { ...operationFilter(wanted), count, follow }),
     )
 
-  withFilters(audit.command('search').description('show every event that fits, oldest first'))
-    .addHelpText(
-      'after',
-      '\nExample:\n  $ assistant-core audit search --type tool.call --status denied --since 7d',
+  withFilters(
+    audit
+      .command('search')
+      .description('show every event that fits, oldest first; with --json one object a line'),
+  ).action(async (wanted: Wanted, command: Command) =>
+    printEvents(readOptions(command), 'audit.search', operationFilter(wanted)),
+  )
+
+  withFilters(audit.command('export').description('write every event that fits for another program'))
+    .addOption(
+      new Option('--format <format>', 'jsonl: the lines of the log, byte for byte; csv: a table (RFC 4180)')
+        .choices(['jsonl', 'csv'])
+        .default('jsonl'),
     )
-    .action(async (wanted: Wanted, command: Command) =>
-      printEvents(readOptions(command), 'audit.search', wanted),
-    )
+    .action(async ({ format, ...wanted }: Wanted & { format: 'jsonl' | 'csv' }, command: Command) => {
+      const events = stream(readOptions(command), 'audit.search', operationFilter(wanted))
+      const convert = { jsonl: exportJsonl, csv: exportCsv }[format]
+      for await (const text of convert(events as AsyncIterable<AuditLine>)) await write(text)
+    })
+
+  withFilters(audit.command('stats').description('count events by type, status, user and target')).action(
+    async (wanted: Wanted, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<Statistics>(options, 'audit.stats', operationFilter(wanted))
+      print(options.json, result, statisticsText)
+    },
+  )
+
+  audit
+    .command('verify')
+    .description('check numbers, hash chain and signatures of the whole log; names the first bad line')
+    .action(async (_flags, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<AuditVerification>(options, 'audit.verify', {})
+      print(options.json, result, verificationText)
+      if (!result.ok) throw new AppError('conflict', `the audit log is not as it was written`)
+    })
 }
 
 function withFilters(command: Command): Command {
@@ -56,28 +88,43 @@ function withFilters(command: Command): Command {
     .option('--until <moment>', 'before a date', momentOption)
 }
 
-async function printEvents(
-  options: Options,
-  operation: string,
-  params: Wanted & { tool?: string; count?: number; follow?: boolean },
-): Promise<void> {
-  const { tool, ...wanted } = params
-  for await (const item of stream(options, operation, { ...wanted, ...(tool && { target: tool }) })) {
+function operationFilter({ tool, ...wanted }: Wanted): Record<string, unknown> {
+  return { ...wanted, ...(tool !== undefined && { target: tool }) }
+}
+
+async function printEvents(options: Options, operation: string, params: object): Promise<void> {
+  const colour = colourful(process.stdout)
+  for await (const item of stream(options, operation, params)) {
     const event = item as AuditLine
-    write(options.json ? `${JSON.stringify(event)}\n` : `${lineOf(event)}\n`)
+    await write(options.json ? `${JSON.stringify(event)}\n` : `${renderLine(event, { colour })}\n`)
   }
 }
 
-/** One event as a person reads it; hostile text in it never reaches the terminal. */
-function lineOf(event: AuditLine): string {
-  const parts = [
-    event.time.replace('T', ' ').slice(0, 19),
-    event.type.padEnd(16),
-    event.status.padEnd(7),
-    (event.user ?? '-').padEnd(22),
-    event.target ?? '',
-    event.execution_time === undefined ? '' : `${(event.execution_time * 1000).toFixed(0)} ms`,
-    event.error ?? '',
+type Statistics = AuditSummary & { readonly log: AuditStats }
+
+function statisticsText({ log, ...summary }: Statistics): string {
+  const section = (title: string, counts: Readonly<Record<string, number>>): string[] => [
+    `${title}:`,
+    ...Object.entries(counts).map(([name, count]) => `  ${String(count).padStart(8)}  ${visible(name)}`),
   ]
-  return parts.map(visible).join('  ').trimEnd()
+  return [
+    `${summary.events} events${summary.first === undefined ? '' : ` from ${summary.first} to ${summary.last}`}`,
+    `the log holds ${log.seq} lines in ${log.files} files, ${megabytes(log.bytes)}, since ${log.oldest ?? '-'}`,
+    ...log.forwards.map(
+      ({ name, sent, waiting, dropped, fault }) =>
+        `forwarded to ${visible(name)}: ${sent} sent, ${waiting} waiting, ${dropped} dropped${fault === undefined ? '' : `; ${visible(fault)}`}`,
+    ),
+    ...section('by type', summary.by_type),
+    ...section('by status', summary.by_status),
+    ...section('by user', summary.by_user),
+    ...section('by target', summary.by_target),
+  ].join('\n')
+}
+
+function verificationText({ ok, lines, files, signed, last, faults, notes }: AuditVerification): string {
+  return [
+    `${ok ? 'whole' : 'NOT WHOLE'}: ${lines} lines in ${files} files; ${signed} of ${last} are signed`,
+    ...faults.map((fault) => `  fault: ${visible(fault)}`),
+    ...notes.map((note) => `  note: ${visible(note)}`),
+  ].join('\n')
 }

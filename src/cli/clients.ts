@@ -42,10 +42,6 @@ export function addClientsCommands(program: Command): void {
       'none',
     )
     .option('--jwks-uri <url>', "where the client's public keys are, for private_key_jwt")
-    .addHelpText(
-      'after',
-      '\nExample:\n  $ assistant-core clients register --name "Report portal" --redirect-uri https://portal.example.com/callback --auth-method client_secret_basic',
-    )
     .action(
       async (
         flags: { name: string; redirectUri: string[]; authMethod: string; jwksUri?: string },

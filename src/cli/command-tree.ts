@@ -1,5 +1,6 @@
 /** The command tree as data: what completion scripts, the manual page and the help test are made from. */
 import type { Command, Option } from 'commander'
+import { examplesOf } from './examples.ts'
 
 export interface CommandNode {
   /** The words after the program's name; empty for the program itself. */
@@ -9,6 +10,7 @@ export interface CommandNode {
   readonly usage: string
   readonly options: readonly OptionNode[]
   readonly commands: readonly CommandNode[]
+  readonly examples: readonly string[]
 }
 
 export interface OptionNode {
@@ -31,6 +33,7 @@ export function commandTree(command: Command, path: readonly string[] = []): Com
       .join(' '),
     options: command.options.filter((option) => !option.hidden).map(optionNode),
     commands: command.commands.map((child) => commandTree(child, [...path, child.name()])),
+    examples: examplesOf(path),
   }
 }
 

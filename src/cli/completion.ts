@@ -11,10 +11,6 @@ export function addCompletionCommand(program: Command): void {
     .command('completion')
     .description('print the completion script of a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(generators)))
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ assistant-core completion bash > /etc/bash_completion.d/assistant-core\n  $ assistant-core completion zsh > "${fpath[1]}/_assistant-core"\n  $ assistant-core completion fish > ~/.config/fish/completions/assistant-core.fish',
-    )
     .action((shell: keyof typeof generators) => write(generators[shell](commandTree(program))))
 }
 

@@ -23,13 +23,25 @@ export async function operate<Result>(options: Options, name: string, params: ob
 }
 
 /** Runs an operation and gives its items as they come; one with a single result gives that. */
-export async function* stream(options: Options, name: string, params: object): AsyncGenerator<unknown> {
+export async function* stream(options: Options, name: string, params: object): AsyncGenerator {
   const response = await post(options, name, params)
   if (response) yield* itemsOf(response)
   else yield* runHere(options, name, params)
 }
 
-/** Asks the daemon; undefined when none listens. */
+/** Asks the running daemon and nobody else; undefined when none listens. */
+export async function askDaemon<Result>(
+  options: Options,
+  name: string,
+  params: object,
+): Promise<Result | undefined> {
+  const response = await post(options, name, params)
+  let last: unknown
+  if (response) for await (const item of itemsOf(response)) last = item
+  return last as Result | undefined
+}
+
+/** Undefined when no daemon listens. */
 function post(options: Options, name: string, params: object): Promise<IncomingMessage | undefined> {
   return new Promise((resolve, reject) => {
     const socketPath = join(options.state, controlSocketName)
@@ -45,7 +57,7 @@ function post(options: Options, name: string, params: object): Promise<IncomingM
   })
 }
 
-async function* itemsOf(response: IncomingMessage): AsyncGenerator<unknown> {
+async function* itemsOf(response: IncomingMessage): AsyncGenerator {
   let ended = false
   for await (const text of createInterface({ input: response, crlfDelay: Infinity })) {
     const line = JSON.parse(text) as ControlLine
@@ -59,7 +71,7 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator<unknown> {
   if (!ended && !response.complete) throw new AppError('unavailable', 'the daemon stopped before it answered')
 }
 
-async function* runHere(options: Options, name: string, params: object): AsyncGenerator<unknown> {
+async function* runHere(options: Options, name: string, params: object): AsyncGenerator {
   const operation = operations.get(name)
   if (!operation) throw new Error(`no operation "${name}"`)
   const services = await openServices({

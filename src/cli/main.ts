@@ -7,9 +7,13 @@ import { Command, CommanderError } from 'commander'
 import { AppError, messageOf } from '../core/errors.ts'
 import { version } from '../core/version.ts'
 import type { Fault } from '../site/site-files.ts'
+import { addAccessCommands } from './access.ts'
 import { addAuditCommands } from './audit.ts'
 import { addClientsCommands } from './clients.ts'
 import { addCompletionCommand } from './completion.ts'
+import { addDoctorCommand } from './doctor.ts'
+import { examplesOf } from './examples.ts'
+import { addInstallCommands } from './install.ts'
 import { addManualCommand } from './manual.ts'
 import { addGlobalOptions } from './options.ts'
 import { tell } from './output.ts'
@@ -17,6 +21,7 @@ import { addPromptsCommands } from './prompts.ts'
 import { addServeCommand } from './serve.ts'
 import { addSiteCommands } from './site.ts'
 import { addStatusCommands } from './status.ts'
+import { addStoreCommands } from './store.ts'
 import { addTokensCommands } from './tokens.ts'
 import { addApiKeysCommands, addUsersCommands } from './users.ts'
 
@@ -54,9 +59,28 @@ export function createProgram(): Command {
   addClientsCommands(program)
   addPromptsCommands(program)
   addAuditCommands(program)
+  addAccessCommands(program)
+  addStoreCommands(program)
+  addDoctorCommand(program)
+  addInstallCommands(program)
   addManualCommand(program)
   addCompletionCommand(program)
+  program.addHelpText(
+    'after',
+    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.\nShapes of --json: src/cli/README.md. Manual page: assistant-core manual | man -l -',
+  )
+  addExamples(program, [])
   return program
+}
+
+function addExamples(command: Command, path: readonly string[]): void {
+  const examples = examplesOf(path)
+  if (examples.length > 0)
+    command.addHelpText(
+      'after',
+      `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  ${example}`).join('\n')}`,
+    )
+  for (const child of command.commands) addExamples(child, [...path, child.name()])
 }
 
 function report(error: unknown): number {

@@ -9,11 +9,11 @@ export function addManualCommand(program: Command): void {
   program
     .command('manual')
     .description('print the manual page')
-    .addHelpText('after', '\nExample:\n  $ assistant-core manual | man -l -')
     .action(() => write(manualPage(commandTree(program))))
 }
 
-function manualPage(root: CommandNode): string {
+/** The page as roff source. */
+export function manualPage(root: CommandNode): string {
   const commands = everyCommand(root).filter((node) => node.path.length > 0 && node.commands.length === 0)
   return [
     `.TH ASSISTANT-CORE 1 "" "assistant-core ${version}" "User Commands"`,
@@ -32,6 +32,7 @@ function manualPage(root: CommandNode): string {
       `\\fBassistant-core ${roff(node.path.join(' '))}\\fR ${roff(node.usage)}`,
       roff(`${node.description[0]?.toUpperCase() ?? ''}${node.description.slice(1)}.`),
       ...optionLines(node),
+      ...exampleLines(node),
     ]),
     '.SH EXIT STATUS',
     '.TP\n.B 0\nDone.',
@@ -52,6 +53,10 @@ function manualPage(root: CommandNode): string {
 
 function optionLines(node: CommandNode): string[] {
   return node.options.map((option) => `.TP\n\\fB${roff(option.flags)}\\fR\n${roff(option.description)}`)
+}
+
+function exampleLines({ examples }: CommandNode): string[] {
+  return examples.length === 0 ? [] : ['.PP', '.nf', ...examples.map(roff), '.fi']
 }
 
 /** Text as roff reads it: hyphens are minus signs, a line never begins with a control character. */

@@ -1,14 +1,41 @@
 /** How results are printed: JSON when asked for, tables for people. Results go to standard output, everything else to standard error. */
+import { once } from 'node:events'
 import process from 'node:process'
 
 /** Prints a result as JSON, or as `text` says. */
 export function print<Result>(json: boolean, result: Result, text: (result: Result) => string): void {
-  write(json ? `${JSON.stringify(result, null, 2)}\n` : `${text(result)}\n`)
+  process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : `${text(result)}\n`)
 }
 
-/** Writes to standard output as it stands. */
-export function write(text: string): void {
-  process.stdout.write(text)
+/** Writes to standard output as it stands; settles when there is room for more. */
+export async function write(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+}
+
+/** Whether colours reach a person: on a terminal, unless NO_COLOR is set (no-color.org). */
+export function colourful(stream: { readonly isTTY?: boolean }): boolean {
+  return stream.isTTY === true && (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb'
+}
+
+/** Hands pieces on and tells a person at a terminal how far it is; silent everywhere else. */
+export async function* progress(what: string, pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  const { stderr } = process
+  let bytes = 0
+  let shown = 0
+  for await (const piece of pieces) {
+    bytes += Buffer.byteLength(piece)
+    if (stderr.isTTY && bytes - shown > 1_048_576) {
+      shown = bytes
+      stderr.write(`\r${what}: ${megabytes(bytes)}`)
+    }
+    yield piece
+  }
+  if (shown > 0) stderr.write('\r\u001b[K')
+}
+
+/** Bytes as people read them. */
+export function megabytes(bytes: number): string {
+  return `${(bytes / 1_048_576).toFixed(1)} MB`
 }
 
 /** Tells the person at the terminal something that is not a result. */
@@ -20,7 +47,9 @@ export function tell(text: string): void {
 export function table(header: readonly string[], rows: readonly (readonly unknown[])[]): string {
   if (rows.length === 0) return `no ${header[0]?.toLowerCase() ?? 'result'}s`
   const cells = [header.map((name) => name.toUpperCase()), ...rows.map((row) => row.map(cellText))]
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => [...(row[column] ?? '')].length)))
+  const widths = header.map((_, column) =>
+    Math.max(...cells.map((row) => Array.from(row[column] ?? '').length)),
+  )
   return cells
     .map((row) =>
       row
@@ -34,8 +63,12 @@ export function table(header: readonly string[], rows: readonly (readonly unknow
 /** What a cell shows; control characters of stored text never reach a terminal. */
 function cellText(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-'
-  const text = Array.isArray(value) ? value.map(cellText).join(', ') : String(value)
+  const text = Array.isArray(value) ? value.map(cellText).join(', ') : plain(value)
   return visible(text)
+}
+
+function plain(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** A text with control, bidirectional and zero-width characters spelled out. */

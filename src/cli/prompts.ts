@@ -4,20 +4,17 @@ import process from 'node:process'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { AppError } from '../core/errors.ts'
 import { runPromptTests, junitReport, type PromptTestResult } from '../library/prompt-tests.ts'
-import { readLibrary } from '../library/read-library.ts'
 import type { PromptRow } from '../library/prompt-rows.ts'
 import { renderTemplate } from '../library/site-library.ts'
 import { readTemplate } from '../library/template-file.ts'
 import { parseSource } from '../site/parse-source.ts'
-import { readSite } from '../site/read-site.ts'
 import { siteFaults } from '../site/site.ts'
 import type { Fault } from '../site/site-files.ts'
-import { readBuiltIns, readParts } from '../snapshot.ts'
-import { builtInTools } from '../tools/index.ts'
+import { readWholeSite } from '../snapshot.ts'
 import { operate } from './control.ts'
 import { countOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
-import { print, table, tell, visible, write } from './output.ts'
+import { print, table, tell, visible } from './output.ts'
 
 type Arguments = Record<string, string>
 
@@ -74,10 +71,6 @@ export function addPromptsCommands(program: Command): void {
     .option('--arg <name=value>', 'an argument; repeatable', argumentOption, {})
     .option('--user <user>', 'as this user would get it')
     .option('--watch', 'again whenever the file changes')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ assistant-core prompts preview sales_analysis --arg analysis_focus=revenue_trends\n  $ assistant-core prompts preview prompts/visit_report.md --arg customer=Acme --watch',
-    )
     .action(
       async (id: string, flags: { arg: Arguments; user?: string; watch?: boolean }, command: Command) => {
         const options = readOptions(command)
@@ -100,7 +93,6 @@ export function addPromptsCommands(program: Command): void {
     .command('test [ids...]')
     .description('run the tests that prompt files hold (tests:)')
     .option('--junit <file>', 'also write a JUnit report')
-    .addHelpText('after', '\nExample:\n  $ assistant-core prompts test visit_report --site my-site')
     .action(async (ids: string[], flags: { junit?: string }, command: Command) => {
       const options = readOptions(command)
       const results = await testPrompts(options.site, ids)
@@ -259,7 +251,7 @@ async function showAgain(file: string, show: () => Promise<void>): Promise<void>
     if (name !== basename(file)) return
     clearTimeout(timer)
     timer = setTimeout(() => {
-      write('\n')
+      process.stdout.write('\n')
       void again()
     }, 100)
   })
@@ -268,12 +260,7 @@ async function showAgain(file: string, show: () => Promise<void>): Promise<void>
 }
 
 async function testPrompts(site: string, ids: readonly string[]): Promise<PromptTestResult[]> {
-  const { reading, faults } = await readParts(
-    await readSite(site),
-    await readBuiltIns(),
-    builtInTools,
-    readLibrary,
-  )
+  const { reading, faults } = await readWholeSite(site)
   if (faults.length > 0) throw siteFaults(site, faults)
   const { templates } = reading.library
   const unknown = ids.filter((id) => !templates.has(id))

@@ -1,3 +1,4 @@
+import process from 'node:process'
 import { InvalidArgumentError, type Command } from 'commander'
 import { runDaemon, type Daemon } from '../daemon.ts'
 import { readOptions } from './options.ts'
@@ -14,14 +15,16 @@ export function addServeCommand(program: Command): void {
       'listen on this port instead of the setting server.port; 0 takes a free one',
       portNumber,
     )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ assistant-core serve --site /srv/site --state /var/lib/assistant-core\n  $ assistant-core serve --port 0',
-    )
     .action(async (flags: { host?: string; port?: number }, command: Command) => {
       const { site, state, publicUrl } = readOptions(command)
-      await runDaemon({ site, state, publicUrl, ...flags }, welcome)
+      await runDaemon({ site, state, publicUrl, ...inheritedSocket(), ...flags }, welcome)
     })
+}
+
+/** The socket that a systemd socket unit listens on for us: always descriptor 3 (sd_listen_fds(3)). */
+function inheritedSocket(): { listeningFd?: number } {
+  const { LISTEN_PID: forPid, LISTEN_FDS: count } = process.env
+  return forPid === String(process.pid) && Number(count) >= 1 ? { listeningFd: 3 } : {}
 }
 
 /** Tells the person at the terminal what to do now. */

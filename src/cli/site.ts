@@ -2,14 +2,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { AppError } from '../core/errors.ts'
-import { readLibrary } from '../library/read-library.ts'
 import { runPromptTests } from '../library/prompt-tests.ts'
 import { migrateSiteSettings } from '../site/migrate-settings.ts'
-import { readSite } from '../site/read-site.ts'
 import { siteFaults } from '../site/site.ts'
 import { faultText } from '../site/site-files.ts'
-import { packageFolder, readBuiltIns, readParts } from '../snapshot.ts'
-import { builtInTools } from '../tools/index.ts'
+import { packageFolder, readWholeSite } from '../snapshot.ts'
 import { operate } from './control.ts'
 import { readOptions } from './options.ts'
 import { print, tell } from './output.ts'
@@ -19,10 +16,6 @@ export function addSiteCommands(program: Command): void {
   program
     .command('init <folder>')
     .description('write a new site into a folder')
-    .addHelpText(
-      'after',
-      '\nExample:\n  $ assistant-core init my-site && assistant-core check --site my-site',
-    )
     .action((folder: string, _flags, command: Command) => {
       const site = initSite(resolve(folder))
       print(
@@ -35,7 +28,6 @@ export function addSiteCommands(program: Command): void {
   program
     .command('check')
     .description('read the whole site and print every fault; changes nothing and needs no state')
-    .addHelpText('after', '\nExample:\n  $ assistant-core check --site my-site')
     .action(async (_flags, command: Command) => {
       const options = readOptions(command)
       const result = await checkSite(options.site)
@@ -81,8 +73,8 @@ export function addSiteCommands(program: Command): void {
     })
 }
 
-/** A new site: the shipped one's configuration, room for prompts and skills of its own. */
-function initSite(site: string): string {
+/** Writes a new site: the shipped one's configuration, room for prompts and skills of its own. */
+export function initSite(site: string): string {
   if (existsSync(site) && readdirSync(site).some((name) => name !== '.git')) {
     throw new AppError('conflict', `${site} is not empty; a new site needs a folder of its own`)
   }
@@ -123,13 +115,7 @@ interface Checked {
 
 /** Reads everything as the daemon would, and runs the prompts' own tests; throws every fault at once. */
 async function checkSite(site: string): Promise<Checked> {
-  const files = await readSite(site)
-  const { reading, faults, warnings } = await readParts(
-    files,
-    await readBuiltIns(),
-    builtInTools,
-    readLibrary,
-  )
+  const { reading, faults, warnings } = await readWholeSite(site)
   if (faults.length > 0) throw siteFaults(site, faults)
   const failed = (await runPromptTests(reading.library.templates.values())).filter((test) => !test.ok)
   const testFaults = failed.map(({ file, test, problems }) => ({

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { operate } from './control.ts'
 import { countOption } from './durations.ts'
 import { readOptions } from './options.ts'
-import { print, table, visible } from './output.ts'
+import { megabytes, print, table, visible, write } from './output.ts'
 
 interface Status {
   readonly version: string
@@ -39,6 +39,7 @@ interface Status {
     readonly bytes: number
     readonly fault?: string
   }
+  readonly checks: readonly { readonly name: string; readonly status: string; readonly detail: string }[]
   readonly tools: readonly {
     readonly roles: readonly string[]
     readonly tools: number
@@ -54,6 +55,15 @@ export function addStatusCommands(program: Command): void {
     .action(async (_flags, command: Command) => {
       const options = readOptions(command)
       print(options.json, await operate<Status>(options, 'status', {}), statusText)
+    })
+
+  program
+    .command('metrics')
+    .description('print the metrics of the running daemon as Prometheus reads them')
+    .action(async (_flags, command: Command) => {
+      const options = readOptions(command)
+      const result = await operate<{ text: string }>(options, 'metrics', {})
+      await write(options.json ? `${JSON.stringify(result, null, 2)}\n` : result.text)
     })
 
   const keys = program.command('keys').description('the keys that sign ID tokens')
@@ -134,6 +144,9 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Sta
     ...problems('state fault', state.fault === undefined ? [] : [state.fault]),
     `audit         ${audit.seq} events in ${audit.files} files, ${megabytes(audit.bytes)}`,
     ...problems('audit fault', audit.fault === undefined ? [] : [audit.fault]),
+    ...rest.checks
+      .filter((check) => check.status !== 'ok')
+      .map((check) => `${check.status.padEnd(14)}${check.name}: ${check.detail}`),
     ...tools.map(
       (set) =>
         `tools         ${set.tools} tools, ${set.tokens} tokens for ${set.roles.join(', ') || 'no role'}`,
@@ -144,8 +157,4 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Sta
 
 function problems(kind: string, list: readonly string[]): string[] {
   return list.map((text) => `  ${kind}: ${text}`)
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1_048_576).toFixed(1)} MB`
 }

@@ -44,10 +44,6 @@ export function addTokensCommands(program: Command): void {
     .option('--scope <scope...>', 'scopes; repeatable')
     .option('--address <network...>', 'where it may be used from, such as 10.0.0.0/8; repeatable')
     .option('--label <text>', 'what it is for')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ assistant-core tokens issue --user sales@example.com\n  $ TOKEN=$(assistant-core tokens issue --user sales@example.com --ttl 12h --json | jq -r .access_token)',
-    )
     .action(
       async (
         flags: {
@@ -105,7 +101,6 @@ export function addTokensCommands(program: Command): void {
     .option('--client <id>', 'all of this client')
     .option('--token <token>', 'this one, given as its id or as the token itself')
     .option('--all', 'all there are')
-    .addHelpText('after', '\nExample:\n  $ assistant-core tokens revoke --user sales@example.com')
     .action(
       async (flags: { user?: string; client?: string; token?: string; all?: true }, command: Command) => {
         if (Object.keys(flags).length === 0)

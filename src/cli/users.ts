@@ -24,7 +24,6 @@ export function addUsersCommands(program: Command): void {
   users
     .command('list')
     .description('list the users of the site')
-    .addHelpText('after', '\nExample:\n  $ assistant-core users list --json')
     .action(async (_flags, command: Command) => {
       const options = readOptions(command)
       const result = await operate<User[]>(options, 'users.list', {})
@@ -47,10 +46,6 @@ export function addUsersCommands(program: Command): void {
     .command('passwd <user>')
     .description("set a user's password, asked for on a terminal")
     .option('--password-stdin', 'read the password from standard input')
-    .addHelpText(
-      'after',
-      "\nExample:\n  $ echo 'a long pass phrase' | assistant-core users passwd maria@example.com --password-stdin",
-    )
     .action(async (user: string, flags: { passwordStdin?: boolean }, command: Command) => {
       const options = readOptions(command)
       const password = flags.passwordStdin ? await readLine() : await askTwice()
@@ -82,10 +77,6 @@ export function addApiKeysCommands(program: Command): void {
     .option('--label <text>', 'what it is for')
     .option('--ttl <duration>', 'when it ends, such as 90d or 3600 (seconds)', secondsOption)
     .option('--address <network...>', 'where it may be used from, such as 10.0.0.0/8; repeatable')
-    .addHelpText(
-      'after',
-      '\nExample:\n  $ assistant-core api-keys create --user sales@example.com --label "nightly report" --ttl 90d',
-    )
     .action(
       async (flags: { user: string; label?: string; ttl?: number; address?: string[] }, command: Command) => {
         const options = readOptions(command)

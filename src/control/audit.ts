@@ -1,4 +1,5 @@
 import { followAudit, searchAudit, tailAudit } from '../audit/search.ts'
+import { summarizeAudit } from '../audit/summary.ts'
 import { defineOperation } from './operation.ts'
 
 const filter = {
@@ -39,5 +40,26 @@ export const searchEvents = defineOperation({
   run: async (wanted, { services }) => {
     await services.audit.settled()
     return searchAudit(services.audit.folder, wanted)
+  },
+})
+
+/** How often what happened, and how the log itself stands. */
+export const eventStatistics = defineOperation({
+  name: 'audit.stats',
+  input: { type: 'object', additionalProperties: false, properties: filter },
+  run: async (wanted, { services }) => {
+    await services.audit.settled()
+    const { folder } = services.audit
+    return { log: await services.audit.stats(), ...(await summarizeAudit(folder, wanted)) }
+  },
+})
+
+/** Whether the log is as it was written; each fault as `file:line: fault`. */
+export const verifyEvents = defineOperation({
+  name: 'audit.verify',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services }) => {
+    await services.audit.settled()
+    return services.audit.verify()
   },
 })

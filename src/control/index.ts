@@ -1,5 +1,6 @@
 /** Everything that an operator can ask: to add an operation, write it and its line here. */
-import { searchEvents, tailEvents } from './audit.ts'
+import { explainAccess } from './access.ts'
+import { eventStatistics, searchEvents, tailEvents, verifyEvents } from './audit.ts'
 import {
   listClients,
   pruneClients,
@@ -10,9 +11,12 @@ import {
   updateClient,
 } from './clients.ts'
 import { listKeys, rotateKeys, traceAttempts } from './keys.ts'
+import { daemonHealth, metrics } from './metrics.ts'
 import type { Operation } from './operation.ts'
+import { expectProbe, probeArrival } from './probe.ts'
 import { callPromptMethod, listPrompts, previewPrompt, showPrompt } from './prompts.ts'
 import { reload, status } from './status.ts'
+import { backup } from './store.ts'
 import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
 import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from './users.ts'
 
@@ -43,6 +47,14 @@ const list: readonly Operation[] = [
   callPromptMethod,
   tailEvents,
   searchEvents,
+  eventStatistics,
+  verifyEvents,
+  explainAccess,
+  backup,
+  metrics,
+  daemonHealth,
+  expectProbe,
+  probeArrival,
 ]
 
 /** The operations by name. */

@@ -1,4 +1,5 @@
 /** The daemon's end of the control socket: a Unix domain socket that only its own user may open (D11). */
+import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -27,7 +28,14 @@ export async function listenForControl(services: Services): Promise<ControlServe
 async function answer(services: Services, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController()
   response.on('close', () => gone.abort())
-  const send = (line: ControlLine): void => void response.write(`${JSON.stringify(line)}\n`)
+  if (request.method === 'GET' && request.url === '/metrics') {
+    response.setHeader('content-type', services.metrics.contentType)
+    return void response.end(await services.metrics.text())
+  }
+  const send = async (line: ControlLine): Promise<void> => {
+    // A backup is as large as the state: the reader sets the pace.
+    if (!response.write(`${JSON.stringify(line)}\n`)) await once(response, 'drain', { signal: gone.signal })
+  }
   response.setHeader('content-type', 'application/x-ndjson')
   try {
     const name = decodeURIComponent((request.url ?? '/').slice(1))
@@ -39,10 +47,10 @@ async function answer(services: Services, request: IncomingMessage, response: Se
       signal: gone.signal,
       daemon: true,
     })
-    if (isStream(result)) for await (const item of result) send({ item })
-    else send({ result: result ?? null })
+    if (isStream(result)) for await (const item of result) await send({ item })
+    else await send({ result: result ?? null })
   } catch (error) {
-    if (!gone.signal.aborted) send({ error: errorOf(services, error) })
+    if (!gone.signal.aborted) await send({ error: errorOf(services, error) }).catch(() => {})
   }
   response.end()
 }

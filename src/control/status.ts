@@ -2,6 +2,7 @@ import process from 'node:process'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { version } from '../core/version.ts'
+import { readiness } from '../health-endpoint.ts'
 import { faultText } from '../site/site-files.ts'
 import { defineOperation } from './operation.ts'
 
@@ -40,6 +41,7 @@ export const status = defineOperation({
       },
       state: { folder: services.folders.state, ...store.stats() },
       audit: await audit.stats(),
+      checks: await readiness(services),
       tools: toolTokens(),
     }
 

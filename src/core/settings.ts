@@ -37,6 +37,7 @@ export const settingsSchema = {
     'git',
     'tools',
     'analysis',
+    'metrics',
     'log',
   ],
   properties: {
@@ -210,14 +211,24 @@ export const settingsSchema = {
         'max_event_bytes',
         'syslog',
         'webhook',
+        'webhook_secret_file',
       ],
       properties: {
         retention_days: { ...count, default: 180 },
         max_total_bytes: { ...count, default: 10737418240 },
         max_file_bytes: { ...positive, default: 67108864 },
         max_event_bytes: { ...positive, default: 65536 },
-        syslog: { type: ['string', 'null'], pattern: '^(udp|tcp|unix)://', default: null },
-        webhook: { ...uri, default: null },
+        syslog: {
+          type: ['string', 'null'],
+          pattern: '^((udp|tcp|tls)://([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\])(:[0-9]{1,5})?|unix:///.+)$',
+          default: null,
+        },
+        webhook: {
+          type: ['string', 'null'],
+          pattern: '^(https://|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:|/|$))',
+          default: null,
+        },
+        webhook_secret_file: { type: ['string', 'null'], pattern: '^/', default: null },
       },
     },
     library: {
@@ -331,6 +342,19 @@ export const settingsSchema = {
             memory_mb: { ...positive, default: 512 },
             max_points: { ...positive, default: 5000 },
           },
+        },
+      },
+    },
+    metrics: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['listen'],
+      properties: {
+        listen: {
+          type: ['string', 'null'],
+          pattern: '^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$',
+          default: null,
         },
       },
     },

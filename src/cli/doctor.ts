@@ -1,0 +1,70 @@
+import process from 'node:process'
+import type { Command } from 'commander'
+import { examine, type DaemonHealth } from '../control/doctor.ts'
+import { examinePublic, type Inside } from '../control/doctor-public.ts'
+import type { Finding } from '../control/finding.ts'
+import { systemClock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { createLog } from '../core/log.ts'
+import { askDaemon } from './control.ts'
+import { readOptions, type Options } from './options.ts'
+import { colourful, print, visible } from './output.ts'
+
+const marks = { ok: 'ok     ', warning: 'warning', failure: 'FAILURE', unknown: 'unknown' } as const
+const colours = { ok: 32, warning: 33, failure: 31, unknown: 36 } as const
+
+/** `assistant-core doctor`: what is wrong, why, and what to do. */
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('look for what is wrong on this machine and, with --public, at the public address')
+    .option('--public <url>', 'also look at the service through this address, as a client does')
+    .action(async (flags: { public?: string }, command: Command) => {
+      const options = readOptions(command)
+      const findings = await diagnose(options, flags.public)
+      const failures = findings.filter(({ status }) => status === 'failure').length
+      print(options.json, { ok: failures === 0, findings }, () => findingsText(findings))
+      if (failures > 0) throw new AppError('conflict', `${failures} of ${findings.length} checks failed`)
+    })
+}
+
+async function diagnose(options: Options, publicUrl: string | undefined): Promise<readonly Finding[]> {
+  const health = await askDaemon<DaemonHealth>(options, 'daemon.health', {}).catch(() => undefined)
+  const here = await examine({
+    site: options.site,
+    state: options.state,
+    ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
+    clock: systemClock,
+    log: createLog('silent', process.stderr),
+    health,
+  })
+  if (publicUrl === undefined) return here
+  return [...here, ...(await examinePublic(publicUrl, health && insideOf(options, health), systemClock))]
+}
+
+function insideOf(options: Options, health: DaemonHealth): Inside {
+  return {
+    publicUrl: health.public_url,
+    expect: async () => (await askDaemon<{ nonce: string }>(options, 'doctor.expect', {}))!.nonce,
+    arrival: async (nonce) =>
+      (await askDaemon<{ arrival: Awaited<ReturnType<Inside['arrival']>> }>(options, 'doctor.arrival', {
+        nonce,
+      }))!.arrival,
+  }
+}
+
+function findingsText(findings: readonly Finding[]): string {
+  const colour = colourful(process.stdout)
+  const mark = (status: Finding['status']): string =>
+    colour ? `\u001b[${colours[status]}m${marks[status]}\u001b[0m` : marks[status]
+  const lines = findings.flatMap(({ check, status, detail, cause, remedy }) => [
+    `${mark(status)}  ${check.padEnd(28)}  ${visible(detail)}`,
+    ...(cause === undefined ? [] : [`         because: ${visible(cause)}`]),
+    ...(remedy === undefined ? [] : [`         do:      ${visible(remedy)}`]),
+  ])
+  const count = (status: Finding['status']): number => findings.filter((one) => one.status === status).length
+  return [
+    ...lines,
+    `${count('ok')} well, ${count('warning')} warnings, ${count('failure')} failures, ${count('unknown')} unknown`,
+  ].join('\n')
+}

@@ -1,0 +1,207 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import process from 'node:process'
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { AppError } from '../core/errors.ts'
+import { packageFolder } from '../snapshot.ts'
+import { commandTree } from './command-tree.ts'
+import { manualPage } from './manual.ts'
+import { readOptions } from './options.ts'
+import { print, tell } from './output.ts'
+import { initSite } from './site.ts'
+
+/** One thing to do, as it is printed before it is done. */
+interface Step {
+  readonly action: 'write' | 'keep' | 'remove' | 'run' | 'skip'
+  readonly what: string
+  readonly why?: string
+  readonly do?: () => void
+}
+
+interface Flags {
+  readonly systemd?: true
+  readonly root?: string
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+/** What the units and this command agree on. */
+const launcherInUnits = '/usr/bin/assistant-core'
+const siteInUnits = '/etc/assistant-core'
+
+const defaults = `# Local choices of the assistant-core service; systemd reads this file.
+#ASSISTANT_CORE_PUBLIC_URL=https://assistant.example.com
+`
+
+/** `assistant-core install --systemd`, `uninstall --systemd`: into the running system, or into a folder that becomes one. */
+export function addInstallCommands(program: Command): void {
+  const withFlags = (command: Command): Command =>
+    command
+      .requiredOption('--systemd', 'as a systemd service')
+      .option('--root <folder>', 'into this folder instead of /, for images; runs no program')
+      .option('--dry-run', 'only print what would be done')
+      .option('-y, --yes', 'do not ask on a terminal')
+
+  withFlags(
+    program
+      .command('install')
+      .description('set this machine up: user, folders, a first site, service, backup timer, manual page'),
+  ).action((flags: Flags, command: Command) =>
+    carryOut(installSteps(flags, program), flags, command, afterInstall),
+  )
+
+  withFlags(
+    program
+      .command('uninstall')
+      .description('remove what install wrote; site, state, backups and what you changed stay'),
+  ).action((flags: Flags, command: Command) =>
+    carryOut(uninstallSteps(flags, program), flags, command, afterUninstall),
+  )
+}
+
+const afterInstall = `Now set the public address in ${siteInUnits}/config/settings.yaml or /etc/default/assistant-core, then:
+  systemctl enable --now assistant-core.service assistant-core-backup.timer`
+const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core, /var/backups/assistant-core, the user assistant-core.`
+
+async function carryOut(
+  steps: readonly Step[],
+  flags: Flags,
+  command: Command,
+  after: string,
+): Promise<void> {
+  const { json } = readOptions(command)
+  const plan = steps.map(({ action, what, why }) => ({ action, what, ...(why !== undefined && { why }) }))
+  const dryRun = flags.dryRun ?? false
+  print(json, { dry_run: dryRun, steps: plan }, () =>
+    plan
+      .map(({ action, what, why }) => `${action.padEnd(7)} ${what}${why === undefined ? '' : `   (${why})`}`)
+      .join('\n'),
+  )
+  if (dryRun) return
+  if (!flags.root && process.getuid?.() !== 0)
+    throw new AppError('forbidden', 'this changes the system; run it as root, or with --root or --dry-run')
+  if (!flags.yes && process.stdin.isTTY && !(await agreed()))
+    throw new AppError('conflict', 'nothing was done')
+  for (const step of steps) step.do?.()
+  tell(after)
+}
+
+async function agreed(): Promise<boolean> {
+  const asking = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await asking.question('do this? [y/N] ')
+  asking.close()
+  return /^y(es)?$/i.test(answer.trim())
+}
+
+/** The files that belong to an installation, with their text. */
+function ownFiles(program: Command): readonly { readonly path: string; readonly text: string }[] {
+  const launcher = resolve(process.argv[1] ?? launcherInUnits)
+  const part = (name: string): string =>
+    readFileSync(join(packageFolder, 'systemd', name), 'utf8').replaceAll(launcherInUnits, launcher)
+  const units = [
+    'assistant-core.service',
+    'assistant-core.socket',
+    'assistant-core-backup.service',
+    'assistant-core-backup.timer',
+  ]
+  return [
+    ...units.map((name) => ({ path: `/etc/systemd/system/${name}`, text: part(name) })),
+    { path: '/etc/sysusers.d/assistant-core.conf', text: part('assistant-core.sysusers') },
+    { path: '/etc/tmpfiles.d/assistant-core.conf', text: part('assistant-core.tmpfiles') },
+    { path: '/usr/local/share/man/man1/assistant-core.1', text: manualPage(commandTree(program)) },
+  ]
+}
+
+function installSteps({ root = '' }: Flags, program: Command): readonly Step[] {
+  const at = (path: string): string => join(root, path)
+  const home = /^\/(home|root)\//.test(realpathSync(process.argv[1] ?? '/'))
+  return [
+    ...(home
+      ? [
+          {
+            action: 'skip' as const,
+            what: 'note: this program lies in a home folder, which the service may not read',
+            why: 'install it with npm install --global first',
+          },
+        ]
+      : []),
+    ...ownFiles(program).map(({ path, text }): Step =>
+      contentOf(at(path)) === text
+        ? { action: 'keep', what: at(path), why: 'is up to date' }
+        : { action: 'write', what: at(path), do: () => put(at(path), text) },
+    ),
+    existsSync(at('/etc/default/assistant-core'))
+      ? { action: 'keep', what: at('/etc/default/assistant-core'), why: 'is yours' }
+      : {
+          action: 'write',
+          what: at('/etc/default/assistant-core'),
+          do: () => put(at('/etc/default/assistant-core'), defaults),
+        },
+    existsSync(at(siteInUnits))
+      ? { action: 'keep', what: at(siteInUnits), why: 'is yours' }
+      : {
+          action: 'write',
+          what: at(siteInUnits),
+          why: 'a first site',
+          do: () => void initSite(at(siteInUnits)),
+        },
+    ...[
+      ['systemd-sysusers', 'assistant-core.conf'],
+      ['systemd-tmpfiles', '--create', 'assistant-core.conf'],
+      ['systemctl', 'daemon-reload'],
+    ].map((words) => run(words, root)),
+  ]
+}
+
+function uninstallSteps({ root = '' }: Flags, program: Command): readonly Step[] {
+  const at = (path: string): string => join(root, path)
+  return [
+    run(
+      [
+        'systemctl',
+        'disable',
+        '--now',
+        'assistant-core.service',
+        'assistant-core.socket',
+        'assistant-core-backup.timer',
+      ],
+      root,
+    ),
+    ...ownFiles(program).map(({ path, text }): Step => {
+      const found = contentOf(at(path))
+      if (found === undefined) return { action: 'skip', what: at(path), why: 'is not there' }
+      return found === text
+        ? { action: 'remove', what: at(path), do: () => rmSync(at(path)) }
+        : { action: 'keep', what: at(path), why: 'was changed; remove it yourself' }
+    }),
+    run(['systemctl', 'daemon-reload'], root),
+  ]
+}
+
+/** A program of systemd; without systemd as the running init there is nothing to tell it. */
+function run(words: readonly string[], root: string): Step {
+  const what = words.join(' ')
+  if (root !== '') return { action: 'skip', what, why: 'not in a folder' }
+  if (words[0] === 'systemctl' && !existsSync('/run/systemd/system'))
+    return { action: 'skip', what, why: 'systemd does not run here' }
+  return {
+    action: 'run',
+    what,
+    do: () => {
+      const { status, error } = spawnSync(words[0]!, words.slice(1), { stdio: ['ignore', 2, 2] })
+      if (error || status !== 0)
+        throw new AppError('unavailable', `${what} failed${error ? `: ${error.message}` : ''}`)
+    },
+  }
+}
+
+function contentOf(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}
+
+function put(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text, { mode: 0o644 })
+}

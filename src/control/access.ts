@@ -1,0 +1,119 @@
+import { AppError } from '../core/errors.ts'
+import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/principal.ts'
+import type { Services } from '../services.ts'
+import { offerOf } from '../tools/offer.ts'
+import { defineOperation } from './operation.ts'
+
+/** One thing that decided, with where it is written. */
+interface Reason {
+  readonly subject: string
+  readonly allowed: boolean
+  readonly because: string
+  readonly source: string
+}
+
+/** Why a user may or may not use a tool, or may do what with a doctype or one document of it: the evaluator's own answer. */
+export const explainAccess = defineOperation({
+  name: 'access.explain',
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['user', 'subject'],
+    properties: {
+      user: { type: 'string' },
+      subject: { type: 'string', minLength: 1 },
+      name: { type: 'string' },
+      client: { type: 'string' },
+    },
+  },
+  run: async ({ user, subject, name, client }, { services }) => {
+    const { principal, gates } = await principalAs(services, user, client)
+    const { tools, toolSettings, platform, documents } = services.site.current()
+    const tool = tools.find((one) => one.name === subject)
+    const about = {
+      user: principal.user,
+      client: client ?? null,
+      roles: [...principal.roles].sort(),
+      subject,
+    }
+    const shut = gates.find((gate) => !gate.allowed)
+    if (tool && name === undefined) {
+      const offer = offerOf(principal, tool, toolSettings)
+      const reason: Reason = {
+        subject: 'tool',
+        allowed: offer.refusal === undefined,
+        because: offer.reason,
+        source: offer.source,
+      }
+      return { ...about, kind: 'tool', allowed: !shut && reason.allowed, reasons: [...gates, reason] }
+    }
+    if (!platform.doctypes.has(subject) && !tool) {
+      throw new AppError('not_found', `"${subject}" is neither a tool nor a doctype`)
+    }
+    const explained = await documents.explain(principal, subject, name)
+    const reasons = explained.actions.map(({ action, allowed, because, source }): Reason => ({
+      subject: action,
+      allowed,
+      because,
+      source,
+    }))
+    return {
+      ...about,
+      kind: name === undefined ? 'doctype' : 'document',
+      ...(name !== undefined && { name }),
+      allowed: !shut && reasons.some((reason) => reason.allowed),
+      reasons: [...gates, ...reasons],
+      hidden_fields: explained.hidden,
+      masked_fields: explained.masked,
+    }
+  },
+})
+
+/** The user as a request would stand for it, and what stands before every tool and document. */
+async function principalAs(
+  services: Services,
+  email: string,
+  client: string | undefined,
+): Promise<{ principal: Principal; gates: Reason[] }> {
+  const found = services.site.current().people.find(email)
+  if (!found) throw new AppError('not_found', `no user ${email}`)
+  if (client !== undefined && !(await services.clients.find(client)))
+    throw new AppError('not_found', `no client ${client}`)
+  const bare: Principal = {
+    user: found.id,
+    fullName: found.fullName,
+    roles: found.roles,
+    roleKey: roleKeyOf(found.roles),
+    scopes: [],
+    requestId: 'command line',
+    ...(client !== undefined && { client: { id: client, name: client } }),
+  }
+  const limits = client === undefined ? undefined : services.clientLimits(client)
+  const kept = limits?.roles && new Set([...found.roles].filter((role) => limits.roles!.includes(role)))
+  const principal: Principal = {
+    ...bare,
+    ...(kept && { roles: kept, roleKey: roleKeyOf(kept) }),
+    ...(limits?.tools && { toolLimit: limits.tools }),
+  }
+  const source = 'config/users.yaml'
+  return {
+    principal,
+    gates: [
+      { subject: 'user', allowed: found.enabled, because: found.enabled ? 'enabled' : 'disabled', source },
+      {
+        subject: 'assistant',
+        allowed: found.assistantEnabled,
+        because: `assistant_enabled is ${found.assistantEnabled ? 1 : 0}`,
+        source,
+      },
+      {
+        subject: 'role',
+        allowed: hasRole(principal, assistantUser),
+        because: hasRole(principal, assistantUser)
+          ? `has the role ${assistantUser}`
+          : `lacks the role ${assistantUser}${limits?.roles ? ', or the client does not leave it' : ''}`,
+        source: limits?.roles ? 'config/clients.yaml' : source,
+      },
+    ],
+  }
+}

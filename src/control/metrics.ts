@@ -1,0 +1,28 @@
+import { AppError } from '../core/errors.ts'
+import { readiness } from '../health-endpoint.ts'
+import { defineOperation } from './operation.ts'
+
+/** Everything that Prometheus would read, as its text. Kept by a running daemon only. */
+export const metrics = defineOperation({
+  name: 'metrics',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services, daemon }) => {
+    if (!daemon) throw new AppError('unavailable', 'no daemon runs on this state; only a daemon has metrics')
+    return { text: await services.metrics.text() }
+  },
+})
+
+/** What `/readyz` answers, and what this machine can compute. Known by a running daemon only. */
+export const daemonHealth = defineOperation({
+  name: 'daemon.health',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services, daemon }) => {
+    if (!daemon) throw new AppError('unavailable', 'no daemon runs on this state')
+    return {
+      now: services.clock.now(),
+      public_url: services.publicUrl(),
+      checks: await readiness(services),
+      probes: services.analysis?.probes ?? [],
+    }
+  },
+})

@@ -1,0 +1,17 @@
+import { PassThrough } from 'node:stream'
+import { defineOperation } from './operation.ts'
+
+/** The state of one moment as the text of a backup, piece by piece. Whoever asked writes the file, with its own rights. */
+export const backup = defineOperation({
+  name: 'store.backup',
+  writes: true,
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services, signal }) => {
+    await services.audit.settled()
+    const stream = new PassThrough({ encoding: 'utf8' })
+    const stop = (): void => void stream.destroy(new Error('nobody reads the backup any more'))
+    signal.addEventListener('abort', stop, { once: true })
+    services.store.streamTo(stream).catch((error: Error) => stream.destroy(error))
+    return stream
+  },
+})

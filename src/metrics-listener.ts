@@ -1,0 +1,30 @@
+/** The second listener, for Prometheus; it knows one address and nothing else. */
+import { createServer, type Server } from 'node:http'
+import { AppError } from './core/errors.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Serves GET /metrics at `host:port`. AppError `unavailable` when that is taken. */
+export function listenForMetrics(metrics: Metrics, listen: string): Promise<Server> {
+  const at = listen.lastIndexOf(':')
+  const host = listen.slice(0, at).replace(/^\[|\]$/g, '')
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url !== '/metrics') {
+      response.writeHead(404).end()
+      return
+    }
+    metrics.text().then(
+      (text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    )
+  })
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(
+        new AppError('unavailable', `cannot listen on ${listen} (metrics.listen): ${error.message}`, {
+          cause: error,
+        }),
+      ),
+    )
+    server.listen(Number(listen.slice(at + 1)), host, () => resolve(server))
+  })
+}
