@@ -1,3 +1,6 @@
+import { readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { privateFile, syncFolder } from '../store/files.ts'
 import { hashOf, parseLine } from './line.ts'
 import { type LogFile, readBackward, readLogFile } from './log-files.ts'
 
@@ -26,4 +29,18 @@ async function endOfCompressed(file: LogFile): Promise<End> {
     }
   }
   return { length: file.bytes, ...(last && { last }) }
+}
+
+/** Moves what lies behind the good part of a file into a file of its own; answers what an audit event says of it. */
+export async function putAside(
+  folder: string,
+  file: LogFile,
+  good: number,
+): Promise<{ readonly file: string; readonly at: number; readonly bytes: number; readonly kept_as: string }> {
+  const bytes = (await readFile(file.path)).subarray(good)
+  const name = `${file.name}.torn-at-${good}`
+  await writeFile(join(folder, name), bytes, { mode: privateFile })
+  await syncFolder(folder)
+  await truncate(file.path, good)
+  return { file: file.name, at: good, bytes: bytes.length, kept_as: name }
 }

@@ -1,16 +1,14 @@
-import { readFile, stat, truncate, unlink, writeFile } from 'node:fs/promises'
+import { stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { randomId } from '../core/secrets.ts'
 import { AppendFile } from '../store/append-file.ts'
-import { privateFile, syncFolder } from '../store/files.ts'
-import { faultText } from '../store/journal.ts'
-import { checkpointText, type LogKey, readHead, writeHead } from './checkpoint.ts'
-import { firstPrev, hashOf, lineText, tell, type Told, toldBefore } from './line.ts'
-import { endOf } from './log-end.ts'
+import { faultText, syncFolder } from '../store/files.ts'
+import { checkpoint, type LogKey, readHead, writeHead } from './checkpoint.ts'
+import { firstPrev, hashOf, lineText, tell, type Told } from './line.ts'
+import { endOf, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 
 const batchMilliseconds = 10
@@ -70,11 +68,6 @@ export class LogWriter {
     return this.#seq
   }
 
-  /** The hash of the last line on disk. */
-  get hash(): string {
-    return this.#hash
-  }
-
   get waiting(): number {
     return this.#queue.length
   }
@@ -95,7 +88,7 @@ export class LogWriter {
     for (const [index, file] of files.toReversed().entries()) {
       const end = await endOf(file)
       if (index === 0 && !file.compressed) {
-        if (end.length < file.bytes) await this.#putAside(file, end.length)
+        if (end.length < file.bytes) await this.#repair(file, end.length)
         this.#file = await AppendFile.open(file.path, end.length)
         this.#day = file.day
       }
@@ -170,6 +163,14 @@ export class LogWriter {
     await this.#file?.close()
   }
 
+  async #repair(file: LogFile, good: number): Promise<void> {
+    const { folder, clock, log, maximumEventBytes } = this.#options
+    const data = await putAside(folder, file, good)
+    log.warn('the last line of the audit log was not finished before a crash; it is put aside', data)
+    const event = { type: 'audit.repair', status: 'ok', user: 'system', data } as const
+    this.add(tell(event, isoTime(clock.now()), maximumEventBytes())).catch(() => undefined)
+  }
+
   #soon(): void {
     // Before the end of the log is known, nothing can be chained to it.
     if (!this.#opened || this.#timer || this.#fault !== undefined) return
@@ -229,7 +230,7 @@ export class LogWriter {
     for (const told of events) add(told)
     const unsigned = this.#unsigned + events.length
     const sign = this.#signDue || unsigned >= checkpointLines
-    if (sign) add(this.#checkpoint(seq + 1, hash))
+    if (sign) add(checkpoint(key, isoTime(this.#options.clock.now()), seq + 1, hash))
     if (lines.length === 0) return
     const file = (this.#file ??= await this.#begin(this.#seq + 1))
     await file.append(Buffer.from(`${lines.join('\n')}\n`))
@@ -245,14 +246,6 @@ export class LogWriter {
       )
       signed(seq, hash)
     } else if (!this.#closed) this.#signLater()
-  }
-
-  #checkpoint(seq: number, prev: string): Told {
-    const { clock, key } = this.#options
-    // Made here and not told by anybody: a signature would be redacted.
-    const data = { key: key.id, signed: key.sign(checkpointText(seq, prev)) }
-    const time = isoTime(clock.now())
-    return toldBefore(randomId(), time, { type: 'audit.checkpoint', status: 'ok', user: 'system', data })
   }
 
   #signLater(): void {
@@ -302,21 +295,5 @@ export class LogWriter {
       'unavailable',
       `the audit log cannot be written now: ${this.#fault ?? 'it is closed'}`,
     )
-  }
-
-  async #putAside(file: LogFile, good: number): Promise<void> {
-    const { folder, clock, log, maximumEventBytes } = this.#options
-    const bytes = (await readFile(file.path)).subarray(good)
-    const name = `${file.name}.torn-at-${good}`
-    await writeFile(join(folder, name), bytes, { mode: privateFile })
-    await syncFolder(folder)
-    await truncate(file.path, good)
-    log.warn('the last line of the audit log was not finished before a crash; it is put aside', {
-      file: name,
-    })
-    const data = { file: file.name, at: good, bytes: bytes.length, kept_as: name }
-    const event = { type: 'audit.repair', status: 'ok', user: 'system', data } as const
-    const told = tell(event, isoTime(clock.now()), maximumEventBytes())
-    this.add(told).catch(() => undefined)
   }
 }

@@ -1,6 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { Low } from 'lowdb'
 import type { Clock } from '../core/clock.ts'
@@ -10,16 +8,23 @@ import { streamBackup, writeBackup } from './backup.ts'
 import { EmbeddedCollection } from './embedded-collection.ts'
 import { openPrivateFolder } from './files.ts'
 import { lockState, type StateLock } from './lock.ts'
-import { migrate, type Migration, schemaAfter } from './migrate.ts'
+import { type Migration, schemaAfter } from './migrate.ts'
 import { Overlay } from './overlay.ts'
 import { count, select } from './select.ts'
 import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { tableSpec } from './table.ts'
-import { Turns } from './turns.ts'
+import { inTime, Turns } from './turns.ts'
+import { upgrade } from './upgrade.ts'
 import type { Verification } from './verify.ts'
 
+const defaults = {
+  sweepMilliseconds: 30_000,
+  transactionMilliseconds: 30_000,
+  compactBytes: 8 << 20,
+  migrations: [] as readonly Migration[],
+}
 const sweepBatch = 500
 const restMilliseconds = 10_000
 
@@ -31,6 +36,8 @@ export interface EmbeddedStoreOptions {
   readonly lock?: StateLock
   /** How often documents that have ended are removed. */
   readonly sweepMilliseconds?: number
+  /** How long the work of a transaction may take before it is given up: nobody else writes meanwhile. */
+  readonly transactionMilliseconds?: number
   /** The journal's size below which no new snapshot is made. */
   readonly compactBytes?: number
   /** What brings an older state up to date; each step is kept whole or not at all. */
@@ -75,10 +82,7 @@ class Embedded implements EmbeddedStore {
   readonly #log: Log
   readonly #lock: StateLock
   readonly #ownsLock: boolean
-  readonly #folder: string
-  readonly #migrations: readonly Migration[]
-  readonly #compactBytes: number
-  readonly #sweepMilliseconds: number
+  readonly #options: EmbeddedStoreOptions & typeof defaults
   readonly #file: StateFile
   readonly #low: Low<State>
   readonly #turns = new Turns()
@@ -96,12 +100,9 @@ class Embedded implements EmbeddedStore {
     this.#log = options.log
     this.#lock = lock
     this.#ownsLock = options.lock === undefined
-    this.#compactBytes = options.compactBytes ?? 8 << 20
-    this.#sweepMilliseconds = options.sweepMilliseconds ?? 30_000
     const { folder, clock, log } = options
-    this.#folder = folder
-    this.#migrations = options.migrations ?? []
-    const schema = schemaAfter(this.#migrations)
+    this.#options = { ...defaults, ...options }
+    const schema = schemaAfter(this.#options.migrations)
     this.#file = new StateFile({ folder, clock, log, schema, undone: () => void this.#undone++ })
     this.#low = new Low(this.#file, new State(schema))
   }
@@ -109,14 +110,14 @@ class Embedded implements EmbeddedStore {
   async open(): Promise<void> {
     await this.#low.read()
     try {
-      await this.#migrate()
+      await upgrade(this.#options, this.#low, this.#file)
     } catch (error) {
       await this.#file.journal.close()
       throw error
     }
     this.#sweeper = setInterval(() => {
       this.sweep().catch((error: unknown) => this.#log.warn('ended documents were not removed', { error }))
-    }, this.#sweepMilliseconds).unref()
+    }, this.#options.sweepMilliseconds).unref()
   }
 
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
@@ -150,7 +151,7 @@ class Embedded implements EmbeddedStore {
         in: (collection) => this.#within(collection, overlay, running),
         onCommit: (work) => void then.push(work),
       }
-      return await this.#inside.run(running, work, transaction)
+      return await inTime(this.#inside.run(running, work, transaction), this.#options.transactionMilliseconds)
     })
     for (const step of then) {
       try {
@@ -281,29 +282,13 @@ class Embedded implements EmbeddedStore {
     }) as unknown as Collection<T>
   }
 
-  /** Brings an older state up to date, after putting a backup of it beside it. */
-  async #migrate(): Promise<void> {
-    const state = this.#low.data
-    const from = state.schema
-    const path = join(this.#folder, `before-schema-${schemaAfter(this.#migrations)}.backup`)
-    if (from < this.#migrations.length) {
-      await rm(path, { force: true })
-      await writeBackup(this.#file.picture(state, 0), path)
-    }
-    const { to, steps } = migrate(state, this.#migrations)
-    if (steps.length === 0) return
-    // The snapshot carries the new version and takes the old one's place in one step.
-    await this.#low.write()
-    this.#log.info('the state was brought up to date', { from, to, steps, backup: path })
-  }
-
   #requireOpen(): void {
     if (this.#closed) throw new AppError('unavailable', 'the state is closed')
   }
 
   #compactIfDue(): void {
     if (this.#compacting || this.#closed || this.#compactionRests) return
-    if (!this.#file.isDue(this.#compactBytes)) return
+    if (!this.#file.isDue(this.#options.compactBytes)) return
     this.compact().catch((error: unknown) => {
       this.#log.warn('no new snapshot of the state could be made', { error })
       // The journal goes on growing meanwhile; a full disk is not tried again at every write.

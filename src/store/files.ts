@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs'
 import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { AppError } from '../core/errors.ts'
+import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 
 export const privateFile = 0o600
@@ -54,4 +54,23 @@ async function tighten(path: string, facts: Stats, mode: number, log: Log | unde
 
 function modeText(facts: Stats): string {
   return (facts.mode & 0o777).toString(8)
+}
+
+/** A fault of the disk in words, without the path that the system's message holds. */
+export function faultText(error: unknown): string {
+  switch ((error as NodeJS.ErrnoException | undefined)?.code) {
+    case 'ENOSPC':
+      return 'no space left on the disk'
+    case 'EDQUOT':
+      return 'the disk quota is used up'
+    case 'EIO':
+      return 'the disk reports an input/output error'
+    case 'EROFS':
+      return 'the file system is read-only'
+    case 'EMFILE':
+    case 'ENFILE':
+      return 'too many open files'
+    default:
+      return (error as NodeJS.ErrnoException | undefined)?.code ?? messageOf(error)
+  }
 }

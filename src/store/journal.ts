@@ -1,9 +1,10 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { AppError, messageOf } from '../core/errors.ts'
+import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { AppendFile } from './append-file.ts'
-import { syncFolder } from './files.ts'
+import { faultText, syncFolder } from './files.ts'
 import { goesOn, lineOf, opensBatch } from './lines.ts'
 import type { Change } from './state.ts'
 
@@ -255,11 +256,13 @@ export class Journal {
   async #rotateNow(rotation: Rotation): Promise<void> {
     this.#rotation = undefined
     try {
-      const file = await createSegment(this.#folder, this.#segment + 1)
-      await this.#file.close()
-      this.#file = file
+      // An attempt that failed may have left it; nothing was ever written to it.
+      await rm(join(this.#folder, segmentName(this.#segment + 1)), { force: true })
+      const before = this.#file
+      this.#file = await createSegment(this.#folder, this.#segment + 1)
       this.#segment++
-      this.#bytes += file.length
+      this.#bytes += this.#file.length
+      await before.close().catch((error: unknown) => this.#log.warn('a journal was not closed', { error }))
       rotation.resolve(this.#segment)
     } catch (error) {
       rotation.reject(error)
@@ -284,23 +287,4 @@ export async function createSegment(folder: string, segment: number): Promise<Ap
 
 function unwritable(fault: string, cause?: unknown): AppError {
   return new AppError('unavailable', `the state cannot be written now: ${fault}`, { cause })
-}
-
-/** A fault of the disk in words, without the path that the system's message holds. */
-export function faultText(error: unknown): string {
-  switch ((error as NodeJS.ErrnoException | undefined)?.code) {
-    case 'ENOSPC':
-      return 'no space left on the disk'
-    case 'EDQUOT':
-      return 'the disk quota is used up'
-    case 'EIO':
-      return 'the disk reports an input/output error'
-    case 'EROFS':
-      return 'the file system is read-only'
-    case 'EMFILE':
-    case 'ENFILE':
-      return 'too many open files'
-    default:
-      return (error as NodeJS.ErrnoException | undefined)?.code ?? messageOf(error)
-  }
 }

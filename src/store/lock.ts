@@ -136,11 +136,12 @@ function linkLock(path: string, own: LockHolder): boolean {
 
 async function isAlive(path: string, holder: LockHolder): Promise<boolean> {
   if (holder.boot !== bootId()) return false
-  if (holder.namespace === processNamespace()) return holder.started === startedAt(holder.pid)
-  return await beats(path, holder)
+  if (holder.namespace !== processNamespace()) return await beats(path, holder)
+  const started = lookAt(holder.pid)
+  return started === 'hidden' ? await beats(path, holder) : started === holder.started
 }
 
-/** Whether a lock of another container is still being touched. */
+/** Whether the lock of a process that cannot be seen from here is still being touched. */
 async function beats(path: string, holder: LockHolder): Promise<boolean> {
   const first = timeOf(path)
   for (let waited = 0; waited < silentMilliseconds; waited += pollMilliseconds) {
@@ -154,7 +155,7 @@ function describeSelf(clock: Clock): LockHolder {
   return {
     pid: process.pid,
     boot: bootId(),
-    started: startedAt(process.pid) ?? '',
+    started: lookAt(process.pid) ?? '',
     namespace: processNamespace(),
     host: hostname(),
     nonce: randomId(),
@@ -186,21 +187,25 @@ function bootId(): string {
   return readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? ''
 }
 
-/** When a process started, in ticks since boot; undefined when there is none. */
-function startedAt(pid: number): string | undefined {
+/**
+ * When a process started, in ticks since boot (empty where the system does not say); undefined when there
+ * is none; `hidden` when there is one that is not shown, as under systemd's ProtectProc.
+ */
+function lookAt(pid: number): string | undefined {
   const text = readProc(`/proc/${pid}/stat`)
+  if (text === undefined) return exists(pid) ? (process.platform === 'linux' ? 'hidden' : '') : undefined
   // The second field is the program's name in parentheses and may hold anything; 20 fields follow it.
-  if (text !== undefined) {
-    const [state, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    // A zombie does nothing any more and has closed its files.
-    return state === 'Z' || state === 'X' ? undefined : rest[18]
-  }
-  if (process.platform === 'linux') return undefined
+  const [state, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  // A zombie does nothing any more and has closed its files.
+  return state === 'Z' || state === 'X' ? undefined : rest[18]
+}
+
+function exists(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return ''
+    return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' ? '' : undefined
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 

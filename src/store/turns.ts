@@ -1,3 +1,5 @@
+import { AppError } from '../core/errors.ts'
+
 /** Lets one in after the other, in the order in which they came. */
 export class Turns {
   #busy = false
@@ -17,4 +19,16 @@ export class Turns {
     if (next) next()
     else this.#busy = false
   }
+}
+
+/** The work, or AppError `unavailable` when it has not ended in time: others wait for its turn to be over. */
+export async function inTime<R>(work: Promise<R>, milliseconds: number): Promise<R> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<never>((_, reject) => {
+    const late = (): void =>
+      reject(new AppError('unavailable', 'the transaction took too long and was given up'))
+    timer = setTimeout(late, milliseconds)
+  })
+  work.catch(() => undefined)
+  return await Promise.race([work, limit]).finally(() => clearTimeout(timer))
 }

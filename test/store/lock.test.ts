@@ -128,6 +128,26 @@ describe('the lock of the state', () => {
     again.release()
   })
 
+  it('of a process that runs and is not shown passes on only when it falls silent', async (t) => {
+    const folder = await temporaryFolder(t)
+    const { pid } = await leaveDeadLock(folder)
+    const before = process.kill.bind(process)
+    // As under ProtectProc=invisible: nothing in /proc, but the number is taken.
+    t.mock.method(
+      process,
+      'kill',
+      (number: number, signal?: string | number) => number === pid || before(number, signal),
+    )
+    const path = join(folder, 'lock')
+    const text = await readFile(path, 'utf8')
+    const beat = setInterval(() => void writeFile(path, text), 500)
+    t.after(() => clearInterval(beat))
+    await assert.rejects(lockState(folder, systemClock), isApp('conflict'))
+    clearInterval(beat)
+    const lock = await lockState(folder, systemClock)
+    lock.release()
+  })
+
   it('that nobody can read is refused, not removed', async (t) => {
     const folder = await temporaryFolder(t)
     await writeFile(join(folder, 'lock'), 'something else')
