@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { compileSchema } from '../../src/core/schema.ts'
 import { readLibrary } from '../../src/library/read-library.ts'
 import { runPromptTests } from '../../src/library/prompt-tests.ts'
 import { readSite } from '../../src/site/read-site.ts'
@@ -118,6 +119,27 @@ describe('§2.8 the library that comes with the package', () => {
         }
       }
     }
+  })
+
+  it('shows calls in its skills that their tools accept', async () => {
+    const { reading } = await shipped()
+    let calls = 0
+    for (const skill of reading.skills.values()) {
+      const tools = builtInTools.filter(({ name }) => skill.tools.includes(name))
+      const text = Buffer.from(skill.files[0]!.bytes).toString('utf8')
+      for (const [, block] of text.matchAll(/```json\n([\s\S]*?)```/g)) {
+        const example = JSON.parse(block!) as unknown
+        // What needs a sandbox is not made here.
+        if (tools.length === 0) continue
+        calls++
+        const problems = tools.map((tool) => compileSchema(tool.input)(example))
+        assert.ok(
+          problems.some((found) => found.length === 0),
+          `${skill.name}: ${JSON.stringify(problems)}`,
+        )
+      }
+    }
+    assert.ok(calls >= 3)
   })
 
   it('explains template and skill files with examples that are good ones', async (t) => {
