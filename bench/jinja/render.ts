@@ -13,11 +13,8 @@ const ROUNDS = 9
 const ROUND_MS = 250
 
 const own = compile(source)
-const nunjucksTemplate = new nunjucks.Template(
-  source,
-  new nunjucks.Environment(null, { autoescape: false }),
-  true,
-)
+const environment = new nunjucks.Environment(null, { autoescape: false })
+const nunjucksTemplate = new nunjucks.Template(source, environment, 'prompt', true)
 const huggingFace = new HuggingFaceTemplate(source)
 const miniJinja = new MiniJinja()
 miniJinja.addTemplate('prompt', source)

@@ -12,6 +12,7 @@ import {
   isThing,
   Tuple,
   typeName,
+  Undefined,
   type Env,
   type Iter,
   type Kwargs,
@@ -263,6 +264,7 @@ function fromKeys(env: Env, keys: Value, value: Value): Dict {
 export function update(env: Env, dict: Dict, name: string, args: Value[], kwargs: Kwargs | undefined): null {
   if (args.length > 1) throw new Fault('TypeError', `${name} expected at most 1 argument, got ${args.length}`)
   const source = args[0]
+  if (source instanceof Undefined) source.fail()
   if (source instanceof Dict) {
     env.run.items(source.size)
     for (const [key, value] of source.pairs()) dict.set(key, value)

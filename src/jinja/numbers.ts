@@ -43,7 +43,7 @@ export function intText(value: number | bigint): string {
 
 /** `float(text)`: undefined when it is no number. */
 export function parseFloatText(text: string): number | undefined {
-  const trimmed = strip(text)
+  const trimmed = strip(asciiDigits(text))
   if (!FLOAT_TEXT.test(trimmed)) return undefined
   const lower = trimmed.toLowerCase()
   if (lower.includes('n')) {
@@ -53,12 +53,25 @@ export function parseFloatText(text: string): number | undefined {
   return HAS_DIGIT.test(trimmed) ? Number(lower.replaceAll('_', '')) : undefined
 }
 
+/** Python reads the decimal digits of every script. */
+function asciiDigits(text: string): string {
+  return /[^\x00-\x7f]/.test(text) ? text.replace(/\p{Nd}/gu, digitOf) : text
+}
+
+function digitOf(digit: string): string {
+  // Digits stand in runs of ten from zero to nine; some runs follow each other directly.
+  const code = digit.codePointAt(0)!
+  let start = code
+  while (/^\p{Nd}$/u.test(String.fromCodePoint(start - 1))) start--
+  return String((code - start) % 10)
+}
+
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
 const PREFIXES: Record<string, number> = { '0x': 16, '0o': 8, '0b': 2 }
 
 /** `int(text, base)`: undefined when it is no such number. */
 export function parseIntText(text: string, base: number): number | bigint | undefined {
-  let body = strip(text).toLowerCase()
+  let body = strip(asciiDigits(text)).toLowerCase()
   if (base === 10 && /^\d{1,15}$/.test(body)) return Number(body)
   const negative = body.startsWith('-')
   if (negative || body.startsWith('+')) body = body.slice(1)

@@ -66,7 +66,7 @@ describe('JSON read without loss', () => {
       '{"a":',
       'nul',
     ]) {
-      assert.throws(() => JSON.parse(text) as unknown, undefined, text)
+      assert.ok(!accepts(() => JSON.parse(text) as unknown), text)
       assert.throws(() => parseLossless(text), { code: 'invalid' }, text)
     }
     assert.throws(() => parseLossless('['.repeat(100_000)), /nested deeper than 200/)

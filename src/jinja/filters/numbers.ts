@@ -113,7 +113,8 @@ function fileSize({ run }: Env, value: Value, binary?: Value): string {
   if (bytes < base) return `${truncate(float(bytes))} Bytes`
   if (Number.isNaN(bytes)) return `nan ${base === 1024 ? 'YiB' : 'YB'}`
   let index = 0
-  while (index < UNITS.length - 1 && bytes >= base ** (index + 2)) index++
+  // Against whole numbers, exactly: 1e24 is a little less than 1000⁸.
+  while (index < UNITS.length - 1 && bytes >= BigInt(base) ** BigInt(index + 2)) index++
   const unit = UNITS[index]!
   const suffix = base === 1024 ? `${unit.toUpperCase()}iB` : `${unit}B`
   const amount = (base * bytes) / base ** (index + 2)
