@@ -155,7 +155,7 @@ describe('§2.8 the library that comes with the package', () => {
       await readSite(folder),
       faults,
       warnings,
-      source({ builtIns: await readSite(packageFolder) }),
+      source({ builtIns: await readSite(packageFolder), toolNames: shippedTools }),
     )
     assert.deepEqual(faults.map(faultText), [])
     assert.deepEqual(warnings.map(faultText), [])
