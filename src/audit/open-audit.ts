@@ -13,7 +13,7 @@ import { listLogFiles } from './log-files.ts'
 import { LogWriter } from './log-writer.ts'
 import { Outbox } from './outbox.ts'
 import { compressLogFile, prunable, removeUnfinished } from './retention.ts'
-import { type AuditSettings, defaultAuditSettings } from './settings.ts'
+import { type AuditSettings, auditSettings } from './settings.ts'
 import { syslogSink } from './syslog.ts'
 import { type AuditVerification, verifyAudit } from './verify.ts'
 import { webhookSink } from './webhook.ts'
@@ -98,7 +98,7 @@ class OpenedAudit implements AuditLog {
     this.#clock = clock
     this.#log = log
     this.#key = key
-    this.#settings = { ...defaultAuditSettings, ...options.settings }
+    this.#settings = auditSettings(options.settings)
     this.#forwarders = forwardersOf(this.#settings, log)
     this.#heads = store.collection<KnownHead>({ name: 'audit.head' })
     this.#outbox = new Outbox(store, log, key.id)
@@ -174,7 +174,7 @@ class OpenedAudit implements AuditLog {
   }
 
   configure(settings: Partial<AuditSettings>): void {
-    const next = { ...defaultAuditSettings, ...settings }
+    const next = auditSettings(settings)
     if (!isDeepStrictEqual(sinksOf(next), sinksOf(this.#settings))) {
       const forwarders = forwardersOf(next, this.#log)
       for (const forwarder of this.#forwarders) void forwarder.close()

@@ -15,9 +15,15 @@ export interface AuditSettings {
   readonly webhook?: WebhookSettings
 }
 
-export const defaultAuditSettings: AuditSettings = {
+const defaultAuditSettings: AuditSettings = {
   retention_days: 365,
   max_total_bytes: 4 * 1024 ** 3,
   max_file_bytes: 64 * 1024 ** 2,
   max_event_bytes: 16 * 1024,
+}
+
+/** The settings with a default in the place of each that is not given. */
+export function auditSettings(given: Partial<AuditSettings> = {}): AuditSettings {
+  const present = Object.entries(given).filter(([, value]) => value !== undefined && value !== null)
+  return { ...defaultAuditSettings, ...(Object.fromEntries(present) as Partial<AuditSettings>) }
 }

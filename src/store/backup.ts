@@ -9,6 +9,8 @@ import type { Log } from '../core/log.ts'
 import { openPrivateFolder, privateFile, syncFolder } from './files.ts'
 import { createSegment } from './journal.ts'
 import { lineOf, opensBatch, readLines } from './lines.ts'
+import { requireKnownSchema, schemaAfter } from './migrate.ts'
+import { migrations } from './migrations.ts'
 import { snapshotName, unfinishedSnapshotName } from './recovery.ts'
 import type { SnapshotHeader } from './snapshot.ts'
 import { verifyBackup, type Verification } from './verify.ts'
@@ -54,6 +56,7 @@ export async function restoreFrom(path: string, folder: string, log: Log): Promi
   if (!verification.ok) {
     throw new AppError('invalid', `the backup is damaged: ${verification.faults.slice(0, 10).join('; ')}`)
   }
+  requireKnownSchema(verification.schema, schemaAfter(migrations))
   await openPrivateFolder(folder, log)
   const there = (await readdir(folder)).filter((name) => name !== 'lock')
   if (there.length > 0) {

@@ -19,12 +19,6 @@ import { inTime, Turns } from './turns.ts'
 import { upgrade } from './upgrade.ts'
 import type { Verification } from './verify.ts'
 
-const defaults = {
-  sweepMilliseconds: 30_000,
-  transactionMilliseconds: 30_000,
-  compactBytes: 8 << 20,
-  migrations: [] as readonly Migration[],
-}
 const sweepBatch = 500
 const restMilliseconds = 10_000
 
@@ -82,7 +76,7 @@ class Embedded implements EmbeddedStore {
   readonly #log: Log
   readonly #lock: StateLock
   readonly #ownsLock: boolean
-  readonly #options: EmbeddedStoreOptions & typeof defaults
+  readonly #options: Required<Omit<EmbeddedStoreOptions, 'lock'>>
   readonly #file: StateFile
   readonly #low: Low<State>
   readonly #turns = new Turns()
@@ -101,7 +95,13 @@ class Embedded implements EmbeddedStore {
     this.#lock = lock
     this.#ownsLock = options.lock === undefined
     const { folder, clock, log } = options
-    this.#options = { ...defaults, ...options }
+    this.#options = {
+      ...options,
+      sweepMilliseconds: options.sweepMilliseconds ?? 30_000,
+      transactionMilliseconds: options.transactionMilliseconds ?? 30_000,
+      compactBytes: options.compactBytes ?? 8 << 20,
+      migrations: options.migrations ?? [],
+    }
     const schema = schemaAfter(this.#options.migrations)
     this.#file = new StateFile({ folder, clock, log, schema, undone: () => void this.#undone++ })
     this.#low = new Low(this.#file, new State(schema))

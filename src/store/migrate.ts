@@ -41,16 +41,21 @@ export function schemaAfter(migrations: readonly Migration[]): number {
   return migrations.length
 }
 
+/** Refuses documents whose shapes only a newer version of the program knows. */
+export function requireKnownSchema(schema: number, known: number): void {
+  if (schema > known) {
+    throw new AppError(
+      'invalid',
+      `the state has schema version ${schema}, but this version of assistant-core knows versions up to ${known}; use a newer version`,
+    )
+  }
+}
+
 /** Runs the steps that the state in memory still lacks. AppError `invalid` when a newer version wrote it. */
 export function migrate(state: State, migrations: readonly Migration[]): MigrationReport {
   const to = schemaAfter(migrations)
   const from = state.schema
-  if (from > to) {
-    throw new AppError(
-      'invalid',
-      `the state has schema version ${from}, but this version of assistant-core knows versions up to ${to}; use a newer version`,
-    )
-  }
+  requireKnownSchema(from, to)
   const steps: MigrationReport['steps'][number][] = []
   for (const { to, title, run } of migrations.slice(from)) {
     // Documents that have ended are migrated like the others: whether they have is not ours to say.

@@ -145,6 +145,22 @@ describe('a backup', () => {
     await assert.rejects(restoreFrom(file, join(folder, '..', 'other'), testLog()), /format 7.*up to 1/)
   })
 
+  it('of documents that only a newer version knows is refused', async (t) => {
+    const { folder, store } = await filled(t, 1)
+    await store.close()
+    const steps = Array.from({ length: 99 }, (_, index) => ({
+      to: index + 1,
+      title: 'x',
+      run: () => undefined,
+    }))
+    const newer = await openStore(t, folder, { migrations: steps })
+    const file = join(folder, '..', 'backup')
+    await newer.backupTo(file)
+    const other = join(folder, '..', 'other')
+    await assert.rejects(restoreFrom(file, other, testLog()), /schema version 99/)
+    assert.ok(!(await readdir(join(folder, '..'))).includes('other'))
+  })
+
   it('is not restored over a state, nor beside anything else', async (t) => {
     const { folder, store } = await filled(t, 1)
     const file = join(folder, '..', 'backup')
