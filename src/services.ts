@@ -157,11 +157,8 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const ownTools = new OwnTools(log, version)
   undo.push(() => ownTools.close())
   const runSql = analysis ? reportSql(analysis.sql) : noSql
-  const tools = [
-    ...builtInTools,
-    ...(analysis ? analysisTools(analysis, clock) : []),
-    ...(options.extras?.tools ?? []),
-  ]
+  const tools = [...builtInTools, ...(analysis ? analysisTools(analysis, clock) : [])]
+  const extraTools = options.extras?.tools ?? []
   const links: Links = linksOf(() => site.current())
   const libraries = new Libraries({ store, audit, clock, links })
   undo.push(() => libraries.close())
@@ -181,6 +178,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
         ownTools,
         builtIns,
         tools,
+        extraTools,
       }),
     clock,
     log,
@@ -202,7 +200,15 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const sessions = new Sessions({ store, clock, settings, people })
   const signIn = new SignIn({ clock, people, passwords, audit })
   const apiKeys = new ApiKeys({ store, clock, people })
-  const tokens = new Tokens({ store, clock, settings })
+  const tokens = new Tokens({
+    store,
+    clock,
+    settings,
+    onRevoked: (families) =>
+      subscriptions.closeWhere(({ user, client }) =>
+        families.some((family) => family.user === user && family.client === client?.id),
+      ),
+  })
   const fetch = guardedFetch()
   const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
   const clients = new Clients({

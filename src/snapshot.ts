@@ -127,6 +127,8 @@ export interface SnapshotParts {
   readonly ownTools: OwnTools
   readonly builtIns: SiteFiles
   readonly tools: readonly Tool[]
+  /** Tools beside the site's, for whoever may use the service. */
+  readonly extraTools: readonly Tool[]
 }
 
 /** What an argument of type `link` names to mean a doctype itself. */
@@ -140,16 +142,24 @@ function withoutDoubles(tools: readonly Tool[]): readonly Tool[] {
   return [...new Map([...tools].reverse().map((tool) => [tool.name, tool])).values()].reverse()
 }
 
+/** The site's profiles hand out the site's tools; those beside them are in a profile of everyone. */
+function withExtras(settings: ToolSettings, extras: readonly Tool[]): ToolSettings {
+  if (settings.profiles.length === 0 || extras.length === 0) return settings
+  const profile = { name: 'extras', tools: extras.map(({ name }) => name), source: 'built in' }
+  return { ...settings, profiles: [...settings.profiles, profile] }
+}
+
 /** Makes a snapshot of the site's files: the `build` of a live site. */
 export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Promise<Built<Snapshot>> {
   const { reading, faults, warnings } = await readParts<LibraryRead>(
     files,
     parts.builtIns,
-    parts.tools,
+    [...parts.tools, ...parts.extraTools],
     (...source) => parts.libraries.read(...source),
   )
   if (faults.length > 0) return { faults, warnings }
-  const { settings, people, platform, seeds, toolSettings } = reading
+  const { settings, people, platform, seeds } = reading
+  const toolSettings = withExtras(reading.toolSettings, parts.extraTools)
   const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
   const documents = createDocuments({ platform, store, audit, clock, memory }, runSql)
