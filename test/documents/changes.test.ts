@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AppError } from '../../src/core/errors.ts'
+import type { AppError } from '../../src/core/errors.ts'
 import { type Fault, faultText } from '../../src/site/site-files.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { createDocuments } from '../../src/documents/documents.ts'

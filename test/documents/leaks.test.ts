@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { collectionFor } from '../../src/documents/ground.ts'
