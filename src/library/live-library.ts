@@ -22,7 +22,11 @@ export class LiveLibrary implements Library {
 
   /** The library that this principal sees; take it once where several answers must agree. */
   of(principal: Principal): SiteLibrary {
-    for (const [line, library] of this.lines) if (principal.roles.has(line)) return library
+    for (const [line, library] of this.lines) {
+      // Neither is a role, whatever roles are called.
+      if (line === siteLine || line === defaultChannel) continue
+      if (principal.roles.has(line)) return library
+    }
     return this.lines.get(defaultChannel) ?? this.site
   }
 

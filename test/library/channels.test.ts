@@ -40,6 +40,19 @@ describe('channels (library.channels)', () => {
     assert.equal((await library.render(beta, 'x', {})).text.trim(), 'next')
   })
 
+  it('takes the first channel in the order of the setting, and no role for a channel that is none', async (t) => {
+    const folder = await repository(t)
+    const { library } = await open(await world(t), folder, {
+      channels: { default: 'HEAD', beta: 'next', 'HR User': 'HEAD' },
+    })
+    const text = async (...roles: string[]): Promise<string> =>
+      (await library.render(as('x@example.com', ['Assistant User', ...roles]), 'x', {})).text
+    assert.equal(await text('HR User', 'beta'), 'next')
+    assert.equal(await text('HR User'), 'stable')
+    await write(folder, { 'prompts/x.md': template('', 'not committed') })
+    assert.equal(await text('site', 'default'), 'stable')
+  })
+
   it('follows the branch when it moves, forward and back, and audits it', async (t) => {
     const folder = await repository(t)
     const w = await world(t)

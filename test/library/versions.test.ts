@@ -70,6 +70,20 @@ describe('§9.5 version_number', () => {
     assert.equal(await versionAfter(again, folder, sample('', 'four')), 3)
   })
 
+  it('goes up once when several daemons over one state read the same change', async (t) => {
+    const folder = await folderWith(t, { 'prompts/x.md': sample() })
+    const w = await world(t)
+    await open(w, folder)
+    await write(folder, { 'prompts/x.md': sample('', 'two') })
+    const daemons = Array.from({ length: 4 }, () => ({ ...w, libraries: w.again() }))
+    const opened = await Promise.all(daemons.map((daemon) => open(daemon, folder)))
+    assert.deepEqual(
+      opened.map(({ library }) => library.prompt(admin, 'x').version),
+      [2, 2, 2, 2],
+    )
+    assert.equal((await w.libraries.versions.history('x', 10)).length, 2)
+  })
+
   it('changes the digest of what clients see with every change that they can see', async (t) => {
     const folder = await folderWith(t, { 'prompts/x.md': sample(), 'prompts/y.md': template('') })
     const w = await world(t)
