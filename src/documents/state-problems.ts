@@ -104,9 +104,10 @@ async function problemsOf(ground: Ground, doctype: Doctype): Promise<StateProble
       if (!Array.isArray(value)) tell(document, field, field.name, 'is a table now, and holds a value')
       return
     }
-    const read = Array.isArray(value)
-      ? { problem: 'is a value now, and holds rows' }
-      : readValue(field, value)
+    const read =
+      Array.isArray(value) && field.type !== 'json'
+        ? { problem: 'is a value now, and holds rows' }
+        : readValue(field, value)
     if ('problem' in read) tell(document, field, field.name, kindOf(read.problem))
     if (field.type === 'link') {
       const target = ground.platform.doctypes.get(field.doctype!)!
