@@ -168,7 +168,7 @@ describe('a child process', () => {
   it('dies with the daemon, however the daemon ends', { skip: withoutSandbox }, async () => {
     const daemon = spawn(
       process.execPath,
-      ['--import', 'tsx', join(import.meta.dirname, 'dying-daemon.ts')],
+      ['--import', 'tsx', join(import.meta.dirname, 'dying-daemon-child.ts')],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     )
     await once(daemon.stdout, 'data')

@@ -1,0 +1,105 @@
+/**
+ * How long a warm statement and a warm program take over 10 000 rows, beside what they cost cold:
+ * `node --import tsx bench/analysis/warm.ts`. A program is warm when an interpreter waits for it,
+ * a statement when the caller asked before and nothing was written since.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Column, PermittedTables } from '../../src/analysis/permitted.ts'
+import { Python } from '../../src/analysis/python/python.ts'
+import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
+import { defaultAnalysisSettings } from '../../src/analysis/settings.ts'
+import { Sql } from '../../src/analysis/sql/sql.ts'
+
+const ROWS = 10_000
+const ROUNDS = 15
+
+const columns: Column[] = [
+  { name: 'name', type: 'text' },
+  { name: 'customer', type: 'text' },
+  { name: 'total', type: 'number' },
+  { name: 'qty', type: 'integer' },
+  { name: 'day', type: 'date' },
+  { name: 'status', type: 'text' },
+]
+const rows = Array.from({ length: ROWS }, (_, n) => [
+  `SO-${n}`,
+  `Customer ${n % 97}`,
+  n * 1.25,
+  n % 13,
+  `2026-0${1 + (n % 9)}-15`,
+  ['Draft', 'To Deliver', 'Completed'][n % 3],
+])
+const signal = new AbortController().signal
+const isolation = await probeIsolation()
+console.log(`${ROWS} rows of ${columns.length} columns, median of ${ROUNDS}, isolation ${isolation.kind}`)
+
+const sql = new Sql(isolation, defaultAnalysisSettings.sql)
+let revision = 0
+const tables = (): PermittedTables => ({
+  key: 'bench',
+  tables: [
+    {
+      name: 'Sales Order',
+      columns,
+      read: () => Promise.resolve({ revision: String(revision), rows: () => rows }),
+    },
+  ],
+})
+const statement =
+  'SELECT customer, sum(total) AS total FROM sales_order GROUP BY customer ORDER BY total DESC'
+const query = () => sql.query({ sql: statement, tables: tables(), maxRows: 100, signal })
+report('SQL, first of a user (a process waits)', [await timed(query)])
+report('SQL, warm', await rounds(query))
+report('SQL, after a write (rows are loaded again)', await rounds(query, () => void revision++))
+await sql.close()
+
+if (isolation.kind === 'bubblewrap') {
+  const python = new Python(isolation, defaultAnalysisSettings.python)
+  report('Python, cold start', [await timed(() => python.probe())])
+  console.log(
+    `  with ${Object.entries(python.versions)
+      .map((pair) => pair.join(' '))
+      .join(', ')}`,
+  )
+  const run = (code: string, data?: { columns: Column[]; rows: unknown[][] }) => async () => {
+    const { error } = await python.run({ code, ...(data && { data }), signal })
+    if (error) throw new Error(error.traceback)
+  }
+  const ready = () => wait(1500)
+  report('Python, warm, no data', await rounds(run('1 + 1'), ready))
+  report(
+    'Python, warm, sum over data',
+    await rounds(run('sum(row["total"] for row in data)', { columns, rows }), ready),
+  )
+  if (python.versions['pandas'] !== undefined)
+    report(
+      'Python, warm, groupby on df',
+      await rounds(run('df.groupby("customer").total.sum().head()', { columns, rows }), ready),
+    )
+  await python.close()
+} else console.log(`Python: ${isolation.reason}`)
+
+async function rounds(
+  work: () => Promise<unknown>,
+  before: () => unknown = () => undefined,
+): Promise<number[]> {
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    await before()
+    times.push(await timed(work))
+  }
+  return times
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}
+
+function report(what: string, times: readonly number[]): void {
+  const sorted = [...times].sort((a, b) => a - b)
+  const at = (share: number): string =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(1)
+  console.log(`${what.padEnd(45)} ${at(0.5).padStart(8)} ms   (least ${at(0)}, most ${at(1)})`)
+}
