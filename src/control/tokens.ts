@@ -97,9 +97,6 @@ export const revokeTokens = defineOperation({
       },
       'the operator revoked it',
     )
-    services.subscriptions.closeWhere((principal) =>
-      families.some((family) => family.user === principal.user && family.client === principal.client?.id),
-    )
     return { revoked: families.length, users: [...new Set(families.map((family) => family.user))] }
 
     /** The id of a token, given either as its id or as the token itself. */

@@ -47,7 +47,8 @@ function titleOf(status: number): string {
 
 /**
  * The headers of every page. Browsers apply `form-action` to where a form's answer redirects, so a form
- * that ends at a client needs the client's scheme in it.
+ * that ends at a client needs the client's scheme in it. There is no Cross-Origin-Opener-Policy: it would cut
+ * clients that open us in a popup off from the answer.
  */
 export function pageHeaders(ctx: Context, formAction: string): void {
   ctx.set({
@@ -55,7 +56,6 @@ export function pageHeaders(ctx: Context, formAction: string): void {
     'Referrer-Policy': 'no-referrer',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
-    'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-store',
   })
 }

@@ -39,15 +39,23 @@ export class Tokens {
   /** By hash. Several daemons on one PostgreSQL do not hear of each other's revocations, so only alone. */
   readonly #cache = new Map<string, AccessToken>()
   readonly #cached: boolean
+  readonly #onRevoked: (families: readonly Family[]) => void
   #epoch = 0
 
-  constructor(deps: { store: Store; clock: Clock; settings: () => Settings }) {
+  constructor(deps: {
+    store: Store
+    clock: Clock
+    settings: () => Settings
+    /** Ends what a token keeps open beyond its request, such as streams. */
+    onRevoked: (families: readonly Family[]) => void
+  }) {
     this.#store = deps.store
     this.#clock = deps.clock
     this.#settings = deps.settings
     this.#families = deps.store.collection(familyRecords)
     this.#tokens = deps.store.collection(tokenRecords)
     this.#grants = deps.store.collection(grantRecords)
+    this.#onRevoked = deps.onRevoked
     this.#cached = deps.store.stats().kind === 'embedded'
   }
 
@@ -249,14 +257,12 @@ export class Tokens {
 
   /** Ends tokens at once; answers the families that ended. */
   async revoke(selection: Selection, why: string): Promise<readonly Family[]> {
-    try {
-      return await this.#store.transaction(async (tx) => this.revokeIn(tx, selection, why))
-    } finally {
-      this.forgetCached()
-    }
+    const ended = await this.#store.transaction(async (tx) => this.revokeIn(tx, selection, why))
+    this.revoked(ended)
+    return ended
   }
 
-  /** The same as part of a transaction, after which `forgetCached` must be called. */
+  /** The same as part of a transaction, after which `revoked` must be called. */
   async revokeIn(tx: Transaction, selection: Selection, why: string): Promise<readonly Family[]> {
     const { token, family, grant, user, client } = selection
     if (Object.values(selection).every((condition) => condition === undefined)) return []
@@ -289,17 +295,16 @@ export class Tokens {
 
   /** Ends one access token and leaves its family (RFC 7009 §2.1 for access tokens). */
   async revokeAccessToken(token: AccessToken): Promise<void> {
-    try {
-      await this.#tokens.update(token.id, (one) => ({ ...one, status: 'Revoked' }))
-    } finally {
-      this.forgetCached()
-    }
+    await this.#tokens.update(token.id, (one) => ({ ...one, status: 'Revoked' }))
+    const family = await this.#families.get(token.family)
+    this.revoked(family ? [family] : [])
   }
 
-  /** Makes every revocation so far count for the next request. */
-  forgetCached(): void {
+  /** Makes a revocation that is kept count from here on: for the next request, and for what is open. */
+  revoked(families: readonly Family[]): void {
     this.#epoch++
     this.#cache.clear()
+    this.#onRevoked(families)
   }
 }
 

@@ -103,3 +103,37 @@ describe('what happens at the same time', () => {
     assert.deepEqual(server.limits.counts().register, { passed: 5, refused: 3 })
   })
 })
+
+describe('every way of ending tokens', () => {
+  it('tells what holds something open for them', async (t) => {
+    const server = await startServer(t, unlimited)
+    const family = async (client: string): Promise<string> =>
+      (await server.tokens.families({ client }))[0]!.id
+    const expectTold = async (client: string, end: () => Promise<unknown>): Promise<void> => {
+      const id = await family(client)
+      server.ended.length = 0
+      await end()
+      assert.deepEqual(
+        server.ended.map((one) => one.id),
+        [id],
+      )
+    }
+    const revoked = await connect(server)
+    await expectTold(revoked.client, () => server.tokens.revoke({ client: revoked.client }, 'test'))
+    const removed = await connect(server)
+    await expectTold(removed.client, () => server.clients.remove(removed.client))
+    const single = await connect(server)
+    const fields = { token: single.tokens.access_token, client_id: single.client }
+    await expectTold(single.client, () => postForm(server, paths.revoke, fields))
+    const reused = await connect(server)
+    await refresh(server, reused.client, reused.tokens.refresh_token)
+    server.clock.pass(61)
+    await expectTold(reused.client, () => refresh(server, reused.client, reused.tokens.refresh_token))
+    const twice = await connect(server)
+    await expectTold(twice.client, () => redeem(server, twice))
+    server.clock.pass(1)
+    const page = await connect(server)
+    const apps = await page.browser.open(paths.connectedApps)
+    await expectTold(page.client, () => page.browser.submit(apps, {}))
+  })
+})

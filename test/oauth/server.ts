@@ -31,6 +31,7 @@ import { Grants } from '../../src/oauth/grants.ts'
 import { guardedFetch, type GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
 import { introspectionEndpoint } from '../../src/oauth/introspection-endpoint.ts'
 import { Keys } from '../../src/oauth/keys.ts'
+import type { Family } from '../../src/oauth/records.ts'
 import { RateLimits } from '../../src/oauth/rate-limits.ts'
 import { registrationEndpoint } from '../../src/oauth/registration-endpoint.ts'
 import { revocationEndpoint } from '../../src/oauth/revocation-endpoint.ts'
@@ -139,7 +140,8 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   const store = await openEmbeddedStore({ folder: join(folder, 'state'), clock, log })
   const audit = await openAudit({ folder: join(folder, 'audit'), store, clock, log })
   const fetch = options.fetch ?? guardedFetch()
-  const tokens = new Tokens({ ...base, store })
+  const ended: Family[] = []
+  const tokens = new Tokens({ ...base, store, onRevoked: (families) => void ended.push(...families) })
   const documents = new ClientDocuments({ ...base, store, fetch })
   const clients = new Clients({ ...base, store, tokens, documents: (url) => documents.find(url) })
   const passwords = new Passwords({ ...base, store })
@@ -221,6 +223,8 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   return {
     ...nouns,
     folder,
+    /** The families whose revocation was told of. */
+    ended,
     logged,
     close,
     /** Where it listens; the public URL unless another is set. */

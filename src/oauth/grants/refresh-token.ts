@@ -38,7 +38,7 @@ export const refreshToken: GrantType = {
       await deps.clients.markUsed(client)
       return outcome.issued
     }
-    if (outcome.kind === 'reused') deps.tokens.forgetCached()
+    if (outcome.kind === 'reused') deps.tokens.revoked([outcome.family])
     else
       await deps.audit.record({
         type: 'token.refuse',
