@@ -8,15 +8,13 @@ import { repr } from './repr.ts'
 import type { Frame } from './runtime.ts'
 import { Dict, typeName, type Kwargs, type Value } from './values.ts'
 
-type ToCode = (node: Expr) => Code
-
 /** A call of a macro, a method, a global: anything. */
-export function compileCall(compiler: Compiler, node: CallNode, expr: ToCode, caller?: Code): Code {
+export function compileCall(compiler: Compiler, node: CallNode, level: Level, caller?: Code): Code {
   const at = placeOf(compiler, node.at)
-  const args = compilePositional(node.given, expr)
-  const kwargs = compileKwargs(node.given, expr, caller)
+  const args = compilePositional(compiler, node.given, level)
+  const kwargs = compileKwargs(compiler, node.given, level, caller)
   if (node.callee.kind === 'attribute') {
-    const object = expr(node.callee.node)
+    const object = compiler.expr(node.callee.node, level)
     const { name } = node.callee
     return (frame) => {
       const value = object(frame)
@@ -27,7 +25,7 @@ export function compileCall(compiler: Compiler, node: CallNode, expr: ToCode, ca
       return callMember(frame, value, name, given, named)
     }
   }
-  const callee = expr(node.callee)
+  const callee = compiler.expr(node.callee, level)
   return (frame) => {
     const value = callee(frame)
     const given = args(frame)
@@ -39,25 +37,21 @@ export function compileCall(compiler: Compiler, node: CallNode, expr: ToCode, ca
 }
 
 /** `value | name(…)`; a filter without a value is compiled by its block, which passes `subject`. */
-export function compileFilter(
-  compiler: Compiler,
-  node: FilterNode,
-  level: Level,
-  expr: ToCode,
-  subject?: Code,
-): Code {
-  const value = node.node ? inner(compiler, node.node, level, expr, subject) : subject!
-  return compileNative(compiler, compiler.filters, 'filter', node, level, value, expr)
+export function compileFilter(compiler: Compiler, node: FilterNode, level: Level, subject?: Code): Code {
+  const value = node.node ? inner(compiler, node.node, level, subject) : subject!
+  return compileNative(compiler, compiler.filters, 'filter', node, level, value)
 }
 
 /** In a chain on a block, the innermost filter gets the block's text. */
-function inner(compiler: Compiler, node: Expr, level: Level, expr: ToCode, subject: Code | undefined): Code {
-  return subject && node.kind === 'filter' ? compileFilter(compiler, node, level, expr, subject) : expr(node)
+function inner(compiler: Compiler, node: Expr, level: Level, subject: Code | undefined): Code {
+  return subject && node.kind === 'filter'
+    ? compileFilter(compiler, node, level, subject)
+    : compiler.expr(node, level)
 }
 
 /** `value is name(…)`. */
-export function compileTest(compiler: Compiler, node: TestNode, level: Level, expr: ToCode): Code {
-  return compileNative(compiler, compiler.tests, 'test', node, level, expr(node.node), expr)
+export function compileTest(compiler: Compiler, node: TestNode, level: Level): Code {
+  return compileNative(compiler, compiler.tests, 'test', node, level, compiler.expr(node.node, level))
 }
 
 function compileNative(
@@ -67,7 +61,6 @@ function compileNative(
   node: FilterNode | TestNode,
   level: Level,
   value: Code,
-  expr: ToCode,
 ): Code {
   const { name, given } = node
   const at = placeOf(compiler, node.at)
@@ -79,10 +72,10 @@ function compileNative(
       throw new Fault('TemplateRuntimeError', `No ${what} named '${name}' found.`)
     }
   }
-  const direct = compileDirect(target, given, value, expr, at)
+  const direct = compileDirect(compiler, target, given, value, level, at)
   if (direct) return direct
-  const args = compilePositional(given, expr)
-  const kwargs = compileKwargs(given, expr)
+  const args = compilePositional(compiler, given, level)
+  const kwargs = compileKwargs(compiler, given, level)
   return (frame) => {
     const subject = value(frame)
     const positional = args(frame)
@@ -95,22 +88,23 @@ function compileNative(
 
 /** Arguments that are known to fit when compiling go straight to the function. */
 function compileDirect(
+  compiler: Compiler,
   target: Native,
   given: Arguments,
   value: Code,
-  expr: ToCode,
+  level: Level,
   at: Frame['run']['at'],
 ): Code | undefined {
   if (target.any || given.dynArgs || given.dynKwargs || given.args.length > target.params.length)
     return undefined
   const codes: (Code | undefined)[] = target.params.map((_, index) => {
     const arg = given.args[index]
-    return arg && expr(arg)
+    return arg && compiler.expr(arg, level)
   })
   for (const { name, value: node } of given.kwargs) {
     const index = target.params.indexOf(name)
     if (index < 0 || codes[index] || target.positional) return undefined
-    codes[index] = expr(node)
+    codes[index] = compiler.expr(node, level)
   }
   if (codes.slice(0, target.required).some((code) => code === undefined)) return undefined
   while (codes.length > 0 && codes.at(-1) === undefined) codes.pop()
@@ -151,11 +145,11 @@ function compileDirect(
   }
 }
 
-function compilePositional(given: Arguments, expr: ToCode): (frame: Frame) => Value[] {
-  const codes = given.args.map(expr)
+function compilePositional(compiler: Compiler, given: Arguments, level: Level): (frame: Frame) => Value[] {
+  const codes = given.args.map((arg) => compiler.expr(arg, level))
   const [a, b] = codes
   if (given.dynArgs) {
-    const rest = expr(given.dynArgs)
+    const rest = compiler.expr(given.dynArgs, level)
     return (frame) => {
       const args = codes.map((code) => code(frame))
       spread(frame, args, rest(frame))
@@ -169,14 +163,15 @@ function compilePositional(given: Arguments, expr: ToCode): (frame: Frame) => Va
 }
 
 function compileKwargs(
+  compiler: Compiler,
   given: Arguments,
-  expr: ToCode,
+  level: Level,
   caller?: Code,
 ): ((frame: Frame) => Kwargs) | undefined {
-  const pairs = given.kwargs.map(({ name, value }) => ({ name, code: expr(value) }))
+  const pairs = given.kwargs.map(({ name, value }) => ({ name, code: compiler.expr(value, level) }))
   if (caller) pairs.push({ name: 'caller', code: caller })
   if (pairs.length === 0 && !given.dynKwargs) return undefined
-  const rest = given.dynKwargs && expr(given.dynKwargs)
+  const rest = given.dynKwargs && compiler.expr(given.dynKwargs, level)
   return (frame) => {
     const kwargs: Kwargs = new Map()
     for (const { name, code } of pairs) kwargs.set(name, code(frame))

@@ -19,7 +19,6 @@ export type Condition = (frame: Frame) => boolean
 
 /** The code of an expression. */
 export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code {
-  const expr = (child: Expr): Code => compileExpr(compiler, child, level)
   switch (node.kind) {
     case 'const': {
       const { value } = node
@@ -28,11 +27,11 @@ export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code 
     case 'name':
       return compileName(node.name, level)
     case 'tuple': {
-      const items = node.items.map(expr)
+      const items = compileAll(compiler, node.items, level)
       return (frame) => new Tuple(items.map((code) => code(frame)))
     }
     case 'list': {
-      const items = node.items.map(expr)
+      const items = compileAll(compiler, node.items, level)
       return (frame) => items.map((code) => code(frame))
     }
     case 'dict':
@@ -42,14 +41,20 @@ export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code 
     case 'binary':
       return compileBinary(compiler, node, level)
     case 'and': {
-      const [left, right] = [expr(node.left), expr(node.right)]
+      const [left, right] = [
+        compileExpr(compiler, node.left, level),
+        compileExpr(compiler, node.right, level),
+      ]
       return (frame) => {
         const value = left(frame)
         return truth(frame.run, value) ? right(frame) : value
       }
     }
     case 'or': {
-      const [left, right] = [expr(node.left), expr(node.right)]
+      const [left, right] = [
+        compileExpr(compiler, node.left, level),
+        compileExpr(compiler, node.right, level),
+      ]
       return (frame) => {
         const value = left(frame)
         return truth(frame.run, value) ? value : right(frame)
@@ -61,7 +66,7 @@ export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code 
     }
     case 'negative':
     case 'positive': {
-      const inner = expr(node.node)
+      const inner = compileExpr(compiler, node.node, level)
       const at = placeOf(compiler, node.at)
       const operate = node.kind === 'negative' ? operators.negate : operators.positive
       return (frame) => {
@@ -72,24 +77,28 @@ export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code 
     }
     case 'concat':
       // Jinja2 joins what it knows when compiling as plain text, even where output is escaped.
-      return compileConcat(node.items.map(expr), level.escape === 'on' && !isFolded(node))
+      return compileConcat(compileAll(compiler, node.items, level), level.escape === 'on' && !isFolded(node))
     case 'compare':
       return compileCompare(compiler, node, level)
     case 'attribute':
-      return compileAttribute(expr(node.node), node.name, placeOf(compiler, node.at))
+      return compileAttribute(compileExpr(compiler, node.node, level), node.name, placeOf(compiler, node.at))
     case 'item':
       return compileItem(compiler, node, level)
     case 'call':
-      return compileCall(compiler, node, expr)
+      return compileCall(compiler, node, level)
     case 'filter':
-      return compileFilter(compiler, node, level, expr)
+      return compileFilter(compiler, node, level)
     case 'test':
-      return compileTest(compiler, node, level, expr)
+      return compileTest(compiler, node, level)
     case 'slice':
       throw new Fault('TemplateSyntaxError', 'a slice among several subscripts is not supported', node.at)
     default:
       throw new Fault('TemplateSyntaxError', 'a namespace attribute cannot be read this way', node.at)
   }
+}
+
+function compileAll(compiler: Compiler, nodes: readonly Expr[], level: Level): Code[] {
+  return nodes.map((node) => compileExpr(compiler, node, level))
 }
 
 function compileName(name: string, level: Level): Code {

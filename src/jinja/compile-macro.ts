@@ -22,7 +22,7 @@ export function compileMacro(compiler: Compiler, node: MacroNode, level: Level):
 export function compileCallBlock(compiler: Compiler, node: CallBlock, level: Level): Action {
   const caller: Code = compileMacroBody(compiler, node, undefined, level)
   const at = placeOf(compiler, node.call.at)
-  const call = compileCall(compiler, node.call, (child) => compileExpr(compiler, child, level), caller)
+  const call = compileCall(compiler, node.call, level, caller)
   return (frame) => {
     const value = call(frame)
     const text = textOf(value)

@@ -1,5 +1,5 @@
 /** Statements to closures. */
-import type { Expr, If, Output, SetBlock, Statement } from './ast.ts'
+import type { If, Output, SetBlock, Statement } from './ast.ts'
 import {
   compileBlock,
   compileExtends,
@@ -183,13 +183,7 @@ function compileSetBlock(compiler: Compiler, node: SetBlock, level: Level): Acti
   const assign = compileTarget(compiler, node.target, level)
   const text = capture(body)
   const value: Code = node.filter
-    ? compileFilter(
-        compiler,
-        node.filter,
-        inner,
-        (child) => compileExpr(compiler, child, inner),
-        marked(text, inner.escape),
-      )
+    ? compileFilter(compiler, node.filter, inner, marked(text, inner.escape))
     : text
   return (frame) => {
     enter(frame)
@@ -241,8 +235,7 @@ function compileFilterBlock(
   inner.scope.visitExpr(node.filter)
   const enter = enterScope(compiler, inner.scope) ?? NOTHING
   const text = marked(capture(compileBody(compiler, node.body, inner)), level.escape)
-  const expr = (child: Expr): Code => compileExpr(compiler, child, inner)
-  const filtered = compileFilter(compiler, node.filter, inner, expr, text)
+  const filtered = compileFilter(compiler, node.filter, inner, text)
   return (frame) => {
     enter(frame)
     writeRaw(frame, filtered(frame))

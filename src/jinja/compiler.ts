@@ -1,5 +1,5 @@
 /** What the parts of the compiler share: the template being compiled, and where in it they are. */
-import type { Statement } from './ast.ts'
+import type { Expr, Statement } from './ast.ts'
 import type { Native } from './binding.ts'
 import type { Place } from './limits.ts'
 import type { BlockBody, Frame, Program } from './runtime.ts'
@@ -48,6 +48,7 @@ export interface Compiler {
   /** The slot of the root's frame that holds the parent template. */
   readonly parentSlot: number
   body(statements: readonly Statement[], level: Level): Action
+  expr(node: Expr, level: Level): Code
 }
 
 export function placeOf(compiler: Compiler, at: number): Place {

@@ -8,6 +8,7 @@ import { AppError } from '../core/errors.ts'
 import { fromHost } from './arguments.ts'
 import type { Block, Statement } from './ast.ts'
 import { freshScope, Parent } from './compile-inheritance.ts'
+import { compileExpr } from './compile-expressions.ts'
 import { compileBody } from './compile-statements.ts'
 import { SelfReference, superBlock } from './block-references.ts'
 import { enterScope, type Compiler, type Level } from './compiler.ts'
@@ -108,6 +109,7 @@ function compileProgram(
     knownExtends: false,
     parentSlot: scope.routine.size++,
     body: (statements, level) => compileBody(compiler, statements, level),
+    expr: (node, level) => compileExpr(compiler, node, level),
   }
   const level: Level = {
     scope,

@@ -27,30 +27,29 @@ export function walk(statements: readonly Statement[], visitor: Visitor): void {
 
 function walkStatement(node: Statement, visitor: Visitor): void {
   visitor.statement?.(node)
-  const expr = (child: Expr | undefined): void => child && walkExpr(child, visitor)
   switch (node.kind) {
     case 'output':
-      for (const item of node.items) if (typeof item !== 'string') expr(item)
+      for (const item of node.items) if (typeof item !== 'string') walkOptional(item, visitor)
       return
     case 'for':
       walkTarget(node.target, visitor)
-      expr(node.iterable)
+      walkOptional(node.iterable, visitor)
       walk(node.body, visitor)
       walk(node.otherwise, visitor)
-      expr(node.test)
+      walkOptional(node.test, visitor)
       return
     case 'if':
       for (const { test, body } of node.branches) {
-        expr(test)
+        walkOptional(test, visitor)
         walk(body, visitor)
       }
       walk(node.otherwise, visitor)
       return
     case 'macro':
     case 'callblock':
-      if (node.kind === 'callblock') expr(node.call)
+      if (node.kind === 'callblock') walkOptional(node.call, visitor)
       for (const { name } of node.params) visitor.parameter?.(name)
-      node.defaults.forEach(expr)
+      for (const value of node.defaults) walkExpr(value, visitor)
       walk(node.body, visitor)
       return
     case 'block':
@@ -58,28 +57,28 @@ function walkStatement(node: Statement, visitor: Visitor): void {
       return
     case 'set':
       walkTarget(node.target, visitor)
-      expr(node.value)
+      walkOptional(node.value, visitor)
       return
     case 'setblock':
       walkTarget(node.target, visitor)
-      expr(node.filter)
+      walkOptional(node.filter, visitor)
       walk(node.body, visitor)
       return
     case 'with':
       for (const target of node.targets) walkTarget(target, visitor, true)
-      node.values.forEach(expr)
+      for (const value of node.values) walkExpr(value, visitor)
       walk(node.body, visitor)
       return
     case 'filterblock':
       walk(node.body, visitor)
-      expr(node.filter)
+      walkOptional(node.filter, visitor)
       return
     case 'autoescape':
-      expr(node.on)
+      walkOptional(node.on, visitor)
       walk(node.body, visitor)
       return
     default:
-      expr(node.template)
+      walkOptional(node.template, visitor)
   }
 }
 
@@ -90,6 +89,10 @@ function walkTarget(target: Target, visitor: Visitor, asParameter = false): void
     if (asParameter) visitor.parameter?.(target.name)
     else visitor.store?.(target.name, target.at)
   }
+}
+
+function walkOptional(node: Expr | undefined, visitor: Visitor): void {
+  if (node) walkExpr(node, visitor)
 }
 
 function walkExpr(node: Expr, visitor: Visitor): void {
