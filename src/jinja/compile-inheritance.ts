@@ -202,6 +202,7 @@ function findAny(
   frame: Frame,
   ignoreMissing: boolean,
 ): Program | undefined {
+  if (names instanceof Undefined) names.fail()
   const several = Array.isArray(names) || names instanceof Tuple
   if (!several && !ignoreMissing) return find(compiler, names)
   if (!compiler.load) throw new Fault('TypeError', 'no loader for this environment specified')

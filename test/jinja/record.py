@@ -18,7 +18,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 warnings.simplefilter("ignore")
 HERE = Path(__file__).parent / "cases"
-ADDRESS = re.compile(r"0x[0-9a-f]{6,}", re.I)
+ADDRESS = re.compile(r"at 0x[0-9a-f]{6,}", re.I)
 
 
 def answer(case, fixture):
@@ -27,7 +27,7 @@ def answer(case, fixture):
     args = case.get("args", fixture)
     try:
         text = env.from_string(case["template"]).render(json.loads(json.dumps(args)))
-        return {"text": ADDRESS.sub("0x7f0000000000", text)}
+        return {"text": ADDRESS.sub("at 0x7f0000000000", text)}
     except Exception as error:
         return {"error": type(error).__name__}
     except RecursionError:
