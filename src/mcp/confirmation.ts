@@ -1,5 +1,6 @@
 /** Asks a person before a tool runs that the site says must be confirmed. */
 import { actorOf } from '../audit/event.ts'
+import { visible } from '../audit/render.ts'
 import type { OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
 import type { Approval, Approvals } from './approvals.ts'
 import type { Asking } from './asking.ts'
@@ -33,6 +34,7 @@ async function confirmInForm(
   call: Call,
   offered: OfferedTool,
   args: unknown,
+  shown: string,
   asking: Asking,
   { audit }: Pick<McpDeps, 'audit'>,
 ): Promise<ToolOutcome | undefined> {
@@ -40,7 +42,7 @@ async function confirmInForm(
     [formKey]: {
       method: 'elicitation/create',
       params: {
-        message: `${offered.tool.title}: may the assistant run ${offered.tool.name} with ${shown(args)}?`,
+        message: `${offered.tool.title}: may the assistant run ${offered.tool.name} with ${shown}?`,
         requestedSchema: {
           type: 'object',
           properties: {
@@ -116,11 +118,6 @@ async function sendToPage(
       },
     },
   })
-}
-
-function shown(args: unknown): string {
-  const text = canonical(args)
-  return text.length > maxShownArguments ? `${text.slice(0, maxShownArguments)}…` : text
 }
 
 function refusal(text: string): ToolOutcome {

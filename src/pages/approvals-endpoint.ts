@@ -1,5 +1,6 @@
 /** The page on which a user allows or denies one call of a tool that needs it: what no model can do for them. */
 import type { Context, Middleware } from 'koa'
+import { visible } from '../audit/render.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
@@ -91,12 +92,17 @@ function viewOf(ctx: Context, call: WaitingCall): Record<string, unknown> {
     tool: call.tool,
     title: call.title,
     destructive: call.destructive,
-    arguments: JSON.stringify(call.arguments, null, 2),
+    arguments: shown(call.arguments),
     asked: minute(call.createdAt),
     expires: minute(call.expiresAt),
     pending: call.state === 'pending',
     state: call.state,
   }
+}
+
+/** What a user decides about must not hide behind invisible or reordering characters. */
+function shown(value: unknown): string {
+  return JSON.stringify(value, null, 2).split('\n').map(visible).join('\n')
 }
 
 function minute(milliseconds: number): string {

@@ -123,6 +123,18 @@ describe('a call that its user must approve on a page', () => {
     assert.deepEqual(runs, [])
   })
 
+  it('takes the place of a form that could not show the whole call', async (t) => {
+    const runs: unknown[] = []
+    const server = await startServer(t, { tools: [wipeTool(runs)], confirm: { wipe: 'client' } })
+    const options: CallOptions = { revision: modern, capabilities: { elicitation: { form: {} } } }
+    const long = { name: 'wipe', arguments: { thing: `${'x'.repeat(3000)} and everything else` } }
+    assert.match(await text(server, long, options), /\/approvals\//)
+    const hidden = { name: 'wipe', arguments: { thing: 'a\u202eb' } }
+    const { json } = await server.call('tools/call', hidden, options)
+    assert.match(json.result.inputRequests['assistant_core.confirm'].params.message, /a⟨U\+202E⟩b/)
+    assert.deepEqual(runs, [])
+  })
+
   it('sends a client that can open pages there, and waits for the decision', async (t) => {
     const { server, runs } = await setup(t)
     const options: CallOptions = { revision: modern, capabilities: { elicitation: { url: {} } } }
