@@ -6,12 +6,13 @@ import type { Keys } from './keys.ts'
 
 const lifeSeconds = 3600
 
-/** The claims that the granted scopes let a client see. */
+/** The claims that the granted scopes let a client see; `all` covers what the user's own data says anyway. */
 export function claimsOf(user: User, scopes: readonly string[]): Record<string, string | boolean> {
+  const granted = (scope: string): boolean => scopes.includes(scope) || scopes.includes('all')
   return {
     sub: user.id,
-    ...(scopes.includes('profile') && { name: user.fullName, preferred_username: user.id }),
-    ...(scopes.includes('email') && { email: user.id, email_verified: true }),
+    ...(granted('profile') && { name: user.fullName, preferred_username: user.id }),
+    ...(granted('email') && { email: user.id, email_verified: true }),
   }
 }
 

@@ -5,7 +5,7 @@ import type { Assertions } from './assertions.ts'
 import { authenticateClient } from './client-authentication.ts'
 import type { Clients } from './clients.ts'
 import { jsonEndpoint, originOf, readForm } from './http-middleware.ts'
-import { OAuthError, refuseRepeated, required } from './protocol.ts'
+import { OAuthError, refuseRepeated, required, type Params } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Client } from './records.ts'
 import type { Tokens } from './tokens.ts'
@@ -26,14 +26,16 @@ export function revocationEndpoint(deps: RevocationDeps): Middleware {
     const params = await readForm(ctx)
     await deps.limits.take('token', { ...origin, times: 10 })
     refuseRepeated(params)
-    const client = await authenticateClient(ctx.get('Authorization'), params, deps)
+    const client = isAnonymous(ctx.get('Authorization'), params)
+      ? undefined
+      : await authenticateClient(ctx.get('Authorization'), params, deps)
     const ended = await revoke(required(params, 'token'), client, deps)
     if (ended) {
       await deps.audit.record({
         type: 'token.revoke',
         status: 'ok',
         user: ended.user,
-        client: client.id,
+        client: ended.client,
         ...origin,
         target: ended.target,
         data: { what: ended.what },
@@ -47,23 +49,37 @@ export function revocationEndpoint(deps: RevocationDeps): Middleware {
 // RFC 7009 §2.1: token_type_hint only speeds up a search; our tokens say what they are.
 async function revoke(
   text: string,
-  client: Client,
+  client: Client | undefined,
   deps: RevocationDeps,
-): Promise<{ user: string; target: string; what: string } | undefined> {
+): Promise<{ user: string; client: string; target: string; what: string } | undefined> {
   const family = await deps.tokens.familyOf(text)
   if (family) {
-    refuseForeign(family.client, client)
+    await refuseForeign(family.client, client, deps)
     await deps.tokens.revoke({ family: family.id }, 'the client revoked it')
-    return { user: family.user, target: family.id, what: 'refresh_token' }
+    return { user: family.user, client: family.client, target: family.id, what: 'refresh_token' }
   }
   const found = await deps.tokens.find(text)
   if (found.kind !== 'active') return undefined
-  refuseForeign(found.token.client, client)
+  await refuseForeign(found.token.client, client, deps)
   await deps.tokens.revokeAccessToken(found.token)
-  return { user: found.token.user, target: found.token.id, what: 'access_token' }
+  const { user, client: owner, id } = found.token
+  return { user, client: owner, target: id, what: 'access_token' }
 }
 
-/** RFC 7009 §2.1: a token of another client is refused and stays. */
-function refuseForeign(owner: string, client: Client): void {
-  if (owner !== client.id) throw new OAuthError('invalid_grant', 'the token was not issued to this client')
+/** The request does not say which client it is from. */
+function isAnonymous(authorization: string, params: Params): boolean {
+  const said = ['client_id', 'client_assertion'].some((name) => params.get(name) !== undefined)
+  return authorization === '' && !said
+}
+
+/**
+ * RFC 7009 §2.1: a token of another client is refused and stays. Whoever has the token of a public client needs
+ * to prove nothing else to end it.
+ */
+async function refuseForeign(owner: string, client: Client | undefined, deps: RevocationDeps): Promise<void> {
+  if (client && owner !== client.id)
+    throw new OAuthError('invalid_grant', 'the token was not issued to this client')
+  if (!client && (await deps.clients.find(owner))?.authMethod !== 'none') {
+    throw new OAuthError('invalid_client', 'the client that the token was issued to must authenticate')
+  }
 }

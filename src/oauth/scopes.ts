@@ -4,7 +4,7 @@ import { linesOf, type Settings } from '../core/settings.ts'
 const standard = ['all', 'openid', 'profile', 'email']
 
 const words: Readonly<Record<string, string>> = {
-  all: 'Work for you: use every tool and see every document that your own roles allow',
+  all: 'Work for you: use every tool and see every document that your own roles allow, and see who you are',
   openid: 'Know who you are (your sign-in name)',
   profile: 'See your name',
   email: 'See your e-mail address',

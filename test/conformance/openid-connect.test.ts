@@ -85,6 +85,8 @@ describe('OpenID Connect Core', () => {
       email: 'sales@example.com',
       email_verified: true,
     })
+    const all = await connect(server, { scope: 'all' })
+    assert.match(await (await ask(all.tokens.access_token)).text(), /"email":"sales@example.com"/)
     const bad = await ask('unknown')
     assert.equal(bad.status, 401)
     assert.match(bad.headers.get('www-authenticate') ?? '', /^Bearer .*error="invalid_token"/)

@@ -45,6 +45,15 @@ describe('RFC 7009', () => {
     assert.equal((await server.auditEvents('token.revoke')).length, 0)
   })
 
+  it('§5 ends a public client token for whoever has it', async (t) => {
+    const server = await startServer(t)
+    const { tokens } = await connect(server)
+    assert.equal((await postForm(server, paths.revoke, { token: 'unknown' })).status, 200)
+    assert.equal((await postForm(server, paths.revoke, { token: tokens.access_token })).status, 200)
+    assert.equal((await callMcp(server, `Bearer ${tokens.access_token}`)).status, 401)
+    assert.equal((await postForm(server, paths.revoke, { token: '' })).body.error, 'invalid_request')
+  })
+
   it('§2.1 refuses what belongs to another client, and leaves it', async (t) => {
     const server = await startServer(t)
     const { tokens } = await connect(server)
@@ -63,8 +72,8 @@ describe('RFC 7009', () => {
     assert.equal(bare.status, 401)
     const empty = await postForm(server, paths.revoke, { client_id: client, client_secret: secret })
     assert.equal(empty.body.error, 'invalid_request')
-    const none = await postForm(server, paths.revoke, { token: 'x' })
-    assert.equal(none.status, 401)
+    const anonymous = await postForm(server, paths.revoke, { token: tokens.refresh_token })
+    assert.equal(anonymous.status, 401)
     assert.equal((await callMcp(server, `Bearer ${tokens.access_token}`)).status, 200)
   })
 })
