@@ -23,9 +23,12 @@ export async function confirm(
   deps: Pick<McpDeps, 'audit'> & { readonly approvals: Approvals },
 ): Promise<ToolOutcome | undefined> {
   if (offered.confirm === 'never') return undefined
-  if (offered.confirm === 'client' && asking.can('form'))
-    return confirmInForm(call, offered, args, asking, deps)
-  // A client that cannot ask its user must not be able to go without: the page is the fallback.
+  const shown = visible(canonical(args))
+  if (offered.confirm === 'client' && asking.can('form') && shown.length <= maxShownArguments) {
+    return confirmInForm(call, offered, args, shown, asking, deps)
+  }
+  // A client that cannot ask its user must not be able to go without, and nobody may confirm what they
+  // cannot see whole: the page is the fallback.
   return confirmOnPage(call, offered, args, asking, deps.approvals)
 }
 
