@@ -2,9 +2,9 @@
  * One reading of the site as the program uses it: every part read and checked together, so that all
  * faults are told at once, then bound to the state. A request keeps the snapshot it started with.
  */
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Settings } from './core/settings.ts'
-import { version } from './core/version.ts'
+import { packageFolder, version } from './core/version.ts'
 import { createDocuments, type Documents } from './documents/documents.ts'
 import type { DocumentMemory } from './documents/memory.ts'
 import type { Platform } from './documents/platform.ts'
@@ -34,9 +34,6 @@ import { readToolSettings, type ToolSettings } from './tools/read-tools.ts'
 import type { Tool } from './tools/tool.ts'
 import type { People } from './users/people.ts'
 import { readPeople } from './users/read-people.ts'
-
-/** The folder of the package: its `prompts/` and `skills/` are the built-in ones. */
-export const packageFolder = resolve(import.meta.dirname, '..')
 
 /** Everything that one reading of the site gives, immutable. */
 export interface Snapshot {

@@ -7,12 +7,9 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { IncomingMessage } from 'node:http'
-import { operations } from '../control/index.ts'
-import { isStream, runOperation } from '../control/operation.ts'
 import { controlSocketName, type ControlLine } from '../control/protocol.ts'
 import { AppError } from '../core/errors.ts'
 import { createLog } from '../core/log.ts'
-import { openServices } from '../services.ts'
 import type { Options } from './options.ts'
 
 /** Runs an operation that has one result. */
@@ -72,6 +69,12 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator {
 }
 
 async function* runHere(options: Options, name: string, params: object): AsyncGenerator {
+  // Loaded when no daemon runs: a command that speaks to one should start at once.
+  const [{ openServices }, { operations }, { isStream, runOperation }] = await Promise.all([
+    import('../services.ts'),
+    import('../control/index.ts'),
+    import('../control/operation.ts'),
+  ])
   const operation = operations.get(name)
   if (!operation) throw new Error(`no operation "${name}"`)
   const services = await openServices({

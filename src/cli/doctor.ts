@@ -1,7 +1,7 @@
 import process from 'node:process'
 import type { Command } from 'commander'
-import { examine, type DaemonHealth } from '../control/doctor.ts'
-import { examinePublic, type Inside } from '../control/doctor-public.ts'
+import type { DaemonHealth } from '../control/doctor.ts'
+import type { Inside } from '../control/doctor-public.ts'
 import type { Finding } from '../control/finding.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
@@ -30,6 +30,10 @@ export function addDoctorCommand(program: Command): void {
 
 async function diagnose(options: Options, publicUrl: string | undefined): Promise<readonly Finding[]> {
   const health = await askDaemon<DaemonHealth>(options, 'daemon.health', {}).catch(() => undefined)
+  const [{ examine }, { examinePublic }] = await Promise.all([
+    import('../control/doctor.ts'),
+    import('../control/doctor-public.ts'),
+  ])
   const here = await examine({
     site: options.site,
     state: options.state,

@@ -3,14 +3,9 @@ import { basename, dirname, relative, resolve } from 'node:path'
 import process from 'node:process'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { AppError } from '../core/errors.ts'
-import { runPromptTests, junitReport, type PromptTestResult } from '../library/prompt-tests.ts'
+import type { PromptTestResult } from '../library/prompt-tests.ts'
 import type { PromptRow } from '../library/prompt-rows.ts'
-import { renderTemplate } from '../library/site-library.ts'
-import { readTemplate } from '../library/template-file.ts'
-import { parseSource } from '../site/parse-source.ts'
-import { siteFaults } from '../site/site.ts'
 import type { Fault } from '../site/site-files.ts'
-import { readWholeSite } from '../snapshot.ts'
 import { operate } from './control.ts'
 import { countOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
@@ -96,7 +91,8 @@ export function addPromptsCommands(program: Command): void {
     .action(async (ids: string[], flags: { junit?: string }, command: Command) => {
       const options = readOptions(command)
       const results = await testPrompts(options.site, ids)
-      if (flags.junit) writeFileSync(flags.junit, junitReport(results))
+      if (flags.junit)
+        writeFileSync(flags.junit, (await import('../library/prompt-tests.ts')).junitReport(results))
       const failed = results.filter((result) => !result.ok)
       print(options.json, results, testText)
       if (failed.length > 0)
@@ -231,6 +227,10 @@ async function written(options: Options, name: string, body: object, user?: stri
 
 /** Renders a template file as it is on disk; every fault of it at once. */
 async function previewFile(file: string, args: Arguments): Promise<string> {
+  const { siteFaults } = await import('../site/site.ts')
+  const { parseSource } = await import('../site/parse-source.ts')
+  const { readTemplate } = await import('../library/template-file.ts')
+  const { renderTemplate } = await import('../library/site-library.ts')
   const parsed = parseSource(basename(file), readFileSync(file))
   const faults: Fault[] = [...parsed.faults]
   const read = parsed.document && readTemplate(parsed.document, faults)
@@ -260,6 +260,8 @@ async function showAgain(file: string, show: () => Promise<void>): Promise<void>
 }
 
 async function testPrompts(site: string, ids: readonly string[]): Promise<PromptTestResult[]> {
+  const { readWholeSite } = await import('../snapshot.ts')
+  const { siteFaults } = await import('../site/site.ts')
   const { reading, faults } = await readWholeSite(site)
   if (faults.length > 0) throw siteFaults(site, faults)
   const { templates } = reading.library
@@ -267,6 +269,7 @@ async function testPrompts(site: string, ids: readonly string[]): Promise<Prompt
   if (unknown.length > 0)
     throw new AppError('not_found', `there is no prompt ${unknown.map((id) => `"${id}"`).join(', ')}`)
   const chosen = ids.length === 0 ? [...templates.values()] : ids.map((id) => templates.get(id)!)
+  const { runPromptTests } = await import('../library/prompt-tests.ts')
   return runPromptTests(chosen)
 }
 

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { InvalidArgumentError, type Command } from 'commander'
-import { runDaemon, type Daemon } from '../daemon.ts'
+import type { Daemon } from '../daemon.ts'
 import { readOptions } from './options.ts'
 import { tell } from './output.ts'
 
@@ -17,6 +17,7 @@ export function addServeCommand(program: Command): void {
     )
     .action(async (flags: { host?: string; port?: number }, command: Command) => {
       const { site, state, publicUrl } = readOptions(command)
+      const { runDaemon } = await import('../daemon.ts')
       await runDaemon({ site, state, publicUrl, ...inheritedSocket(), ...flags }, welcome)
     })
 }

@@ -2,11 +2,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { AppError } from '../core/errors.ts'
-import { runPromptTests } from '../library/prompt-tests.ts'
-import { migrateSiteSettings } from '../site/migrate-settings.ts'
-import { siteFaults } from '../site/site.ts'
 import { faultText } from '../site/site-files.ts'
-import { packageFolder, readWholeSite } from '../snapshot.ts'
+import { packageFolder } from '../core/version.ts'
 import { operate } from './control.ts'
 import { readOptions } from './options.ts'
 import { print, tell } from './output.ts'
@@ -46,6 +43,7 @@ export function addSiteCommands(program: Command): void {
     .option('--dry-run', 'only print what the file would become')
     .action(async (flags: { dryRun?: boolean }, command: Command) => {
       const options = readOptions(command)
+      const { migrateSiteSettings } = await import('../site/migrate-settings.ts')
       const result = await migrateSiteSettings(options.site, { dryRun: flags.dryRun ?? false })
       print(
         options.json,
@@ -115,6 +113,10 @@ interface Checked {
 
 /** Reads everything as the daemon would, and runs the prompts' own tests; throws every fault at once. */
 async function checkSite(site: string): Promise<Checked> {
+  // Loaded when asked for: most commands only speak to a daemon, and should start at once.
+  const { readWholeSite } = await import('../snapshot.ts')
+  const { siteFaults } = await import('../site/site.ts')
+  const { runPromptTests } = await import('../library/prompt-tests.ts')
   const { reading, faults, warnings } = await readWholeSite(site)
   if (faults.length > 0) throw siteFaults(site, faults)
   const failed = (await runPromptTests(reading.library.templates.values())).filter((test) => !test.ok)
