@@ -26,11 +26,12 @@ describe('the embedded store, killed at any moment', () => {
       const facts = await Promise.all(
         Array.from({ length: lanes }, () => killAgainAndAgain(t, kills / lanes)),
       )
-      for (const { transactions, compactions } of facts) {
-        assert.ok(transactions > kills, `only ${transactions} transactions`)
-        assert.ok(compactions > kills / lanes, `only ${compactions} compactions`)
+      for (const { done, transactions, compactions } of facts) {
+        // Each run is killed only after it has acknowledged something.
+        assert.ok(transactions >= done, `only ${transactions} transactions in ${done} runs`)
+        assert.ok(compactions > done / 4, `only ${compactions} compactions in ${done} runs`)
       }
-      t.diagnostic(`${kills} kills: ${JSON.stringify(facts)}`)
+      t.diagnostic(JSON.stringify(facts))
     },
   )
 })
