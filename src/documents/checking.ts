@@ -23,6 +23,7 @@ export async function checkDocument(
     if (field.type === 'table') await checkRows(change, field, document, before, missing)
     else if (!isEmpty(value) && !equal(value, before?.[field.name]))
       await checkLink(change, field, field.name, value, document)
+    if (field.name === access.doctype.parentField && !isEmpty(value)) await checkTree(change, field, document)
     if (field.unique && !isEmpty(value) && !equal(value, before?.[field.name]))
       await checkUnique(change, field, document)
   }
@@ -84,6 +85,23 @@ async function checkLink(
       `${path}: there is no ${kind} ${show(value)} that you may read${kind === 'document' ? '' : ' (search_link finds names)'}`,
     )
   } else if (linked.docstatus === 2) problems.push(`${path}: ${doctype!.name} ${show(value)} is cancelled`)
+}
+
+const deepest = 100
+
+/** In a tree nothing stands below itself. */
+async function checkTree(change: Change, field: Field, document: StoredDocument): Promise<void> {
+  const { ground, tx } = change.work
+  const collection = collectionFor(ground, change.access.doctype, tx)
+  let above = document[field.name]
+  for (let level = 0; level < deepest; level++) {
+    if (typeof above !== 'string' || above === '') return
+    if (above === document.id) break
+    above = (await collection.get(above))?.[field.name]
+  }
+  change.problems.push(
+    `${field.name}: ${change.access.doctype.name} "${document.id}" would stand below itself`,
+  )
 }
 
 async function checkUnique(change: Change, field: Field, document: StoredDocument): Promise<void> {

@@ -197,7 +197,9 @@ function listView(access: Access, document: StoredDocument, fields: readonly str
 export function firstOf<T>(all: readonly T[], compare: (a: T, b: T) => number, count: number): T[] {
   if (all.length <= count * 4) return [...all].sort(compare).slice(0, count)
   const best: T[] = []
-  for (const item of all) {
+  // From the end: what was made last is most often wanted first, and then little is moved.
+  for (let index = all.length - 1; index >= 0; index--) {
+    const item = all[index]!
     if (best.length === count && compare(item, best[count - 1]!) >= 0) continue
     let [low, high] = [0, best.length]
     while (low < high) {

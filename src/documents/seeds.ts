@@ -120,10 +120,13 @@ async function plant(
       if (!(name in made)) made[name] = await make(bed, maker, made, doctype, name)
     const principal = systemPrincipal('seeds')
     const access = accessTo(principal, doctype, ground.clock.now())
+    // Only the program may choose a state that a workflow would lead to.
+    const { workflow_state: state, ...data } = made
+    const status = ground.platform.workflows.get(seed.doctype)?.states.get(String(state))?.docstatus
     const change = changeOf({ ground, principal, tx, dry: false }, access, 'create')
     let document: StoredDocument
     try {
-      document = await insertDocument(change, made)
+      document = await insertDocument(change, data, status === undefined ? {} : { workflow_state: state })
     } catch (error) {
       if (error instanceof AppError)
         throw new AppError('invalid', `seeds of ${seed.doctype}, number ${n + 1}: ${error.message}`, {
@@ -140,7 +143,7 @@ async function plant(
       creation: time,
       modified: time,
       modified_by: owner,
-      docstatus: submitted ? 1 : 0,
+      docstatus: status ?? (submitted ? 1 : 0),
     })
   }
   return total

@@ -92,6 +92,32 @@ describe('rows', () => {
   })
 })
 
+describe('a tree', () => {
+  it('has no document below itself', async (t) => {
+    const { documents } = await openCompany(t)
+    const hire = async (employee_name: string, reports_to?: string) =>
+      String(
+        (
+          await documents.create(hr, 'Employee', {
+            employee_name,
+            department: 'HR',
+            date_of_joining: '2026-01-01',
+            reports_to,
+          })
+        ).document['name'],
+      )
+    const top = await hire('A')
+    const middle = await hire('B', top)
+    const bottom = await hire('C', middle)
+    for (const boss of [bottom, middle, top])
+      await assert.rejects(documents.update(hr, 'Employee', top, { reports_to: boss }), {
+        code: 'invalid',
+        message: /would stand below itself/,
+      })
+    await documents.update(hr, 'Employee', bottom, { reports_to: top })
+  })
+})
+
 describe('what was read can be sent back', () => {
   it('with masked and computed values, which stay as they are', async (t) => {
     const { documents } = await openCompany(t)
