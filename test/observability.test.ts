@@ -1,0 +1,253 @@
+/** What an operator sees of a running service: readiness, metrics, log lines, shed load, forwarded events. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { operate } from '../src/cli/control.ts'
+import { folders, mcpPath, runService, type RunningService } from './cli/running-service.ts'
+
+interface Ready {
+  readonly status: string
+  readonly checks: readonly { readonly name: string; readonly status: string; readonly detail: string }[]
+}
+
+const closing: (() => unknown)[] = []
+let service: RunningService
+let token: string
+const hookBodies: string[] = []
+
+before(async () => {
+  const t = { after: (close: () => unknown) => void closing.push(close) }
+  const hook = createServer((incoming, response) => {
+    let body = ''
+    incoming.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    incoming.on('end', () => {
+      hookBodies.push(body)
+      response.end()
+    })
+  })
+  await new Promise<void>((listening) => hook.listen(0, '127.0.0.1', listening))
+  closing.push(() => hook.close())
+  const hookPort = (hook.address() as AddressInfo).port
+  const metricsPort = await freePort()
+  const where = folders(t as never, [
+    ['max_concurrent_requests: 1000', 'max_concurrent_requests: 3'],
+    ['  webhook: null', `  webhook: http://127.0.0.1:${hookPort}/events`],
+    ['  listen: null', `  listen: 127.0.0.1:${metricsPort}`],
+  ])
+  service = await runService(t as never, where)
+  const issued = await operate<{ access_token: string }>(service.options, 'tokens.issue', {
+    user: 'sales@example.com',
+  })
+  token = issued.access_token
+})
+
+after(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+describe('readiness', () => {
+  it('is 200 with every check while requests are served', async () => {
+    const response = await fetch(`${service.url}/readyz`)
+    assert.equal(response.status, 200)
+    const { checks } = (await response.json()) as Ready
+    assert.deepEqual(
+      checks.map(({ name }) => name),
+      ['switch', 'site', 'store', 'audit', 'audit_forward', 'analysis'],
+    )
+    assert.equal(checks.find(({ name }) => name === 'store')?.status, 'ok')
+  })
+
+  it('says degraded, and still 200, while a rejected edit leaves an older site in use', async () => {
+    const path = join(service.site, 'config/roles.yaml')
+    const good = readFileSync(path, 'utf8')
+    writeFileSync(path, `${good}\nrolls: []\n`)
+    await service.daemon.services.site.reload('test')
+    const response = await fetch(`${service.url}/readyz`)
+    const { status, checks } = (await response.json()) as Ready
+    assert.deepEqual(
+      [response.status, status, checks.find(({ name }) => name === 'site')?.status],
+      [200, 'degraded', 'degraded'],
+    )
+    const metrics = await metricsText()
+    assert.match(metrics, /^assistant_core_site_faults 1$/m)
+    assert.match(metrics, /^assistant_core_site_reloads_total\{outcome="rejected"\} \d+$/m)
+    writeFileSync(path, good)
+    await service.daemon.services.site.reload('test')
+    assert.match(await metricsText(), /^assistant_core_site_faults 0$/m)
+  })
+
+  it('is 503 with Retry-After while the server is switched off, and pages and health go on', async () => {
+    const path = join(service.site, 'config/settings.yaml')
+    const good = readFileSync(path, 'utf8')
+    writeFileSync(path, good.replace(/^( {2}enabled: )true/m, '$1false'))
+    await service.daemon.services.site.reload('test')
+    const ready = await fetch(`${service.url}/readyz`)
+    assert.deepEqual([ready.status, ((await ready.json()) as Ready).status], [503, 'not_ready'])
+    assert.ok(ready.headers.get('retry-after'))
+    assert.equal((await callTool('list_doctypes')).status, 503)
+    assert.equal((await fetch(`${service.url}/sign-in`)).status, 200)
+    assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
+    writeFileSync(path, good)
+    await service.daemon.services.site.reload('test')
+    assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
+  })
+})
+
+describe('the metrics', () => {
+  it('count requests and tool calls by what is known, never by what a caller makes up', async () => {
+    assert.equal((await callTool('list_doctypes')).status, 200)
+    await callTool('made_up_tool_name')
+    await (await fetch(`${service.url}/made/up/path`)).text()
+    await until(async () => /endpoint="other",method="GET",status="404"/.test(await metricsText()))
+    const text = await metricsText()
+    assert.match(text, /assistant_core_http_requests_total\{endpoint="mcp",method="POST",status="200"\} \d+/)
+    assert.match(text, /assistant_core_tool_calls_total\{tool="list_doctypes",status="ok"\} 1/)
+    assert.match(text, /assistant_core_audit_events_total\{type="token\.issue",status="ok"\}|type="cli\.run"/)
+    assert.doesNotMatch(text, /made_up|made\/up/)
+  })
+
+  it('are served on the control socket and at the address of metrics.listen, and nowhere else', async () => {
+    const { listen } = service.daemon.services.site.current().settings.metrics
+    const second = await fetch(`http://${listen}/metrics`)
+    assert.match(await second.text(), /assistant_core_info\{version="/)
+    assert.equal((await fetch(`http://${listen}/healthz`)).status, 404)
+    assert.equal((await fetch(`${service.url}/metrics`)).status, 404)
+    const overSocket = await new Promise<string>((done, failed) => {
+      request({ socketPath: join(service.state, 'control.sock'), path: '/metrics' }, (response) => {
+        let body = ''
+        response.on('data', (chunk: Buffer) => (body += chunk.toString()))
+        response.on('end', () => done(body))
+      })
+        .on('error', failed)
+        .end()
+    })
+    assert.match(overSocket, /^assistant_core_store_up 1$/m)
+  })
+
+  it('are what the dashboard shows: every name of it exists', async () => {
+    const text = await metricsText()
+    const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1]))
+    const dashboard = readFileSync(resolve(import.meta.dirname, '../systemd/grafana-dashboard.json'), 'utf8')
+    const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] }
+    const names = panels
+      .flatMap(({ targets }) => targets)
+      .flatMap(({ expr }) => [...expr.matchAll(/(?:assistant_core|process|nodejs)_[a-z0-9_]+/g)])
+      .map(([name]) => name)
+    assert.ok(names.length > 15)
+    const missing = names.filter(
+      (name) => !known.has(name) && !known.has(name.replace(/_(bucket|sum|count)$/, '')),
+    )
+    assert.deepEqual(missing, [])
+    const shown = new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))
+    const unseen = [...known].filter((name) => name?.startsWith('assistant_core_') && !shown.has(name))
+    assert.deepEqual(unseen, ['assistant_core_info'])
+  })
+})
+
+describe('the log', () => {
+  it('has a line for each request with its id, trace, user and client, and no secret in it', async () => {
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const response = await callTool('list_doctypes', { traceparent: `00-${trace}-00f067aa0ba902b7-01` })
+    const id = response.headers.get('x-request-id')
+    assert.ok(id)
+    await until(() => service.lines.some((line) => line['msg'] === 'request' && line['request_id'] === id))
+    const line = service.lines.find((one) => one['msg'] === 'request' && one['request_id'] === id)
+    assert.equal(line?.['user'], 'sales@example.com')
+    assert.equal(line?.['trace_id'], trace)
+    assert.equal(line?.['path'], mcpPath)
+    assert.equal(line?.['status'], 200)
+    assert.ok(line?.['client'])
+    await fetch(`${service.url}/made-up?access_token=${token}`)
+    await delay(50)
+    const all = JSON.stringify(service.lines)
+    assert.ok(!all.includes(token), 'the token is in the log')
+  })
+
+  it('takes what is not a traceparent for none', async () => {
+    for (const traceparent of [
+      'ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+      `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+      'x\u0020y',
+    ]) {
+      const response = await callTool('list_doctypes', { traceparent })
+      const id = response.headers.get('x-request-id')
+      await until(() => service.lines.some((line) => line['msg'] === 'request' && line['request_id'] === id))
+      const line = service.lines.find((one) => one['msg'] === 'request' && one['request_id'] === id)
+      assert.equal(line?.['trace_id'], undefined, traceparent)
+    }
+  })
+})
+
+describe('too many requests at once', () => {
+  it('are refused with 503 and Retry-After while health answers, and room comes back', async () => {
+    const held = await Promise.all([0, 1, 2].map(() => hold()))
+    await until(() => service.daemon.services.metrics.inFlight === 3)
+    const refused = await callTool('list_doctypes')
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
+    assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
+    assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
+    for (const one of held) one.destroy()
+    await until(() => service.daemon.services.metrics.inFlight === 0)
+    assert.equal((await callTool('list_doctypes')).status, 200)
+    assert.match(await metricsText(), /^assistant_core_requests_shed_total 1$/m)
+  })
+
+  /** A request whose body never ends. */
+  function hold(): Promise<ReturnType<typeof request>> {
+    const { port } = new URL(service.url)
+    const held = request({
+      host: '127.0.0.1',
+      port,
+      path: mcpPath,
+      method: 'POST',
+      headers: {
+        host: `localhost:${port}`,
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': 1000,
+      },
+    })
+    held.on('error', () => {})
+    return new Promise((done) => held.write('{', () => done(held)))
+  }
+})
+
+describe('audit.webhook', () => {
+  it('of the settings gets every event', async () => {
+    await callTool('list_doctypes')
+    await until(() => /"tool\.call"/.test(hookBodies.join('')))
+    assert.doesNotMatch(hookBodies.join(''), new RegExp(token))
+  })
+})
+
+function callTool(name: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(service.url + mcpPath, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }),
+  })
+}
+
+function metricsText(): Promise<string> {
+  return service.daemon.services.metrics.text()
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const { port } = server.address() as AddressInfo
+  await new Promise((closed) => server.close(closed))
+  return port
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000
+  while (!(await holds())) {
+    assert.ok(Date.now() < deadline, 'it did not happen in 20 seconds')
+    await delay(20)
+  }
+}
