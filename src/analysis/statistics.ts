@@ -98,7 +98,8 @@ export function valueCounts(series: Series, most: number): { value: unknown; cou
 
 /** How many different values there are, empty ones aside. */
 export function distinctCount(series: Series): number {
-  return new Set(series.values.filter((value) => value !== null).map((value) => JSON.stringify(value))).size
+  const present = series.values.filter((value) => value !== null)
+  return new Set(present.map((value) => (typeof value === 'object' ? JSON.stringify(value) : value))).size
 }
 
 export function mean(values: readonly number[]): number {
