@@ -4,6 +4,7 @@ import type { AuditEvent } from './audit/event.ts'
 import type { AuditLog } from './audit/open-audit.ts'
 import type { AnalysisProbe } from './analysis/analysis.ts'
 import { version } from './core/version.ts'
+import type { LimitCounts } from './oauth/rate-limits.ts'
 import type { ReloadResult, SiteState } from './site/site.ts'
 import type { StoreStats } from './store/store.ts'
 
@@ -14,6 +15,8 @@ export interface MetricSources {
   readonly audit: Pick<AuditLog, 'stats'>
   /** Streams that are open now. */
   readonly streams: () => number
+  /** Requests that rate limits let pass and did not. */
+  readonly limits: () => LimitCounts
   readonly analysis: () => readonly AnalysisProbe[]
   /** Whether there is a tool of that name: callers may ask for any, and must not make series. */
   readonly isTool: (name: string) => boolean
@@ -93,6 +96,17 @@ export class Metrics {
       made.set(this.inFlight),
     )
     gauge('streams', 'Open event streams', [], (made) => made.set(sources.streams()))
+    gauge(
+      'rate_limited_requests',
+      'Requests that a rate limit let pass or refused',
+      ['budget', 'outcome'],
+      (made) => {
+        for (const [budget, { passed, refused }] of Object.entries(sources.limits())) {
+          made.set({ budget, outcome: 'passed' }, passed)
+          made.set({ budget, outcome: 'refused' }, refused)
+        }
+      },
+    )
     gauge('site_faults', 'Faults of the last edit; above 0 the site in use is an older one', [], (made) =>
       made.set(sources.site().faults.length),
     )

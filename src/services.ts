@@ -13,6 +13,7 @@ import { createDocumentMemory } from './documents/memory.ts'
 import { noSql } from './documents/run-sql.ts'
 import type { ClientLimit, Platform } from './documents/platform.ts'
 import { loadSeeds } from './documents/seeds.ts'
+import { followRefs } from './library/follow-refs.ts'
 import { Libraries } from './library/libraries.ts'
 import { promptMethods, type PromptMethod } from './library/prompt-methods.ts'
 import { renderTemplate, type Links } from './library/site-library.ts'
@@ -218,6 +219,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     tokens,
     documents: (url) => clientDocuments.find(url),
   })
+  const limits = new RateLimits({ settings })
   const usage = new Usage({ store, clock, log })
   undo.push(() => usage.close())
   const clientLimits: ClientLimits = (id) => clientLimitOf(site.current().platform, id)
@@ -274,9 +276,23 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
       store: () => store.stats(),
       audit,
       streams: () => subscriptions.size,
+      limits: () => limits.counts(),
       analysis: () => analysis?.probes ?? [],
       isTool: (name) => site.current().tools.some((tool) => tool.name === name),
     })
+
+  const following = options.daemon
+    ? await followRefs(options.site, libraries, {
+        library,
+        channels: () => settings().library.channels,
+        onRefreshed: async ({ changed, faults }) => {
+          for (const fault of faults) log.error('a channel of the library cannot follow its branch', { fault: faultText(fault) })
+          if (changed) subscriptions.changed()
+        },
+        onError: (error) => log.error('the branches of the library could not be looked at', { error }),
+      })
+    : undefined
+  undo.push(() => following?.close())
 
   const { platform, seeds } = site.current()
   await loadSeeds({ platform, store, audit, clock, memory }, seeds)
@@ -318,7 +334,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     keys: new Keys({ store, clock }),
     assertions: new Assertions({ store, clock, publicUrl, fetch }),
     usage,
-    limits: new RateLimits({ settings }),
+    limits,
     trace: new Trace({ clock }),
     upstream: new Upstream({ store, clock, settings, publicUrl, log, folder: options.site }),
     subscriptions,
