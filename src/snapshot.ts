@@ -107,8 +107,9 @@ export function readBuiltIns(): Promise<SiteFiles> {
 /** Reads a site as the daemon would, bound to no state: for checks and previews. */
 export async function readWholeSite(
   site: string,
+  files?: SiteFiles,
 ): Promise<{ reading: SiteReading<LibraryReading>; faults: Fault[]; warnings: Fault[] }> {
-  return readParts(await readSite(site), await readBuiltIns(), builtInTools, readLibrary)
+  return readParts(files ?? (await readSite(site)), await readBuiltIns(), builtInTools, readLibrary)
 }
 
 /** What a snapshot is bound to. */

@@ -4,6 +4,7 @@ import process from 'node:process'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { AppError } from '../core/errors.ts'
 import type { PromptTestResult } from '../library/prompt-tests.ts'
+import type { TemplateDifference } from '../library/history.ts'
 import type { PromptRow } from '../library/prompt-rows.ts'
 import type { Fault } from '../site/site-files.ts'
 import { operate } from './control.ts'
@@ -116,6 +117,25 @@ export function addPromptsCommands(program: Command): void {
           )
           .join('\n\n'),
       )
+    })
+
+  prompts
+    .command('diff <ref>')
+    .description('compare the prompts of the site with those of a branch, tag or commit')
+    .action(async (ref: string, _flags, command: Command) => {
+      const options = readOptions(command)
+      const differences = await differencesSince(options.site, ref)
+      await print(
+        options.json,
+        differences,
+        (list) => list.map(differenceText).join('\n\n') || `no difference from ${ref}`,
+      )
+      const wrong = differences.filter(({ status }) => status?.allowed === false).map(({ id }) => id)
+      if (wrong.length > 0)
+        throw new AppError(
+          'invalid',
+          `the status may not go that way: ${wrong.join(', ')}; the order is Draft, Published, Deprecated, Archived, or back to Draft`,
+        )
     })
 
   prompts
@@ -271,6 +291,31 @@ async function testPrompts(site: string, ids: readonly string[]): Promise<Prompt
   const chosen = ids.length === 0 ? [...templates.values()] : ids.map((id) => templates.get(id)!)
   const { runPromptTests } = await import('../library/prompt-tests.ts')
   return runPromptTests(chosen)
+}
+
+async function differencesSince(site: string, ref: string): Promise<TemplateDifference[]> {
+  const [{ readWholeSite }, { readSiteAt }, { libraryDifference }, { siteFaults }] = await Promise.all([
+    import('../snapshot.ts'),
+    import('../site/read-site-at.ts'),
+    import('../library/history.ts'),
+    import('../site/site.ts'),
+  ])
+  const before = await readWholeSite(site, await readSiteAt(site, ref))
+  const after = await readWholeSite(site)
+  for (const { faults } of [before, after]) if (faults.length > 0) throw siteFaults(site, faults)
+  return libraryDifference(before.reading.library, after.reading.library, {
+    before: ref,
+    after: 'working tree',
+  })
+}
+
+function differenceText({ id, kind, file, newVersion, status, diff }: TemplateDifference): string {
+  const facts = [
+    kind,
+    ...(newVersion ? ['new version'] : []),
+    ...(status ? [`${status.from} to ${status.to}`] : []),
+  ]
+  return `${id} (${file}): ${facts.join(', ')}\n${diff}`.trimEnd()
 }
 
 function testText(results: readonly PromptTestResult[]): string {

@@ -57,7 +57,7 @@ export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
           role,
           content: shapeContent(call.revision, [content])[0],
         })),
-        ...(answer._meta && call.revision.titles && { _meta: answer._meta }),
+        ...(answer._meta && { _meta: answer._meta }),
       }
     }
     throw new AppError('not_found', `no prompt ${JSON.stringify(name.slice(0, 128))}`)
