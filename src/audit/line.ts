@@ -136,8 +136,19 @@ function cutText(text: string, limit: number): string {
 
 /** JSON in which nothing invisible or moving stands as itself. */
 export function jsonText(value: unknown): string {
-  const text = JSON.stringify(value)
+  const text = stringify(value)
   return plainText.test(text) ? text : text.replace(unsafe, escaped)
+}
+
+function stringify(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // Whatever a tool told must not keep it from being audited; a replacer for all would cost every event.
+    return JSON.stringify(value, (_, member: unknown) =>
+      typeof member === 'bigint' ? String(member) : member,
+    )
+  }
 }
 
 function escaped(match: string): string {

@@ -1,0 +1,122 @@
+import { describe, it } from 'node:test'
+import assert from 'node:assert/strict'
+import * as fc from 'fast-check'
+import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
+import { firstPrev, lineText, parseLine, tell } from '../../src/audit/line.ts'
+import { redact } from '../../src/core/redact.ts'
+
+const time = '2026-01-02T03:04:05.000Z'
+// Every kind of character that a caller may send, those that terminals act on more often than others.
+const text = fc.string({
+  unit: fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    fc.constantFrom(
+      '\n',
+      '\r',
+      '\u001b',
+      '\u0085',
+      '\u2028',
+      '\u202e',
+      '\u200b',
+      '\u{e0041}',
+      '"',
+      '\\',
+      '\ud800',
+      '…',
+    ),
+  ),
+  maxLength: 200,
+})
+const event: fc.Arbitrary<AuditEvent> = fc.record(
+  {
+    type: text,
+    status: fc.constantFrom('ok', 'error', 'denied', 'timeout'),
+    user: text,
+    client: text,
+    session_id: text,
+    request_id: text,
+    address: text,
+    target: text,
+    execution_time: fc.double(),
+    error: text,
+    data: fc.dictionary(text, fc.jsonValue({ maxDepth: 5, stringUnit: 'binary' })),
+  },
+  { requiredKeys: ['type', 'status'] },
+)
+
+describe('a line of the audit log', () => {
+  it('is one line of printable text that parses to the event, whatever the event holds', () => {
+    fc.assert(
+      fc.property(event, (told) => {
+        const line = lineText(tell(told, time, 1_000_000), 7, firstPrev)
+        assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u200b-\u200f]/)
+        const parsed = parseLine(Buffer.from(line))
+        const { seq, time: at, id, prev, ...rest } = parsed!
+        assert.deepEqual([seq, at, prev, id.length], [7, time, firstPrev, 22])
+        const expected = JSON.parse(JSON.stringify(redact(told))) as AuditEvent
+        if (!Number.isFinite(told.execution_time))
+          delete (expected as { execution_time?: number }).execution_time
+        assert.deepEqual(rest, expected)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('is never larger than allowed, and keeps what happened to whom', () => {
+    const large = fc.record({
+      type: fc.constant('tool.call'),
+      status: fc.constant('ok' as const),
+      user: fc.constant('ann@example.com'),
+      target: fc.string({ unit: 'binary', minLength: 200, maxLength: 2_000 }),
+      error: fc.string({ unit: 'binary', maxLength: 20_000 }),
+      data: fc.dictionary(
+        fc.string({ unit: 'binary' }),
+        fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' }),
+        {
+          minKeys: 30,
+          maxKeys: 200,
+        },
+      ),
+    })
+    const maximum = 4096
+    fc.assert(
+      fc.property(large, (told) => {
+        const line = lineText(tell(told, time, maximum), 7, firstPrev)
+        assert.ok(Buffer.byteLength(line) <= maximum + 200, String(Buffer.byteLength(line)))
+        const { user, type } = JSON.parse(line) as AuditLine
+        assert.deepEqual([user, type], ['ann@example.com', 'tool.call'])
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('survives values that JSON does not know', () => {
+    const odd = {
+      big: 12n,
+      run: () => 1,
+      nothing: undefined,
+      symbol: Symbol('x'),
+      date: new Date(0),
+      map: new Map([[1, 2]]),
+    }
+    const cyclic: Record<string, unknown> = { odd }
+    cyclic['self'] = cyclic
+    const line = lineText(tell({ type: 'a.b', status: 'ok', data: cyclic }, time, 16_384), 1, firstPrev)
+    const { data } = JSON.parse(line) as AuditLine
+    const { date, big } = data!['odd'] as { date: string; big: string }
+    assert.deepEqual([date, big], ['1970-01-01T00:00:00.000Z', '12'])
+  })
+
+  it('is told from what is none', () => {
+    for (const bytes of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"seq":1}',
+      '{"seq":"1","prev":"","id":"","time":"","type":""}',
+    ]) {
+      assert.equal(parseLine(Buffer.from(bytes)), undefined, bytes)
+    }
+  })
+})
