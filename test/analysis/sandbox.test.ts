@@ -165,6 +165,31 @@ describe('a child process', () => {
     assert.match(child.status, /ended with code 127/)
   })
 
+  it(
+    'sees what it needs in a folder that is closed to others, and nothing beside it',
+    { skip: withoutSandbox },
+    async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'closed-'))
+      t.after(() => rmSync(folder, { recursive: true }))
+      writeFileSync(join(folder, 'shown'), 'shown', { mode: 0o600 })
+      writeFileSync(join(folder, 'beside'), 'beside', { mode: 0o600 })
+      const readIt = async (file: string): Promise<[string, string]> => {
+        const child = new Child({
+          isolation,
+          view: { ...view, show: [join(folder, 'shown')] },
+          program: ['/bin/cat', join(folder, file)],
+          limits,
+          maxMessageBytes: 10,
+          maxOutputBytes: 1000,
+        })
+        await child.finished
+        return [child.output.toString(), child.status]
+      }
+      assert.deepEqual(await readIt('shown'), ['shown', 'ended with code 0'])
+      assert.deepEqual(await readIt('beside'), ['', 'ended with code 1'])
+    },
+  )
+
   it('dies with the daemon, however the daemon ends', { skip: withoutSandbox }, async () => {
     const daemon = spawn(
       process.execPath,

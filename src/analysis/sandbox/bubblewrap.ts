@@ -3,9 +3,15 @@
  * host, no network, no other process, no `/proc`, an empty environment, no privilege.
  */
 import { spawn } from 'node:child_process'
-import { accessSync, constants, lstatSync, readFileSync, readlinkSync } from 'node:fs'
+import { accessSync, constants, lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import process from 'node:process'
 import { seccompProgram } from './seccomp.ts'
+
+export interface Ids {
+  readonly uid: number
+  readonly gid: number
+}
 
 /** How programs of ours are kept apart from the machine. */
 export type Isolation =
@@ -13,7 +19,7 @@ export type Isolation =
       readonly kind: 'bubblewrap'
       readonly path: string
       /** A daemon that runs as root gives it up: root is exempt from process limits. */
-      readonly runAs: { readonly uid: number; readonly gid: number } | undefined
+      readonly runAs: Ids | undefined
       readonly seccomp: Uint8Array | undefined
     }
   | { readonly kind: 'process'; readonly reason: string; readonly mend: string }
@@ -76,6 +82,23 @@ export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, vi
     ...(isolation.seccomp ? ['--seccomp', String(seccompFd)] : []),
     '--',
   ]
+}
+
+/**
+ * The user that bubblewrap itself runs as. Where nobody cannot reach what the program needs (a
+ * checkout in root's home), it stays the daemon's: inside, the program is nobody all the same.
+ */
+export function userFor(isolation: Isolation & { kind: 'bubblewrap' }, view: View): Ids | undefined {
+  const paths = [...view.show, ...Object.keys(view.showAs ?? {})]
+  return isolation.runAs && paths.every(openToAll) ? isolation.runAs : undefined
+}
+
+function openToAll(path: string): boolean {
+  if (path === '/') return true
+  const stat = statSync(path, { throwIfNoEntry: false })
+  // The last three bits: others may read a file, and enter a folder.
+  const wanted = stat?.isDirectory() ? 0o001 : 0o004
+  return stat !== undefined && (stat.mode & wanted) !== 0 && openToAll(dirname(path))
 }
 
 /** `/lib` and the like are links into `/usr` on most systems, folders on some. */

@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import process from 'node:process'
 import type { Duplex } from 'node:stream'
 import { AppError } from '../../core/errors.ts'
-import { bubblewrapArgs, type Isolation, type View } from './bubblewrap.ts'
+import { bubblewrapArgs, type Isolation, userFor, type View } from './bubblewrap.ts'
 
 /** Limits that the kernel keeps for the process. */
 export interface ProcessLimits {
@@ -81,7 +81,7 @@ export class Child {
       // Its own process group, so that all of it can be killed at once.
       detached: true,
       stdio: [options.input ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-      ...(isolation.kind === 'bubblewrap' ? isolation.runAs : undefined),
+      ...(isolation.kind === 'bubblewrap' ? userFor(isolation, view) : undefined),
     })
     this.pid = this.#process.pid
     this.#channel = this.#process.stdio[3] as Duplex
