@@ -4,7 +4,7 @@
  */
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { readFile } from 'node:fs/promises'
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import process from 'node:process'
 import { connect as connectTls } from 'node:tls'
@@ -127,7 +127,7 @@ async function open(
     transport === 'unix'
       ? connect({ path: path ?? '' })
       : transport === 'tls'
-        ? connectTls({ host, port, servername: host, ...(ca && { ca }) })
+        ? connectTls({ host, port, ...(isIP(host) === 0 && { servername: host }), ...(ca && { ca }) })
         : connect({ host, port })
   // The server says nothing; reading notices when it goes away.
   socket.resume().unref()

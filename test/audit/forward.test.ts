@@ -1,10 +1,12 @@
 import { createHmac } from 'node:crypto'
+import { spawnSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer as createHttp, type IncomingHttpHeaders } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { createServer as createTls } from 'node:tls'
 import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import type { AuditLine } from '../../src/audit/event.ts'
@@ -96,6 +98,36 @@ describe('forwarding', () => {
       },
     )
   }
+
+  it(
+    'sends to syslog over TLS, to nobody whose certificate it does not trust',
+    { timeout: 30_000 },
+    async (t) => {
+      const folder = await temporaryFolder(t)
+      const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+      const request =
+        'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'
+      const to = ['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert]
+      const made = spawnSync('openssl', [...request.split(' '), ...to])
+      if (made.status !== 0) return t.skip('there is no openssl to make a certificate with')
+      const received: Buffer[] = []
+      const options = { key: await readFile(key), cert: await readFile(cert) }
+      const server = createTls(options, (socket) => {
+        socket.on('data', (chunk) => received.push(chunk)).on('error', () => undefined)
+      })
+      const port = await listen(t, server)
+      const syslog = { transport: 'tls', host: '127.0.0.1', port } as const
+      const { audit } = await startAudit(t, { syslog })
+      await audit.record({ type: 'tool.call', status: 'ok' })
+      await until(async () => (await audit.stats()).forwards[0]?.fault !== undefined)
+      assert.match((await audit.stats()).forwards[0]!.fault!, /self.signed certificate/)
+      assert.equal(received.length, 0)
+      audit.configure({ syslog: { ...syslog, ca_file: cert } })
+      await audit.record({ type: 'tool.call', status: 'ok' })
+      await until(() => Buffer.concat(received).includes('"seq":2'))
+      assert.equal(messagesOf(Buffer.concat(received)).length, 1)
+    },
+  )
 
   it('sends to syslog over UDP', { timeout: 30_000 }, async (t) => {
     const server = createSocket('udp4')
