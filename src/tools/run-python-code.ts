@@ -53,6 +53,7 @@ export function runPythonCode(python: Python): Tool {
         ...(captureOutput !== undefined && { captureOutput }),
         ...(timeout !== undefined && { timeout: timeout * 1000 }),
         callTool: (name, args) => context.callTool(name, args),
+        owner: context.principal.user,
         signal: context.signal,
       })
       context.progress(1, 1)

@@ -228,6 +228,16 @@ describe('slots', () => {
     assert.deepEqual(order, [1, 2, 3])
   })
 
+  it('keep a place for others, whatever one owner asks for', async () => {
+    const slots = new Slots(2, 10, 1)
+    const order: string[] = []
+    const work = (owner: string) =>
+      slots.use(signal(), async () => (await wait(20), order.push(owner)), owner)
+    await Promise.all([work('a'), work('a'), work('a'), work('b')])
+    assert.deepEqual(order.slice(0, 2).sort(), ['a', 'b'])
+    assert.equal(order.length, 4)
+  })
+
   it('let those who leave the queue go, and free a place when work fails', async () => {
     const slots = new Slots(1, 2)
     const failing = slots.use(signal(), async () => {

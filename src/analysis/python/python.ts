@@ -25,6 +25,8 @@ export interface PythonProgram {
   readonly timeout?: number
   /** Answers the program's calls of tools; without it there are none. */
   readonly callTool?: (name: string, args: Readonly<Record<string, unknown>>) => Promise<ToolAnswer>
+  /** Whose program it is: one owner does not take all places. */
+  readonly owner?: string
   readonly signal: AbortSignal
 }
 
@@ -69,7 +71,11 @@ export class Python {
   constructor(isolation: Isolation, settings: AnalysisSettings['python']) {
     this.#isolation = isolation
     this.#settings = settings
-    this.#slots = new Slots(settings.max_concurrent, settings.max_concurrent * 4)
+    this.#slots = new Slots(
+      settings.max_concurrent,
+      settings.max_concurrent * 4,
+      Math.max(1, settings.max_concurrent - 1),
+    )
     this.#spares = new Spares(
       settings.spares,
       () => this.#start(),
@@ -94,7 +100,7 @@ export class Python {
   async run(program: PythonProgram): Promise<PythonResult> {
     if (program.code.length > maxCode)
       throw new AppError('invalid', `the program is longer than ${maxCode} characters`)
-    return await this.#slots.use(program.signal, async () => {
+    const work = async (): Promise<PythonResult> => {
       const child = await this.#spares.take()
       this.#running.add(child)
       const leave = (): void => child.kill('was stopped because the caller left')
@@ -107,7 +113,8 @@ export class Python {
         child.kill()
         this.#running.delete(child)
       }
-    })
+    }
+    return await this.#slots.use(program.signal, work, program.owner)
   }
 
   async close(): Promise<void> {

@@ -63,7 +63,11 @@ export class Sql {
   constructor(isolation: Isolation, settings: AnalysisSettings['sql']) {
     this.#isolation = isolation
     this.#settings = settings
-    this.#slots = new Slots(settings.max_concurrent, settings.max_concurrent * 8)
+    this.#slots = new Slots(
+      settings.max_concurrent,
+      settings.max_concurrent * 8,
+      Math.max(1, settings.max_concurrent - 1),
+    )
     this.#spares = new Spares(
       1,
       () => this.#start(),
@@ -86,7 +90,7 @@ export class Sql {
   async query(query: SqlQuery): Promise<SqlResult> {
     if (query.sql.length > maxStatement)
       throw new AppError('invalid', `the statement is longer than ${maxStatement} characters`)
-    return await this.#slots.use(query.signal, async () => {
+    const work = async (): Promise<SqlResult> => {
       const session = await this.#session(query.tables.key)
       const leave = (): void => session.child.kill('was stopped because the caller left')
       query.signal.addEventListener('abort', leave, { once: true })
@@ -100,7 +104,8 @@ export class Sql {
         query.signal.removeEventListener('abort', leave)
         this.#release(session)
       }
-    })
+    }
+    return await this.#slots.use(query.signal, work, query.tables.key)
   }
 
   async close(): Promise<void> {
