@@ -1,17 +1,17 @@
 /** A backup is one file: a snapshot of one moment of the running store, with a checksum on every line. */
 import { createReadStream, createWriteStream } from 'node:fs'
-import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { link, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openPrivateFolder, privateFile, syncFolder } from './files.ts'
-import { createSegment } from './journal.ts'
+import { createSegment, segmentName } from './journal.ts'
 import { lineOf, opensBatch, readLines } from './lines.ts'
 import { requireKnownSchema, schemaAfter } from './migrate.ts'
 import { migrations } from './migrations.ts'
-import { snapshotName, unfinishedSnapshotName } from './recovery.ts'
+import { snapshotName, unfinishedRestoreName } from './recovery.ts'
 import type { SnapshotHeader } from './snapshot.ts'
 import { verifyBackup, type Verification } from './verify.ts'
 
@@ -65,14 +65,19 @@ export async function restoreFrom(path: string, folder: string, log: Log): Promi
       `the folder to restore to is not empty: it holds ${there.slice(0, 3).join(', ')}`,
     )
   }
-  const segment = await createSegment(folder, 1)
-  await segment.close()
-  const draft = join(folder, unfinishedSnapshotName)
-  await pipeline(Readable.from(withSegment(path)), createWriteStream(draft, { mode: privateFile }))
-  await syncFile(draft)
-  await rename(draft, join(folder, snapshotName))
-  await syncFolder(folder)
-  return verification
+  const draft = join(folder, unfinishedRestoreName)
+  try {
+    await pipeline(Readable.from(withSegment(path)), createWriteStream(draft, { mode: privateFile }))
+    await syncFile(draft)
+    await (await createSegment(folder, 1)).close()
+    await rename(draft, join(folder, snapshotName))
+    await syncFolder(folder)
+    return verification
+  } catch (error) {
+    await rm(join(folder, segmentName(1)), { force: true })
+    await rm(draft, { force: true })
+    throw error
+  }
 }
 
 /** The bytes of a backup, with a header that a journal goes on from. */

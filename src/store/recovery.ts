@@ -13,6 +13,9 @@ import type { Stored } from './store.ts'
 export const snapshotName = 'snapshot.jsonl'
 export const unfinishedSnapshotName = 'snapshot.jsonl.new'
 
+/** The name of a snapshot that is being restored. */
+export const unfinishedRestoreName = 'restore.unfinished'
+
 /** What is done with what is read. */
 export interface Reader {
   /** `place` is `file:line`. */
@@ -46,6 +49,14 @@ export async function readState(folder: string, reader: Reader): Promise<Found |
   const names = await readdir(folder)
   const segments = names.map(segmentNumber).filter((number) => number !== undefined)
   segments.sort((a, b) => a - b)
+  if (names.includes(unfinishedRestoreName)) {
+    // Without its snapshot this would look like a state that was never used.
+    reader.fault(
+      `${unfinishedRestoreName}:1`,
+      'a restore was not finished; empty the folder and restore again',
+    )
+    return undefined
+  }
   if (!names.includes(snapshotName)) {
     if (segments.length > 0 && !(await isOnlyBegun(folder, segments))) {
       reader.fault(`${snapshotName}:1`, 'the file is missing, but there are journals that go on from it')

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
@@ -9,7 +9,7 @@ import type { EmbeddedStore } from '../../src/store/embedded.ts'
 import type { Stored } from '../../src/store/store.ts'
 import { verifyBackup, verifyStore } from '../../src/store/verify.ts'
 import { isApp } from './contract.ts'
-import { during, openStore, temporaryFolder, testLog } from './state-folder.ts'
+import { during, openStore, smallDisk, temporaryFolder, testLog } from './state-folder.ts'
 
 interface Account extends Stored {
   readonly amount: number
@@ -90,6 +90,31 @@ describe('a backup', () => {
     await again.compact()
     await again.close()
     assert.equal(await (await openStore(t, other)).collection(spec).count(), 12)
+  })
+
+  it('whose restore was cut off leaves a folder that is refused, not an empty state', async (t) => {
+    const { folder, store } = await filled(t, 10)
+    const file = join(folder, '..', 'backup')
+    await store.backupTo(file)
+    const other = join(folder, '..', 'other')
+    await restoreFrom(file, other, testLog())
+    // As a crash leaves it right before the end.
+    await rename(join(other, 'snapshot.jsonl'), join(other, 'restore.unfinished'))
+    const names = await readdir(other)
+    await assert.rejects(openStore(t, other), /a restore was not finished/)
+    assert.equal((await verifyStore(other)).ok, false)
+    assert.deepEqual(await readdir(other), names)
+  })
+
+  it('that does not fit on the disk is not half restored', async (t) => {
+    const disk = await smallDisk(t, 100_000)
+    if ('reason' in disk) return t.skip(disk.reason)
+    const { folder, store } = await filled(t, 3000)
+    const file = join(folder, '..', 'backup')
+    await store.backupTo(file)
+    const other = join(disk.folder, 'other')
+    await assert.rejects(restoreFrom(file, other, testLog()), /ENOSPC/)
+    assert.deepEqual(await readdir(other), [])
   })
 
   it('goes to a stream as it goes to a file', async (t) => {
