@@ -3,7 +3,7 @@ import type { Principal } from '../core/principal.ts'
 import { collectionFor, type Ground } from './ground.ts'
 import { accessTo } from './permission.ts'
 import { type Action, actions, type Rule } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
+import { unknown } from './doctype-reading.ts'
 import { AppError } from '../core/errors.ts'
 
 export interface ActionExplanation {

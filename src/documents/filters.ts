@@ -6,7 +6,7 @@ import { AppError } from '../core/errors.ts'
 import { compare, contains, equal, order } from './expression-values.ts'
 import type { Access } from './permission.ts'
 import { type Field, standardFields } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
+import { unknown } from './doctype-reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 import { readValue, show } from './values.ts'
 

@@ -3,7 +3,7 @@ import { type Change, defaultOf, noteReadOnly, readField, type Values } from './
 import { equal, roundTo } from './expression-values.ts'
 import { type Access, maskMarker } from './permission.ts'
 import { type Doctype, type Field, standardFields } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
+import { unknown } from './doctype-reading.ts'
 import { readRows } from './rows.ts'
 import type { StoredDocument } from './stored.ts'
 import { readValue } from './values.ts'

@@ -4,7 +4,7 @@ import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { ClientLimit } from './platform.ts'
-import { sourceOf, unknown } from './read-doctypes.ts'
+import { sourceOf, unknown } from './doctype-reading.ts'
 
 const file = 'config/clients.yaml'
 const names = {

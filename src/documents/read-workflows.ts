@@ -5,7 +5,7 @@ import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { type Expression, parseExpression } from './expression.ts'
 import { type Doctype, type Field, standardFields, type Workflow, type WorkflowState } from './platform.ts'
-import { sourceOf, unknown } from './read-doctypes.ts'
+import { sourceOf, unknown } from './doctype-reading.ts'
 
 const text = { type: 'string', minLength: 1, maxLength: 60 } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const

@@ -6,7 +6,7 @@ import { comparableField, type Condition, equalities, matches, readFilters, read
 import { accessFor, collectionFor, type Ground, readable, requireAction } from './ground.ts'
 import { type Access, maskMarker, readsAll } from './permission.ts'
 import { standardFields } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
+import { unknown } from './doctype-reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
 /** Which documents, as `list_documents` takes it. */

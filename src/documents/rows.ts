@@ -2,7 +2,7 @@ import { randomId } from '../core/secrets.ts'
 import { type Change, defaultOf, noteReadOnly, readField, type Values } from './change.ts'
 import { maskMarker } from './permission.ts'
 import type { Doctype, Field } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
+import { unknown } from './doctype-reading.ts'
 import type { StoredDocument } from './stored.ts'
 
 const maxRows = 1000

@@ -14,7 +14,7 @@ import { roundTo } from './expression-values.ts'
 import { collectionFor, type Ground } from './ground.ts'
 import { accessTo } from './permission.ts'
 import type { Doctype, Platform } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
+import { unknown } from './doctype-reading.ts'
 import { makerSchema, type Seed, type SeedMaker, seedsSchema } from './seed-schema.ts'
 import type { StoredDocument } from './stored.ts'
 

@@ -6,7 +6,7 @@ import { readFilters, readOrder } from './filters.ts'
 import { accessFor, type Ground, requireAction } from './ground.ts'
 import { type Access, accessTo } from './permission.ts'
 import { type Doctype, type Field, type FieldType, standardFields } from './platform.ts'
-import { unknown } from './read-doctypes.ts'
+import { unknown } from './doctype-reading.ts'
 import { firstOf, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 

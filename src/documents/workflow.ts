@@ -98,7 +98,8 @@ export async function pendingApprovals(
     if (!access.may('read')) continue
     for (const document of await permitted(ground, access, [])) {
       const actions = availableActions(ground, principal, workflow, document)
-      if (actions.length === 0 || document.docstatus === 2) continue
+      // What is submitted waits for nobody, though it may be cancelled.
+      if (actions.length === 0 || document.docstatus !== 0) continue
       pending.push({
         doctype: workflow.doctype,
         name: document.id,

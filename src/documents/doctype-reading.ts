@@ -1,0 +1,69 @@
+/** What the readers of doctypes share: where they are, and how they say what is wrong. */
+import { nearest } from '../core/schema.ts'
+import type { Fault, SourceDocument } from '../site/site-files.ts'
+import type { People } from '../users/people.ts'
+import type { DoctypeSource } from './doctype-schema.ts'
+import { type Expression, parseExpression } from './expression.ts'
+import { standardFields } from './platform.ts'
+
+/** What the checks of one file need: where a fault goes, and what may be named. */
+export interface Reading {
+  readonly document: SourceDocument
+  readonly faults: Fault[]
+  readonly people: People
+  /** What the whole site declares, before any of it is known to be right. */
+  readonly sources: ReadonlyMap<string, DoctypeSource>
+}
+
+/** `file:line` of a place in a document. */
+export function sourceOf(document: SourceDocument, path: readonly (string | number)[]): string {
+  const { file, line } = document.fault(path, '')
+  return `${file}:${line}`
+}
+
+/** An expression all of whose fields exist; undefined, with a fault, when it is wrong. */
+export function readExpression(
+  text: string,
+  path: readonly (string | number)[],
+  source: DoctypeSource,
+  reading: Reading,
+): Expression | undefined {
+  try {
+    const expression = parseExpression(text)
+    const problem = expression.fields
+      .map((field) => unknownPath(field, source, reading.sources))
+      .find(Boolean)
+    if (problem === undefined) return expression
+    reading.faults.push(reading.document.fault(path, problem))
+  } catch (error) {
+    reading.faults.push(reading.document.fault(path, (error as Error).message))
+  }
+  return undefined
+}
+
+function unknownPath(
+  path: string,
+  source: DoctypeSource,
+  sources: ReadonlyMap<string, DoctypeSource>,
+): string | undefined {
+  const [name, column] = path.split('.') as [string, string | undefined]
+  const field = source.fields.find(({ fieldname }) => fieldname === name)
+  if (!field && column === undefined && (standardFields.has(name) || name === 'workflow_state'))
+    return undefined
+  if (!field)
+    return unknown(
+      'field',
+      name,
+      source.fields.map(({ fieldname }) => fieldname),
+    )
+  if (column === undefined) return undefined
+  const rows = sources.get(field.doctype ?? '')?.fields.map(({ fieldname }) => fieldname)
+  if (field.type !== 'table' || !rows) return `${name} has no rows`
+  return rows.includes(column) ? undefined : unknown('field', path, rows)
+}
+
+/** `unknown role "Sales Usr"; did you mean "Sales User"?` */
+export function unknown(kind: string, name: string, known: Iterable<string>): string {
+  const near = nearest(name, known)
+  return `unknown ${kind} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+}

@@ -1,0 +1,157 @@
+/** Reads the fields of a doctype. */
+import type { SourceDocument } from '../site/site-files.ts'
+import { type Reading, readExpression, sourceOf, unknown } from './doctype-reading.ts'
+import type { DoctypeSource, FieldSource } from './doctype-schema.ts'
+import { type Field, standardFields } from './platform.ts'
+import { readValue } from './values.ts'
+
+/** Names that a field may not have, because every document or row has them already. */
+const reserved = new Set([
+  ...standardFields.keys(),
+  'id',
+  'idx',
+  'doctype',
+  'parent',
+  'parenttype',
+  'parentfield',
+  'workflow_state',
+  'amended_from',
+  'constructor',
+  'user',
+  'doc',
+  'and',
+  'or',
+  'not',
+  'in',
+  'true',
+  'false',
+  'null',
+])
+
+export function readFields(source: DoctypeSource, reading: Reading): Map<string, Field> {
+  const { document, faults } = reading
+  const fields = new Map<string, Field>()
+  for (const [index, field] of source.fields.entries()) {
+    const at = (key: string, message: string) =>
+      faults.push(document.fault(key === '' ? ['fields', index] : ['fields', index, key], message))
+    if (reserved.has(field.fieldname))
+      at('fieldname', `"${field.fieldname}" is a name that every document has`)
+    if (fields.has(field.fieldname)) at('fieldname', `"${field.fieldname}" is there twice`)
+    checkField(field, source, reading, at)
+    for (const [i, role] of (field.visible_to ?? []).entries())
+      if (!reading.people.roles.has(role))
+        faults.push(
+          document.fault(
+            ['fields', index, 'visible_to', i],
+            unknown('role', role, reading.people.roles.keys()),
+          ),
+        )
+    const computed =
+      field.computed === undefined
+        ? undefined
+        : readExpression(field.computed, ['fields', index, 'computed'], source, reading)
+    const expressed = isExpression(field.default)
+      ? readExpression(field.default.slice(1), ['fields', index, 'default'], source, reading)
+      : undefined
+    if (expressed && expressed.fields.length > 0) at('default', 'a default cannot read other fields')
+    if (computed?.usesUser) at('computed', 'a computed field cannot depend on the user')
+    fields.set(field.fieldname, {
+      name: field.fieldname,
+      label: field.label ?? labelOf(field.fieldname),
+      type: field.type,
+      description: field.description ?? '',
+      required: field.required ?? false,
+      unique: field.unique ?? false,
+      readOnly: (field.read_only ?? false) || computed !== undefined,
+      allowOnSubmit: field.allow_on_submit ?? false,
+      indexed: (field.index ?? false) || (field.unique ?? false) || field.type === 'link',
+      ...(expressed
+        ? { defaultExpression: expressed }
+        : field.default !== undefined && { default: field.default }),
+      options: field.options ?? [],
+      ...(field.doctype !== undefined && { doctype: field.doctype }),
+      ...(field.doctype_field !== undefined && { doctypeField: field.doctype_field }),
+      ...(field.length !== undefined && { length: field.length }),
+      ...(field.precision !== undefined && { precision: field.precision }),
+      level: field.level ?? 0,
+      ...(field.visible_to && { mask: new Set(field.visible_to) }),
+      ...(computed && { computed }),
+      source: sourceOf(document, ['fields', index]),
+    })
+  }
+  return fields
+}
+
+function checkField(
+  field: FieldSource,
+  source: DoctypeSource,
+  { sources }: Reading,
+  at: (key: string, message: string) => void,
+): void {
+  if ((field.type === 'select') !== (field.options !== undefined))
+    at('options', field.type === 'select' ? 'a select needs options' : 'only a select has options')
+  const linked = field.type === 'link' || field.type === 'table'
+  if (linked !== (field.doctype !== undefined))
+    at('doctype', linked ? `a ${field.type} needs a doctype` : 'only a link or a table has a doctype')
+  else if (field.doctype !== undefined) {
+    const target = sources.get(field.doctype)
+    if (!target) at('doctype', unknown('doctype', field.doctype, sources.keys()))
+    else if ((field.type === 'table') !== (target.child ?? false))
+      at(
+        'doctype',
+        field.type === 'table'
+          ? `${field.doctype} is not a child doctype`
+          : `${field.doctype} is a child doctype`,
+      )
+  }
+  if ((field.type === 'dynamic_link') !== (field.doctype_field !== undefined))
+    at('doctype_field', 'a dynamic_link, and nothing else, needs a doctype_field')
+  else if (
+    field.doctype_field !== undefined &&
+    !source.fields.some(
+      ({ fieldname, type }) => fieldname === field.doctype_field && (type === 'text' || type === 'select'),
+    )
+  )
+    at('doctype_field', 'must be a text or select field that holds the doctype')
+  if (field.default !== undefined && !isExpression(field.default)) {
+    const read = readValue({ ...field, options: field.options ?? [] }, field.default)
+    if ('problem' in read) at('default', read.problem)
+  }
+  if (source.child && field.type === 'table') at('type', 'rows of a table have no tables')
+  if (source.child && field.unique) at('unique', 'a field of a row cannot be unique')
+  if (field.unique && (field.type === 'table' || field.type === 'json'))
+    at('unique', `a ${field.type} cannot be unique`)
+  if (field.computed !== undefined && (field.required || field.default !== undefined))
+    at('computed', 'a computed field is neither required nor has a default')
+}
+
+function isExpression(value: unknown): value is string {
+  return typeof value === 'string' && value.startsWith('=')
+}
+
+/** Adds the field that a submittable doctype has for the document that one replaces. */
+export function withAmendedFrom(
+  doctype: string,
+  fields: Map<string, Field>,
+  document: SourceDocument,
+): Map<string, Field> {
+  return fields.set('amended_from', {
+    name: 'amended_from',
+    label: 'Amended From',
+    type: 'link',
+    description: 'The cancelled document that this one replaces.',
+    required: false,
+    unique: false,
+    readOnly: true,
+    allowOnSubmit: false,
+    indexed: true,
+    options: [],
+    doctype,
+    level: 0,
+    source: sourceOf(document, ['submittable']),
+  })
+}
+
+function labelOf(name: string): string {
+  return name.replaceAll('_', ' ').replace(/\b[a-z]/g, (letter) => letter.toUpperCase())
+}
