@@ -219,6 +219,7 @@ describe('RFC 6749', () => {
     assert.equal(second.body.error, 'invalid_grant')
     assert.equal((await callMcp(server, `Bearer ${first.body.access_token}`)).status, 401)
     assert.equal((await refresh(server, client, first.body.refresh_token)).body.error, 'invalid_grant')
+    assert.equal((await server.auditEvents('code.reuse'))[0]?.client, client)
   })
 
   it('§4.1.3 binds the code to client and redirect URI', async (t) => {

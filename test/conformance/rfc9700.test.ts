@@ -32,6 +32,9 @@ describe('RFC 9700', () => {
     assert.equal(late.body.error, 'invalid_grant')
     assert.equal((await refresh(server, client, first.body.refresh_token)).body.error, 'invalid_grant')
     assert.equal((await callMcp(server, `Bearer ${first.body.access_token}`)).status, 401)
+    const [event, ...more] = await server.auditEvents('token.reuse')
+    assert.deepEqual([event?.status, event?.user, event?.client], ['denied', 'sales@example.com', client])
+    assert.equal(more.length, 0)
   })
 
   it('§4.14.2 knows a token that was rotated long ago, and is not fooled by one that was made up', async (t) => {
