@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
 import type { Isolation, View } from '../sandbox/bubblewrap.ts'
@@ -54,6 +55,7 @@ export interface PythonResult {
 
 const runner = join(import.meta.dirname, 'runner.py')
 const maxCode = 200_000
+const rowsPerMessage = 5000
 const maxMessage = 48_000_000
 /** A program that ignores its own alarm is killed after this many milliseconds more. */
 const grace = 1000
@@ -146,6 +148,7 @@ export class Python {
     })
     try {
       await child.send(jobOf(program, settings, timeout))
+      await sendData(child, program.data)
       for (;;) {
         const message = readMessage(await child.receive())
         if (message === undefined) return finish({ error: stopped('said what it cannot say') })
@@ -228,13 +231,23 @@ function jobOf(
     capture: program.captureOutput ?? true,
     return: program.returnVariables ?? [],
     ...(data && {
-      // By column: half the bytes of records, and what a data frame is made of.
       data: {
         columns: data.columns.map(({ name }) => name),
         types: data.columns.map(({ type }) => type),
-        values: data.columns.map((_, index) => data.rows.map((row) => row[index] ?? null)),
+        parts: Math.ceil(data.rows.length / rowsPerMessage),
       },
     }),
+  }
+}
+
+/** A part at a time, with room for others in between: writing much JSON holds the event loop. */
+async function sendData(child: Child, data: PythonProgram['data']): Promise<void> {
+  if (!data) return
+  for (let start = 0; start < data.rows.length; start += rowsPerMessage) {
+    const rows = data.rows.slice(start, start + rowsPerMessage)
+    // By column: half the bytes of records, and what a data frame is made of.
+    await child.send(data.columns.map((_, index) => rows.map((row) => row[index] ?? null)))
+    await setImmediate()
   }
 }
 

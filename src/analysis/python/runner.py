@@ -315,6 +315,10 @@ def namespace_of(job, libraries):
     data = job.get("data")
     if data is not None:
         columns = data["columns"]
+        data["values"] = [[] for _ in columns]
+        for _ in range(data["parts"]):
+            for values, part in zip(data["values"], receive()):
+                values.extend(part)
         if mentions(job, "data"):
             namespace["data"] = [dict(zip(columns, row)) for row in zip(*data["values"])]
         if "pandas" in libraries and mentions(job, "df"):
