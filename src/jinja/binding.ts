@@ -1,6 +1,6 @@
 /** Functions of our own that templates call: how arguments meet parameters. */
 import { Fault } from './limits.ts'
-import type { Env, Kwargs, Value } from './values.ts'
+import { charactersOf, type Env, type Kwargs, type Value } from './values.ts'
 
 export type AnyArguments = (env: Env, subject: Value, args: Value[], kwargs: Kwargs | undefined) => Value
 
@@ -52,6 +52,7 @@ export function invoke(
   args: Value[],
   kwargs: Kwargs | undefined,
 ): Value {
+  env.run.reads(charactersOf(subject))
   if (target.any) return target.any(env, subject, args, kwargs)
   if (kwargs !== undefined && kwargs.size > 0)
     return target.fn(env, subject, ...bind(name, target, args, kwargs))

@@ -20,7 +20,10 @@ export type Order = '<' | '<=' | '>' | '>='
 
 /** `a == b`. */
 export function equals(run: Run, a: Value, b: Value): boolean {
-  if (typeof a === 'string' && typeof b === 'string') return a === b
+  if (typeof a === 'string' && typeof b === 'string') {
+    if (a.length === b.length) run.reads(a.length)
+    return a === b
+  }
   if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0
   if (a === b) return true
   if (a === null || b === null) return false
@@ -72,6 +75,7 @@ export function ordered(run: Run, a: Value, b: Value, order: Order): boolean {
   const left = textOf(a)
   const right = textOf(b)
   if (left !== undefined && right !== undefined) {
+    run.reads(left.length + right.length)
     return accepts(order, left === right ? 0 : textLess(left, right) ? -1 : 1)
   }
   if (Array.isArray(a) && Array.isArray(b)) return orderedItems(run, a, b, order)
@@ -168,7 +172,10 @@ export function sortBy(run: Run, items: Value[], keys: Value[], reverse: boolean
   order.sort((i, j) => {
     run.tick(1)
     const [a, b] = reverse ? [keys[j]!, keys[i]!] : [keys[i]!, keys[j]!]
-    if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : textLess(a, b) ? -1 : 1
+    if (typeof a === 'string' && typeof b === 'string') {
+      run.reads(a.length + b.length)
+      return a === b ? 0 : textLess(a, b) ? -1 : 1
+    }
     if (ordered(run, a, b, '<')) return -1
     return ordered(run, b, a, '<') ? 1 : 0
   })

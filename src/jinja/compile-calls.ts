@@ -6,7 +6,7 @@ import { Fault } from './limits.ts'
 import { call, callMember, spread } from './members.ts'
 import { repr } from './repr.ts'
 import type { Frame } from './runtime.ts'
-import { Dict, typeName, type Kwargs, type Value } from './values.ts'
+import { charactersOf, Dict, typeName, type Kwargs, type Value } from './values.ts'
 
 /** A call of a macro, a method, a global: anything. */
 export function compileCall(compiler: Compiler, node: CallNode, level: Level, caller?: Code): Code {
@@ -113,7 +113,7 @@ function compileDirect(
     return (frame) => {
       const subject = value(frame)
       frame.run.at = at
-      frame.run.tick(1)
+      charge(frame, subject)
       return target.fn(frame, subject)
     }
   }
@@ -122,7 +122,7 @@ function compileDirect(
       const subject = value(frame)
       const first = a!(frame)
       frame.run.at = at
-      frame.run.tick(1)
+      charge(frame, subject)
       return target.fn(frame, subject, first)
     }
   }
@@ -132,7 +132,7 @@ function compileDirect(
       const first = a?.(frame)
       const second = b!(frame)
       frame.run.at = at
-      frame.run.tick(1)
+      charge(frame, subject)
       return target.fn(frame, subject, first, second)
     }
   }
@@ -140,9 +140,14 @@ function compileDirect(
     const subject = value(frame)
     const args = codes.map((code) => code?.(frame))
     frame.run.at = at
-    frame.run.tick(1)
+    charge(frame, subject)
     return target.fn(frame, subject, ...args)
   }
+}
+
+function charge({ run }: Frame, subject: Value): void {
+  run.tick(1)
+  run.reads(charactersOf(subject))
 }
 
 function compilePositional(compiler: Compiler, given: Arguments, level: Level): (frame: Frame) => Value[] {

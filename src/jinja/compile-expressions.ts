@@ -286,11 +286,9 @@ type Comparison = (frame: Frame, a: Value, b: Value) => boolean
 function comparison(operator: (Expr & { kind: 'compare' })['operands'][number]['operator']): Comparison {
   switch (operator) {
     case '==':
-      return (frame, a, b) =>
-        typeof a === 'string' && typeof b === 'string' ? a === b : equals(frame.run, a, b)
+      return (frame, a, b) => equals(frame.run, a, b)
     case '!=':
-      return (frame, a, b) =>
-        typeof a === 'string' && typeof b === 'string' ? a !== b : !equals(frame.run, a, b)
+      return (frame, a, b) => !equals(frame.run, a, b)
     case 'in':
       return (frame, a, b) => contains(frame.run, b, a)
     case 'not in':

@@ -7,8 +7,12 @@
 /** Digits after the point that JavaScript's toFixed can give. */
 const NATIVE_DIGITS = 100
 
+/** No double has more digits than this after the point; what follows is zeros. */
+const MAX_PLACES = 1_100
+
 /** A finite number with so many digits after the point. */
 export function fixed(value: number, digits: number): string {
+  if (digits > MAX_PLACES) return fixed(value, MAX_PLACES) + '0'.repeat(digits - MAX_PLACES)
   const size = Math.abs(value)
   if (size < 1e21 && digits <= NATIVE_DIGITS && !mayBeHalf(value, digits)) return value.toFixed(digits)
   const { numerator, power } = exact(size)
@@ -21,6 +25,10 @@ export function fixed(value: number, digits: number): string {
 
 /** A finite number in exponent form: its digits (`precision + 1` of them) and its exponent. */
 export function scientific(value: number, precision: number): { digits: string; exponent: number } {
+  if (precision > MAX_PLACES) {
+    const { digits, exponent } = scientific(value, MAX_PLACES)
+    return { digits: digits + '0'.repeat(precision - MAX_PLACES), exponent }
+  }
   const size = Math.abs(value)
   if (size === 0) return { digits: '0'.repeat(precision + 1), exponent: 0 }
   const { numerator, power } = exact(size)

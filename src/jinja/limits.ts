@@ -119,6 +119,11 @@ export class Run {
     if (length > 64) this.tick(length >> 4)
   }
 
+  /** Counts the reading of a text of so many characters: what searches or compares it goes through all of it. */
+  reads(length: number): void {
+    if (length > 256) this.tick(length >> 6)
+  }
+
   /** Asks for room for a collection of so many items, before it is made. */
   items(count: number): void {
     if (count > this.limits.collection) {

@@ -24,6 +24,7 @@ import { repr, reprText } from './repr.ts'
 import { plainField, strFormat, type Fields } from './str-format.ts'
 import { chars, charAt, isPlain } from './text.ts'
 import {
+  charactersOf,
   Dict,
   float,
   Float,
@@ -86,7 +87,8 @@ export function onlyAttribute(env: Env, value: Value, name: string): Value {
 }
 
 function noMember(value: Value, name: string): Undefined {
-  return new Undefined(`'${describe(value)}' has no attribute ${reprText(name)}`)
+  // A name can be as long as a text; the message need not.
+  return new Undefined(`'${describe(value)}' has no attribute ${reprText(name.slice(0, 100))}`)
 }
 
 /** What Jinja2 calls a value in its messages. */
@@ -160,6 +162,7 @@ function entry(env: Env, value: Value, key: Value): Value | undefined {
   if (isThing(value)) return value.item?.(key, env)
   if (!isInt(key)) return undefined
   const index = Number(key)
+  env.run.reads(charactersOf(value))
   if (Array.isArray(value)) return value[index < 0 ? index + value.length : index]
   if (value instanceof Tuple) return value.items[index < 0 ? index + value.items.length : index]
   if (typeof value === 'string') return charAt(value, index)
@@ -186,6 +189,7 @@ export function slice(env: Env, value: Value, start: Value, stop: Value, step: V
   }
   const text = textOf(value)
   if (text !== undefined) {
+    env.run.reads(text.length)
     if (step === null && isPlain(text)) {
       const [from, to] = bounds(start, stop, text.length)
       const part = from < to ? text.slice(from, to) : ''

@@ -1,7 +1,7 @@
 /** The methods of list, tuple, dict, range and the numbers. */
 import { native, variadic, type Native } from './binding.ts'
 import { equals, indexIn, sortBy } from './compare.ts'
-import { each, itemsOf, Lazy, toList, truth } from './iterate.ts'
+import { each, Lazy, toList, truth } from './iterate.ts'
 import { Fault, type Run } from './limits.ts'
 import { bounds, wantInt } from './native-arguments.ts'
 import { bigOf, floatOf } from './numbers.ts'
@@ -41,7 +41,7 @@ export const listMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
       index(env.run, self as List, 'list', item!, from, to),
     ),
   ],
-  ['reverse', native('/', (_env, self) => ((self as List).reverse(), null))],
+  ['reverse', native('/', reverse)],
   ['sort', variadic(sort)],
 ])
 
@@ -148,7 +148,7 @@ export class View implements Thing {
 
 /** An iterator over a list from its end, as `reversed` makes. */
 export function reversed(run: Run, value: Value): Lazy {
-  const items = itemsOf(run, value).slice().reverse()
+  const items = toList(run, value).reverse()
   const kind = Array.isArray(value)
     ? 'list_reverseiterator'
     : value instanceof Dict
@@ -167,6 +167,13 @@ function insert(env: Env, self: Value, at: Value | undefined, item: Value | unde
   const list = self as List
   env.run.items(list.length + 1)
   list.splice(bounds(wantInt(at), undefined, list.length)[0], 0, item!)
+  return null
+}
+
+function reverse(env: Env, self: Value): null {
+  const list = self as List
+  env.run.tick(list.length)
+  list.reverse()
   return null
 }
 

@@ -42,6 +42,7 @@ export function printf(run: Run, format: string, values: Value, quoting: Quoting
   const mapping = values instanceof Dict ? values : undefined
   let used = 0
   let at = 0
+  run.reads(format.length)
   let out = ''
 
   function next(): Value {

@@ -277,6 +277,11 @@ export function textOf(value: Value | undefined): string | undefined {
   return typeof value === 'string' ? value : value instanceof Markup ? value.text : undefined
 }
 
+/** Characters of a text, 0 for anything else: what it costs to go through. */
+export function charactersOf(value: Value): number {
+  return typeof value === 'string' ? value.length : value instanceof Markup ? value.text.length : 0
+}
+
 export function isThing(value: Value): value is Thing {
   return (
     typeof value === 'object' &&
