@@ -5,10 +5,9 @@ import type { Principal } from '../core/principal.ts'
 import { randomId } from '../core/secrets.ts'
 import type { Collection, Store } from '../store/store.ts'
 import { accessFor, changeable, type Ground, readable } from './ground.ts'
-import type { ChangeOptions } from './lifecycle.ts'
 import { accessTo } from './permission.ts'
 import { cleanText } from './values.ts'
-import { inWork, keep, type Work } from './work.ts'
+import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 
 export interface Comment {
   readonly id: string
@@ -193,6 +192,17 @@ export async function listAttachments(
 ): Promise<readonly Attachment[]> {
   await readable(ground, accessFor(ground, principal, doctype), name)
   return await attachmentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+}
+
+/** Whether a file of that id or name hangs on a document. */
+export async function hasAttachment(
+  { ground, tx }: Work,
+  doctype: string,
+  name: string,
+  file: string,
+): Promise<boolean> {
+  const all = await tx.in(attachmentsOf(ground.store)).find({ where: { key: keyOf(doctype, name) } })
+  return all.some((other) => other.id === file || other.file_name === file)
 }
 
 /** An attachment with its bytes; permission is that of the document it hangs on. */

@@ -1,4 +1,5 @@
 /** What must hold of a document that is saved. */
+import { hasAttachment } from './belongings.ts'
 import type { Change, Values } from './change.ts'
 import { equal } from './expression-values.ts'
 import { holds } from './expression.ts'
@@ -22,7 +23,9 @@ export async function checkDocument(
     if (field.required && isEmpty(value)) missing.push(field.name)
     if (field.type === 'table') await checkRows(change, field, document, before, missing)
     else if (!isEmpty(value) && !equal(value, before?.[field.name]))
-      await checkLink(change, field, field.name, value, document)
+      await (field.type === 'attachment'
+        ? checkAttachment(change, field.name, value, document)
+        : checkLink(change, field, field.name, value, document))
     if (field.name === access.doctype.parentField && !isEmpty(value)) await checkTree(change, field, document)
     if (field.unique && !isEmpty(value) && !equal(value, before?.[field.name]))
       await checkUnique(change, field, document)
@@ -49,7 +52,9 @@ async function checkRows(
       const value = row[column.name]
       if (column.required && isEmpty(value)) missing.push(path)
       if (!isEmpty(value) && !equal(value, old.get(row['name'])?.[column.name]))
-        await checkLink(change, column, path, value, row)
+        await (column.type === 'attachment'
+          ? checkAttachment(change, path, value, document)
+          : checkLink(change, column, path, value, row))
     }
     const user = {
       id: change.work.principal.user,
@@ -101,6 +106,21 @@ async function checkTree(change: Change, field: Field, document: StoredDocument)
   }
   change.problems.push(
     `${field.name}: ${change.access.doctype.name} "${document.id}" would stand below itself`,
+  )
+}
+
+/** An attachment field names a file that hangs on the document itself. */
+async function checkAttachment(
+  change: Change,
+  path: string,
+  value: unknown,
+  document: StoredDocument,
+): Promise<void> {
+  const { doctype } = change.access
+  if (typeof value === 'string' && (await hasAttachment(change.work, doctype.name, document.id, value)))
+    return
+  change.problems.push(
+    `${path}: no file ${show(value)} is attached to the document (attach_file first, then set it)`,
   )
 }
 

@@ -19,7 +19,7 @@ import { describeDoctype, type DoctypeSummary, listDoctypes } from './describing
 import { explainAccess, type Explanation } from './explaining.ts'
 import type { Ground } from './ground.ts'
 import { type HistoryEntry, historyOf } from './history.ts'
-import { amendDocument, cancelDocument, type ChangeOptions, submitDocument } from './lifecycle.ts'
+import { amendDocument, cancelDocument, submitDocument } from './lifecycle.ts'
 import type { Platform, Report } from './platform.ts'
 import {
   type DocumentPage,
@@ -43,6 +43,7 @@ import {
   type UpdateOptions,
 } from './updating.ts'
 import { type PendingApproval, pendingApprovals, runWorkflow, type WorkflowMove } from './workflow.ts'
+import type { ChangeOptions } from './work.ts'
 
 type Data = Readonly<Record<string, unknown>>
 

@@ -10,12 +10,7 @@ import { linksTo } from './links.ts'
 import type { Access } from './permission.ts'
 import { type DocumentView, viewOf } from './reading.ts'
 import type { StoredDocument } from './stored.ts'
-import { inWork, keep, type Work } from './work.ts'
-
-export interface ChangeOptions {
-  /** Do everything, then keep nothing. */
-  readonly dryRun?: boolean
-}
+import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 
 export async function submitDocument(
   ground: Ground,

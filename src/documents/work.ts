@@ -16,6 +16,12 @@ export interface Work {
   readonly dry: boolean
 }
 
+/** What every change can be told. */
+export interface ChangeOptions {
+  /** Do everything, then keep nothing. */
+  readonly dryRun?: boolean
+}
+
 /** Ends a transaction whose work shall not be kept. */
 class DryRun extends Error {}
 

@@ -5,13 +5,13 @@ import { changeOf, refuseProblems } from './change.ts'
 import { checkDocument } from './checking.ts'
 import { holds } from './expression.ts'
 import { accessFor, type Ground, readable } from './ground.ts'
-import { type ChangeOptions, moveTo, requireCancellable } from './lifecycle.ts'
+import { moveTo, requireCancellable } from './lifecycle.ts'
 import { accessTo } from './permission.ts'
 import type { Transition, Workflow } from './platform.ts'
 import { type DocumentView, permitted, viewOf } from './reading.ts'
 import { titleOf } from './searching.ts'
 import type { StoredDocument } from './stored.ts'
-import { inWork } from './work.ts'
+import { type ChangeOptions, inWork } from './work.ts'
 
 /** A move that the principal can make now. */
 export interface AvailableAction {

@@ -118,6 +118,22 @@ describe('a tree', () => {
   })
 })
 
+describe('an attachment field', () => {
+  it('holds a file that hangs on the document, and nothing else', async (t) => {
+    const yaml = `doctype: Thing\nnaming: { rule: prompt }\nfields: [{ fieldname: scan, type: attachment }]\npermissions: [{ role: Clerk, actions: [read, write, create] }]`
+    const { documents } = await openCompany(t, { files: siteOf({ 'config/doctypes/thing.yaml': yaml }) })
+    await documents.create(clerk, 'Thing', { name: 'one' })
+    const set = () => documents.update(clerk, 'Thing', 'one', { scan: 'scan.pdf' })
+    await assert.rejects(set(), { code: 'invalid', message: /no file "scan.pdf" is attached/ })
+    await documents.attach(clerk, 'Thing', 'one', {
+      fileName: 'scan.pdf',
+      mimeType: 'application/pdf',
+      content: Buffer.from('x'),
+    })
+    assert.deepEqual((await set()).updatedFields, ['scan'])
+  })
+})
+
 describe('what was read can be sent back', () => {
   it('with masked and computed values, which stay as they are', async (t) => {
     const { documents } = await openCompany(t)

@@ -1,6 +1,7 @@
 import { describe } from 'node:test'
 import {
   admin,
+  assistantAdmin,
   buyer,
   hr,
   hrManager,
@@ -38,6 +39,18 @@ const so = { doctype: 'Sales Order', name: 'SO-00141' }
 
 describe('reading', () => {
   scenarios('list_documents', [
+    {
+      name: 'the assistant’s admin reads all leads',
+      as: assistantAdmin,
+      args: { doctype: 'Lead' },
+      says: /"total_count":50/,
+    },
+    {
+      name: 'but nothing of employees’ pay',
+      as: assistantAdmin,
+      args: { doctype: 'Employee', fields: ['salary'] },
+      refused: /unknown field "salary"/,
+    },
     {
       name: 'sales sees customers',
       as: sales,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, it, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { type Fault, faultText, type SiteFiles } from '../../../src/site/site-files.ts'
 import { isPublic } from '../../../src/tools/own/public-address.ts'
 import { OwnTools } from '../../../src/tools/own/own-tools.ts'
@@ -252,7 +253,7 @@ describe('an upstream server', () => {
     process.execPath,
     '--import',
     import.meta.resolve('tsx'),
-    join(import.meta.dirname, 'upstream-server.ts'),
+    fileURLToPath(new URL('./upstream-server.ts', import.meta.url)),
   ]
   const stdio = (more = '') =>
     `upstream: Everything\ntype: mcp\nprefix: every_\ncommand: ${JSON.stringify(program)}\nenv: { GREETING: hello }\n${more}`

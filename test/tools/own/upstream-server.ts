@@ -1,27 +1,56 @@
 /** An MCP server made with the official SDK, on its standard streams; `http` as an argument makes it listen. */
 import { createServer } from 'node:http'
 import process from 'node:process'
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import { z } from 'zod'
+import {
+  CallToolRequestSchema,
+  ListToolsRequestSchema,
+  type CallToolResult,
+} from '@modelcontextprotocol/sdk/types.js'
 
-function server(): McpServer {
-  const mcp = new McpServer({ name: 'everything', version: '1.0.0' })
-  mcp.registerTool(
-    'echo',
-    { title: 'Echo', description: 'Says what it was told.', inputSchema: { message: z.string() } },
-    ({ message }) => ({ content: [{ type: 'text', text: `Echo: ${message}` }] }),
-  )
-  mcp.registerTool(
-    'fail',
-    { description: 'Always fails, politely.', annotations: { destructiveHint: true } },
-    () => ({ content: [{ type: 'text', text: 'no' }], isError: true }),
-  )
-  mcp.registerTool('environment', { description: 'Tells its environment.' }, () => ({
-    content: [{ type: 'text', text: JSON.stringify(process.env) }],
-  }))
-  mcp.registerTool('slow', { description: 'Never answers at all.' }, () => new Promise(() => undefined))
+const $schema = 'http://json-schema.org/draft-07/schema#'
+const nothing = { type: 'object' as const, properties: {}, $schema }
+const message = {
+  type: 'object' as const,
+  properties: { message: { type: 'string' } },
+  required: ['message'],
+  $schema,
+}
+
+const tools = [
+  { name: 'echo', title: 'Echo', description: 'Says what it was told.', inputSchema: message },
+  {
+    name: 'fail',
+    description: 'Always fails, politely.',
+    inputSchema: nothing,
+    annotations: { destructiveHint: true },
+  },
+  { name: 'environment', description: 'Tells its environment.', inputSchema: nothing },
+  { name: 'slow', description: 'Never answers at all.', inputSchema: nothing },
+]
+
+function server(): Server {
+  const mcp = new Server({ name: 'everything', version: '1.0.0' }, { capabilities: { tools: {} } })
+  // A page each, to be sure that a client asks for all of them.
+  mcp.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+    const at = Number(params?.cursor ?? 0)
+    return { tools: [tools[at]!], ...(at + 1 < tools.length && { nextCursor: String(at + 1) }) }
+  })
+  mcp.setRequestHandler(CallToolRequestSchema, ({ params }): CallToolResult | Promise<CallToolResult> => {
+    const says = (text: string) => ({ content: [{ type: 'text' as const, text }] })
+    switch (params.name) {
+      case 'echo':
+        return says(`Echo: ${String(params.arguments?.['message'])}`)
+      case 'fail':
+        return { ...says('no'), isError: true }
+      case 'environment':
+        return says(JSON.stringify(process.env))
+      default:
+        return new Promise(() => undefined)
+    }
+  })
   return mcp
 }
 
