@@ -125,7 +125,7 @@ export function addPromptsCommands(program: Command): void {
     .action(async (ref: string, _flags, command: Command) => {
       const options = readOptions(command)
       const differences = await differencesSince(options.site, ref)
-      await print(
+      print(
         options.json,
         differences,
         (list) => list.map(differenceText).join('\n\n') || `no difference from ${ref}`,

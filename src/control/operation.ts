@@ -40,7 +40,7 @@ export function defineOperation<const Input extends Record<string, unknown>>(
     name: definition.name,
     writes: definition.writes ?? false,
     check: compileSchema(definition.input),
-    run: definition.run as (params: unknown, context: OperationContext) => Promise<unknown>,
+    run: definition.run,
   }
 }
 

@@ -47,10 +47,10 @@ describe('a storm of edits', () => {
     const editionOf = async (n: number): Promise<string> =>
       (await ask('prompts/get', { name: `many_${n}` })).messages[0].content.text.trim()
 
-    let storming = true
+    const storming = new AbortController()
     let requests = 0
     const load = Array.from({ length: 4 }, async (_, worker) => {
-      while (storming) {
+      while (!storming.signal.aborted) {
         assert.match(await editionOf((requests + worker) % files), /^edition (one|two)$/)
         if (requests % 25 === 0) assert.ok((await ask('prompts/list', {})).prompts.length > 0)
         requests++
@@ -69,7 +69,7 @@ describe('a storm of edits', () => {
         await delay(100)
       }
     })().finally(() => {
-      storming = false
+      storming.abort()
     })
     await Promise.all([...load, storm])
     assert.ok(requests > 20, `only ${requests} requests`)
