@@ -21,6 +21,8 @@ export interface Arrival {
   /** The peer of the connection, and the address that counts after the trusted proxies. */
   readonly connection: string
   readonly address: string
+  /** Whether that peer is one of `server.trusted_proxies`. */
+  readonly trusted: boolean
   readonly host: string
   readonly forwarded_for: string | null
   readonly forwarded_proto: string | null
@@ -49,12 +51,13 @@ export class DoctorProbe {
   }
 
   /** Answers a request that is a probe, as a stream of two pieces; false for every other request. */
-  async answer(ctx: Context): Promise<boolean> {
+  async answer(ctx: Context, trusted: boolean): Promise<boolean> {
     const expected = this.#expected.get(ctx.get(probeHeader))
     if (!expected || expected.arrival || expected.until < this.#clock.now()) return false
     expected.arrival = {
       connection: ctx.req.socket.remoteAddress ?? '',
       address: String(ctx.state['address']),
+      trusted,
       host: ctx.get('Host'),
       forwarded_for: ctx.get('X-Forwarded-For') || null,
       forwarded_proto: ctx.get('X-Forwarded-Proto') || null,

@@ -1,7 +1,7 @@
 /** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
 import type { BlockList } from 'node:net'
 import type { Context, Middleware } from 'koa'
-import { clientAddress, networksOf } from './core/address.ts'
+import { clientAddress, contains, networksOf } from './core/address.ts'
 import type { Principal } from './core/principal.ts'
 import { randomId } from './core/secrets.ts'
 import { linesOf, type Settings } from './core/settings.ts'
@@ -38,7 +38,7 @@ export function requests({ site, log, metrics, clock, subscriptions, probe }: Ne
       metrics.answered(endpointOf(ctx.path), methodOf(ctx.method), status, milliseconds / 1000)
       log.debug('request', { ...requestFields(ctx), status, milliseconds })
     })
-    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx))) return
+    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return
     // Streams wait for hours and have a limit of their own.
     const busy =
       metrics.inFlight - subscriptions.size > site.current().settings.server.max_concurrent_requests
@@ -78,6 +78,11 @@ function traceOf(header: string): string | undefined {
   if (trace === undefined || version === 'ff' || /^0+$/.test(trace) || /^0+$/.test(parent ?? ''))
     return undefined
   return version === '00' && rest !== undefined ? undefined : trace
+}
+
+/** Whether the peer of the connection is a trusted proxy. */
+function isTrusted(ctx: Context, networks: BlockList): boolean {
+  return contains(networks, (ctx.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''))
 }
 
 /** The networks of the trusted proxies, worked out once for each reading of the settings. */

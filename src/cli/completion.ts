@@ -26,7 +26,8 @@ function wordsAfter(node: CommandNode, root: CommandNode): string[] {
   ]
 }
 
-function bash(root: CommandNode): string {
+/** The script for bash. */
+export function bash(root: CommandNode): string {
   const cases = everyCommand(root).map(
     (node) => `    '${node.path.join(' ')}') words='${wordsAfter(node, root).join(' ')}' ;;`,
   )
@@ -58,7 +59,8 @@ function commandPatterns(root: CommandNode): string {
   return `           ${paths.join('|')}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;`
 }
 
-function zsh(root: CommandNode): string {
+/** The script for zsh. */
+export function zsh(root: CommandNode): string {
   const cases = everyCommand(root).map((node) => {
     const commands = node.commands.map((child) =>
       quoted(`${child.path.at(-1)}:${child.description.replaceAll(':', '\\:')}`),
@@ -89,7 +91,8 @@ _assistant_core "$@"
 `
 }
 
-function fish(root: CommandNode): string {
+/** The script for fish. */
+export function fish(root: CommandNode): string {
   const lines = ['# fish completion for assistant-core']
   for (const node of everyCommand(root)) {
     const children = node.commands.map((child) => child.path.at(-1)!)

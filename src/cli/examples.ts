@@ -45,6 +45,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   ],
   'prompts test': ['prompts test visit_report --site my-site'],
   'prompts history': ['prompts history visit_report -n 3'],
+  'prompts diff': ['prompts diff main'],
   'prompts restore': ['prompts restore visit_report 2'],
   'prompts version': ['prompts version visit_report --notes "for the spring campaign"'],
   'prompts duplicate': ['prompts duplicate sales_analysis --user sales@example.com'],

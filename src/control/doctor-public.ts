@@ -455,7 +455,7 @@ function examineForwarding({ hostname }: URL, arrival: Arrival): Finding {
           'nginx: proxy_set_header X-Forwarded-For $remote_addr;',
         )
       : fine(check, detail)
-  return arrival.address === arrival.connection.replace(/^::ffff:/, '')
+  return !arrival.trusted
     ? wrong(
         check,
         'warning',
