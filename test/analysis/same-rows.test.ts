@@ -264,3 +264,28 @@ describe('the same rows', { skip: withoutSql || withoutSandbox }, () => {
     )
   })
 })
+
+describe('a snapshot', () => {
+  it('has the same revision until something that its principal could notice is written', async (t) => {
+    const company = await openCompany(t, {
+      files: site([{ role: 'Clerk', ifOwner: false, when: 'doc.status = "Open"', levels: [0] }]),
+      seeds: false,
+    })
+    const manager = someone('m@example.com', 'System Manager')
+    const make = (status: string) =>
+      company.documents.create(manager, 'Thing', { title: 'x', status, parts: [{ part: 'p1' }] })
+    const open = String((await make('Open')).document['name'])
+    const done = String((await make('Done')).document['name'])
+    const revisions = async (): Promise<string[]> => {
+      const { tables } = company.documents.tables(principals[0]!)
+      return await Promise.all(tables.map(async (table) => (await table.read()).revision))
+    }
+    const before = await revisions()
+    assert.equal(before.length, 2)
+    assert.deepEqual(await revisions(), before)
+    await company.documents.update(manager, 'Thing', done, { title: 'y' })
+    assert.deepEqual(await revisions(), before, 'a document that it may not read')
+    await company.documents.update(manager, 'Thing', open, { title: 'y' })
+    assert.ok((await revisions()).every((revision, index) => revision !== before[index]))
+  })
+})
