@@ -33,12 +33,12 @@ before(async () => {
   closing.push(() => hook.close())
   const hookPort = (hook.address() as AddressInfo).port
   const metricsPort = await freePort()
-  const where = folders(t as never, [
+  const where = folders(t, [
     ['max_concurrent_requests: 1000', 'max_concurrent_requests: 3'],
     ['  webhook: null', `  webhook: http://127.0.0.1:${hookPort}/events`],
     ['  listen: null', `  listen: 127.0.0.1:${metricsPort}`],
   ])
-  service = await runService(t as never, where)
+  service = await runService(t, where)
   const issued = await operate<{ access_token: string }>(service.options, 'tokens.issue', {
     user: 'sales@example.com',
   })

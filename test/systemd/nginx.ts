@@ -26,19 +26,10 @@ export async function startNginx(
   mkdirSync(folder, { recursive: true })
   const key = join(folder, 'key.pem')
   const certificate = join(folder, 'certificate.pem')
-  const made = spawnSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '30'],
-    ...[
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-      '-subj',
-      '/CN=localhost',
-      '-addext',
-      'subjectAltName=DNS:localhost',
-    ],
-  ])
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '30']
+  const files = ['-keyout', key, '-out', certificate]
+  const made = spawnSync('openssl', ['req', '-x509', ...kind, ...files, ...subject])
   if (made.status !== 0) throw new Error(String(made.stderr))
   const example = readFileSync(join(projectRoot, 'systemd/nginx.conf'), 'utf8')
     .replace('127.0.0.1:8787', `127.0.0.1:${where.upstream}`)
