@@ -8,6 +8,7 @@ import { version } from './core/version.ts'
 import { healthEndpoint, healthPaths, readinessEndpoint } from './health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
+import { originGuard } from './mcp/origin-endpoint.ts'
 import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
 import { bearer } from './oauth/bearer.ts'
 import { signedIn } from './oauth/browser-middleware.ts'
@@ -93,6 +94,7 @@ export function createApp(services: Services): RequestListener {
   router.get(paths.stylesheet, stylesheetEndpoint())
 
   const guard = bearer(deps)
+  const origins = originGuard({ publicUrl: services.publicUrl, snapshot: () => services.site.current() })
   const snapshot = (): ReturnType<Services['site']['current']> => services.site.current()
   const mcp = mcpEndpoint({
     ...deps,
@@ -111,7 +113,9 @@ export function createApp(services: Services): RequestListener {
   app.use(killSwitch(services))
   app.use(crossOrigin(deps))
   // The busiest path does not go through the router.
-  app.use((ctx, next) => (ctx.path === paths.mcp ? guard(ctx, () => mcp(ctx, next)) : next()))
+  app.use((ctx, next) =>
+    ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => mcp(ctx, next))) : next(),
+  )
   app.use((ctx, next) =>
     ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => promptMethods(ctx, next)) : next(),
   )

@@ -1,13 +1,12 @@
 /**
- * The one MCP endpoint (specification §4.5): POST of a JSON-RPC message, in whatever revision. Order of checks: Host and
- * Origin, method, media type and size, JSON, envelope, method of the revision; then the method's own.
- * The principal is there already: `bearer` runs before.
+ * The one MCP endpoint (specification §4.5): POST of a JSON-RPC message, in whatever revision. Order of checks: method,
+ * media type and size, JSON, envelope, method of the revision; then the method's own. `originGuard` and `bearer` ran
+ * before, so the principal is there.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import type { Settings } from '../core/settings.ts'
 import type { Approvals } from './approvals.ts'
 import { Gone, parseBody, readText } from './body.ts'
 import { Channel } from './channel.ts'
@@ -17,7 +16,6 @@ import { type Envelope, readEnvelope, type RequestEnvelope } from './envelope.ts
 import { Pages } from './lists.ts'
 import { methodOf } from './methods.ts'
 import type { Nouns, Reply } from './nouns.ts'
-import { type OriginCheck, originCheck } from './origin.ts'
 import {
   type Call,
   type Json,
@@ -54,7 +52,6 @@ export function mcpEndpoint(deps: EndpointDeps): Middleware {
     approvals: deps.approvals,
     subscriptions: deps.subscriptions,
   }
-  const refusal = originChecks(deps)
   deps.extras?.attach?.(() => deps.subscriptions.changed())
 
   return async (ctx) => {
@@ -63,8 +60,6 @@ export function mcpEndpoint(deps: EndpointDeps): Middleware {
     const snapshot = deps.snapshot()
     let revision = preferred
     try {
-      const problem = refusal(snapshot.settings)(ctx.req.headers)
-      if (problem !== undefined) throw transportError(403, problem)
       const sessionId = sessionIdOf(ctx.req.headers['mcp-session-id'])
       const principal = withSession(ctx.state['principal'] as Principal, sessionId)
       if (ctx.method !== 'POST') return openStream(ctx.req, principal, channel, snapshot, nouns)
@@ -254,18 +249,6 @@ function faultOf(
 /** Refused before there is a message to answer. */
 function transportError(status: number, message: string): JsonRpcError {
   return new JsonRpcError(codes.invalidRequest, message, { status, id: null })
-}
-
-/** The Host and Origin rules, made anew when the settings change. */
-function originChecks(deps: Pick<McpDeps, 'publicUrl'>): (settings: Settings) => OriginCheck {
-  let made: { readonly settings: Settings; readonly url: string; readonly check: OriginCheck } | undefined
-  return (settings) => {
-    const url = deps.publicUrl()
-    if (made?.settings !== settings || made.url !== url) {
-      made = { settings, url, check: originCheck(url, settings) }
-    }
-    return made.check
-  }
 }
 
 /** The conversation that the client names; what `bearer` may have read is replaced by what this file has checked. */

@@ -15,6 +15,7 @@ import type { Library, PromptTemplate, Skill } from '../../src/library/library.t
 import { Approvals } from '../../src/mcp/approvals.ts'
 import type { Extras } from '../../src/mcp/extras.ts'
 import { mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
+import { originGuard } from '../../src/mcp/origin-endpoint.ts'
 import type { McpSnapshot } from '../../src/mcp/protocol.ts'
 import { Subscriptions } from '../../src/mcp/subscriptions.ts'
 import type { Catalogue, Confirmation, OfferedTool } from '../../src/tools/catalogue.ts'
@@ -111,6 +112,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   }
   const approvals = new Approvals({ clock, audit, publicUrl })
   const subscriptions = new Subscriptions(deps)
+  app.use(originGuard(deps))
   app.use(mcpEndpoint({ ...deps, approvals, subscriptions }))
   // eslint-disable-next-line typescript/no-misused-promises
   server.on('request', app.callback())
