@@ -120,6 +120,8 @@ function sandboxProbe(isolation: Isolation): AnalysisProbe {
 function probeOf(name: string, part: { readonly probe: unknown } | Unavailable): AnalysisProbe {
   const known = name as AnalysisProbe['name']
   if (!isAvailable(part)) return { name: known, ok: false, detail: part.unavailable, mend: part.mend }
+  if (part instanceof Charts && part.noPng !== undefined)
+    return { name: known, ok: true, detail: `draws SVG but no PNG: ${part.noPng}` }
   const versions = part instanceof Python ? Object.entries(part.versions).map((pair) => pair.join(' ')) : []
   return { name: known, ok: true, detail: versions.length > 0 ? versions.join(', ') : 'works' }
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type RunningDaemon, startDaemon } from '../helpers/daemon.ts'
-import { withoutSandbox, withoutSql } from './machine.ts'
+import { withoutPython, withoutSql } from './machine.ts'
 
 const attacks: [tool: string, args: Record<string, unknown>][] = [
   ['run_python_code', { code: 'while True: pass', timeout: 3 }],
@@ -22,7 +22,7 @@ const attacks: [tool: string, args: Record<string, unknown>][] = [
   ['query_and_analyze', { query: 'SELECT list(range) FROM range(1000000000)' }],
 ]
 
-describe('the health of the daemon', { skip: withoutSql || withoutSandbox }, () => {
+describe('the health of the daemon', { skip: withoutSql || withoutPython }, () => {
   it('is the same during attacks, and nothing of them stays', async (t) => {
     const daemon = await startDaemon(t)
     const issued = await daemon.cli(['tokens', 'issue', '--user', 'admin@example.com', '--json'])

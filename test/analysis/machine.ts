@@ -1,5 +1,5 @@
 /** What tests of the sandboxes share: what this machine can do, and what is left behind afterwards. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import process from 'node:process'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Column, PermittedTables } from '../../src/analysis/permitted.ts'
@@ -14,6 +14,11 @@ export const noSandbox: Isolation = { kind: 'process', reason: 'for a test', men
 export const withoutSql =
   installed('@duckdb/node-api') === undefined ? '@duckdb/node-api is not installed' : false
 export const withoutSandbox = isolation.kind === 'bubblewrap' ? false : isolation.reason
+export const withoutPython =
+  withoutSandbox ||
+  (existsSync(defaultAnalysisSettings.python.interpreter)
+    ? false
+    : `there is no ${defaultAnalysisSettings.python.interpreter}`)
 
 /** Every way in which a part can be run here. */
 export const isolations = isolation.kind === 'bubblewrap' ? [isolation, noSandbox] : [noSandbox]

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { after, before, describe, it } from 'node:test'
 import { Python, type PythonProgram, type PythonResult } from '../../src/analysis/python/python.ts'
-import { allGone, descendants, isolation, settings, signal, turnsDuring, withoutSandbox } from './machine.ts'
+import { allGone, descendants, isolation, settings, signal, turnsDuring, withoutPython } from './machine.ts'
 
 const limits = {
   ...settings.python,
@@ -15,7 +15,7 @@ const limits = {
   max_tool_calls: 20,
 }
 
-describe('Python attacks', { skip: withoutSandbox }, () => {
+describe('Python attacks', { skip: withoutPython }, () => {
   const python = new Python(isolation, limits)
   let visits = 0
   const server = createServer((_, response) => {

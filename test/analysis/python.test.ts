@@ -8,7 +8,7 @@ import {
   openDescriptors,
   settings,
   signal,
-  withoutSandbox,
+  withoutPython,
 } from './machine.ts'
 
 const columns = [
@@ -21,7 +21,7 @@ const rows = [
   ['SO-2', null, null],
 ]
 
-describe('Python', { skip: withoutSandbox }, () => {
+describe('Python', { skip: withoutPython }, () => {
   const python = new Python(isolation, settings.python)
   let pandas = false
   before(async () => {

@@ -10,7 +10,7 @@ import type { Principal } from '../../src/core/principal.ts'
 import { collectionFor } from '../../src/documents/ground.ts'
 import { accessTo } from '../../src/documents/permission.ts'
 import { type Company, openCompany, siteOf, someone } from '../documents/trading-company.ts'
-import { isolation, settings, signal, withoutSandbox, withoutSql } from './machine.ts'
+import { isolation, settings, signal, withoutPython, withoutSql } from './machine.ts'
 
 const rule = fc.record({
   role: fc.constantFrom('Clerk', 'Boss', 'Guest'),
@@ -116,7 +116,7 @@ function sorted(rows: readonly Row[]): Row[] {
   return [...rows].sort((a, b) => (String(a['name']) < String(b['name']) ? -1 : 1))
 }
 
-describe('the same rows', { skip: withoutSql || withoutSandbox }, () => {
+describe('the same rows', { skip: withoutSql || withoutPython }, () => {
   const sql = new Sql(isolation, settings.sql)
   const python = new Python(isolation, settings.python)
   after(async () => {
