@@ -1,7 +1,9 @@
 /** Escapes in string literals, as Python's `unicode-escape` reads them. */
+import { characterNamed } from './character-names.ts'
 import { Fault } from './limits.ts'
 
-const ESCAPE = /\\(\n|[0-7]{1,3}|x[\da-fA-F]{0,2}|u[\da-fA-F]{0,4}|U[\da-fA-F]{0,8}|N|[^])/gu
+const ESCAPE =
+  /\\(\n|[0-7]{1,3}|x[\da-fA-F]{0,2}|u[\da-fA-F]{0,4}|U[\da-fA-F]{0,8}|N(?:\{[^}]{0,100}\})?|[^])/gu
 const SIMPLE = new Map([
   ['\n', ''],
   ['a', '\x07'],
@@ -38,10 +40,18 @@ function resolve(whole: string, escape: string, at: number): string {
     if (code > 0x10ffff) throw new Fault('TemplateSyntaxError', 'illegal Unicode character', at)
     return String.fromCodePoint(code)
   }
-  if (escape === 'N') throw new Fault('TemplateSyntaxError', 'characters by name (\\N) are not supported', at)
+  if (escape.startsWith('N')) return named(escape.slice(2, -1), at)
   const code = escape.codePointAt(0)!
   // Python turns what is not ASCII into an escape first, so the backslash then escapes that one's.
   return code < 0x80 ? whole : `\\${hexEscape(code)}`
+}
+
+function named(name: string, at: number): string {
+  if (name === '') throw new Fault('TemplateSyntaxError', 'malformed \\N character escape', at)
+  const char = characterNamed(name)
+  if (char === undefined)
+    throw new Fault('TemplateSyntaxError', `the character name '${name}' is not known`, at)
+  return char
 }
 
 function hexEscape(code: number): string {

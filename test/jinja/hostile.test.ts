@@ -228,6 +228,7 @@ describe('a hostile template', () => {
       `{{ ${'1'.repeat(500000)} }}`,
       `{{ ${'1_'.repeat(250000)} }}`,
       '{#'.repeat(200000),
+      `{{ "${'\\N{'.repeat(150000)}" }}`,
       '{{'.repeat(200000),
       '{%'.repeat(200000),
       `{% raw %}${'{% endra '.repeat(50000)}`,
