@@ -1,0 +1,91 @@
+/** Backup, restore and verification as the operator meets them. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { operate } from '../../src/cli/control.ts'
+import { runCli, temporaryFolder } from '../helpers/daemon.ts'
+import { shapeOf } from './golden.ts'
+import { runService } from './running-service.ts'
+
+const timeout = 300_000
+
+describe('backup and restore', () => {
+  it('take the state of a running daemon to another folder, whole', { timeout }, async (t) => {
+    const service = await runService(t)
+    const { api_key: key } = await operate<{ api_key: string }>(service.options, 'api_keys.create', {
+      user: 'sales@example.com',
+    })
+    const folder = temporaryFolder(t)
+    const file = join(folder, 'one.backup')
+    const cli = (...args: string[]): ReturnType<typeof runCli> => runCli([...args, '--site', service.site])
+
+    const made = await cli('backup', file, '--state', service.state, '--json')
+    assert.equal(made.code, 0, made.stderr)
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    assert.deepEqual(Object.keys(shapeOf(JSON.parse(made.stdout)) as object), [
+      'file',
+      'ok',
+      'schema',
+      'time',
+      'documents',
+      'last',
+      'bytes',
+      'faults',
+      'notes',
+    ])
+    const again = await cli('backup', file, '--state', service.state)
+    assert.deepEqual([again.code, /exists already/.test(again.stderr)], [1, true])
+
+    const inUse = await cli('restore', file, '--state', service.state, '--move-aside')
+    assert.deepEqual([inUse.code, /in use by process/.test(inUse.stderr)], [1, true], inUse.stderr)
+
+    const other = join(folder, 'other')
+    assert.equal((await cli('restore', file, '--state', other)).code, 0)
+    const keys = await operate<{ api_key: string }[]>(
+      { ...service.options, state: other },
+      'api_keys.list',
+      {},
+    )
+    assert.deepEqual(
+      keys.map(({ api_key }) => api_key),
+      [key],
+    )
+
+    const before = readdirSync(other).sort()
+    const full = await cli('restore', file, '--state', other)
+    assert.deepEqual(
+      [full.code, /--move-aside/.test(full.stderr), readdirSync(other).sort()],
+      [1, true, before],
+    )
+
+    const damaged = join(folder, 'damaged.backup')
+    const bytes = readFileSync(file)
+    bytes[Math.floor(bytes.length / 2)]! ^= 1
+    writeFileSync(damaged, bytes)
+    const refused = await cli('restore', damaged, '--state', other, '--move-aside')
+    assert.deepEqual(
+      [refused.code, readdirSync(other).sort()],
+      [1, before],
+      'a damaged backup changes nothing',
+    )
+    const checked = await cli('store', 'verify', '--file', damaged, '--json')
+    assert.deepEqual([checked.code, (JSON.parse(checked.stdout) as { ok: boolean }).ok], [1, false])
+
+    const newer = join(folder, 'newer.backup')
+    writeFileSync(newer, readFileSync(file, 'utf8').replace(/"format":\d+/, '"format":999'))
+    const future = await cli('restore', newer, '--state', join(folder, 'future'))
+    assert.equal(future.code, 1)
+    assert.ok(!existsSync(join(folder, 'future')), 'a newer backup makes nothing')
+
+    const moved = await cli('restore', file, '--state', other, '--move-aside', '--json')
+    assert.equal(moved.code, 0, moved.stderr)
+    const { moved_to: movedTo } = JSON.parse(moved.stdout) as { moved_to: string }
+    assert.deepEqual(
+      readdirSync(movedTo)
+        .filter((name) => name !== 'lock')
+        .sort(),
+      before.filter((name) => name !== 'lock'),
+    )
+  })
+})
