@@ -67,8 +67,20 @@ export function describeDoctype(
         transitions: workflow.transitions.map(({ from, action, to, roles }) => ({ from, action, to, roles })),
       },
     }),
-    rules: doctype.validations.map(({ message }) => message),
+    // A rule about a field that the caller does not know would tell of it.
+    rules: doctype.validations
+      .filter(({ rule }) => rule.fields.every((path) => knowsPath(ground, access, path)))
+      .map(({ message }) => message),
   }
+}
+
+function knowsPath(ground: Ground, access: Access, path: string): boolean {
+  const [name, column] = path.split('.') as [string, string | undefined]
+  const field = access.doctype.fields.get(name)
+  if (!field) return true
+  const part =
+    column === undefined ? undefined : ground.platform.doctypes.get(field.doctype ?? '')?.fields.get(column)
+  return access.knows(field) && (part === undefined || access.knows(part))
 }
 
 function known(access: Access, fields: Iterable<Field>): Field[] {

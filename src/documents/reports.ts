@@ -75,6 +75,10 @@ export async function runReport(
   return await inBackground(ground, principal, report, filters, run, options)
 }
 
+/** Results that nobody asked for again make room: after an hour, or at once when there are many. */
+const longestKept = 3_600_000
+const mostKept = 200
+
 async function inBackground(
   ground: Ground,
   principal: Principal,
@@ -86,7 +90,8 @@ async function inBackground(
   const { reports } = ground.memory
   const key = JSON.stringify([report.name, report.source, principal.user, principal.roleKey, filters])
   const now = ground.clock.now()
-  for (const [other, old] of reports) if (old.end && now - old.end.at > 3_600_000) reports.delete(other)
+  for (const [other, old] of reports)
+    if (old.end && (now - old.end.at > longestKept || reports.size > mostKept)) reports.delete(other)
   let kept = reports.get(key)
   const over = kept?.end && ('error' in kept.end || now - kept.end.at > report.cacheSeconds! * 1000)
   // Another reading of the site may allow less than the one that the result was made under.
