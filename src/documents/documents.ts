@@ -32,6 +32,7 @@ import {
 import { findReport, listReports, type ReportPending, type ReportResult, runReport } from './reports.ts'
 import type { RunSql } from './run-sql.ts'
 import { type FoundPage, type LinkSuggestion, searchDocuments, suggestLinks } from './searching.ts'
+import { type StateProblem, stateProblems } from './state-problems.ts'
 import { type ReadableTables, type RowsPage, type RowsQuery, Tables } from './tables.ts'
 import {
   type BulkUpdated,
@@ -158,6 +159,8 @@ export interface Documents {
   rows(principal: Principal, query: RowsQuery): Promise<RowsPage>
   /** For operators: why the principal may or may not. */
   explain(principal: Principal, doctype: string, name?: string): Promise<Explanation>
+  /** For operators: what in the state this reading of the site does not allow (`check --against-state`). */
+  stateProblems(): Promise<readonly StateProblem[]>
 }
 
 /** The documents under one reading of the site. */
@@ -210,5 +213,6 @@ export function createDocuments(ground: Ground, runSql: RunSql): Documents {
     tables: (principal) => tables.of(principal),
     rows: (principal, query) => tables.rows(principal, query),
     explain: (principal, doctype, name) => explainAccess(ground, principal, doctype, name),
+    stateProblems: () => stateProblems(ground),
   }
 }
