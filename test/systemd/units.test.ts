@@ -1,0 +1,175 @@
+/** The units as systemd itself judges them, and how they come onto a machine and leave it. */
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { commandTree, everyCommand } from '../../src/cli/command-tree.ts'
+import { createProgram } from '../../src/cli/main.ts'
+import { folders } from '../cli/running-service.ts'
+import { launcher, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
+
+const units = join(projectRoot, 'systemd')
+const analyze = spawnSync('systemd-analyze', ['--version']).error ? 'systemd-analyze is not installed' : false
+const activate = spawnSync('systemd-socket-activate', ['--version']).error
+  ? 'systemd-socket-activate is not installed'
+  : false
+const caddy = spawnSync('caddy', ['version']).error ? 'caddy is not installed' : false
+
+describe('the systemd units', () => {
+  it('are accepted by systemd-analyze verify', { skip: analyze }, (t) => {
+    const folder = temporaryFolder(t)
+    const names = readdirSync(units).filter((name) => /\.(service|socket|timer)$/.test(name))
+    assert.equal(names.length, 4)
+    for (const name of names) {
+      const text = readFileSync(join(units, name), 'utf8').replaceAll('/usr/bin/assistant-core', '/bin/true')
+      writeFileSync(join(folder, name), text)
+    }
+    const checked = spawnSync(
+      'systemd-analyze',
+      ['verify', '--man=no', ...names.map((name) => join(folder, name))],
+      {
+        encoding: 'utf8',
+      },
+    )
+    const own = checked.stderr.split('\n').filter((line) => line.includes('assistant-core'))
+    assert.deepEqual([own, checked.status], [[], 0])
+  })
+
+  it('keep the exposure that the manual claims', { skip: analyze }, () => {
+    for (const [name, most] of [
+      ['assistant-core.service', 3],
+      ['assistant-core-backup.service', 1],
+    ] as const) {
+      const checked = spawnSync('systemd-analyze', ['security', '--offline=true', join(units, name)], {
+        encoding: 'utf8',
+      })
+      const score = Number(/exposure level for \S+: ([\d.]+)/.exec(checked.stdout)?.[1])
+      assert.ok(score <= most, `${name}: ${score}`)
+    }
+  })
+
+  it('name only commands and settings that exist', () => {
+    const commands = new Set(everyCommand(commandTree(createProgram())).map(({ path }) => path.join(' ')))
+    for (const name of readdirSync(units).filter((one) => one.endsWith('.service'))) {
+      const text = readFileSync(join(units, name), 'utf8')
+      for (const [, command] of text.matchAll(/\/usr\/bin\/assistant-core (\w+)/g))
+        assert.ok(commands.has(command!), `${name}: ${command}`)
+    }
+  })
+})
+
+describe('the systemd manual', () => {
+  it('names only commands, options and files that exist', () => {
+    const tree = commandTree(createProgram())
+    const commands = new Map(everyCommand(tree).map((node) => [node.path.join(' '), node]))
+    const text = readFileSync(join(units, 'README.md'), 'utf8')
+    const lines = [...text.matchAll(/(?:^|`|; )assistant-core ([^`;\n]+)/gm)].map((match) =>
+      match[1]!.split(' '),
+    )
+    assert.ok(lines.length >= 10)
+    for (const words of lines) {
+      const node = commands.get(words.slice(0, 2).join(' ')) ?? commands.get(words[0]!)
+      assert.ok(node, words.join(' '))
+      const known = new Set([...node.options, ...tree.options].flatMap(({ long, short }) => [long, short]))
+      for (const word of words.filter((one) => one.startsWith('-')))
+        assert.ok(known.has(word), words.join(' '))
+    }
+    for (const [, file] of text.matchAll(/\]\(([^)#]+)\)/g)) assert.ok(existsSync(join(units, file!)), file)
+  })
+})
+
+describe('the Caddyfile', () => {
+  it('is accepted by Caddy', { skip: caddy }, (t) => {
+    const env = { ...process.env, HOME: temporaryFolder(t) }
+    const args = ['validate', '--adapter', 'caddyfile', '--config', join(units, 'Caddyfile')]
+    const checked = spawnSync('caddy', args, { encoding: 'utf8', env })
+    assert.equal(checked.status, 0, checked.stderr)
+  })
+})
+
+describe('install --systemd', () => {
+  it('says what it will do, does it, keeps what is yours, and uninstall reverses it', async (t) => {
+    const root = join(temporaryFolder(t), 'root')
+    const paths = (): string[] =>
+      existsSync(root)
+        ? readdirSync(root, { recursive: true, withFileTypes: true })
+            .filter((entry) => entry.isFile())
+            .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+            .sort()
+        : []
+    const planned = await runCli(['install', '--systemd', '--root', root, '--dry-run', '--json'])
+    assert.equal(planned.code, 0, planned.stderr)
+    assert.deepEqual(paths(), [])
+    const { steps } = JSON.parse(planned.stdout) as { steps: { action: string; what: string }[] }
+    const written = steps
+      .filter(({ action }) => action === 'write')
+      .map(({ what }) => what.slice(root.length))
+
+    assert.equal((await runCli(['install', '--systemd', '--root', root])).code, 0)
+    const own = paths().filter((path) => !path.startsWith('/etc/assistant-core/'))
+    assert.deepEqual(own, written.filter((path) => path !== '/etc/assistant-core').sort())
+    assert.ok(existsSync(join(root, 'etc/assistant-core/config/settings.yaml')))
+    const service = readFileSync(join(root, 'etc/systemd/system/assistant-core.service'), 'utf8')
+    assert.ok(
+      service.includes(`ExecStart=${launcher} serve`),
+      'the unit starts the program that installed it',
+    )
+
+    const again = await runCli(['install', '--systemd', '--root', root, '--dry-run', '--json'])
+    assert.doesNotMatch(again.stdout, /"write"/)
+
+    appendFileSync(join(root, 'etc/systemd/system/assistant-core.service'), '# mine\n')
+    assert.equal((await runCli(['uninstall', '--systemd', '--root', root])).code, 0)
+    assert.deepEqual(
+      paths().filter((path) => !path.startsWith('/etc/assistant-core/')),
+      ['/etc/default/assistant-core', '/etc/systemd/system/assistant-core.service'],
+    )
+    assert.ok(existsSync(join(root, 'etc/assistant-core/config/settings.yaml')))
+  })
+})
+
+describe('the socket unit', () => {
+  it('hands its port to the service', { skip: activate }, async (t) => {
+    const { site, state } = folders(t)
+    const port = await freePort()
+    mkdirSync(state, { recursive: true, mode: 0o700 })
+    const args = [
+      '-l',
+      `127.0.0.1:${port}`,
+      `-E`,
+      `PATH=${process.env['PATH']}`,
+      launcher,
+      'serve',
+      '--site',
+      site,
+      '--state',
+      state,
+    ]
+    const child = spawn('systemd-socket-activate', args, { stdio: 'ignore' })
+    t.after(() => child.kill('SIGKILL'))
+    const deadline = Date.now() + 60_000
+    let status = 0
+    while (status !== 200 && Date.now() < deadline) {
+      // The first connection starts the service and waits in the socket until it accepts.
+      status = await fetch(`http://127.0.0.1:${port}/healthz`).then(
+        (response) => response.status,
+        () => 0,
+      )
+      if (status !== 200) await delay(100)
+    }
+    assert.equal(status, 200)
+    child.kill('SIGTERM')
+    await new Promise((ended) => child.once('close', ended))
+  })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const { port } = server.address() as AddressInfo
+  await new Promise((closed) => server.close(closed))
+  return port
+}
