@@ -286,13 +286,22 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
         library,
         channels: () => settings().library.channels,
         onRefreshed: async ({ changed, faults }) => {
-          for (const fault of faults) log.error('a channel of the library cannot follow its branch', { fault: faultText(fault) })
+          for (const fault of faults)
+            log.error('a channel of the library cannot follow its branch', { fault: faultText(fault) })
           if (changed) subscriptions.changed()
         },
         onError: (error) => log.error('the branches of the library could not be looked at', { error }),
       })
     : undefined
   undo.push(() => following?.close())
+  // Registrations prune as well; this is for a server at which nobody registers any more.
+  const pruning = options.daemon
+    ? setInterval(
+        () => void clients.prune().catch((error: unknown) => log.error('pruning clients failed', { error })),
+        3_600_000,
+      ).unref()
+    : undefined
+  undo.push(() => clearInterval(pruning))
 
   const { platform, seeds } = site.current()
   await loadSeeds({ platform, store, audit, clock, memory }, seeds)
