@@ -138,6 +138,13 @@ describe('Python attacks', { skip: withoutPython }, () => {
     assert.doesNotMatch(result ?? '', /SECRET/)
   })
 
+  it('holds no descriptor but its input, its output and the channel', async () => {
+    const { result } = await run(
+      'import os\ndef is_open(fd):\n    try:\n        os.fstat(fd)\n        return True\n    except OSError:\n        return False\n[fd for fd in range(4096) if is_open(fd)]',
+    )
+    assert.equal(result, '[0, 1, 2, 3]')
+  })
+
   it('reaches no server of this machine', async () => {
     const { port } = server.address() as AddressInfo
     const { error } = await run(

@@ -158,6 +158,7 @@ def limit(job):
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_SIGPENDING, 1024),
     ):
         resource.setrlimit(what, (value, value))
     # A file that grows too large raises OSError instead of ending the process.
@@ -379,6 +380,8 @@ def warm_up(pandas):
 
 
 def main():
+    # Whatever the daemon inherited without closing it on exec.
+    os.closerange(CHANNEL + 1, 1 << 16)
     libraries = {}
     for name in sys.argv[1:]:
         try:
