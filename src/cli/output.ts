@@ -78,10 +78,3 @@ export function visible(text: string): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
-
-/** Milliseconds since the epoch as local people read it, in UTC. */
-export function when(milliseconds: number | undefined | null): string {
-  return milliseconds === undefined || milliseconds === null
-    ? '-'
-    : new Date(milliseconds).toISOString().replace('T', ' ').slice(0, 19)
-}

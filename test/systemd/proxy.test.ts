@@ -34,7 +34,7 @@ describe('behind nginx', () => {
       )
       const env = { NODE_EXTRA_CA_CERTS: authority }
       const client = await output(
-        ['--import', 'tsx', join(import.meta.dirname, 'mcp-over-tls.ts'), origin + mcpPath, token],
+        ['--import', 'tsx', join(import.meta.dirname, 'mcp-over-tls-child.ts'), origin + mcpPath, token],
         env,
       )
       const { tools, called } = JSON.parse(client) as { tools: number; called: { isError?: boolean } }

@@ -1,4 +1,4 @@
-/** The official client, in a process of its own because the authorities that Node trusts are read at its start: `mcp-over-tls.ts URL TOKEN`. */
+/** The official client, in a process of its own because the authorities that Node trusts are read at its start: `mcp-over-tls-child.ts URL TOKEN`. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
