@@ -88,13 +88,13 @@ export async function historyOf(
 ): Promise<readonly Omit<HistoryEntry, 'document'>[]> {
   const access = accessFor(ground, principal, doctype)
   const document = await readable(ground, access, name)
-  const entries = await entriesOf(ground.store).find({
+  const all = await entriesOf(ground.store).find({
     where: { key: keyOf(doctype, name) },
-    // A deleted document of the same name had a history of its own.
-    filter: (entry) => entry.time >= document.creation,
-    compare: (a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : a.id < b.id ? 1 : -1),
-    limit,
+    compare: (a, b) => (a.id < b.id ? 1 : -1),
   })
+  // A deleted document of the same name had a history of its own.
+  const before = all.findIndex((entry) => entry.action === 'delete')
+  const entries = (before < 0 ? all : all.slice(0, before)).slice(0, limit)
   return entries.map(({ time, user, client, action, changes, note }) => ({
     time,
     user,
