@@ -19,6 +19,30 @@ export type Condition = (frame: Frame) => boolean
 
 /** The code of an expression. */
 export function compileExpr(compiler: Compiler, node: Expr, level: Level): Code {
+  if (level.folded === undefined && slicesConstant(node)) return compileFolded(compiler, node, level)
+  return compileKind(compiler, node, level)
+}
+
+/** Jinja2 keeps what it computed when compiling unless it is undefined; then the template runs it again. */
+function compileFolded(compiler: Compiler, node: Expr, level: Level): Code {
+  const folded = compileKind(compiler, node, { ...level, folded: true })
+  const again = compileKind(compiler, node, { ...level, folded: false })
+  return (frame) => {
+    const value = folded(frame)
+    return value instanceof Undefined ? again(frame) : value
+  }
+}
+
+function slicesConstant(node: Expr): boolean {
+  const literal = ['const', 'name', 'list', 'tuple', 'dict'].includes(node.kind)
+  return !literal && isFolded(node) && hasSlice(node)
+}
+
+function hasSlice(node: Expr): boolean {
+  return node.kind === 'slice' || children(node).some(hasSlice)
+}
+
+function compileKind(compiler: Compiler, node: Expr, level: Level): Code {
   switch (node.kind) {
     case 'const': {
       const { value } = node

@@ -25,7 +25,10 @@ export interface Level {
   readonly rootlevel: boolean
   /** Inside an `if`, where an unknown filter or test fails only when it is reached. */
   readonly soft: boolean
-  /** In output that Jinja2 computes when compiling, where a slice of the wrong kind is undefined, not a fault. */
+  /**
+   * Inside what Jinja2 computes when compiling, where a slice of the wrong kind is undefined, not a
+   * fault: true there, false where that has been ruled out, and absent where it is still open.
+   */
   readonly folded?: boolean
   /** Output may have to be left out because the template extends another. */
   readonly checkOutput: boolean

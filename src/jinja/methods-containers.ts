@@ -10,6 +10,7 @@ import {
   Dict,
   integer,
   isThing,
+  Range,
   Tuple,
   typeName,
   Undefined,
@@ -148,13 +149,16 @@ export class View implements Thing {
 
 /** An iterator over a list from its end, as `reversed` makes. */
 export function reversed(run: Run, value: Value): Lazy {
-  const items = toList(run, value).reverse()
-  const kind = Array.isArray(value)
-    ? 'list_reverseiterator'
-    : value instanceof Dict
-      ? 'dict_reversekeyiterator'
-      : 'reversed'
-  return new Lazy(kind, items.values(), kind)
+  const kind = reversedType(value)
+  return new Lazy(kind, toList(run, value).reverse().values(), kind)
+}
+
+function reversedType(value: Value): string {
+  if (value instanceof Range) return 'range_iterator'
+  if (Array.isArray(value)) return 'list_reverseiterator'
+  if (value instanceof Dict) return 'dict_reversekeyiterator'
+  // dict_keys and its kin: dict_reversekeyiterator and so on.
+  return value instanceof View ? `dict_reverse${value.type.slice(5, -1)}iterator` : 'reversed'
 }
 
 function grow(run: Run, list: List, items: Value[]): null {

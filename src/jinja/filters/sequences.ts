@@ -121,11 +121,7 @@ function reverse(env: Env, value: Value): Value {
     const result = chars(text).reverse().join('')
     return value instanceof Markup ? new Markup(result) : result
   }
-  if (Array.isArray(value) || value instanceof Tuple || value instanceof Dict || value instanceof Range) {
-    return reversed(env.run, value)
-  }
-  const all = backwards(env, value)
-  if (all) return new Lazy('reversed', all.values(), 'reversed')
+  if (backwards(env, value)) return reversed(env.run, value)
   if (isThing(value) && value.iterate) return toList(env.run, value).reverse()
   throw new Fault('FilterArgumentError', 'argument must be iterable')
 }
