@@ -345,6 +345,11 @@ async function examineChallenge(origin: string): Promise<readonly Finding[]> {
         )
   const forged = await post({ authorization: 'Bearer doctor' })
   if ('fault' in forged) return [challenged, unknown('public.authorization_header', forged.fault)]
+  if (forged.status !== 401)
+    return [
+      challenged,
+      unknown('public.authorization_header', `the answer is ${forged.status}, before any token is looked at`),
+    ]
   return [
     challenged,
     forged.text.includes('authentication is required')

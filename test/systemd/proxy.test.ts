@@ -85,7 +85,6 @@ describe('behind nginx', () => {
       assert.deepEqual(
         bad.map(({ check }) => check).sort(),
         [
-          'public.authorization_header',
           'public.body_limit',
           'public.challenge',
           'public.cors',
