@@ -6,7 +6,7 @@
 import { lookup } from 'node:dns/promises'
 import { request } from 'node:https'
 import { isIP } from 'node:net'
-import { isPublicAddress } from './addresses.ts'
+import { isPublicAddress } from '../core/public-address.ts'
 
 /** What a fetch gave. */
 export interface FetchedJson {

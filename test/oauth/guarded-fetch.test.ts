@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { isPublicAddress } from '../../src/oauth/addresses.ts'
+import { isPublicAddress } from '../../src/core/public-address.ts'
 import { guardedFetch, type FetchOptions } from '../../src/oauth/guarded-fetch.ts'
 
 function openssl(): string | false {

@@ -1,6 +1,6 @@
 /** Which network addresses are on the public internet. */
 import { isIP } from 'node:net'
-import { contains, networksOf } from '../core/address.ts'
+import { contains, networksOf } from './address.ts'
 
 // RFC 6890 and the IANA special-purpose registries, plus every IPv6 form that carries an IPv4 address
 // (mapped, compatible, NAT64, 6to4, Teredo, ISATAP): those reach private IPv4 networks through a translator.
