@@ -94,7 +94,10 @@ export function createApp(services: Services): RequestListener {
   router.get(paths.stylesheet, stylesheetEndpoint())
 
   const guard = bearer(deps)
-  const origins = originGuard({ publicUrl: services.publicUrl, snapshot: () => services.site.current() })
+  const origins = originGuard({
+    publicUrl: () => services.publicUrl(),
+    snapshot: () => services.site.current(),
+  })
   const snapshot = (): ReturnType<Services['site']['current']> => services.site.current()
   const mcp = mcpEndpoint({
     ...deps,

@@ -5,7 +5,7 @@ import { AppError } from '../core/errors.ts'
 import { faultText } from '../site/site-files.ts'
 import { packageFolder } from '../core/version.ts'
 import { operate } from './control.ts'
-import { readOptions } from './options.ts'
+import { readOptions, type Options } from './options.ts'
 import { print, tell } from './output.ts'
 
 /** `assistant-core init`, `check`, `migrate`, `reload`: the site. */
@@ -25,10 +25,12 @@ export function addSiteCommands(program: Command): void {
   program
     .command('check')
     .description('read the whole site and print every fault; changes nothing and needs no state')
-    .action(async (_flags, command: Command) => {
+    .option('--against-state', 'also say which stored documents do not fit the doctypes as they are now')
+    .action(async (flags: { againstState?: boolean }, command: Command) => {
       const options = readOptions(command)
       const result = await checkSite(options.site)
       for (const warning of result.warnings) tell(`warning: ${warning}`)
+      if (flags.againstState) await checkState(options)
       print(
         options.json,
         result,
@@ -109,6 +111,26 @@ interface Checked {
   readonly prompts: number
   readonly skills: number
   readonly warnings: readonly string[]
+}
+
+interface StateProblem {
+  readonly doctype: string
+  readonly field?: string
+  readonly count: number
+  readonly examples: readonly string[]
+  readonly message: string
+  readonly source: string
+}
+
+/** Tells what documents in place do not fit; AppError `invalid` when there are any. */
+async function checkState(options: Options): Promise<void> {
+  const problems = await operate<StateProblem[]>(options, 'site.state_problems', {})
+  if (problems.length === 0) return
+  const lines = problems.map(
+    ({ doctype, field, count, examples, message, source }) =>
+      `  ${source} ${doctype}${field === undefined ? '' : `.${field}`}: ${message} (${count} documents${examples.length > 0 ? `, such as ${examples.join(', ')}` : ''})`,
+  )
+  throw new AppError('invalid', `documents in the state do not fit the site:\n${lines.join('\n')}`)
 }
 
 /** Reads everything as the daemon would, and runs the prompts' own tests; throws every fault at once. */

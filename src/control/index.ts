@@ -15,7 +15,7 @@ import { daemonHealth, metrics } from './metrics.ts'
 import type { Operation } from './operation.ts'
 import { expectProbe, probeArrival } from './probe.ts'
 import { callPromptMethod, listPrompts, previewPrompt, showPrompt } from './prompts.ts'
-import { reload, status } from './status.ts'
+import { reload, stateProblems, status } from './status.ts'
 import { backup } from './store.ts'
 import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
 import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from './users.ts'
@@ -23,6 +23,7 @@ import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from 
 const list: readonly Operation[] = [
   status,
   reload,
+  stateProblems,
   listUsers,
   setPassword,
   createApiKey,

@@ -91,3 +91,17 @@ export const reload = defineOperation({
     }
   },
 })
+
+/** What in the state the site as it is on disk does not fit; nothing is changed. */
+export const stateProblems = defineOperation({
+  name: 'site.state_problems',
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services, daemon }) => {
+    // What is asked for is the site as it is written now, which a daemon may not have taken over yet.
+    const result = daemon ? await services.site.reload('check --against-state') : undefined
+    if (result?.outcome === 'rejected') {
+      throw new AppError('invalid', 'the site was rejected', { data: { faults: result.faults } })
+    }
+    return services.site.current().documents.stateProblems()
+  },
+})

@@ -141,6 +141,22 @@ describe('the daemon', () => {
     assert.equal((await call(again, issued.stdout)).status, 200)
   })
 
+  it('says which stored documents a changed doctype does not fit, and changes none of them', async (t) => {
+    const daemon = await startDaemon(t)
+    assert.equal((await daemon.cli(['check', '--against-state'])).code, 0)
+    const task = join(daemon.site, 'config/doctypes/task.yaml')
+    writeFileSync(
+      task,
+      readFileSync(task, 'utf8').replace('options: [Low, Medium, High, Urgent]', 'options: [Low, Medium]'),
+    )
+    const checked = await daemon.cli(['check', '--against-state'])
+    assert.equal(checked.code, 1)
+    assert.match(
+      checked.stderr,
+      /config\/doctypes\/task\.yaml:\d+ Task\.priority: .*\(\d+ documents, such as TASK-/,
+    )
+  })
+
   it('keeps its state and its control socket to its own user', async (t) => {
     const daemon = await startDaemon(t)
     assert.equal(statSync(daemon.state).mode & 0o777, 0o700)
