@@ -25,11 +25,29 @@ export interface CompileOptions {
   readonly defaults?: boolean
 }
 
-/** Makes a check of a schema. Throws when the schema itself is wrong. */
+/** Makes a check of a schema. Throws when the schema itself is wrong. The same schema object gives the same check. */
 export function compileSchema(
   schema: JSONSchema | Record<string, unknown>,
   options: CompileOptions = {},
 ): Check {
+  const engine = options.defaults ? filling : checking
+  const known = engine.checks.get(schema as object)
+  if (known) return known
+  const check = engine.compile(schema as Record<string, unknown>)
+  engine.checks.set(schema as object, check)
+  return check
+}
+
+interface Engine {
+  readonly checks: WeakMap<object, Check>
+  compile(schema: Record<string, unknown>): Check
+}
+
+// Setting up the validator costs far more than one schema, and a reload compiles every schema of the site.
+const checking = createEngine(false)
+const filling = createEngine(true)
+
+function createEngine(useDefaults: boolean): Engine {
   const ajv = new Ajv2020({
     allErrors: true,
     strict: true,
@@ -37,16 +55,23 @@ export function compileSchema(
     strictRequired: false,
     strictTuples: false,
     allowUnionTypes: true,
-    useDefaults: options.defaults ?? false,
+    useDefaults,
     verbose: true,
     // Keywords of our own that carry meaning for a reader, not for the check.
     keywords: ['x-mcp-header', 'example', 'enumNames', '$anchor'],
   })
   formats.default(ajv)
-  const validate = ajv.compile(schema as Record<string, unknown>)
-  return (value) => {
-    if (validate(value)) return []
-    return describe(validate.errors ?? [])
+  return {
+    checks: new WeakMap(),
+    compile: (schema) => {
+      try {
+        const validate = ajv.compile(schema)
+        return (value) => (validate(value) ? [] : describe(validate.errors ?? []))
+      } finally {
+        // Schemas of a site go with it, and two of them may have the same $id.
+        ajv.removeSchema(schema)
+      }
+    },
   }
 }
 
