@@ -8,6 +8,7 @@ import process from 'node:process'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Fault, faultText, type SiteFiles } from '../../../src/site/site-files.ts'
+import { projectRoot } from '../../helpers/daemon.ts'
 import { isPublicAddress as isPublic } from '../../../src/core/public-address.ts'
 import { OwnTools } from '../../../src/tools/own/own-tools.ts'
 import { readOwnTools } from '../../../src/tools/own/read-own-tools.ts'
@@ -305,6 +306,21 @@ describe('an upstream server', () => {
       'config/tools/u.yaml': `upstream: Web\ntype: mcp\nurl: http://127.0.0.1:${port}/mcp\nallow_private: true`,
     })
     assert.equal((await call(plain, 'web_echo', { message: 'hi' })).text, 'Echo: hi')
+  })
+
+  it('may be one that we did not write: the reference server "everything"', async (t) => {
+    const everything = join(projectRoot, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
+    const { call, catalogue, warnings } = await open(
+      t,
+      {
+        'config/tools/u.yaml': `upstream: Reference\ntype: mcp\nprefix: ref_\ncommand: ${JSON.stringify([process.execPath, everything, 'stdio'])}`,
+      },
+      { folder: projectRoot },
+    )
+    const names = catalogue.offered(plain).map(({ tool }) => tool.name)
+    assert.ok(names.includes('ref_echo') && names.length >= 5, `${names.join()} ${warnings.join()}`)
+    assert.match((await call(plain, 'ref_echo', { message: 'hi there' })).text, /hi there/)
+    assert.equal((await call(plain, 'ref_echo', {})).isError, true)
   })
 
   it('is told in the log, and has no tools, when it does not start', async (t) => {
