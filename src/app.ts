@@ -7,6 +7,7 @@ import { roleKeyOf, type Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, healthPaths, readinessEndpoint } from './health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
+import { createDesk } from './desk.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { originGuard } from './mcp/origin-endpoint.ts'
 import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
@@ -29,6 +30,7 @@ import { userinfoEndpoint } from './oauth/userinfo-endpoint.ts'
 import { approvalEndpoint, approvalPageEndpoint, approvalsPath } from './pages/approvals-endpoint.ts'
 import { authorizationPages } from './pages/authorization-pages.ts'
 import { connectedAppsEndpoint, revokeAppEndpoint } from './pages/connected-apps-endpoint.ts'
+import { dashboardEndpoint, deskEndpoint, deskPath, pictureEndpoint } from './pages/desk-endpoint.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
 import {
   signInEndpoint,
@@ -49,7 +51,8 @@ export function createApp(services: Services): RequestListener {
   const render = createViews({ settings })
   const principalOf = (ctx: Context, user: string): Principal | undefined =>
     browserPrincipal(ctx, services, user)
-  const deps = { ...services, settings, people, render, principalOf, pages: authorizationPages(render) }
+  const desk = createDesk(() => services.site.current(), services.analysis, services.clock)
+  const deps = { ...services, desk, settings, people, render, principalOf, pages: authorizationPages(render) }
 
   const router = new Router()
   router.get('/healthz', healthEndpoint(services))
@@ -91,6 +94,9 @@ export function createApp(services: Services): RequestListener {
   router.post(paths.connectedApps, revokeAppEndpoint(deps))
   router.get(`${approvalsPath}:id`, approvalPageEndpoint(deps))
   router.post(`${approvalsPath}:id`, approvalEndpoint(deps))
+  router.get(deskPath, deskEndpoint(deps))
+  router.get(`${deskPath}/charts/:id`, pictureEndpoint(deps))
+  router.get(`${deskPath}/:id`, dashboardEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint())
 
   const guard = bearer(deps)

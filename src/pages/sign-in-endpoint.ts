@@ -97,7 +97,7 @@ export function safeNext(next: string | null): string {
   if (next === null || !/^\/[\x21-\x7e]*$/.test(next) || next.includes('\\') || next.length > 12_000)
     return paths.home
   const path = next.split('?')[0] ?? ''
-  return own.includes(path) || /^\/approvals\/[\w-]+$/.test(path) ? next : paths.home
+  return own.includes(path) || /^\/(approvals\/[\w-]+|desk(\/[\w-]+)?)$/.test(path) ? next : paths.home
 }
 
 /** GET: asks before signing out. */

@@ -1,0 +1,64 @@
+import { isAvailable, type Analysis } from './analysis/analysis.ts'
+import type { Clock } from './core/clock.ts'
+import { AppError } from './core/errors.ts'
+import type { Principal } from './core/principal.ts'
+import type { Desk } from './pages/desk-endpoint.ts'
+import type { Snapshot } from './snapshot.ts'
+import { drawStored, itemsOf } from './tools/dashboards.ts'
+
+const mostDashboards = 200
+
+/** What the desk page shows: dashboards that the user may see, drawn over what the user may read now. */
+export function createDesk(snapshot: () => Snapshot, analysis: Analysis | undefined, clock: Clock): Desk {
+  return {
+    dashboards: async (principal) => {
+      const { data } = await snapshot().documents.list(principal, {
+        doctype: 'Dashboard',
+        fields: ['name', 'dashboard_name', 'owner'],
+        orderBy: 'modified desc',
+        limit: mostDashboards,
+      })
+      return data.map((view) => ({
+        id: String(view['name']),
+        name: String(view['dashboard_name']),
+        owner: String(view['owner']),
+      }))
+    },
+    dashboard: async (principal, id) => {
+      const { documents } = snapshot()
+      const view = await documents.get(principal, 'Dashboard', id)
+      const charts = await Promise.all(itemsOf(view).map(({ chart }) => nameOf(principal, chart)))
+      return {
+        id,
+        name: String(view['dashboard_name']),
+        owner: String(view['owner']),
+        charts: charts.filter((chart) => chart !== undefined),
+      }
+
+      /** A chart that is not shared with the user is not there. */
+      async function nameOf(
+        who: Principal,
+        chart: string,
+      ): Promise<{ id: string; name: string } | undefined> {
+        const { data } = await documents.list(who, {
+          doctype: 'Dashboard Chart',
+          filters: { name: chart },
+          fields: ['chart_name'],
+          limit: 1,
+        })
+        return data[0] && { id: chart, name: String(data[0]['chart_name']) }
+      }
+    },
+    picture: async (principal, chart, signal) => {
+      const charts = analysis?.charts
+      if (!charts || !isAvailable(charts)) throw new AppError('unavailable', 'this server cannot draw charts')
+      const { image } = await drawStored(
+        { principal, documents: snapshot().documents, signal },
+        charts,
+        chart,
+        clock.now(),
+      )
+      return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64') }
+    },
+  }
+}

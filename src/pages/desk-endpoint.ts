@@ -1,0 +1,81 @@
+/** The desk: dashboards and charts that tools stored, drawn for whoever looks, with that user's own permissions. */
+import type { Context, Middleware } from 'koa'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { answerPage, pageEndpoint, sendTo, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
+import { paths } from '../oauth/urls.ts'
+import { faultPage } from './authorization-pages.ts'
+import type { Render } from './views.ts'
+
+export interface Dashboard {
+  readonly id: string
+  readonly name: string
+  readonly owner: string
+}
+
+/** Where the page gets what it shows; AppError `not_found` for what the principal may not see. */
+export interface Desk {
+  dashboards(principal: Principal): Promise<readonly Dashboard[]>
+  dashboard(
+    principal: Principal,
+    id: string,
+  ): Promise<Dashboard & { readonly charts: readonly { readonly id: string; readonly name: string }[] }>
+  picture(
+    principal: Principal,
+    chart: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly mimeType: string; readonly bytes: Buffer }>
+}
+
+export interface DeskDeps extends BrowserDeps {
+  readonly desk: Desk
+  readonly render: Render
+  /** The principal of a user at the browser; undefined when the user may not use the service. */
+  readonly principalOf: (ctx: Context, user: string) => Principal | undefined
+}
+
+/** The list of dashboards, below which each has its page. */
+export const deskPath = '/desk'
+
+/** GET: the dashboards that the user may see. */
+export function deskEndpoint(deps: DeskDeps): Middleware {
+  return forUsers(deps, async (ctx, principal) => {
+    const dashboards = await deps.desk.dashboards(principal)
+    answerPage(ctx, 200, deps.render('desk', { dashboards, user: principal.user, desk: deskPath }))
+  })
+}
+
+/** GET: one dashboard. */
+export function dashboardEndpoint(deps: DeskDeps): Middleware {
+  return forUsers(deps, async (ctx, principal) => {
+    const dashboard = await deps.desk.dashboard(principal, idOf(ctx))
+    answerPage(ctx, 200, deps.render('dashboard', { dashboard, user: principal.user, desk: deskPath }))
+  })
+}
+
+/** GET: the picture of one chart. */
+export function pictureEndpoint(deps: DeskDeps): Middleware {
+  return forUsers(deps, async (ctx, principal) => {
+    const gone = new AbortController()
+    ctx.res.once('close', () => gone.abort())
+    const { mimeType, bytes } = await deps.desk.picture(principal, idOf(ctx), gone.signal)
+    ctx.status = 200
+    ctx.type = mimeType
+    ctx.body = bytes
+  })
+}
+
+function forUsers(deps: DeskDeps, handle: (ctx: Context, principal: Principal) => Promise<void>): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    const signed = await signedIn(ctx, deps)
+    if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
+    const principal = deps.principalOf(ctx, signed.user.id)
+    if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
+    await handle(ctx, { ...principal, requestId: originOf(ctx).request_id })
+  })
+}
+
+function idOf(ctx: Context): string {
+  return decodeURIComponent(ctx.path.slice(ctx.path.lastIndexOf('/') + 1))
+}

@@ -1,0 +1,75 @@
+/** The desk page: charts that a tool stored, drawn for whoever looks and for nobody else. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Browser } from '../helpers/browser.ts'
+import { startDaemon } from '../helpers/daemon.ts'
+
+const password = 'correct horse battery staple'
+
+describe('the desk', () => {
+  it('shows dashboards and their pictures to those who may see them', async (t) => {
+    const daemon = await startDaemon(t)
+    const people = ['admin@example.com', 'hr@example.com']
+    for (const user of people) await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
+    const { access_token } = JSON.parse(
+      (await daemon.cli(['tokens', 'issue', '--user', people[0]!, '--json'])).stdout,
+    ) as { access_token: string }
+    const call = async (name: string, args: object): Promise<any> => {
+      const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name, arguments: args },
+        }),
+      })
+      const { result } = (await response.json()) as {
+        result: { isError: boolean; content: { text: string }[] }
+      }
+      assert.equal(result?.isError, false, JSON.stringify(result))
+      return JSON.parse(result.content[0]!.text)
+    }
+    const chart = await call('create_dashboard_chart', {
+      chart_name: 'Tasks <b>by</b> priority',
+      chart_type: 'bar',
+      doctype: 'Task',
+      aggregate_function: 'Count',
+      based_on: 'priority',
+    })
+    const made = await call('create_dashboard', { dashboard_name: 'Mine', chart_names: [chart.chart_id] })
+    const id = String(made.dashboard_id)
+
+    const mine = await signedIn(`${daemon.url}/desk`, people[0]!)
+    assert.ok(mine.page.html.includes('Mine'), mine.page.html)
+    const page = await mine.browser.open(`${daemon.url}/desk/${id}`)
+    assert.ok(
+      'html' in page && page.html.includes('Tasks &lt;b&gt;by&lt;/b&gt; priority'),
+      JSON.stringify(page),
+    )
+    const picture = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`)
+    assert.ok('html' in picture && picture.status === 200 && /PNG|<svg/.test(picture.html.slice(0, 200)))
+
+    const theirs = await signedIn(`${daemon.url}/desk`, people[1]!)
+    assert.ok(!theirs.page.html.includes('Mine'))
+    for (const path of [`/desk/${id}`, `/desk/charts/${chart.chart_id}`, '/desk/NONE']) {
+      const refused = await theirs.browser.open(daemon.url + path)
+      assert.ok('status' in refused && refused.status === 404, path)
+    }
+    const stranger = await new Browser().open(`${daemon.url}/desk/charts/${chart.chart_id}`)
+    assert.ok('html' in stranger && /name="?password"?/.test(stranger.html))
+  })
+})
+
+async function signedIn(
+  url: string,
+  username: string,
+): Promise<{ browser: Browser; page: { html: string } }> {
+  const browser = new Browser()
+  const form = await browser.open(url)
+  assert.ok('html' in form)
+  const page = await browser.submit(form, { username, password })
+  assert.ok('html' in page)
+  return { browser, page }
+}
