@@ -3,6 +3,7 @@ import { AppError } from '../core/errors.ts'
 import { commandLineClient } from '../oauth/clients.ts'
 import { defaultScopes } from '../oauth/scopes.ts'
 import type { AccessToken } from '../oauth/records.ts'
+import { thisServer } from '../oauth/urls.ts'
 import { defineOperation } from './operation.ts'
 
 /** Issues tokens to a user without a browser, for scripts and service identities. */
@@ -34,7 +35,7 @@ export const issueTokens = defineOperation({
       client: client.id,
       clientName: client.name,
       scopes: params.scopes ?? defaultScopes(settings),
-      resource: services.mcpUrl(),
+      resource: thisServer,
       accessSeconds: params.seconds,
       addresses: params.addresses,
       label: params.label,

@@ -11,7 +11,7 @@ import { answerJson, originOf } from './http-middleware.ts'
 import { descriptionText } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Tokens } from './tokens.ts'
-import { paths, resourceOf } from './urls.ts'
+import { audienceOf, paths, resourceOf } from './urls.ts'
 import type { Usage } from './usage.ts'
 
 /** What the site allows a client, beyond what its user may: fewer roles, only some tools. */
@@ -100,7 +100,7 @@ async function proveBearer(text: string, deps: BearerDeps): Promise<Proof | { fa
   if (found.kind === 'inactive') return { fault: 'the access token is not active' }
   if (found.kind === 'expired') return { fault: 'the access token has expired' }
   const { token } = found
-  if (token.resource !== resourceOf(deps.publicUrl()))
+  if (audienceOf(token.resource, deps.publicUrl()) !== resourceOf(deps.publicUrl()))
     return { fault: 'the access token is for another resource' }
   return {
     user: token.user,

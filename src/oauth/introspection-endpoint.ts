@@ -10,6 +10,7 @@ import { OAuthError, refuseRepeated, required } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Client } from './records.ts'
 import type { Tokens } from './tokens.ts'
+import { audienceOf } from './urls.ts'
 
 /** What introspection works with. */
 export interface IntrospectionDeps {
@@ -58,7 +59,7 @@ async function describe(
     exp: epochSeconds(about.expiresAt),
     iat: epochSeconds(issuedAt),
     sub: about.user,
-    aud: about.resource,
+    aud: audienceOf(about.resource, deps.publicUrl()),
     iss: deps.publicUrl(),
   }
 }

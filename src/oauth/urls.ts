@@ -32,6 +32,14 @@ export function resourceOf(publicUrl: string): string {
   return publicUrl + paths.mcp
 }
 
+/** The audience of tokens that the operator issues: this server, at whatever address it will be reached. */
+export const thisServer = 'urn:assistant-core:this-server'
+
+/** The resource that a stored audience means now. */
+export function audienceOf(resource: string, publicUrl: string): string {
+  return resource === thisServer ? resourceOf(publicUrl) : resource
+}
+
 /**
  * Whether a `resource` parameter means the MCP endpoint. Clients spell it in several ways: another
  * case of scheme and host, the default port, a trailing slash, or only the origin.

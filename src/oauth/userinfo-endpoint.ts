@@ -6,7 +6,7 @@ import { answerJson, jsonEndpoint, readForm } from './http-middleware.ts'
 import { claimsOf } from './id-tokens.ts'
 import { descriptionText } from './protocol.ts'
 import type { Tokens } from './tokens.ts'
-import { resourceOf } from './urls.ts'
+import { audienceOf, resourceOf } from './urls.ts'
 
 /** What userinfo works with. */
 export interface UserinfoDeps {
@@ -22,7 +22,10 @@ export function userinfoEndpoint(deps: UserinfoDeps): Middleware {
     const text = await tokenOf(ctx)
     if (text === undefined) return challenge(ctx, deps, undefined)
     const found = await deps.tokens.find(text)
-    if (found.kind !== 'active' || found.token.resource !== resourceOf(deps.publicUrl())) {
+    if (
+      found.kind !== 'active' ||
+      audienceOf(found.token.resource, deps.publicUrl()) !== resourceOf(deps.publicUrl())
+    ) {
       return challenge(
         ctx,
         deps,

@@ -157,6 +157,37 @@ describe('the daemon', () => {
     )
   })
 
+  it('takes a token that was issued while no daemon ran, whatever address it listens at', async (t) => {
+    const site = copyOfShippedSite(t)
+    const state = join(temporaryFolder(t), 'state')
+    const issued = await runCli([
+      'tokens',
+      'issue',
+      '--user',
+      'sales@example.com',
+      '--json',
+      '--site',
+      site,
+      '--state',
+      state,
+    ])
+    assert.equal(issued.code, 0, issued.stderr)
+    const daemon = await startDaemon(t, { site, state })
+    assert.equal((await call(daemon, issued.stdout)).status, 200)
+    const { refresh_token } = JSON.parse(issued.stdout) as { refresh_token: string }
+    const refreshed = await fetch(`${daemon.url}/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token,
+        client_id: 'assistant-core-cli',
+        resource: daemon.url + mcpPath,
+      }),
+    })
+    assert.equal(refreshed.status, 200, await refreshed.clone().text())
+    assert.equal((await call(daemon, await refreshed.text())).status, 200)
+  })
+
   it('keeps its state and its control socket to its own user', async (t) => {
     const daemon = await startDaemon(t)
     assert.equal(statSync(daemon.state).mode & 0o777, 0o700)

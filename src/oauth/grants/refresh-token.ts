@@ -1,7 +1,7 @@
 /** The refresh grant (RFC 6749 §6, RFC 9700 §4.14.2): rotates, repeats within a grace period, ends the family on theft. */
 import type { Family } from '../records.ts'
 import { OAuthError, required } from '../protocol.ts'
-import { meansResource } from '../urls.ts'
+import { audienceOf, meansResource } from '../urls.ts'
 import type { RefreshOutcome } from '../issued-tokens.ts'
 import type { GrantType } from './grant-type.ts'
 
@@ -15,7 +15,8 @@ export const refreshToken: GrantType = {
       const known = await deps.tokens.refreshIn(tx, text, client.id, (family) => {
         const user = deps.people().find(family.user)
         if (!user?.enabled) throw new OAuthError('invalid_grant', 'the user is disabled')
-        const foreign = params.resources.find((resource) => !meansResource(resource, family.resource))
+        const audience = audienceOf(family.resource, deps.publicUrl())
+        const foreign = params.resources.find((resource) => !meansResource(resource, audience))
         if (foreign !== undefined)
           throw new OAuthError('invalid_target', 'resource is not the one that was authorized')
         return narrowed(params.get('scope'), family)
