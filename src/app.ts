@@ -51,7 +51,7 @@ export function createApp(services: Services): RequestListener {
   const render = createViews({ settings })
   const principalOf = (ctx: Context, user: string): Principal | undefined =>
     browserPrincipal(ctx, services, user)
-  const desk = createDesk(() => services.site.current(), services.analysis, services.clock)
+  const desk = createDesk(() => services.site.current(), services)
   const deps = { ...services, desk, settings, people, render, principalOf, pages: authorizationPages(render) }
 
   const router = new Router()

@@ -1,4 +1,6 @@
 import { isAvailable, type Analysis } from './analysis/analysis.ts'
+import type { Audit } from './audit/audit.ts'
+import { actorOf } from './audit/event.ts'
 import type { Clock } from './core/clock.ts'
 import { AppError } from './core/errors.ts'
 import type { Principal } from './core/principal.ts'
@@ -9,7 +11,14 @@ import { drawStored, itemsOf } from './tools/dashboards.ts'
 const mostDashboards = 200
 
 /** What the desk page shows: dashboards that the user may see, drawn over what the user may read now. */
-export function createDesk(snapshot: () => Snapshot, analysis: Analysis | undefined, clock: Clock): Desk {
+export function createDesk(
+  snapshot: () => Snapshot,
+  {
+    analysis,
+    audit,
+    clock,
+  }: { readonly analysis: Analysis | undefined; readonly audit: Audit; readonly clock: Clock },
+): Desk {
   return {
     dashboards: async (principal) => {
       const { data } = await snapshot().documents.list(principal, {
@@ -52,13 +61,19 @@ export function createDesk(snapshot: () => Snapshot, analysis: Analysis | undefi
     picture: async (principal, chart, signal) => {
       const charts = analysis?.charts
       if (!charts || !isAvailable(charts)) throw new AppError('unavailable', 'this server cannot draw charts')
-      const { image } = await drawStored(
-        { principal, documents: snapshot().documents, signal },
-        charts,
-        chart,
-        clock.now(),
-      )
-      return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64') }
+      const { documents } = snapshot()
+      const event = { ...actorOf(principal), type: 'chart.view', target: `Dashboard Chart/${chart}` }
+      // What cannot be audited must not be shown.
+      audit.requireWritable()
+      try {
+        const { image } = await drawStored({ principal, documents, signal }, charts, chart, clock.now())
+        await audit.record({ ...event, status: 'ok' })
+        return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64') }
+      } catch (error) {
+        if (error instanceof AppError)
+          await audit.record({ ...event, status: 'denied', error: error.message })
+        throw error
+      }
     },
   }
 }

@@ -57,6 +57,12 @@ describe('the desk', () => {
       const refused = await theirs.browser.open(daemon.url + path)
       assert.ok('status' in refused && refused.status === 404, path)
     }
+    const events = (await daemon.cli(['audit', 'search', '--type', 'chart.view', '--json'])).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { user: string; status: string })
+      .map(({ user, status }) => `${user} ${status}`)
+    assert.deepEqual(events, [`${people[0]} ok`, `${people[1]} denied`])
     const stranger = await new Browser().open(`${daemon.url}/desk/charts/${chart.chart_id}`)
     assert.ok('html' in stranger && /name="?password"?/.test(stranger.html))
   })
