@@ -51,12 +51,24 @@ const { access_token: token } = await operate<{ access_token: string }>(
   },
 )
 const endpoint = `http://localhost:${port}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`
-const works: readonly object[] = [
-  { method: 'tools/list' },
-  { method: 'prompts/list' },
-  { method: 'tools/call', params: { name: 'list_documents', arguments: { doctype: 'Customer', limit: 5 } } },
-  { method: 'tools/call', params: { name: 'count_documents', arguments: { doctype: 'Customer' } } },
-  { method: 'resources/list' },
+const call = (name: string, args: object): object => ({
+  method: 'tools/call',
+  params: { name, arguments: args },
+})
+/** What the workers ask in turn: lists, reads, one of each kind of write, SQL, a render, and now and then Python. */
+const works: readonly ((turn: number, worker: number) => object)[] = [
+  () => ({ method: 'tools/list' }),
+  () => ({ method: 'prompts/list' }),
+  () => call('list_documents', { doctype: 'Customer', limit: 5 }),
+  () => call('count_documents', { doctype: 'Customer' }),
+  () => ({ method: 'resources/list' }),
+  (turn, worker) =>
+    call('create_document', { doctype: 'Supplier', data: { supplier_name: `Soak ${worker} ${turn}` } }),
+  (turn, worker) => call('delete_document', { doctype: 'Supplier', name: `Soak ${worker} ${turn - 1}` }),
+  () => call('search_documents', { query: 'paper' }),
+  () => call('query_and_analyze', { query: 'select count(*) as n from customer' }),
+  (turn) =>
+    turn % 500 < 10 ? call('run_python_code', { code: 'print(sum(range(1000)))' }) : { method: 'ping' },
 ]
 
 interface Sample {
@@ -72,15 +84,17 @@ let failed = 0
 const began = performance.now()
 const ends = began + minutes * 60_000
 const load = Array.from({ length: 4 }, async (_, worker) => {
-  for (let turn = worker; performance.now() < ends; turn++) {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: turn, ...works[turn % works.length] })
+  for (let turn = 0; performance.now() < ends; turn++) {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: turn, ...works[turn % works.length]!(turn, worker) })
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const answer = await fetch(endpoint, { method: 'POST', headers, body }).then(
       async (response) => (response.ok ? await response.text() : ''),
       () => '',
     )
     requests++
-    if (!answer.includes('"result"')) failed++
+    if (!answer.includes('"result"') || answer.includes('"isError":true')) {
+      if (failed++ === 0) console.log(`first failure: ${body} ${answer.slice(0, 500)}`)
+    }
     await delay(5)
   }
 })
