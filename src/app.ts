@@ -21,6 +21,7 @@ import {
   protectedResourceEndpoint,
   unknownWellKnownEndpoint,
 } from './oauth/discovery-endpoint.ts'
+import { traceOf } from './oauth/http-middleware.ts'
 import { introspectionEndpoint } from './oauth/introspection-endpoint.ts'
 import { registrationEndpoint } from './oauth/registration-endpoint.ts'
 import { revocationEndpoint } from './oauth/revocation-endpoint.ts'
@@ -164,6 +165,7 @@ function browserPrincipal(ctx: Context, services: Services, user: string): Princ
   const { id, fullName, roles } = found
   const requestId = String(ctx.state['requestId'])
   const address = String(ctx.state['address'])
+  const trace = traceOf(ctx)
   return services.refreshed({
     user: id,
     fullName,
@@ -172,6 +174,7 @@ function browserPrincipal(ctx: Context, services: Services, user: string): Princ
     scopes: [],
     requestId,
     address,
+    ...(trace && { trace }),
   })
 }
 

@@ -5,16 +5,17 @@ import { clientAddress, contains, networksOf } from './core/address.ts'
 import type { Principal } from './core/principal.ts'
 import { randomId } from './core/secrets.ts'
 import { linesOf, type Settings } from './core/settings.ts'
+import { readTraceContext, type Span, type TraceContext } from './core/trace-context.ts'
 import { probeHeader } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import { promptMethodPrefix } from './library/prompt-methods-endpoint.ts'
 import { aliases, paths } from './oauth/urls.ts'
 import type { Services } from './services.ts'
 
-type Needed = Pick<Services, 'site' | 'log' | 'metrics' | 'clock' | 'subscriptions' | 'probe'>
+type Needed = Pick<Services, 'site' | 'log' | 'metrics' | 'clock' | 'subscriptions' | 'probe' | 'tracing'>
 
 /** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
-export function requests({ site, log, metrics, clock, subscriptions, probe }: Needed): Middleware {
+export function requests({ site, log, metrics, clock, subscriptions, probe, tracing }: Needed): Middleware {
   const trusted = trustedProxies(() => site.current().settings)
   return async (ctx, next) => {
     const began = clock.now()
@@ -25,8 +26,10 @@ export function requests({ site, log, metrics, clock, subscriptions, probe }: Ne
       ctx.get('X-Forwarded-For'),
       trusted(),
     )
-    const traceId = traceOf(ctx.get('traceparent'))
-    if (traceId !== undefined) ctx.state['traceId'] = traceId
+    const asked = readTraceContext(ctx.headers['traceparent'], ctx.headers['tracestate'])
+    const span = healthPaths.has(ctx.path) ? undefined : spanOf(ctx, tracing, asked)
+    const trace = span?.context ?? asked
+    if (trace) ctx.state['trace'] = trace
     ctx.set('X-Request-Id', requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
     metrics.inFlight++
@@ -36,6 +39,8 @@ export function requests({ site, log, metrics, clock, subscriptions, probe }: Ne
       const status = ctx.res.writableFinished ? ctx.res.statusCode : 499
       const milliseconds = clock.now() - began
       metrics.answered(endpointOf(ctx.path), methodOf(ctx.method), status, milliseconds / 1000)
+      span?.set({ 'http.response.status_code': status })
+      span?.end(status >= 500 || status === 499 ? String(status) : undefined)
       log.debug('request', { ...requestFields(ctx), status, milliseconds })
     })
     if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return
@@ -57,11 +62,12 @@ export function requests({ site, log, metrics, clock, subscriptions, probe }: Ne
 
 /** What every log line about a request says; never its query, body or credentials. */
 export function requestFields(ctx: Context): Record<string, unknown> {
-  const { requestId, traceId, address } = ctx.state as Record<string, string | undefined>
+  const { requestId, address } = ctx.state as Record<string, string | undefined>
+  const { trace } = ctx.state as { trace?: TraceContext }
   const principal = ctx.state['principal'] as Principal | undefined
   return {
     request_id: requestId,
-    ...(traceId !== undefined && { trace_id: traceId }),
+    ...(trace && { trace_id: trace.traceId }),
     method: ctx.method,
     path: ctx.path.slice(0, 500),
     address,
@@ -71,13 +77,23 @@ export function requestFields(ctx: Context): Record<string, unknown> {
   }
 }
 
-/** The trace id of a W3C `traceparent`; what is not one counts as absent (W3C Trace Context §3.2, §4.3). */
-function traceOf(header: string): string | undefined {
-  const match = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(-.*)?$/.exec(header)
-  const [, version, trace, parent, rest] = match ?? []
-  if (trace === undefined || version === 'ff' || /^0+$/.test(trace) || /^0+$/.test(parent ?? ''))
-    return undefined
-  return version === '00' && rest !== undefined ? undefined : trace
+/** OpenTelemetry's semantic conventions for HTTP servers; the path as its endpoint's name, because it may hold ids. */
+function spanOf(
+  ctx: Context,
+  tracing: Needed['tracing'],
+  parent: TraceContext | undefined,
+): Span | undefined {
+  const [method, endpoint] = [methodOf(ctx.method), endpointOf(ctx.path)]
+  return tracing?.start(`${method} ${endpoint}`, {
+    kind: 'server',
+    parent,
+    attributes: {
+      'http.request.method': method,
+      'http.route': endpoint,
+      'client.address': String(ctx.state['address']),
+      'assistant_core.request_id': String(ctx.state['requestId']),
+    },
+  })
 }
 
 /** Whether the peer of the connection is a trusted proxy. */

@@ -44,6 +44,7 @@ import { buildSnapshot, doctypeOfDoctypes, readBuiltIns, type Snapshot } from '.
 import { openEmbeddedStore, type EmbeddedStore } from './store/embedded.ts'
 import { migrations } from './store/migrations.ts'
 import type { Stored } from './store/store.ts'
+import { openTracing, type Tracing } from './tracing.ts'
 import { createCalls } from './tools/calls.ts'
 import { analysisTools } from './tools/analysis-tools.ts'
 import { builtInTools } from './tools/index.ts'
@@ -76,6 +77,8 @@ export interface Services {
   readonly audit: AuditLog
   readonly metrics: Metrics
   readonly probe: DoctorProbe
+  /** Absent unless the site asks for traces; only a daemon has it. */
+  readonly tracing: Tracing | undefined
   readonly site: Site<Snapshot>
   readonly libraries: Libraries
   /** The prompt template methods of specification §4.7, by name. */
@@ -148,12 +151,14 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const audit = metrics.counting(await openAudit({ folder: join(options.state, 'audit'), store, clock, log }))
   undo.push(() => audit.close())
 
+  const early = options.daemon ? await earlySettings(options.site) : undefined
+  const tracing = early && (await openTracing(early, log))
+  undo.push(() => tracing?.close())
+
   const calls = createCalls()
   const memory = createDocumentMemory()
   // What computes outside the process is the daemon's: starting it would make every command slow.
-  const analysis = options.daemon
-    ? await openAnalysis({ settings: await analysisSettings(options.site), log })
-    : undefined
+  const analysis = early && (await openAnalysis({ settings: early.analysis, log }))
   undo.push(() => analysis?.close())
   const ownTools = new OwnTools(log, version)
   undo.push(() => ownTools.close())
@@ -180,6 +185,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
         builtIns,
         tools,
         extraTools,
+        tracing,
       }),
     clock,
     log,
@@ -314,6 +320,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     audit,
     metrics,
     probe: new DoctorProbe({ clock }),
+    tracing,
     site,
     libraries,
     promptMethods: promptMethods({
@@ -368,8 +375,8 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
 }
 
 /** The settings that must be known before the tools are; a site with faults is told by reading it whole. */
-async function analysisSettings(site: string): Promise<Snapshot['settings']['analysis']> {
-  return readSettings(await readSite(site), [], []).analysis
+async function earlySettings(site: string): Promise<Snapshot['settings']> {
+  return readSettings(await readSite(site), [], [])
 }
 
 /** What the library asks of documents, always of the snapshot in use. */

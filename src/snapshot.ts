@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Settings } from './core/settings.ts'
+import type { Tracer } from './core/trace-context.ts'
 import { packageFolder, version } from './core/version.ts'
 import { createDocuments, type Documents } from './documents/documents.ts'
 import type { DocumentMemory } from './documents/memory.ts'
@@ -127,6 +128,7 @@ export interface SnapshotParts {
   readonly tools: readonly Tool[]
   /** Tools beside the site's, for whoever may use the service. */
   readonly extraTools: readonly Tool[]
+  readonly tracing?: Tracer | undefined
 }
 
 /** What an argument of type `link` names to mean a doctype itself. */
@@ -172,6 +174,7 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     clock: parts.clock,
     log: parts.log,
     calls: parts.calls,
+    tracing: parts.tracing,
   })
   const snapshot = {
     settings,

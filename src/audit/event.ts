@@ -16,6 +16,8 @@ export interface AuditEvent {
   readonly client?: string
   readonly session_id?: string
   readonly request_id?: string
+  /** The W3C trace that the request belongs to, 32 hexadecimal digits. */
+  readonly trace_id?: string
   readonly address?: string
   /** What it was done to: a tool, prompt, document (`Customer/ACME`), client or token id. */
   readonly target?: string
@@ -40,12 +42,13 @@ export interface AuditLine extends AuditEvent {
 /** The fields of an event that every request has. */
 export function actorOf(
   principal: Principal,
-): Pick<AuditEvent, 'user' | 'client' | 'session_id' | 'request_id' | 'address'> {
+): Pick<AuditEvent, 'user' | 'client' | 'session_id' | 'request_id' | 'trace_id' | 'address'> {
   return {
     user: principal.user,
     ...(principal.client && { client: principal.client.id }),
     ...(principal.sessionId !== undefined && { session_id: principal.sessionId }),
     request_id: principal.requestId,
+    ...(principal.trace && { trace_id: principal.trace.traceId }),
     ...(principal.address !== undefined && { address: principal.address }),
   }
 }

@@ -18,6 +18,7 @@ const columns = [
   'error',
   'data',
   'id',
+  'trace_id',
 ] as const
 
 /** Events as JSON lines, byte for byte as they stand in the log, so that their hashes still hold. */

@@ -94,7 +94,7 @@ function fits(text: string, bytes: number): boolean {
 
 function namesOf(event: AuditEvent, limit: number): AuditEvent {
   const name = (value: unknown): string => cutText(redactText(plain(value)), limit)
-  const { user, client, session_id, request_id, address, target, execution_time, error } = event
+  const { user, client, session_id, request_id, trace_id, address, target, execution_time, error } = event
   return {
     type: name(event.type),
     status: name(event.status) as AuditStatus,
@@ -102,6 +102,7 @@ function namesOf(event: AuditEvent, limit: number): AuditEvent {
     ...(client !== undefined && { client: name(client) }),
     ...(session_id !== undefined && { session_id: name(session_id) }),
     ...(request_id !== undefined && { request_id: name(request_id) }),
+    ...(trace_id !== undefined && { trace_id: name(trace_id) }),
     ...(address !== undefined && { address: name(address) }),
     ...(target !== undefined && { target: name(target) }),
     ...(Number.isFinite(execution_time) && { execution_time }),

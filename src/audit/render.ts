@@ -32,6 +32,7 @@ export function renderLine(line: AuditLine, options: { readonly colour?: boolean
     field('client', line.client),
     field('session', line.session_id),
     field('request', line.request_id),
+    field('trace', line.trace_id),
     field('from', line.address),
     field('error', line.error),
     line.data === undefined ? '' : shortened(visible(JSON.stringify(line.data))),

@@ -17,6 +17,8 @@ export interface AuditFilter {
   readonly status?: AuditStatus
   readonly session?: string
   readonly client?: string
+  readonly request?: string
+  readonly trace?: string
   /** Milliseconds since the epoch, inclusive. */
   readonly since?: number
   /** Milliseconds since the epoch, exclusive. */
@@ -103,8 +105,16 @@ export async function* followAudit(folder: string, options: FollowOptions): Asyn
 
 /** A test of a line that looks at its bytes before it parses them. */
 function testOf(filter: AuditFilter): (line: RawLine) => AuditLine | undefined {
-  const { user, target, type, status, client, session, since, until } = filter
-  const wanted = Object.entries({ user, target, client, session_id: session, status })
+  const { user, target, type, status, client, session, request, trace, since, until } = filter
+  const wanted = Object.entries({
+    user,
+    target,
+    client,
+    session_id: session,
+    request_id: request,
+    trace_id: trace,
+    status,
+  })
   const equal = wanted.filter((entry): entry is [string, string] => entry[1] !== undefined)
   // Plain values stand in the line as they are; one with characters that JSON escapes is compared only below.
   const needles = equal

@@ -19,6 +19,8 @@ interface Wanted {
   readonly status?: string
   readonly session?: string
   readonly client?: string
+  readonly request?: string
+  readonly trace?: string
   readonly since?: number
   readonly until?: number
 }
@@ -84,6 +86,8 @@ function withFilters(command: Command): Command {
     .addOption(new Option('--status <status>', 'that ended so').choices(['ok', 'error', 'denied', 'timeout']))
     .option('--session <id>', 'of this MCP session')
     .option('--client <id>', 'of this client')
+    .option('--request <id>', 'of this request, as its answer says in X-Request-Id')
+    .option('--trace <id>', 'of this W3C trace')
     .option('--since <moment>', 'since a date, or a duration back from now such as 2h', momentOption)
     .option('--until <moment>', 'before a date', momentOption)
 }

@@ -9,6 +9,8 @@ const filter = {
   status: { type: 'string', enum: ['ok', 'error', 'denied', 'timeout'] },
   session: { type: 'string' },
   client: { type: 'string' },
+  request: { type: 'string' },
+  trace: { type: 'string' },
   since: { type: 'integer' },
   until: { type: 'integer' },
 } as const

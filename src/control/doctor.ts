@@ -243,8 +243,8 @@ async function examineContent(state: string): Promise<Finding> {
   }
 }
 
-function examineSecrets({ login, audit }: Settings): readonly Finding[] {
-  const files = [login.oidc?.client_secret_file, audit.webhook_secret_file].filter(
+function examineSecrets({ login, audit, tracing }: Settings): readonly Finding[] {
+  const files = [login.oidc?.client_secret_file, audit.webhook_secret_file, tracing.headers_file].filter(
     (file): file is string => typeof file === 'string',
   )
   return files.map((file) => {

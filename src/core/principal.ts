@@ -1,3 +1,5 @@
+import type { TraceContext } from './trace-context.ts'
+
 /** The OAuth client that acts for a user, as far as permission and audit need to know it. */
 export interface ActingClient {
   readonly id: string
@@ -24,6 +26,8 @@ export interface Principal {
   /** What the peer calls its conversation (`Mcp-Session-Id`); correlates audit events, means nothing else. */
   readonly sessionId?: string
   readonly requestId: string
+  /** Where in a trace the request stands; absent when nobody traces it. */
+  readonly trace?: TraceContext
   /** The peer's network address, after trusted proxies. */
   readonly address?: string
   /** When the token ends, in milliseconds since the epoch: streams close then. */

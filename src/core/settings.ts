@@ -38,6 +38,7 @@ export const settingsSchema = {
     'tools',
     'analysis',
     'metrics',
+    'tracing',
     'log',
   ],
   properties: {
@@ -356,6 +357,21 @@ export const settingsSchema = {
           pattern: '^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$',
           default: null,
         },
+      },
+    },
+    tracing: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['otlp', 'headers_file', 'sample_ratio'],
+      properties: {
+        otlp: {
+          type: ['string', 'null'],
+          pattern: '^(https://|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:|/|$))',
+          default: null,
+        },
+        headers_file: { type: ['string', 'null'], pattern: '^/', default: null },
+        sample_ratio: { type: 'number', minimum: 0, maximum: 1, default: 1 },
       },
     },
     log: {

@@ -4,6 +4,7 @@
  * for modern requests `_meta`, headers, version, capabilities.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { readTraceContext, type TraceContext } from '../core/trace-context.ts'
 import { codes } from './codes.ts'
 import {
   type ClientCapabilities,
@@ -40,6 +41,8 @@ export interface RequestEnvelope {
   readonly capabilities: () => ClientCapabilities | undefined
   readonly progressToken: string | number | undefined
   readonly logLevel: LogLevel | undefined
+  /** Where in a trace the client says that it stands (W3C Trace Context in `_meta`). */
+  readonly trace: TraceContext | undefined
 }
 
 /** A message that is never answered, whatever it says. */
@@ -115,6 +118,7 @@ export function readEnvelope(
       capabilities: () =>
         isModern ? (meta[metaKeys.capabilities] as ClientCapabilities) : handshake()?.capabilities,
       progressToken: isRequestId(meta['progressToken']) ? meta['progressToken'] : undefined,
+      trace: readTraceContext(meta['traceparent'], meta['tracestate']),
       logLevel: isModern ? logLevelOf(meta[metaKeys.logLevel]) : undefined,
     }
   } catch (error) {

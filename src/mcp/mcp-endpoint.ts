@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import type { Span } from '../core/trace-context.ts'
 import type { Approvals } from './approvals.ts'
 import { Gone, parseBody, readText } from './body.ts'
 import { Channel } from './channel.ts'
@@ -71,6 +72,8 @@ export function mcpEndpoint(deps: EndpointDeps): Middleware {
       if (sessionId === null && !isModern(message)) throw transportError(400, sessionRule)
       if (message.kind !== 'request') return accept(message, principal, channel, nouns)
       revision = message.revision
+      // What the message says is nearer to the work than what its transport says.
+      if (message.trace) ctx.state['trace'] = message.trace
       await answer(message, principal, channel, snapshot, nouns, ctx.req, text)
     } catch (error) {
       fail(error, channel, revision, deps, ctx.state['requestId'])
@@ -97,7 +100,10 @@ async function answer(
     throw new JsonRpcError(codes.methodNotFound, `method not found: ${shown}`, { id, revision })
   }
 
+  const span = spanOf(message, speaker, nouns.deps)
+  const trace = span?.context ?? message.trace ?? speaker.trace
   const controller = method.long ? new AbortController() : undefined
+  let fault: string | undefined
   const done = controller && watchForEnd(speaker, message, channel, controller, nouns)
   try {
     const call: Call = {
@@ -105,7 +111,7 @@ async function answer(
       id,
       method: message.method,
       params: message.params,
-      principal: speaker,
+      principal: trace ? { ...speaker, trace } : speaker,
       snapshot,
       headers: req.headers,
       capabilities: message.capabilities,
@@ -119,6 +125,7 @@ async function answer(
     if (reply === undefined) return
     channel.finish(200, serialise(call, reply, method.caching === true, nouns.deps.version))
   } catch (error) {
+    fault = error instanceof JsonRpcError ? String(error.code) : 'exception'
     // The id is known here, and no longer further out.
     throw error instanceof JsonRpcError
       ? new JsonRpcError(error.code, error.message, {
@@ -130,7 +137,32 @@ async function answer(
       : new Failed(error, id, revision)
   } finally {
     done?.()
+    span?.end(fault)
   }
+}
+
+/** OpenTelemetry's semantic conventions for MCP: under the client's span if it named one, linked to that of the HTTP request. */
+function spanOf(
+  { revision, id, method, params, trace }: RequestEnvelope,
+  principal: Principal,
+  { tracing }: McpDeps,
+): Span | undefined {
+  if (!tracing) return undefined
+  const named = params['name'] ?? params['uri']
+  const target = typeof named === 'string' ? named.slice(0, 128) : undefined
+  return tracing.start(target === undefined ? method : `${method} ${target}`, {
+    kind: 'server',
+    parent: trace ?? principal.trace,
+    link: trace && principal.trace,
+    attributes: {
+      'mcp.method.name': method,
+      'mcp.protocol.version': revision.name,
+      'jsonrpc.request.id': String(id),
+      'user.id': principal.user,
+      ...(principal.client && { 'assistant_core.client_id': principal.client.id }),
+      ...(principal.sessionId !== undefined && { 'mcp.session.id': principal.sessionId }),
+    },
+  })
 }
 
 /** Something other than a protocol error ended a request whose id is known. */

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
+import type { Tracer } from '../core/trace-context.ts'
 import type { Library } from '../library/library.ts'
 import type { Catalogue } from '../tools/catalogue.ts'
 import type { Channel } from './channel.ts'
@@ -70,6 +71,8 @@ export interface McpDeps {
   /** The principal as it would be now; undefined once the user may not use the service any more. */
   readonly refreshed: (principal: Principal) => Principal | undefined
   readonly extras?: Extras
+  /** Absent while nobody wants traces. */
+  readonly tracing?: Tracer | undefined
 }
 
 /** One MCP request, its revision decided and its envelope checked. */

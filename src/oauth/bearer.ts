@@ -7,7 +7,7 @@ import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/princ
 import type { Settings } from '../core/settings.ts'
 import type { ApiKeys } from '../users/api-keys.ts'
 import type { People, User } from '../users/people.ts'
-import { answerJson, originOf } from './http-middleware.ts'
+import { answerJson, originOf, traceOf } from './http-middleware.ts'
 import { descriptionText } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Tokens } from './tokens.ts'
@@ -72,12 +72,14 @@ export function bearer(deps: BearerDeps): Middleware {
     if (!hasRole(base, assistantUser))
       return forbid(ctx, deps, user, `the user lacks the role ${assistantUser}`)
     deps.usage.count(proof.usage)
+    const trace = traceOf(ctx)
     ctx.state['principal'] = {
       ...base,
       ...(proof.client && { client: proof.client }),
       scopes: proof.scopes,
       ...sessionIdOf(ctx),
       requestId: origin.request_id,
+      ...(trace && { trace }),
       address: origin.address,
       ...(proof.expiresAt !== undefined && { expiresAt: proof.expiresAt }),
     } satisfies Principal

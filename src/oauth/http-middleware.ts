@@ -4,6 +4,7 @@ import { koaBody } from 'koa-body'
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
 import { parseStrict } from '../core/strict-json.ts'
+import type { TraceContext } from '../core/trace-context.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
 
 const formLimit = 65_536
@@ -78,11 +79,18 @@ async function readBody(ctx: Context, limit: number): Promise<string> {
 
 const nothingMore = (): Promise<void> => Promise.resolve()
 
+/** Where in a trace the request stands; undefined when nobody traces it. */
+export function traceOf(ctx: Context): TraceContext | undefined {
+  return (ctx.state as { trace?: TraceContext }).trace
+}
+
 /** What every audit event of a request says of where it came from. */
-export function originOf(ctx: Context): { request_id: string; address: string } {
+export function originOf(ctx: Context): { request_id: string; address: string; trace_id?: string } {
   const state = ctx.state as { requestId?: string; address?: string }
+  const trace = traceOf(ctx)
   return {
     request_id: (state.requestId ??= randomId()),
     address: state.address ?? ctx.req.socket.remoteAddress ?? '',
+    ...(trace && { trace_id: trace.traceId }),
   }
 }

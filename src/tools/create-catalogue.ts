@@ -8,6 +8,7 @@ import { redact } from '../core/redact.ts'
 import { type Check, compileSchema, problemsText } from '../core/schema.ts'
 import { sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
+import type { Tracer } from '../core/trace-context.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { Library } from '../library/library.ts'
 import type { Calls } from './calls.ts'
@@ -28,6 +29,7 @@ export interface CatalogueParts {
   readonly clock: Clock
   readonly log: Log
   readonly calls: Calls
+  readonly tracing?: Tracer | undefined
 }
 
 /** A tool with all that is computed once. */
@@ -103,8 +105,14 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
       return problems.length === 0 ? undefined : problemsText(problems)
     },
     call: (principal, { tool }, args, connection) =>
-      callTool(parts, entries.get(tool.name)!, principal, args ?? {}, connection, (name, nested, signal) =>
-        callFrom(principal, { ...connection, signal, progress: () => undefined }, name, nested),
+      callTool(
+        parts,
+        entries.get(tool.name)!,
+        principal,
+        args ?? {},
+        connection,
+        (by, name, nested, signal) =>
+          callFrom(by, { ...connection, signal, progress: () => undefined }, name, nested),
       ),
   }
 }
@@ -139,7 +147,7 @@ interface Ending {
   readonly error?: string
 }
 
-type NestedCall = (name: string, args: unknown, signal: AbortSignal) => Promise<ToolOutcome>
+type NestedCall = (by: Principal, name: string, args: unknown, signal: AbortSignal) => Promise<ToolOutcome>
 
 async function callTool(
   parts: CatalogueParts,
@@ -149,11 +157,19 @@ async function callTool(
   connection: CallConnection,
   nested: NestedCall,
 ): Promise<ToolOutcome> {
-  const { audit, clock, log } = parts
+  const { audit, clock, log, tracing } = parts
   const { tool } = entry.offered
   const start = clock.now()
-  const ending = await run(parts, entry, principal, args, connection, nested)
+  const span = tracing?.start(`execute_tool ${tool.name}`, {
+    kind: 'internal',
+    parent: principal.trace,
+    attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.name },
+  })
+  // What the tool asks of others belongs under its own span.
+  const traced = span ? { ...principal, trace: span.context } : principal
+  const ending = await run(parts, entry, traced, args, connection, nested)
   const { outcome, status, error } = ending
+  span?.end(status === 'ok' ? undefined : status)
   audit
     .record({
       ...actorOf(principal),
@@ -209,7 +225,7 @@ async function run(
           library,
           budget,
           signal,
-          callTool: (name, inner) => nested(name, inner, signal),
+          callTool: (name, inner) => nested(principal, name, inner, signal),
         }),
       )
       .finally(() => {

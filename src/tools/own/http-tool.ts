@@ -1,4 +1,5 @@
 import { AppError } from '../../core/errors.ts'
+import { traceparentOf } from '../../core/trace-context.ts'
 import type { Tool } from '../tool.ts'
 import type { HttpDefinition } from './own-schema.ts'
 import { send } from './request.ts'
@@ -23,7 +24,7 @@ export function httpTool(definition: HttpDefinition, folder: string): Tool {
     ...(definition.idempotent !== undefined && { idempotent: definition.idempotent }),
     ...(definition.timeout_seconds !== undefined && { timeout: definition.timeout_seconds * 1000 }),
     ...(definition.roles && { roles: definition.roles }),
-    async run(given, { signal }) {
+    async run(given, { signal, principal }) {
       const args = given as Readonly<Record<string, unknown>>
       const rest = Object.fromEntries(Object.entries(args).filter(([name]) => !placed.has(name)))
       const headers = await fillHeaders(definition.headers ?? {}, folder)
@@ -32,6 +33,7 @@ export function httpTool(definition: HttpDefinition, folder: string): Tool {
         url: fillUrl(definition.url, query, args),
         headers: {
           accept: 'application/json',
+          ...(principal.trace && { traceparent: traceparentOf(principal.trace) }),
           ...(sendsBody && { 'content-type': 'application/json' }),
           ...headers,
         },

@@ -104,8 +104,8 @@ export class OwnTools {
       openWorld: true,
       ...(definition.timeout_seconds !== undefined && { timeout: definition.timeout_seconds * 1000 }),
       ...(roles && { roles }),
-      run: async (args, { signal }) => {
-        const result = await upstream.callTool(listed.name, args, signal)
+      run: async (args, { signal, principal }) => {
+        const result = await upstream.callTool(listed.name, args, signal, principal.trace)
         return richOf(result.content ?? [], result.structuredContent, result.isError ?? false)
       },
     }

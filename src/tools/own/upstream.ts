@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { AppError } from '../../core/errors.ts'
+import { traceparentOf, type TraceContext } from '../../core/trace-context.ts'
 import type { Content } from '../tool.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
 import { send } from './request.ts'
@@ -25,7 +26,7 @@ export interface UpstreamResult {
 /** A connection to an upstream. */
 export interface Upstream {
   listTools(signal: AbortSignal): Promise<readonly UpstreamTool[]>
-  callTool(name: string, args: unknown, signal: AbortSignal): Promise<UpstreamResult>
+  callTool(name: string, args: unknown, signal: AbortSignal, trace?: TraceContext): Promise<UpstreamResult>
   close(): void
 }
 
@@ -105,8 +106,14 @@ export function openUpstream(definition: UpstreamDefinition, folder: string, ver
 
   return {
     close: drop,
-    callTool: async (name, args, signal) =>
-      (await call('tools/call', { name, arguments: args }, signal)) as UpstreamResult,
+    callTool: async (name, args, signal, trace) => {
+      const params = {
+        name,
+        arguments: args,
+        ...(trace && { _meta: { traceparent: traceparentOf(trace) } }),
+      }
+      return (await call('tools/call', params, signal)) as UpstreamResult
+    },
     listTools: async (signal) => {
       const tools: UpstreamTool[] = []
       let cursor: string | undefined

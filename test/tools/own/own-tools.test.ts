@@ -18,6 +18,9 @@ import { openOffice } from '../offices.ts'
 import { noPostgres, startPostgres } from './postgres.ts'
 
 const boss = someone('boss@example.com', 'Boss')
+const trace = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', sampled: true }
+const traced = { ...plain, trace }
+const traceparent = `00-${trace.traceId}-${trace.spanId}-01`
 
 async function open(t: TestContext, texts: Record<string, string>, more: Partial<SiteFiles> = {}) {
   const files = {
@@ -116,6 +119,19 @@ describe('an HTTP tool', () => {
     assert.match((await call(plain, 'weather', { city: '..' })).text, /cannot stand in this address/)
     assert.match((await call(plain, 'weather', {})).text, /"city" is required/)
     assert.equal(seen.length, 1)
+  })
+
+  it('tells the service where in a trace it stands, when the request is traced', async (t) => {
+    const seen: unknown[] = []
+    const port = await listen(t, (request) => {
+      seen.push(request.headers['traceparent'])
+      return { text: '{}' }
+    })
+    const yaml = `tool: heat\ntype: http\nallow_private: true\ndescription: Heats a room to some degrees.\nurl: http://localhost:${port}/\ninput: { type: object }`
+    const { call } = await open(t, { 'config/tools/heat.yaml': yaml })
+    await call(plain, 'heat')
+    await call(traced, 'heat')
+    assert.deepEqual(seen, [undefined, traceparent])
   })
 
   it('sends what is not in the address as JSON, and tells failures', async (t) => {
@@ -276,6 +292,7 @@ describe('an upstream server', () => {
       content: [],
       isError: false,
     })
+    assert.equal((await call(traced, 'every_echo', { message: 'hi' })).text, `Echo: hi (${traceparent})`)
     assert.match((await call(plain, 'every_echo', { message: 1 })).text, /invalid arguments/)
     assert.deepEqual(await call(plain, 'every_fail'), { text: 'no', content: [], isError: true })
     assert.equal(catalogue.find(plain, 'every_environment'), 'forbidden')
@@ -289,6 +306,7 @@ describe('an upstream server', () => {
     assert.deepEqual(
       events.map(({ target, status }) => [target, status]),
       [
+        ['every_echo', 'ok'],
         ['every_echo', 'ok'],
         ['every_fail', 'error'],
         ['every_environment', 'ok'],

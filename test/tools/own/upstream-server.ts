@@ -31,6 +31,9 @@ const tools = [
   { name: 'slow', description: 'Never answers at all.', inputSchema: nothing },
 ]
 
+const traced = (meta: Record<string, unknown> | undefined): string =>
+  typeof meta?.['traceparent'] === 'string' ? ` (${meta['traceparent']})` : ''
+
 function server(): Server {
   const mcp = new Server({ name: 'everything', version: '1.0.0' }, { capabilities: { tools: {} } })
   // A page each, to be sure that a client asks for all of them.
@@ -42,7 +45,7 @@ function server(): Server {
     const says = (text: string) => ({ content: [{ type: 'text' as const, text }] })
     switch (params.name) {
       case 'echo':
-        return says(`Echo: ${String(params.arguments?.['message'])}`)
+        return says(`Echo: ${String(params.arguments?.['message'])}${traced(params._meta)}`)
       case 'fail':
         return { ...says('no'), isError: true }
       case 'environment':

@@ -1,0 +1,111 @@
+/**
+ * Traces for OpenTelemetry: spans of requests, MCP messages and tool calls, sent by OTLP over HTTP. The packages are
+ * optional, and are loaded only when the setting `tracing.otlp` asks for them.
+ */
+import { readFile } from 'node:fs/promises'
+import type { DiagLogger, SpanContext } from '@opentelemetry/api'
+import { AppError } from './core/errors.ts'
+import type { Log } from './core/log.ts'
+import type { Settings } from './core/settings.ts'
+import type { Span, TraceContext, Tracer } from './core/trace-context.ts'
+import { version } from './core/version.ts'
+
+/** A tracer that can be asked to send what it still has. */
+export interface Tracing extends Tracer {
+  close(): Promise<void>
+}
+
+/** The tracer that the settings ask for; undefined when they ask for none. AppError `unavailable` without the packages. */
+export async function openTracing({ tracing, server }: Settings, log: Log): Promise<Tracing | undefined> {
+  if (tracing.otlp === null) return undefined
+  const headers = tracing.headers_file === null ? {} : await readHeaders(tracing.headers_file)
+  const { api, sdk, resources, otlp } = await load()
+  const { createTraceState, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } = api
+  const exporter = new otlp.OTLPTraceExporter({ url: tracing.otlp, headers, timeoutMillis: 5000 })
+  const provider = new sdk.TracerProvider({
+    resource: resources.resourceFromAttributes({ 'service.name': server.name, 'service.version': version }),
+    sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(tracing.sample_ratio) }),
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter })],
+  })
+  api.diag.setLogger(diagnostics(log), api.DiagLogLevel.WARN)
+  const tracer = provider.getTracer('assistant-core', version)
+  const remote = ({ traceId, spanId, sampled, state }: TraceContext): SpanContext => ({
+    traceId,
+    spanId,
+    traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+    ...(state !== undefined && { traceState: createTraceState(state) }),
+  })
+  return {
+    start: (name, { kind, parent, link, attributes }): Span => {
+      const context = parent ? trace.setSpanContext(ROOT_CONTEXT, remote(parent)) : ROOT_CONTEXT
+      const span = tracer.startSpan(
+        name,
+        {
+          kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL,
+          attributes,
+          ...(link && { links: [{ context: remote(link) }] }),
+        },
+        context,
+      )
+      const { traceId, spanId, traceFlags, traceState } = span.spanContext()
+      const state = traceState?.serialize()
+      return {
+        context: {
+          traceId,
+          spanId,
+          sampled: (traceFlags & TraceFlags.SAMPLED) !== 0,
+          ...(state !== undefined && { state }),
+        },
+        set: (more) => void span.setAttributes(more),
+        end: (fault) => {
+          if (fault !== undefined) {
+            span.setAttribute('error.type', fault)
+            span.setStatus({ code: SpanStatusCode.ERROR })
+          }
+          span.end()
+        },
+      }
+    },
+    // A collector that is away must not hold up the end of the daemon.
+    close: () => provider.shutdown().catch(() => undefined),
+  }
+}
+
+/** Headers from a file, one `Name: value` a line. AppError `invalid` with the line that is none. */
+async function readHeaders(path: string): Promise<Record<string, string>> {
+  const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim())
+  const headers: Record<string, string> = {}
+  for (const [index, line] of lines.entries()) {
+    if (line === '') continue
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]+)$/.exec(line) ?? []
+    if (name === undefined || value === undefined)
+      throw new AppError('invalid', `tracing.headers_file: line ${index + 1} is not "Name: value"`)
+    headers[name] = value
+  }
+  return headers
+}
+
+/** What the exporter complains about, such as a collector that is away. */
+function diagnostics(log: Log): DiagLogger {
+  const warn = (message: string): void => log.warn('traces cannot be sent', { reason: message.slice(0, 500) })
+  const silent = (): void => undefined
+  return { error: warn, warn, info: silent, debug: silent, verbose: silent }
+}
+
+async function load() {
+  try {
+    const [api, sdk, resources, otlp] = await Promise.all([
+      import('@opentelemetry/api'),
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/resources'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+    ])
+    return { api, sdk, resources, otlp }
+  } catch (cause) {
+    const names = '@opentelemetry/{api,sdk-trace,resources,exporter-trace-otlp-http}'
+    throw new AppError('unavailable', `the setting tracing.otlp needs the optional packages ${names}`, {
+      cause,
+    })
+  }
+}
