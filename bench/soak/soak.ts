@@ -55,21 +55,25 @@ const call = (name: string, args: object): object => ({
   method: 'tools/call',
   params: { name, arguments: args },
 })
-/** What the workers ask in turn: lists, reads, one of each kind of write, SQL, a render, and now and then Python. */
-const works: readonly ((turn: number, worker: number) => object)[] = [
-  () => ({ method: 'tools/list' }),
-  () => ({ method: 'prompts/list' }),
-  () => call('list_documents', { doctype: 'Customer', limit: 5 }),
-  () => call('count_documents', { doctype: 'Customer' }),
-  () => ({ method: 'resources/list' }),
-  (turn, worker) =>
-    call('create_document', { doctype: 'Supplier', data: { supplier_name: `Soak ${worker} ${turn}` } }),
-  (turn, worker) => call('delete_document', { doctype: 'Supplier', name: `Soak ${worker} ${turn - 1}` }),
-  () => call('search_documents', { query: 'paper' }),
-  () => call('query_and_analyze', { query: 'select count(*) as n from customer' }),
-  (turn) =>
-    turn % 500 < 10 ? call('run_python_code', { code: 'print(sum(range(1000)))' }) : { method: 'ping' },
+/** What the workers ask in turn. */
+const reads: readonly object[] = [
+  { method: 'tools/list' },
+  { method: 'prompts/list' },
+  call('list_documents', { doctype: 'Customer', limit: 5 }),
+  call('count_documents', { doctype: 'Customer' }),
+  { method: 'resources/list' },
+  call('search_documents', { query: 'paper' }),
+  call('query_and_analyze', { query: 'select count(*) as n from customer' }),
 ]
+/** Now and then a worker writes, and takes it back (the history of both stays, so this must be rare), or runs Python. */
+function workOf(turn: number, worker: number): object {
+  const name = `Soak ${worker} ${turn - (turn % 200)}`
+  if (turn % 200 === 20)
+    return call('create_document', { doctype: 'Supplier', data: { supplier_name: name } })
+  if (turn % 200 === 40) return call('delete_document', { doctype: 'Supplier', name })
+  if (turn % 200 === 60) return call('run_python_code', { code: 'print(sum(range(1000)))' })
+  return reads[turn % reads.length]!
+}
 
 interface Sample {
   readonly seconds: number
@@ -85,7 +89,7 @@ const began = performance.now()
 const ends = began + minutes * 60_000
 const load = Array.from({ length: 4 }, async (_, worker) => {
   for (let turn = 0; performance.now() < ends; turn++) {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: turn, ...works[turn % works.length]!(turn, worker) })
+    const body = JSON.stringify({ jsonrpc: '2.0', id: turn, ...workOf(turn, worker) })
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const answer = await fetch(endpoint, { method: 'POST', headers, body }).then(
       async (response) => (response.ok ? await response.text() : ''),
