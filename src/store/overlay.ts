@@ -1,12 +1,10 @@
 import { AppError } from '../core/errors.ts'
 import { fieldOf, indexKeys } from './field-index.ts'
-import { frozenCopy } from './plain-json.ts'
+import { storable } from './plain-json.ts'
 import { type AnyQuery, count, select, type View } from './select.ts'
 import type { Change, State } from './state.ts'
 import type { Stored } from './store.ts'
 import { Table } from './table.ts'
-
-const maximumIdLength = 1024
 
 interface Changed {
   /** What the transaction put, with the table's indexes. */
@@ -124,15 +122,4 @@ export class Overlay {
     }
     return changed
   }
-}
-
-function storable(name: string, document: Stored): Stored {
-  const copy = frozenCopy(document, name)
-  if (typeof copy !== 'object' || copy === null || Array.isArray(copy)) {
-    throw new AppError('invalid', `${name}: a document must be an object`)
-  }
-  if (typeof copy.id !== 'string' || copy.id === '' || copy.id.length > maximumIdLength) {
-    throw new AppError('invalid', `${name}: id must be a text of 1 to ${maximumIdLength} characters`)
-  }
-  return copy
 }

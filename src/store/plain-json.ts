@@ -1,10 +1,24 @@
 /** What may be stored: plain JSON, copied on the way in and frozen, so that nobody can change it behind the store's back. */
 import { AppError } from '../core/errors.ts'
 import { pathText } from '../core/schema.ts'
+import type { Stored } from './store.ts'
 
 type Path = readonly (string | number)[]
 
 const maximumDepth = 100
+const maximumIdLength = 1024
+
+/** A frozen copy of a document that can be stored; AppError `invalid` says what of it cannot. */
+export function storable(name: string, document: Stored): Stored {
+  const copy = frozenCopy(document, name)
+  if (typeof copy !== 'object' || copy === null || Array.isArray(copy)) {
+    throw new AppError('invalid', `${name}: a document must be an object`)
+  }
+  if (typeof copy.id !== 'string' || copy.id === '' || copy.id.length > maximumIdLength) {
+    throw new AppError('invalid', `${name}: id must be a text of 1 to ${maximumIdLength} characters`)
+  }
+  return copy
+}
 
 /**
  * A frozen copy of a value that consists of plain JSON only; members that are undefined are left out.

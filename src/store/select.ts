@@ -22,11 +22,15 @@ export function select(view: View, query: AnyQuery): Stored[] {
   const changed = view.changes !== undefined && view.changes.touched.size > 0
   // Without an order of its own the answer comes by id, as the table reads: stop when there is enough.
   const found = matching(view, query, query.compare || changed ? Infinity : end)
-  if (query.compare) {
-    if (changed) found.sort(byId)
-    return smallest(found, query.compare, end).slice(offset)
-  }
   if (changed) found.sort(byId)
+  return arranged(found, query)
+}
+
+/** Of documents that match, by id: those that the query asks for, in its order. */
+export function arranged(found: Stored[], query: AnyQuery): Stored[] {
+  const offset = Math.max(0, query.offset ?? 0)
+  const end = query.limit === undefined ? Infinity : offset + Math.max(0, query.limit)
+  if (query.compare) return smallest(found, query.compare, end).slice(offset)
   return offset === 0 && end >= found.length ? found : found.slice(offset, end)
 }
 
@@ -60,8 +64,7 @@ function read(
   const visit = (document: Stored): boolean => {
     if (found.length >= enough) return false
     if (table.isOver(document, now) || hidden?.has(document.id)) return true
-    for (const [field, wanted] of tests) if (!holds(fieldOf(document, field), wanted)) return true
-    if (!filter || filter(document)) found.push(document)
+    if (matches(document, tests) && (!filter || filter(document))) found.push(document)
     return true
   }
   if (!index) table.sorted.each(visit)
@@ -87,6 +90,12 @@ function narrowest(
     if (!best || count < best.count) best = { index, key: wanted, count }
   }
   return best
+}
+
+/** Whether a document holds all of these values, each with its field. */
+export function matches(document: Stored, tests: readonly (readonly [string, unknown])[]): boolean {
+  for (const [field, wanted] of tests) if (!holds(fieldOf(document, field), wanted)) return false
+  return true
 }
 
 /** Whether a stored value equals the wanted one or, as an array, contains it; null and undefined ask for "not there". */

@@ -4,7 +4,6 @@ import { AppError } from '../core/errors.ts'
 import { stateFormat } from './journal.ts'
 import { lineOf, goesOn, opensBatch, readLines } from './lines.ts'
 import { deepFreeze } from './plain-json.ts'
-import type { Capture } from './state.ts'
 import type { Stored } from './store.ts'
 
 const sliceDocuments = 256
@@ -29,16 +28,26 @@ interface SnapshotFooter {
   readonly documents: number
 }
 
+/** The documents of one moment, a portion after the other; an empty portion is the end. */
+export interface Portions {
+  next(count: number): Portion | Promise<Portion>
+}
+
+/** Documents, each with its collection. */
+type Portion = readonly (readonly [collection: string, document: Stored])[]
+
 /** The text of a snapshot in pieces of a few hundred documents; other work is let in between them. */
-export async function* snapshotText(header: SnapshotHeader, capture: Capture): AsyncGenerator<string> {
+export async function* snapshotText(header: SnapshotHeader, documents: Portions): AsyncGenerator<string> {
   yield opensBatch + lineOf(header)
-  let documents = 0
-  for (let slice = capture.next(sliceDocuments); slice.length > 0; slice = capture.next(sliceDocuments)) {
-    documents += slice.length
+  let count = 0
+  for (;;) {
+    const slice = await documents.next(sliceDocuments)
+    if (slice.length === 0) break
+    count += slice.length
     yield slice.map((line) => goesOn + lineOf(line)).join('')
     await setImmediate()
   }
-  yield goesOn + lineOf({ end: true, documents } satisfies SnapshotFooter)
+  yield goesOn + lineOf({ end: true, documents: count } satisfies SnapshotFooter)
 }
 
 /**

@@ -100,6 +100,11 @@ export class Table {
     return previous
   }
 
+  /** Every document under its id, ended ones included. */
+  entries(): IterableIterator<[string, Stored]> {
+    return this.#documents.entries()
+  }
+
   index(field: string): FieldIndex | undefined {
     return this.#indexes.find((index) => index.field === field)
   }

@@ -15,7 +15,7 @@ import { readOwnTools } from '../../../src/tools/own/read-own-tools.ts'
 import { readPeople } from '../../../src/users/read-people.ts'
 import { plain, silent, siteOf, someone } from '../../documents/trading-company.ts'
 import { openOffice } from '../offices.ts'
-import { noPostgres, startPostgres } from './postgres.ts'
+import { noPostgres, startPostgres } from '../../helpers/postgres.ts'
 
 const boss = someone('boss@example.com', 'Boss')
 const trace = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', sampled: true }

@@ -1,0 +1,60 @@
+import type { AnyQuery } from './select.ts'
+import type { Collection, Stored } from './store.ts'
+import type { TableSpec } from './table.ts'
+import type { Session } from './postgres-session.ts'
+
+/** What a collection stands on: the database itself, or a transaction of ours. */
+export interface PostgresGround {
+  get(spec: TableSpec, id: string): Promise<Stored | undefined>
+  select(spec: TableSpec, query: AnyQuery): Promise<Stored[]>
+  count(spec: TableSpec, query: AnyQuery): Promise<number>
+  change<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R>
+}
+
+/** A collection of the PostgreSQL store, inside or outside a transaction. */
+export class PostgresCollection<T extends Stored> implements Collection<T> {
+  readonly spec: TableSpec
+  readonly #ground: PostgresGround
+
+  constructor(spec: TableSpec, ground: PostgresGround) {
+    this.spec = spec
+    this.#ground = ground
+  }
+
+  async get(id: string): Promise<T | undefined> {
+    return (await this.#ground.get(this.spec, id)) as T | undefined
+  }
+
+  async find(query: AnyQuery = {}): Promise<readonly T[]> {
+    return (await this.#ground.select(this.spec, query)) as T[]
+  }
+
+  async first(query: AnyQuery): Promise<T | undefined> {
+    return (await this.#ground.select(this.spec, { ...query, limit: 1 }))[0] as T | undefined
+  }
+
+  async count(query: AnyQuery = {}): Promise<number> {
+    return await this.#ground.count(this.spec, query)
+  }
+
+  async insert(document: T): Promise<T> {
+    return (await this.#change((session) => session.insert(this.spec, document))) as T
+  }
+
+  async put(document: T): Promise<T> {
+    return (await this.#change((session) => session.put(this.spec, document))) as T
+  }
+
+  async update(id: string, change: (document: T) => T | undefined): Promise<T | undefined> {
+    const step = change as unknown as (document: Stored) => Stored | undefined
+    return (await this.#change((session) => session.update(this.spec, id, step))) as T | undefined
+  }
+
+  async delete(id: string): Promise<boolean> {
+    return await this.#change((session) => session.delete(this.spec, id))
+  }
+
+  #change<R>(work: (session: Session) => Promise<R>): Promise<R> {
+    return this.#ground.change(this.spec, work)
+  }
+}

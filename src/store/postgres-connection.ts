@@ -1,0 +1,163 @@
+/** Connections to the database of the state, and what its errors mean to us. */
+import type { Pool, PoolClient } from 'pg'
+import { AppError } from '../core/errors.ts'
+
+/** Longer than a transaction may take, so that who waits for one gets its turn. */
+const lockMilliseconds = 35_000
+const statementMilliseconds = 40_000
+const connectMilliseconds = 8_000
+
+/** How the database is reached. */
+export interface ConnectionOptions {
+  /** `postgresql://user:password@host/database`; a secret. */
+  readonly url: string
+  /** At most so many connections. */
+  readonly connections: number
+}
+
+/**
+ * Two pools: a write may wait for another daemon's lock while it holds its connection, and whoever has the
+ * lock may still have to read.
+ */
+export interface Connections {
+  readonly reads: Pool
+  readonly writes: Pool
+  close(): Promise<void>
+}
+
+/** A statement with its values bound. */
+export interface Statement {
+  readonly name?: string
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** What statements can be sent to: a connection, or a pool that picks one. */
+export interface Queryable {
+  rows(statement: Statement): Promise<readonly unknown[][]>
+}
+
+/** Prepares the pools; nothing is connected yet. AppError `invalid` when the text is no address of a database. */
+export async function openConnections(options: ConnectionOptions): Promise<Connections> {
+  const connectionString = checkedUrl(options.url)
+  const writing = Math.max(2, Math.floor(options.connections / 2))
+  const { Pool } = await import('pg')
+  const open = (max: number): Pool => {
+    const pool = new Pool({
+      connectionString,
+      max,
+      connectionTimeoutMillis: connectMilliseconds,
+      idleTimeoutMillis: 30_000,
+      statement_timeout: statementMilliseconds,
+      lock_timeout: lockMilliseconds,
+      // The server ends the transaction of a daemon that stands still, or whose machine is gone.
+      idle_in_transaction_session_timeout: lockMilliseconds,
+      // For a server that is gone without a word, when nothing of the above arrives.
+      query_timeout: statementMilliseconds + 5_000,
+      keepAlive: true,
+      application_name: applicationName,
+    })
+    // A connection that breaks while idle is dropped by the pool; one in use fails its statement.
+    pool.on('error', () => undefined)
+    pool.on('connect', (client) => void client.on('error', () => undefined))
+    return pool
+  }
+  const [reads, writes] = [open(Math.max(2, options.connections - writing)), open(writing)]
+  return {
+    reads,
+    writes,
+    close: async () => void (await Promise.all([reads.end(), writes.end()])),
+  }
+}
+
+/** By which daemons and commands know each other's connections. */
+export const applicationName = 'assistant-core'
+
+/** A connection, or a pool, as what statements are sent to. */
+export function queryable(client: PoolClient | Pool): Queryable {
+  return {
+    rows: async ({ name, text, values }) => {
+      const result = await client.query<unknown[]>({
+        ...(name !== undefined && { name }),
+        text,
+        values: [...values],
+        rowMode: 'array',
+      })
+      return result.rows
+    },
+  }
+}
+
+/** The address with what we decide about it. Its text is never part of a message. */
+function checkedUrl(text: string): string {
+  const wrong = (what: string): AppError => new AppError('invalid', `store.url_file: ${what}`)
+  if (!URL.canParse(text)) {
+    throw wrong('the file must hold one address such as postgresql://user:password@host/database')
+  }
+  const url = new URL(text)
+  if (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:') {
+    throw wrong('the address must begin with postgresql://')
+  }
+  const host = url.searchParams.get('host') ?? url.hostname
+  if (!isLocal(host) && !url.searchParams.has('sslmode') && !url.searchParams.has('ssl')) {
+    url.searchParams.set('sslmode', 'verify-full')
+  }
+  return url.href
+}
+
+function isLocal(host: string): boolean {
+  return (
+    host === '' || host === 'localhost' || host === '[::1]' || host.startsWith('127.') || host.startsWith('/')
+  )
+}
+
+/** Whether doing all of it again may help: the database ended it because of somebody else's work. */
+export function isCollision(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '40P01' || code === '40001'
+}
+
+/** Why the database cannot be used, in words without any secret; undefined for every other error. */
+export function outage(error: unknown): string | undefined {
+  const code = codeOf(error)
+  if (code === '28P01' || code === '28000') return 'the database refuses this user or password'
+  if (code === '3D000') return 'there is no such database'
+  if (code === '53100') return "the database's disk is full"
+  if (code === '53300') return 'the database has no connection left'
+  if (code === '25006') return 'the database is read-only'
+  if (/^57P0[1235]$/.test(code)) return 'the database is starting or stopping'
+  if (/^(08|53|58)/.test(code)) return `the database reports ${code}`
+  if (/^(E[A-Z]{3,}|[A-Z_]*CERT[A-Z_]*|ERR_TLS[A-Z_]*|[A-Z_]+_(SIGNATURE|VERIFY_[A-Z_]+))$/.test(code)) {
+    return `the database cannot be reached (${code})`
+  }
+  const message = error instanceof Error ? error.message : ''
+  if (/SSL/.test(message)) return 'the database does not speak TLS as it should'
+  if (/timeout/i.test(message)) return 'the database does not answer in time'
+  if (/terminated|not queryable|connection|calling end on the pool/i.test(message)) {
+    return 'the connection to the database was lost'
+  }
+  return undefined
+}
+
+/** An error of the database as one of ours; what is nobody's doing stays as it is and is a bug. */
+export function ourError(error: unknown): unknown {
+  if (error instanceof AppError) return error
+  const why = outage(error)
+  if (why !== undefined)
+    return new AppError('unavailable', `the state is not available: ${why}`, { cause: error })
+  const code = codeOf(error)
+  if (isCollision(error) || code === '55P03' || code === '57014') {
+    const busy = 'the state is busy with the writes of others; try again'
+    return new AppError('unavailable', busy, { cause: error })
+  }
+  if (code === '42501') {
+    const may = "the state's database does not allow its user to do this; it must own the schema"
+    return new AppError('unavailable', may, { cause: error })
+  }
+  return error
+}
+
+/** PostgreSQL's SQLSTATE or the system's code of an error. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

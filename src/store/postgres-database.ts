@@ -1,0 +1,159 @@
+import type { PoolClient } from 'pg'
+import { AppError } from '../core/errors.ts'
+import {
+  type ConnectionOptions,
+  type Connections,
+  openConnections,
+  ourError,
+  outage,
+  type Queryable,
+  queryable,
+} from './postgres-connection.ts'
+import { beginAlone, beginShared, type Head, headOf, headQuery } from './postgres-tables.ts'
+
+/** A connection inside a transaction, and what its first statement told. */
+interface Begun {
+  readonly on: Queryable
+  readonly head: Head
+}
+
+/** The database as the store works with it: what is lost is opened again, and what is wrong is known. */
+export class Database {
+  readonly #connections: Connections
+  readonly #reads: Queryable
+  #fault: string | undefined
+  #closed = false
+
+  static async open(options: ConnectionOptions): Promise<Database> {
+    return new Database(await openConnections(options))
+  }
+
+  private constructor(connections: Connections) {
+    this.#connections = connections
+    this.#reads = queryable(connections.reads)
+  }
+
+  /** Why the last attempt failed; undefined when it did not. */
+  get fault(): string | undefined {
+    return this.#fault
+  }
+
+  /** Reads outside of transactions; once more when the connection turns out to be dead. */
+  async read<R>(work: (on: Queryable) => Promise<R>): Promise<R> {
+    this.requireOpen()
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const result = await work(this.#reads)
+        this.#fault = undefined
+        return result
+      } catch (error) {
+        if (attempt > 1 || outage(error) === undefined) throw this.#noted(error)
+      }
+    }
+  }
+
+  /** Reads on one connection, whose transaction is over afterwards. */
+  async readOnOne<R>(work: (on: Queryable) => Promise<R>): Promise<R> {
+    return await this.#on(
+      () => this.#connections.reads.connect(),
+      (client) => work(queryable(client)),
+    )
+  }
+
+  /** Writes in one transaction, alone or beside other writes of single documents; answers when it is kept. */
+  async write<R>(alone: boolean, work: (begun: Begun) => Promise<R>): Promise<R> {
+    const text = `${alone ? beginAlone : beginShared}; ${headQuery}`
+    const begin = async (client: PoolClient): Promise<Head> => {
+      // Several statements without values answer as a list.
+      const results: unknown = await client.query({ text, rowMode: 'array' })
+      return headOf((results as { rows: unknown[][] }[]).at(-1)!.rows[0])
+    }
+    let head: Head
+    const connect = async (): Promise<PoolClient> => {
+      const client = await this.#connections.writes.connect()
+      try {
+        head = await begin(client)
+        return client
+      } catch (error) {
+        client.release(true)
+        throw error
+      }
+    }
+    const connectAgain = async (): Promise<PoolClient> => {
+      try {
+        return await connect()
+      } catch (error) {
+        // A connection that lay idle may have died with the server of before; nothing was done on it yet.
+        if (outage(error) === undefined) throw error
+        return await connect()
+      }
+    }
+    return await this.#on(connectAgain, async (client) => {
+      const result = await work({ on: queryable(client), head })
+      await commit(client)
+      return result
+    })
+  }
+
+  /** Writes alone, where there may be no tables yet. */
+  async found<R>(work: (on: Queryable) => Promise<R>): Promise<R> {
+    return await this.#on(
+      () => this.#connections.writes.connect(),
+      async (client) => {
+        await client.query(beginAlone)
+        const result = await work(queryable(client))
+        await commit(client)
+        return result
+      },
+    )
+  }
+
+  /** The database answers, but not with what this version can use. */
+  refuse(why: string): void {
+    this.#fault = why
+  }
+
+  requireOpen(): void {
+    if (this.#closed) throw new AppError('unavailable', 'the state is closed')
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#connections.close()
+  }
+
+  async #on<R>(connect: () => Promise<PoolClient>, work: (client: PoolClient) => Promise<R>): Promise<R> {
+    this.requireOpen()
+    let client: PoolClient | undefined
+    try {
+      client = await connect()
+      const result = await work(client)
+      this.#fault = undefined
+      client.release()
+      return result
+    } catch (error) {
+      // On a connection that does not answer, a statement more would only wait.
+      const lost = outage(error) !== undefined
+      const broken =
+        lost ||
+        (await client?.query('ROLLBACK').then(
+          () => false,
+          () => true,
+        ))
+      client?.release(broken)
+      throw this.#noted(error)
+    }
+  }
+
+  #noted(error: unknown): unknown {
+    const why = this.#closed ? undefined : outage(error)
+    if (why !== undefined) this.#fault = why
+    return ourError(error)
+  }
+}
+
+async function commit(client: PoolClient): Promise<void> {
+  // A transaction that had failed is rolled back by a commit, without an error.
+  const { command } = await client.query('COMMIT')
+  if (command !== 'COMMIT') throw new AppError('unavailable', 'the database did not keep the transaction')
+}

@@ -1,0 +1,73 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../core/clock.ts'
+import { writeBackup } from './backup.ts'
+import { migrate, type Migration, type MigrationReport, requireKnownSchema } from './migrate.ts'
+import type { Queryable } from './postgres-connection.ts'
+import { backupHeader, documentsOf } from './postgres-picture.ts'
+import { idBytes } from './postgres-entries.ts'
+import type { Head } from './postgres-tables.ts'
+import { snapshotText } from './snapshot.ts'
+import { State } from './state.ts'
+
+const readAtOnce = 1000
+
+/**
+ * Runs the steps that the documents still lack, after putting a backup of them into the folder. The caller
+ * writes alone and keeps all of it or nothing. AppError `invalid` when a newer version wrote them.
+ */
+export async function migrateTables(
+  on: Queryable,
+  head: Head,
+  migrations: readonly Migration[],
+  { clock, folder }: { readonly clock: Clock; readonly folder: string | undefined },
+): Promise<MigrationReport> {
+  const { schema } = head
+  requireKnownSchema(schema, migrations.length)
+  if (schema === migrations.length) return { from: schema, to: schema, steps: [] }
+  if (folder !== undefined) {
+    const backup = join(folder, `before-schema-${migrations.length}.backup`)
+    await rm(backup, { force: true })
+    await writeBackup(snapshotText(backupHeader(head, clock), documentsOf(on)), backup)
+  }
+  const state = await wholeState(on, schema)
+  const before = new Map([...state.tables].map(([name, table]) => [name, new Map(table.entries())]))
+  const report = migrate(state, migrations)
+  for (const [name, table] of state.tables) {
+    const after = new Map(table.entries())
+    for (const [id, document] of after) {
+      if (before.get(name)?.get(id) === document) continue
+      await on.rows({
+        name: 'migrate_put',
+        text: `INSERT INTO assistant_core.document (collection, id, body) VALUES ($1, $2, $3)
+          ON CONFLICT (collection, id) DO UPDATE SET body = excluded.body`,
+        values: [name, idBytes(id), JSON.stringify(document)],
+      })
+    }
+    for (const id of before.get(name)?.keys() ?? []) {
+      if (after.has(id)) continue
+      await on.rows({
+        name: 'migrate_remove',
+        text: 'DELETE FROM assistant_core.document WHERE collection = $1 AND id = $2',
+        values: [name, idBytes(id)],
+      })
+    }
+  }
+  // What documents are looked up by follows when the collections are declared.
+  await on.rows({ text: 'DELETE FROM assistant_core.collection', values: [] })
+  await on.rows({
+    text: 'UPDATE assistant_core.state SET schema = $1, generation = generation + 1',
+    values: [migrations.length],
+  })
+  return report
+}
+
+async function wholeState(on: Queryable, schema: number): Promise<State> {
+  const state = new State(schema)
+  const documents = documentsOf(on)
+  for (;;) {
+    const portion = await documents.next(readAtOnce)
+    if (portion.length === 0) return state
+    for (const [collection, document] of portion) state.table(collection).set(document.id, document)
+  }
+}

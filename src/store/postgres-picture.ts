@@ -1,0 +1,64 @@
+/** The whole state in PostgreSQL as it is at one moment. */
+import { type Clock, isoTime } from '../core/clock.ts'
+import { stateFormat } from './journal.ts'
+import type { Queryable } from './postgres-connection.ts'
+import { beginPicture, type Head, readHead } from './postgres-tables.ts'
+import { deepFreeze } from './plain-json.ts'
+import type { Portions, SnapshotHeader } from './snapshot.ts'
+import type { Stored } from './store.ts'
+
+/** Everything as it was at one moment, until it is ended. */
+export interface Picture extends Portions {
+  readonly head: Head
+  end(): Promise<void>
+}
+
+/** Begins a look at everything. */
+export async function picture(on: Queryable): Promise<Picture> {
+  await on.rows({ text: beginPicture, values: [] })
+  const end = async (): Promise<void> => void (await on.rows({ text: 'COMMIT', values: [] }))
+  return { head: await readHead(on), ...documentsOf(on), end }
+}
+
+/** The first line of a backup. */
+export function backupHeader({ schema }: Pick<Head, 'schema'>, clock: Clock): SnapshotHeader {
+  const time = isoTime(clock.now())
+  return { state: 'assistant-core', format: stateFormat, schema, last: 0, segment: 0, time }
+}
+
+/** Every document by collection and id, as the connection's transaction sees them. */
+export function documentsOf(on: Queryable): Portions {
+  let place: readonly [unknown, unknown] = ['', Buffer.alloc(0)]
+  return {
+    next: async (count) => {
+      const rows = await on.rows({
+        text: `SELECT collection, id, body FROM assistant_core.document
+          WHERE (collection, id) > ($1, $2) ORDER BY collection, id LIMIT $3`,
+        values: [...place, count],
+      })
+      const last = rows.at(-1)
+      if (last) place = [last[0], last[1]]
+      return rows.map(([collection, , body]) => [
+        collection as string,
+        deepFreeze(JSON.parse(body as string) as Stored),
+      ])
+    },
+  }
+}
+
+/** How much there is. */
+export async function sizes(
+  on: Queryable,
+): Promise<{ readonly documents: Map<string, number>; readonly bytes: number }> {
+  const counts = 'SELECT collection, count(*) FROM assistant_core.document GROUP BY collection'
+  const bytes = `SELECT pg_total_relation_size('assistant_core.document')
+    + pg_total_relation_size('assistant_core.entry')`
+  const [documents, [row]] = await Promise.all([
+    on.rows({ text: counts, values: [] }),
+    on.rows({ text: bytes, values: [] }),
+  ])
+  return {
+    documents: new Map(documents.map(([name, count]) => [name as string, Number(count)])),
+    bytes: Number(row![0]),
+  }
+}

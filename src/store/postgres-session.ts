@@ -1,0 +1,327 @@
+/** Reading and writing documents on one connection, inside a transaction of the database. */
+import { AppError } from '../core/errors.ts'
+import { Expiry } from './expiry.ts'
+import { storable } from './plain-json.ts'
+import { codeOf, ourError, type Queryable, type Statement } from './postgres-connection.ts'
+import { adding, endOf, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
+import { covers, countDocuments, type Ground, parsed, readDocuments } from './postgres-reading.ts'
+import { readSpecs, uniqueConstraint } from './postgres-tables.ts'
+import type { AnyQuery } from './select.ts'
+import type { Stored } from './store.ts'
+import type { TableSpec } from './table.ts'
+import { Turns } from './turns.ts'
+
+const rebuiltAtOnce = 500
+
+export interface SessionOptions {
+  readonly on: Queryable
+  /** Nobody else writes: what was read once holds until the end. */
+  readonly alone: boolean
+  readonly specs: ReadonlyMap<string, TableSpec>
+  readonly now: () => number
+}
+
+/** One transaction of the database under way. */
+export class Session {
+  readonly #on: Queryable
+  readonly #now: () => number
+  readonly #specs: Map<string, TableSpec>
+  readonly #turns = new Turns()
+  /** What lies under an id, ended or not, by collection; only when nobody else writes. */
+  readonly #seen: Map<string, Map<string, Stored | undefined>> | undefined
+  /** By how much the number of documents of each collection grew. */
+  readonly growth = new Map<string, number>()
+  /** The collections whose entries were made anew. */
+  readonly rebuilt = new Map<string, TableSpec>()
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(options: SessionOptions) {
+    this.#on = options.on
+    this.#now = options.now
+    this.#specs = new Map(options.specs)
+    this.#seen = options.alone ? new Map() : undefined
+  }
+
+  /** What a statement of the database failed with: from then on it keeps nothing of this. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure
+  }
+
+  /** How a collection can be looked up, as far as this has come. */
+  specOf(name: string): TableSpec | undefined {
+    return this.#specs.get(name)
+  }
+
+  get(spec: TableSpec, id: string): Promise<Stored | undefined> {
+    return this.#inTurn(async () => this.#living(spec, await this.#read(spec.name, id)))
+  }
+
+  select(spec: TableSpec, query: AnyQuery): Promise<Stored[]> {
+    return this.#inTurn(() => readDocuments(this.#guarded, this.#ground(spec), query))
+  }
+
+  count(spec: TableSpec, query: AnyQuery): Promise<number> {
+    return this.#inTurn(() => countDocuments(this.#guarded, this.#ground(spec), query))
+  }
+
+  insert(spec: TableSpec, document: Stored): Promise<Stored> {
+    return this.#inTurn(async () => {
+      const copy = storable(spec.name, document)
+      const old = await this.#read(spec.name, copy.id)
+      if (this.#living(spec, old)) throw exists(spec.name, copy.id)
+      if (await this.#write(spec, old, copy)) return copy
+      throw exists(spec.name, copy.id)
+    })
+  }
+
+  put(spec: TableSpec, document: Stored): Promise<Stored> {
+    return this.#inTurn(async () => {
+      const copy = storable(spec.name, document)
+      // Somebody may make it between our look and our write; then it is there to be replaced.
+      while (!(await this.#write(spec, await this.#read(spec.name, copy.id), copy)));
+      return copy
+    })
+  }
+
+  update(
+    spec: TableSpec,
+    id: string,
+    change: (document: Stored) => Stored | undefined,
+  ): Promise<Stored | undefined> {
+    return this.#inTurn(async () => {
+      const document = this.#living(spec, await this.#read(spec.name, id))
+      if (!document) return undefined
+      const changed = change(document)
+      if (changed === undefined || changed === document) return document
+      if (changed.id !== id) {
+        throw new Error(`collection ${spec.name}: an update must not change the id ${id}`)
+      }
+      const copy = storable(spec.name, changed)
+      await this.#write(spec, document, copy)
+      return copy
+    })
+  }
+
+  delete(spec: TableSpec, id: string): Promise<boolean> {
+    return this.#inTurn(async () => this.#living(spec, await this.#remove(spec.name, id)) !== undefined)
+  }
+
+  /** Removes documents that have ended; answers how many. */
+  sweep(most: number): Promise<number> {
+    return this.#inTurn(async () => {
+      const rows = await this.#rows({
+        text: `DELETE FROM assistant_core.document d USING (
+            SELECT collection, id FROM assistant_core.document WHERE ends < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+          ) AS ended WHERE d.collection = ended.collection AND d.id = ended.id RETURNING d.collection`,
+        values: [this.#now(), most],
+      })
+      for (const [name] of rows) this.#grow(name as string, -1)
+      return rows.length
+    })
+  }
+
+  /**
+   * Makes sure that a collection can be looked up as it is declared. Indexes that another daemon declared
+   * stay: during an update two versions of the site may share the database. The caller writes alone.
+   */
+  declare(wanted: TableSpec): Promise<void> {
+    return this.#inTurn(async () => {
+      const known = (await readSpecs(this.#guarded)).get(wanted.name)
+      if (known && covers(known, wanted)) {
+        this.#specs.set(wanted.name, known)
+        return
+      }
+      const indexes = [...new Set([...(known?.indexes ?? []), ...wanted.indexes])].sort()
+      const spec: TableSpec = { ...wanted, indexes }
+      await this.#rebuild(spec)
+      await this.#rows({
+        text: `INSERT INTO assistant_core.collection (name, spec) VALUES ($1, $2)
+          ON CONFLICT (name) DO UPDATE SET spec = excluded.spec`,
+        values: [spec.name, JSON.stringify({ ...spec, name: undefined })],
+      })
+      await this.#rows({ text: 'UPDATE assistant_core.state SET generation = generation + 1', values: [] })
+      this.#specs.set(spec.name, spec)
+      this.rebuilt.set(spec.name, spec)
+    })
+  }
+
+  /** Settles when nothing is under way any more. */
+  async settled(): Promise<void> {
+    await this.#turns.take()
+    this.#turns.done()
+  }
+
+  async #rebuild(spec: TableSpec): Promise<void> {
+    const { name } = spec
+    await this.#rows({ text: 'DELETE FROM assistant_core.entry WHERE collection = $1', values: [name] })
+    let after: Buffer = Buffer.alloc(0)
+    for (;;) {
+      const rows = await this.#rows({
+        text: `SELECT id, body FROM assistant_core.document WHERE collection = $1 AND id > $2 ORDER BY id LIMIT ${rebuiltAtOnce}`,
+        values: [name, after],
+      })
+      if (rows.length === 0) return
+      const documents = rows.map(([id, body]) => ({ id: id as Buffer, document: parsed(body) }))
+      const entries = documents.flatMap(({ id, document }) =>
+        entriesOf(spec, document).map((entry) => ({ ...entry, id })),
+      )
+      await this.#rows({
+        text: `UPDATE assistant_core.document d SET ends = e.ends
+          FROM unnest($2::bytea[], $3::double precision[]) AS e (id, ends)
+          WHERE d.collection = $1 AND d.id = e.id AND d.ends IS DISTINCT FROM e.ends`,
+        values: [name, documents.map(({ id }) => id), documents.map(({ document }) => endOf(spec, document))],
+      })
+      await this.#rows({
+        text: `INSERT INTO assistant_core.entry (collection, field, key, id, single)
+          SELECT $1, e.* FROM unnest($2::text[], $3::bytea[], $4::bytea[], $5::boolean[]) AS e`,
+        values: [
+          name,
+          entries.map(({ field }) => field),
+          entries.map(({ key }) => key),
+          entries.map(({ id }) => id),
+          entries.map(({ single }) => single),
+        ],
+      }).catch((error: unknown) => {
+        if (!isTaken(error)) throw error
+        throw new Error(
+          `collection ${name}: ${spec.unique.join(' or ')} is declared unique, but several documents hold the same value`,
+          { cause: error },
+        )
+      })
+      after = documents.at(-1)!.id
+    }
+  }
+
+  /** What lies under an id, ended or not; locked, so that nobody changes it before we do. */
+  async #read(name: string, id: string): Promise<Stored | undefined> {
+    const seen = this.#seen?.get(name)
+    if (seen?.has(id)) return seen.get(id)
+    const text = 'SELECT body FROM assistant_core.document WHERE collection = $1 AND id = $2'
+    const statement = this.#seen ? { name: 'get', text } : { name: 'lock', text: `${text} FOR UPDATE` }
+    const [row] = await this.#rows({ ...statement, values: [name, idBytes(id)] })
+    const document = row && parsed(row[0])
+    this.#note(name, id, document)
+    return document
+  }
+
+  /** Writes a document over what `#read` found; false when there was nothing and now there is. */
+  async #write(spec: TableSpec, old: Stored | undefined, document: Stored): Promise<boolean> {
+    const { name } = spec
+    const stored = this.#specs.get(name) ?? spec
+    const before = new Map(old ? entriesOf(stored, old).map((entry) => [textOf(entry), entry]) : [])
+    const after = new Map(entriesOf(stored, document).map((entry) => [textOf(entry), entry]))
+    const gone = [...before.values()].filter((entry) => !after.has(textOf(entry)))
+    const added = [...after.values()].filter((entry) => !before.has(textOf(entry)))
+    await this.#requireFree(spec, document.id, added)
+    const values = [name, idBytes(document.id), JSON.stringify(document), endOf(stored, document)]
+    const written = await this.#rows(old ? replacing(values, gone, added) : adding(values, added)).catch(
+      (error: unknown) => {
+        throw isTaken(error) ? taken(name, 'a unique value of it', error) : error
+      },
+    )
+    if (old === undefined && written.length === 0) return false
+    if (old === undefined) this.#grow(name, 1)
+    this.#note(name, document.id, document)
+    return true
+  }
+
+  /** Refuses values that others hold. Those that have ended give theirs free, and never come back beside the new one. */
+  async #requireFree(spec: TableSpec, id: string, added: readonly Entry[]): Promise<void> {
+    const single = added.filter((entry) => entry.single)
+    if (single.length === 0) return
+    const rows = await this.#rows({
+      name: 'holders',
+      text: `SELECT e.field, e.key, d.body FROM assistant_core.entry e
+        JOIN unnest($3::text[], $4::bytea[]) AS w (field, key) ON w.field = e.field AND w.key = e.key
+        JOIN assistant_core.document d ON d.collection = e.collection AND d.id = e.id
+        WHERE e.collection = $1 AND e.id <> $2`,
+      values: [spec.name, idBytes(id), single.map(({ field }) => field), single.map(({ key }) => key)],
+    })
+    for (const [field, key, body] of rows) {
+      const holder = parsed(body)
+      if (!this.#living(spec, holder)) await this.#remove(spec.name, holder.id)
+      else {
+        const wanted = single.find((entry) => entry.field === field && entry.key.equals(key as Buffer))
+        throw taken(spec.name, `${field as string} ${JSON.stringify(wanted?.value)}`)
+      }
+    }
+  }
+
+  async #remove(name: string, id: string): Promise<Stored | undefined> {
+    const [row] = await this.#rows({
+      name: 'remove',
+      text: 'DELETE FROM assistant_core.document WHERE collection = $1 AND id = $2 RETURNING body',
+      values: [name, idBytes(id)],
+    })
+    this.#note(name, id, undefined)
+    if (!row) return undefined
+    this.#grow(name, -1)
+    return parsed(row[0])
+  }
+
+  #ground(spec: TableSpec): Ground {
+    const stored = this.#specs.get(spec.name)
+    return {
+      name: spec.name,
+      expiry: expiryOf(spec),
+      stored: covers(stored, spec) ? stored : undefined,
+      now: this.#now(),
+    }
+  }
+
+  #living(spec: TableSpec, document: Stored | undefined): Stored | undefined {
+    return document && !expiryOf(spec)?.isOver(document, this.#now()) ? document : undefined
+  }
+
+  #note(name: string, id: string, document: Stored | undefined): void {
+    if (!this.#seen) return
+    const seen = this.#seen.get(name)
+    if (seen) seen.set(id, document)
+    else this.#seen.set(name, new Map([[id, document]]))
+  }
+
+  #grow(name: string, by: number): void {
+    this.growth.set(name, (this.growth.get(name) ?? 0) + by)
+  }
+
+  /** One piece of work after the other: each looks first and writes then. */
+  async #inTurn<R>(work: () => Promise<R>): Promise<R> {
+    await this.#turns.take()
+    try {
+      if (this.#failure) throw ourError(this.#failure.error)
+      return await work()
+    } finally {
+      this.#turns.done()
+    }
+  }
+
+  get #guarded(): Queryable {
+    return { rows: (statement) => this.#rows(statement) }
+  }
+
+  async #rows(statement: Statement): Promise<readonly unknown[][]> {
+    try {
+      return await this.#on.rows(statement)
+    } catch (error) {
+      // The database has given the whole transaction up.
+      this.#failure ??= { error }
+      throw error
+    }
+  }
+}
+
+function expiryOf({ expires }: TableSpec): Expiry | undefined {
+  return expires === undefined ? undefined : new Expiry(expires)
+}
+
+function isTaken(error: unknown): boolean {
+  return codeOf(error) === '23505' && (error as { constraint?: string }).constraint === uniqueConstraint
+}
+
+function taken(name: string, what: string, cause?: unknown): AppError {
+  return new AppError('conflict', `${name}: ${what} is taken`, cause === undefined ? {} : { cause })
+}
+
+function exists(name: string, id: string): AppError {
+  return new AppError('conflict', `${name} ${JSON.stringify(id)} exists already`)
+}

@@ -1,0 +1,142 @@
+/**
+ * The tables of the state in PostgreSQL: documents, what they are looked up by, how each collection was
+ * declared, and which version all of it has. Names are constants, values are bound.
+ */
+import { AppError } from '../core/errors.ts'
+import { requireKnownSchema } from './migrate.ts'
+import type { Queryable } from './postgres-connection.ts'
+import type { TableSpec } from './table.ts'
+
+/** The layout of the tables; a newer one is refused. */
+export const tablesFormat = 1
+
+/** What every writer must know before it writes. */
+export interface Head {
+  /** The version of the documents' shapes. */
+  readonly schema: number
+  /** Grows whenever what a collection is looked up by changes. */
+  readonly generation: number
+}
+
+/** Held alone by a transaction, shared by a write of one document. A number that no other program should use. */
+const writerLock = '7020098563374907239'
+
+/** Opens a transaction that nobody writes beside, or one beside which others write single documents. */
+export const beginAlone = begin('pg_advisory_xact_lock')
+export const beginShared = begin('pg_advisory_xact_lock_shared')
+
+/** Reads of one moment. */
+export const beginPicture = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
+
+// READ COMMITTED: what follows the lock sees everything that was kept before it was granted.
+function begin(lock: string): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT ${lock}(${writerLock})`
+}
+
+const tables = [
+  'CREATE SCHEMA IF NOT EXISTS assistant_core',
+  `CREATE TABLE assistant_core.state (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    format integer NOT NULL,
+    schema integer NOT NULL,
+    generation bigint NOT NULL DEFAULT 0
+  )`,
+  `CREATE TABLE assistant_core.collection (
+    name text COLLATE "C" PRIMARY KEY,
+    spec text NOT NULL
+  )`,
+  `CREATE TABLE assistant_core.document (
+    collection text COLLATE "C" NOT NULL,
+    id bytea NOT NULL,
+    body text NOT NULL,
+    ends double precision,
+    PRIMARY KEY (collection, id)
+  )`,
+  'CREATE INDEX document_ends ON assistant_core.document (ends) WHERE ends IS NOT NULL',
+  `CREATE TABLE assistant_core.entry (
+    collection text COLLATE "C" NOT NULL,
+    field text COLLATE "C" NOT NULL,
+    key bytea NOT NULL,
+    id bytea NOT NULL,
+    single boolean NOT NULL,
+    PRIMARY KEY (collection, field, key, id),
+    FOREIGN KEY (collection, id) REFERENCES assistant_core.document ON DELETE CASCADE
+  )`,
+  'CREATE INDEX entry_document ON assistant_core.entry (collection, id)',
+  'CREATE UNIQUE INDEX entry_single ON assistant_core.entry (collection, field, key) WHERE single',
+]
+
+/** The constraint that lets no two documents share a unique value. */
+export const uniqueConstraint = 'entry_single'
+
+/**
+ * Makes the tables where there are none, with the schema version given; answers the version of the
+ * documents. The caller writes alone. AppError `invalid` for a database that cannot hold the state.
+ */
+export async function openTables(on: Queryable, schema: number): Promise<Head> {
+  await requireAble(on)
+  if (!(await hasTables(on))) {
+    for (const text of tables) await on.rows({ text, values: [] })
+    await on.rows({
+      text: 'INSERT INTO assistant_core.state (format, schema) VALUES ($1, $2)',
+      values: [tablesFormat, schema],
+    })
+  }
+  return await readHead(on)
+}
+
+/** Whether the database holds a state. */
+export async function hasTables(on: Queryable): Promise<boolean> {
+  const [row] = await on.rows({ text: "SELECT to_regclass('assistant_core.state') IS NOT NULL", values: [] })
+  return row![0] === true
+}
+
+/** The version of everything. */
+export async function readHead(on: Queryable): Promise<Head> {
+  const [row] = await on.rows({ text: headQuery, values: [] })
+  return headOf(row)
+}
+
+/** What the head is read by, for those who send it along with something else. */
+export const headQuery = 'SELECT format, schema, generation FROM assistant_core.state'
+
+/** The head that the query answered; AppError `invalid` when only a newer version knows the tables. */
+export function headOf(row: readonly unknown[] | undefined): Head {
+  if (!row) throw new AppError('invalid', 'the database holds no whole state: its version is missing')
+  const [format, schema, generation] = row.map(Number) as [number, number, number]
+  if (format > tablesFormat) {
+    throw new AppError(
+      'invalid',
+      `the database has format ${format}, but this version of assistant-core knows formats up to ${tablesFormat}; use a newer version`,
+    )
+  }
+  return { schema, generation }
+}
+
+/** Refuses a state that a newer version has taken over, also while this one runs. */
+export function requireOurs(head: Head, known: number): void {
+  requireKnownSchema(head.schema, known)
+  if (head.schema < known) {
+    throw new AppError('unavailable', 'the state was replaced by an older one; start again')
+  }
+}
+
+async function requireAble(on: Queryable): Promise<void> {
+  const text = "SELECT current_setting('server_encoding'), current_setting('server_version_num')::int"
+  const [row] = await on.rows({ text, values: [] })
+  const [encoding, version] = row as [string, number]
+  if (encoding !== 'UTF8') {
+    throw new AppError('invalid', `the database has the encoding ${encoding}; create it with UTF8`)
+  }
+  if (version < 120_000) throw new AppError('invalid', 'the database is older than PostgreSQL 12')
+}
+
+/** How the collections were declared, by name. */
+export async function readSpecs(on: Queryable): Promise<Map<string, TableSpec>> {
+  const rows = await on.rows({ text: 'SELECT name, spec FROM assistant_core.collection', values: [] })
+  const specs = rows.map(([name, spec]): [string, TableSpec] => {
+    const { indexes, unique, expires } = JSON.parse(spec as string) as Omit<TableSpec, 'name'>
+    return [name as string, { name: name as string, indexes, unique, expires }]
+  })
+  return new Map(specs)
+}

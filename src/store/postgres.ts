@@ -1,0 +1,352 @@
+/**
+ * The state in PostgreSQL, shared by any number of daemons. The work of a transaction has effects outside the
+ * database (what a caller collects while it runs), so it is never run twice, as SERIALIZABLE would ask for.
+ * Instead there is one advisory lock in the database: a transaction holds it alone, the write of a single
+ * document shares it with others of its kind and locks the row. So nobody, in no daemon, writes in between.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Writable } from 'node:stream'
+import type { Clock } from '../core/clock.ts'
+import { AppError, messageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { streamBackup } from './backup.ts'
+import { Expiry } from './expiry.ts'
+import { type Migration, schemaAfter } from './migrate.ts'
+import { PostgresCollection } from './postgres-collection.ts'
+import { isCollision, type Queryable } from './postgres-connection.ts'
+import { Database } from './postgres-database.ts'
+import { migrateTables } from './postgres-migrate.ts'
+import { backupHeader, picture, sizes } from './postgres-picture.ts'
+import { countDocuments, covers, type Ground, readDocument, readDocuments } from './postgres-reading.ts'
+import { Session } from './postgres-session.ts'
+import { type Head, openTables, readHead, readSpecs, requireOurs } from './postgres-tables.ts'
+import { snapshotText } from './snapshot.ts'
+import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
+import { type TableSpec, tableSpec } from './table.ts'
+import { inTime, Turns } from './turns.ts'
+
+const sweepBatch = 500
+const attempts = 3
+/** How many looks at the database pass between two counts of everything in it. */
+const looksPerCount = 12
+
+export interface PostgresStoreOptions {
+  /** `postgresql://user:password@host/database`; a secret. */
+  readonly url: string
+  /** At most so many connections to the database. */
+  readonly connections?: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly migrations?: readonly Migration[]
+  /** Where the state is kept as it was before it is migrated; without a folder it is not kept. */
+  readonly backupFolder?: string
+  readonly sweepMilliseconds?: number
+  readonly transactionMilliseconds?: number
+  /** How often the database is looked at, so that `stats` tells when it is gone. */
+  readonly lookMilliseconds?: number
+}
+
+/** The PostgreSQL store: the contract, and what the program does with the whole of it. */
+export interface PostgresStore extends Store {
+  /** Removes documents that have ended; answers how many. Happens by itself. */
+  sweep(): Promise<number>
+  /** Looks whether the database answers and counts what is in it. Happens by itself. */
+  look(): Promise<void>
+  /** Writes the state of this moment to a stream, which is ended. */
+  streamTo(stream: Writable): Promise<void>
+}
+
+/**
+ * Opens the state in a database, whose tables are made when they are missing. AppError `unavailable` when it
+ * cannot be reached or refuses us, `invalid` when a newer version wrote it.
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { url, connections = 8 } = options
+  const database = await Database.open({ url, connections })
+  const store = new Postgres(options, database)
+  try {
+    await store.open()
+    return store
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+class Postgres implements PostgresStore {
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #options: PostgresStoreOptions
+  readonly #schema: number
+  readonly #database: Database
+  // Transactions of this process wait here, not each with a connection of its own.
+  readonly #turns = new Turns()
+  readonly #collections = new Map<string, PostgresCollection<Stored>>()
+  // A write past the transaction that the running code belongs to would wait for it for ever.
+  readonly #inside = new AsyncLocalStorage<Running>()
+  readonly #undeclared = new Set<string>()
+  /** How the collections can be looked up, as of the generation. */
+  #specs = new Map<string, TableSpec>()
+  #generation = -1
+  #documents = new Map<string, number>()
+  #bytes = 0
+  #looks = 0
+  #timers: NodeJS.Timeout[] = []
+  #closed = false
+
+  constructor(options: PostgresStoreOptions, database: Database) {
+    this.#options = options
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#schema = schemaAfter(options.migrations ?? [])
+    this.#database = database
+  }
+
+  async open(): Promise<void> {
+    const { migrations = [], backupFolder: folder } = this.#options
+    await this.#database.found(async (on) => {
+      const head = await openTables(on, this.#schema)
+      const report = await migrateTables(on, head, migrations, { clock: this.#clock, folder })
+      await this.#learn(on, await readHead(on))
+      if (report.steps.length > 0) this.#log.info('the state is brought up to date', { ...report })
+    })
+    await this.#count()
+    const every = (milliseconds: number, what: string, work: () => Promise<unknown>): void => {
+      const run = (): void =>
+        void work().catch((error: unknown) => {
+          if (!this.#closed) this.#log.warn(what, { reason: messageOf(error) })
+        })
+      this.#timers.push(setInterval(run, milliseconds).unref())
+    }
+    const { sweepMilliseconds = 30_000, lookMilliseconds = 5_000 } = this.#options
+    every(sweepMilliseconds, 'ended documents were not removed', () => this.sweep())
+    every(lookMilliseconds, 'the database of the state does not answer', () => this.#glance())
+  }
+
+  collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
+    const wanted = tableSpec(spec)
+    const known = this.#collections.get(spec.name)
+    if (known) {
+      if (JSON.stringify(known.spec) !== JSON.stringify(wanted)) {
+        throw new Error(`collection ${spec.name} is declared twice, and differently`)
+      }
+      return known as unknown as Collection<T>
+    }
+    if (!/^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$/.test(spec.name)) {
+      throw new Error(`${JSON.stringify(spec.name)} is no name of a collection`)
+    }
+    const collection = new PostgresCollection<Stored>(wanted, {
+      get: (spec, id) => this.#database.read((on) => readDocument(on, this.#ground(spec), id)),
+      select: (spec, query) => this.#database.read((on) => readDocuments(on, this.#ground(spec), query)),
+      count: (spec, query) => this.#database.read((on) => countDocuments(on, this.#ground(spec), query)),
+      change: (spec, work) => this.#changeOne(spec, work),
+    })
+    this.#collections.set(spec.name, collection)
+    if (!covers(this.#specs.get(spec.name), wanted)) this.#declareSoon(spec.name)
+    return collection as unknown as Collection<T>
+  }
+
+  async transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R> {
+    this.#requireOutside()
+    const then: (() => void)[] = []
+    await this.#turns.take()
+    let result: R
+    try {
+      result = await this.#inSession(true, async (session) => {
+        const running: Running = { over: false }
+        const transaction: Transaction = {
+          in: (collection) => this.#within(collection, session, running),
+          onCommit: (step) => void then.push(step),
+        }
+        try {
+          const given = this.#inside.run(running, work, transaction)
+          return await inTime(given, this.#options.transactionMilliseconds ?? 30_000)
+        } finally {
+          running.over = true
+          // What the work did not wait for is under way still.
+          await session.settled()
+        }
+      })
+    } finally {
+      this.#turns.done()
+    }
+    for (const step of then) {
+      try {
+        step()
+      } catch (error) {
+        this.#log.error('what follows a transaction failed', { error })
+      }
+    }
+    return result
+  }
+
+  stats(): StoreStats {
+    const { fault } = this.#database
+    const documents = new Map(this.#documents)
+    for (const name of this.#collections.keys()) if (!documents.has(name)) documents.set(name, 0)
+    return {
+      kind: 'postgres',
+      documents: Object.fromEntries([...documents].sort(([a], [b]) => (a < b ? -1 : 1))),
+      bytes: this.#bytes,
+      ...(fault !== undefined && { fault }),
+    }
+  }
+
+  async sweep(): Promise<number> {
+    let swept = 0
+    while (!this.#closed) {
+      const count = await this.#inSession(false, (session) => session.sweep(sweepBatch))
+      swept += count
+      if (count < sweepBatch) break
+    }
+    return swept
+  }
+
+  async look(): Promise<void> {
+    await this.#learnAnew()
+    await this.#count()
+  }
+
+  async streamTo(stream: Writable): Promise<void> {
+    await this.#database.readOnOne(async (on) => {
+      const documents = await picture(on)
+      await streamBackup(snapshotText(backupHeader(documents.head, this.#clock), documents), stream)
+      await documents.end()
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.#turns.take()
+    this.#closed = true
+    this.#turns.done()
+    await this.#database.close()
+  }
+
+  /** The write of one document. What collides with another's is begun anew: nothing of it was kept. */
+  async #changeOne<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R> {
+    this.#requireOutside()
+    if (!covers(this.#specs.get(spec.name), spec)) await this.#declare([spec])
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#inSession(false, work)
+      } catch (error) {
+        const cause = error instanceof AppError ? error.cause : error
+        if (!isCollision(cause) || attempt === attempts) throw error
+      }
+    }
+  }
+
+  /** Runs work in a transaction of the database, and answers when what it changed is kept. */
+  async #inSession<R>(alone: boolean, work: (session: Session) => Promise<R>): Promise<R> {
+    const { result, session } = await this.#database.write(alone, async ({ on, head }) => {
+      requireOurs(head, this.#schema)
+      if (head.generation !== this.#generation) await this.#learn(on, head)
+      const now = (): number => this.#clock.now()
+      const session = new Session({ on, alone, specs: this.#specs, now })
+      const result = await work(session)
+      if (session.failure) throw session.failure.error
+      return { result, session }
+    })
+    for (const [name, by] of session.growth) this.#documents.set(name, (this.#documents.get(name) ?? 0) + by)
+    if (session.rebuilt.size > 0) this.#specs = new Map([...this.#specs, ...session.rebuilt])
+    return result
+  }
+
+  #within<T extends Stored>(collection: Collection<T>, session: Session, running: Running): Collection<T> {
+    const { spec } = collection as unknown as PostgresCollection<Stored>
+    if (this.#collections.get(spec.name) !== (collection as unknown)) {
+      throw new Error('the collection belongs to another store')
+    }
+    const open = (): Session => {
+      if (running.over) throw new Error('the transaction is over')
+      return session
+    }
+    return new PostgresCollection<Stored>(spec, {
+      get: (spec, id) => open().get(spec, id),
+      select: (spec, query) => open().select(spec, query),
+      count: (spec, query) => open().count(spec, query),
+      change: async (spec, work) => {
+        if (!covers(open().specOf(spec.name), spec)) await open().declare(spec)
+        return await work(open())
+      },
+    }) as unknown as Collection<T>
+  }
+
+  #ground(spec: TableSpec): Ground {
+    const stored = this.#specs.get(spec.name)
+    return {
+      name: spec.name,
+      expiry: spec.expires === undefined ? undefined : new Expiry(spec.expires),
+      stored: covers(stored, spec) ? stored : undefined,
+      now: this.#clock.now(),
+    }
+  }
+
+  /** Collections are declared one after the other at a start; they are made ready together. */
+  #declareSoon(name: string): void {
+    this.#undeclared.add(name)
+    if (this.#undeclared.size > 1) return
+    setImmediate(() => {
+      const specs = [...this.#undeclared].map((one) => this.#collections.get(one)!.spec)
+      this.#undeclared.clear()
+      if (this.#closed) return
+      // Until then reads look at every document, and a write tries again and tells.
+      this.#declare(specs).catch((error: unknown) => {
+        if (!this.#closed) this.#log.warn('collections could not be made ready', { reason: messageOf(error) })
+      })
+    })
+  }
+
+  async #declare(specs: readonly TableSpec[]): Promise<void> {
+    await this.#inSession(true, async (session) => {
+      for (const spec of specs) await session.declare(spec)
+    })
+  }
+
+  /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */
+  async #learn(on: Queryable, head: Head): Promise<void> {
+    requireOurs(head, this.#schema)
+    this.#specs = await readSpecs(on)
+    this.#generation = head.generation
+  }
+
+  async #learnAnew(): Promise<void> {
+    await this.#database.read(async (on) => {
+      const head = await readHead(on)
+      try {
+        if (head.generation === this.#generation) requireOurs(head, this.#schema)
+        else await this.#learn(on, head)
+      } catch (error) {
+        this.#database.refuse(messageOf(error))
+        throw error
+      }
+    })
+  }
+
+  async #glance(): Promise<void> {
+    await this.#learnAnew()
+    if (++this.#looks % looksPerCount === 0) await this.#count()
+  }
+
+  async #count(): Promise<void> {
+    const { documents, bytes } = await this.#database.read(sizes)
+    this.#documents = documents
+    this.#bytes = bytes
+  }
+
+  #requireOutside(): void {
+    const outer = this.#inside.getStore()
+    if (outer && !outer.over) {
+      throw new Error(
+        'inside a transaction, write through transaction.in(collection), or this would wait for ever',
+      )
+    }
+  }
+}
+
+/** A transaction under way; over once its work has ended. */
+interface Running {
+  over: boolean
+}
