@@ -1,23 +1,29 @@
 import { after, before, describe, it, type TestContext } from 'node:test'
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Client } from 'pg'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
+import type { Migration } from '../../src/store/migrate.ts'
 import { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from '../../src/store/postgres.ts'
-import { storeContract } from './contract.ts'
-import { afterwards, testClock, testLog } from './state-folder.ts'
+import type { Stored } from '../../src/store/store.ts'
+import { verifyBackup } from '../../src/store/verify.ts'
+import { isApp, storeContract } from './contract.ts'
+import { afterwards, temporaryFolder, testClock, testLog, until } from './state-folder.ts'
+
+interface Note extends Stored {
+  readonly n?: number
+  readonly email?: string
+  readonly tags?: readonly string[]
+  readonly until?: number
+}
+
+const notes = { name: 'test.note', indexes: ['tags'], unique: ['email'], expires: 'until' } as const
 
 let server: TestPostgres
 
-async function openStore(
-  t: TestContext,
-  url: string,
-  options: Partial<PostgresStoreOptions> = {},
-): Promise<PostgresStore> {
-  const store = await openPostgresStore({ url, clock: testClock(), log: testLog(), ...options })
-  afterwards(t, () => store.close())
-  return store
-}
-
 describe('PostgreSQL', { skip: noPostgres }, () => {
-  const cleanups: (() => Promise<void> | void)[] = []
+  const cleanups: (() => Promise<void>)[] = []
   before(async () => {
     server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
   })
@@ -40,5 +46,424 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
     }
   })
 
-  it('x', () => {})
+  describe('a PostgreSQL store', () => {
+    it('keeps U+0000, half characters, key order and hostile texts exactly', async (t) => {
+      const url = await server.newDatabase()
+      const store = await openStore(t, url)
+      const all = store.collection<Note>(notes)
+      const hostile = [
+        'nul \0 in between',
+        '\ud800',
+        '\udc00\ud800',
+        `'; DROP TABLE assistant_core.document; --`,
+        '$1 %s \\ \\x00 {"a"}',
+        '\u{10ffff}\uffff',
+        ' ',
+        'x'.repeat(1024),
+        '\u{10ffff}'.repeat(512),
+      ]
+      for (const [n, id] of hostile.entries()) {
+        await all.insert({ id, n, email: id, tags: [id, `t${n}`] })
+        await assert.rejects(all.insert({ id: `other${n}`, email: id }), isApp('conflict'))
+      }
+      const ordered = JSON.parse(
+        '{"id":"order","z":1,"a":{"y":1,"\\u0000":2,"b":[{"d":1,"c":2}]},"10":1,"9":2}',
+      ) as Note
+      await all.put(ordered)
+      const again = await openStore(t, url)
+      const found = again.collection<Note>(notes)
+      for (const [n, id] of hostile.entries()) {
+        assert.deepEqual(await found.get(id), { id, n, email: id, tags: [id, `t${n}`] })
+        assert.deepEqual(
+          (await found.find({ where: { tags: id } })).map((one) => one.n),
+          [n],
+        )
+        assert.equal((await found.first({ where: { email: id } }))?.n, n)
+      }
+      assert.equal(JSON.stringify(await found.get('order')), JSON.stringify(ordered))
+      // By UTF-16 code units, as everywhere in the program.
+      assert.deepEqual(
+        (await found.find()).map(({ id }) => id),
+        [...hostile, 'order'].sort(),
+      )
+      const names = await found.find({ where: { "n'; --": 1 } as never })
+      assert.deepEqual(names, [])
+    })
+
+    it('tells a text from a number, and finds values too long for an index of the database', async (t) => {
+      const store = await openStore(t, await server.newDatabase())
+      const all = store.collection<Note>(notes)
+      const long = 'long '.repeat(100_000)
+      await all.insert({ id: 'a', tags: ['1', long] })
+      await all.insert({ id: 'b', tags: [1 as never, true as never] })
+      const find = async (tag: unknown): Promise<string> =>
+        (await all.find({ where: { tags: tag as never } })).map(({ id }) => id).join()
+      assert.equal(await find('1'), 'a')
+      assert.equal(await find(1), 'b')
+      assert.equal(await find(true), 'b')
+      assert.equal(await find('true'), '')
+      assert.equal(await find(long), 'a')
+    })
+
+    it('removes what has ended from the database by itself, with what it was found by', async (t) => {
+      const url = await server.newDatabase()
+      const clock = testClock()
+      const store = await openStore(t, url, { clock, sweepMilliseconds: 20 })
+      const all = store.collection<Note>(notes)
+      for (let n = 0; n < 5; n++) await all.insert({ id: `n${n}`, tags: ['x'], until: clock.now() + n })
+      await all.insert({ id: 'stays', tags: ['x'] })
+      clock.advance(100)
+      const client = await connect(t, url)
+      await until(async () => (await countOf(client, 'document')) === 1)
+      assert.equal(await countOf(client, 'entry'), 1)
+      assert.deepEqual(store.stats().documents, { 'test.note': 1 })
+    })
+
+    it('builds what a collection is looked up by when that is declared later, and refuses values that are not unique', async (t) => {
+      const url = await server.newDatabase()
+      const first = await openStore(t, url)
+      const plain = first.collection<Note>({ name: 'test.note' })
+      for (let n = 0; n < 1200; n++)
+        await plain.insert({ id: `n${n}`, n, tags: [`t${n % 7}`], email: `${n}`, until: 5 })
+      await first.close()
+      const clock = testClock(4)
+      const second = await openStore(t, url, { clock })
+      const all = second.collection<Note>(notes)
+      // At once, whether or not it is built yet.
+      assert.equal(await all.count({ where: { tags: 't3' } }), 171)
+      await all.put({ id: 'n3', email: '3', tags: ['new'] })
+      assert.equal(await all.count({ where: { tags: 't3' } }), 170)
+      await assert.rejects(all.insert({ id: 'another', email: '5' }), isApp('conflict'))
+      clock.advance(2)
+      assert.equal(await all.count(), 1)
+      await second.close()
+
+      const third = await openStore(t, url)
+      await third.collection<Note>({ name: 'test.note' }).put({ id: 'same', email: '3' })
+      await third.close()
+      const log = testLog()
+      const fourth = await openStore(t, url, { log, clock: testClock(4) })
+      const putting = fourth.collection<Note>(notes).put({ id: 'x' })
+      await assert.rejects(putting, /email is declared unique, but several/)
+      await until(() => /could not be made ready.*email is declared/.test(JSON.stringify(log.lines)))
+    })
+
+    it('keeps the file of a backup that the embedded store can read', async (t) => {
+      const store = await openStore(t, await server.newDatabase())
+      const all = store.collection<Note>(notes)
+      for (let n = 0; n < 600; n++) await all.insert({ id: `n${n}`, email: `${n}\0` })
+      const { createWriteStream } = await import('node:fs')
+      const path = `${await temporaryFolder(t)}/state.backup`
+      await store.streamTo(createWriteStream(path))
+      const found = await verifyBackup(path)
+      assert.equal(found.ok, true, found.faults.join())
+      assert.deepEqual(found.documents, { 'test.note': 600 })
+      await all.put({ id: 'goes on' })
+    })
+  })
+
+  describe('several daemons on one database', () => {
+    it('lose no update, and never come between what a transaction reads and writes', async (t) => {
+      const url = await server.newDatabase()
+      const stores = [await openStore(t, url), await openStore(t, url), await openStore(t, url)]
+      await stores[0]!.collection<Note>(notes).insert({ id: 'a', n: 0 })
+      const bumps = stores.flatMap((store) => {
+        const all = store.collection<Note>(notes)
+        const update = () => all.update('a', (note) => ({ ...note, n: note.n! + 1 }))
+        const transact = () =>
+          store.transaction(async (transaction) => {
+            const here = transaction.in(all)
+            const { n } = (await here.get('a'))!
+            await wait(2)
+            const [again] = await here.find()
+            assert.equal(again!.n, n)
+            await here.put({ id: 'a', n: n! + 1 })
+          })
+        return Array.from({ length: 15 }, () => [update(), transact()]).flat()
+      })
+      await Promise.all(bumps)
+      for (const store of stores) assert.equal((await store.collection<Note>(notes).get('a'))?.n, 90)
+    })
+
+    it('share unique values: of all who want one, one gets it', async (t) => {
+      const url = await server.newDatabase()
+      const stores = [await openStore(t, url), await openStore(t, url)]
+      const outcomes = await Promise.allSettled(
+        stores.flatMap((store, s) =>
+          Array.from({ length: 10 }, (_, n) =>
+            store.collection<Note>(notes).put({ id: `${s}.${n}`, email: 'one@example.com', tags: ['x'] }),
+          ),
+        ),
+      )
+      const refused = outcomes.filter((one) => one.status === 'rejected')
+      assert.equal(refused.length, 19)
+      for (const { reason } of refused) assert.ok(isApp('conflict')(reason))
+      assert.equal(await stores[1]!.collection<Note>(notes).count({ where: { tags: 'x' } }), 1)
+    })
+
+    it('make the same new document only once, and replace it otherwise', async (t) => {
+      const url = await server.newDatabase()
+      const stores = [await openStore(t, url), await openStore(t, url)]
+      for (let round = 0; round < 10; round++) {
+        const id = `d${round}`
+        const inserts = await Promise.allSettled(
+          stores.map((store, n) => store.collection<Note>(notes).insert({ id, n, tags: [`i${n}`] })),
+        )
+        assert.equal(inserts.filter(({ status }) => status === 'fulfilled').length, 1)
+        await Promise.all(
+          stores.map((store, n) => store.collection<Note>(notes).put({ id: `p${id}`, n, tags: [`p${n}`] })),
+        )
+      }
+      const all = stores[0]!.collection<Note>(notes)
+      assert.equal(await all.count(), 20)
+      const counts = await Promise.all([0, 1].map((n) => all.count({ where: { tags: `p${n}` } })))
+      assert.equal(counts[0]! + counts[1]!, 10)
+    })
+
+    it('see at once what another kept, and nothing of what it has not', async (t) => {
+      const url = await server.newDatabase()
+      const [one, two] = [await openStore(t, url), await openStore(t, url)]
+      const [here, there] = [one.collection<Note>(notes), two.collection<Note>(notes)]
+      await one.transaction(async (transaction) => {
+        await transaction.in(here).insert({ id: 'a', tags: ['x'] })
+        assert.equal(await there.get('a'), undefined)
+        assert.equal(await there.count({ where: { tags: 'x' } }), 0)
+      })
+      assert.equal(await there.count({ where: { tags: 'x' } }), 1)
+      await there.delete('a')
+      assert.equal(await here.get('a'), undefined)
+      await two.look()
+      assert.deepEqual(two.stats().documents, { 'test.note': 0 })
+    })
+
+    it('write what another looks documents up by, also when only that one knows of it', async (t) => {
+      const url = await server.newDatabase()
+      const old = await openStore(t, url)
+      const before = old.collection<Note>({ name: 'test.note', indexes: ['n'] })
+      await before.insert({ id: 'a', n: 1, tags: ['x'] })
+      const young = await openStore(t, url)
+      const after = young.collection<Note>({ name: 'test.note', indexes: ['tags'] })
+      await after.put({ id: 'b', n: 1, tags: ['x'] })
+      await before.put({ id: 'c', n: 1, tags: ['x'] })
+      await before.update('a', (note) => ({ ...note, tags: ['y'] }))
+      const ids = (found: readonly Note[]): string => found.map(({ id }) => id).join('')
+      assert.equal(ids(await after.find({ where: { tags: 'x' } })), 'bc')
+      assert.equal(ids(await after.find({ where: { tags: 'y' } })), 'a')
+      assert.equal(ids(await before.find({ where: { n: 1 } })), 'abc')
+    })
+  })
+
+  describe('a database that is not there', () => {
+    it('is told as unavailable, and used again once it is back', { timeout: 60_000 }, async (t) => {
+      const own = await startPostgres(t)
+      const store = await openStore(t, await own.newDatabase(), { lookMilliseconds: 20 })
+      const all = store.collection<Note>(notes)
+      await all.insert({ id: 'a', n: 1 })
+      let entered = false
+      const cut = store.transaction(async (transaction) => {
+        await transaction.in(all).put({ id: 'b', n: 1 })
+        entered = true
+        await until(() => store.stats().fault !== undefined)
+        await transaction.in(all).put({ id: 'c', n: 1 })
+      })
+      cut.catch(() => undefined)
+      await until(() => entered)
+      await own.stop()
+      await assert.rejects(cut, isApp('unavailable'))
+      await assert.rejects(all.get('a'), isApp('unavailable'))
+      await assert.rejects(all.put({ id: 'd', n: 1 }), isApp('unavailable'))
+      assert.match(store.stats().fault ?? '', /cannot be reached|was lost|stopping/)
+      await own.start()
+      await until(() => store.stats().fault === undefined)
+      await all.put({ id: 'e', n: 1 })
+      assert.deepEqual(
+        (await all.find()).map(({ id }) => id),
+        ['a', 'e'],
+      )
+    })
+
+    it(
+      'was there a moment ago: connections that died are replaced without anybody noticing',
+      { timeout: 60_000 },
+      async (t) => {
+        const own = await startPostgres(t)
+        const store = await openStore(t, await own.newDatabase())
+        const all = store.collection<Note>(notes)
+        await all.insert({ id: 'a', n: 1 })
+        await own.stop()
+        await own.start()
+        assert.equal((await all.get('a'))?.n, 1)
+        await store.transaction(async (transaction) => transaction.in(all).put({ id: 'b', n: 2 }))
+        assert.equal(await all.count(), 2)
+      },
+    )
+
+    it('refuses a start with the reason and without the secret', async () => {
+      const url = await server.newDatabase()
+      await server.admin.query("CREATE ROLE guarded LOGIN PASSWORD 'right'")
+      const wrong: [string, RegExp, string][] = [
+        ['postgresql://127.0.0.1:1/none', /cannot be reached \(ECONNREFUSED\)/, 'unavailable'],
+        [`postgresql://postgres@127.0.0.1:${server.port}/nosuch`, /no such database/, 'unavailable'],
+        [`${url}?sslmode=verify-full`, /TLS/, 'unavailable'],
+        [`postgresql://guarded:hunter2@127.0.0.1:${server.port}/postgres`, /does not allow/, 'unavailable'],
+        ['mysql://root:hunter2@localhost/x', /must begin with postgresql:/, 'invalid'],
+        ['hunter2', /one address such as/, 'invalid'],
+      ]
+      for (const [address, message, code] of wrong) {
+        const opening = openPostgresStore({ url: address, clock: testClock(), log: testLog() })
+        await assert.rejects(opening, (error: Error) => {
+          assert.match(error.message, message)
+          assert.doesNotMatch(error.message, /hunter2/)
+          return isApp(code)(error)
+        })
+      }
+    })
+
+    it('refuses a wrong password', { timeout: 60_000 }, async (t) => {
+      const own = await startPostgres(t)
+      const url = new URL(await own.newDatabase())
+      await own.admin.query("CREATE ROLE daemon LOGIN SUPERUSER PASSWORD 'right'")
+      const { rows } = await own.admin.query<{ hba_file: string }>('SHOW hba_file')
+      const { writeFile } = await import('node:fs/promises')
+      await writeFile(rows[0]!.hba_file, 'host all postgres all trust\nhost all all all scram-sha-256\n')
+      await own.admin.query('SELECT pg_reload_conf()')
+      url.username = 'daemon'
+      url.password = 'right'
+      await until(async () => {
+        url.password = 'wrong'
+        const opened = await openPostgresStore({ url: url.href, clock: testClock(), log: testLog() }).catch(
+          (error: unknown) => error,
+        )
+        if (!(opened instanceof Error)) {
+          await (opened as PostgresStore).close()
+          return false
+        }
+        assert.match(opened.message, /refuses this user or password/)
+        return true
+      })
+      url.password = 'right'
+      const store = await openStore(t, url.href)
+      await store.collection<Note>(notes).put({ id: 'a' })
+    })
+
+    it('gives up waiting for a transaction that stands still, and ends it', async (t) => {
+      const url = await server.newDatabase()
+      const [one, two] = [await openStore(t, url, { transactionMilliseconds: 300 }), await openStore(t, url)]
+      const [here, there] = [one.collection<Note>(notes), two.collection<Note>(notes)]
+      await here.put({ id: 'z' })
+      let late: Promise<unknown> | undefined
+      const endless = one.transaction(async (transaction) => {
+        await transaction.in(here).put({ id: 'a' })
+        await wait(800)
+        late = transaction.in(here).put({ id: 'b' })
+        await late.catch(() => undefined)
+      })
+      const other = there.put({ id: 'c' })
+      await assert.rejects(endless, isApp('unavailable'))
+      await other
+      await until(() => late !== undefined)
+      await assert.rejects(late!, /over/)
+      assert.deepEqual(
+        (await there.find()).map(({ id }) => id),
+        ['c', 'z'],
+      )
+    })
+
+    it('keeps nothing of a transaction whose statement failed, even when its work goes on', async (t) => {
+      const url = await server.newDatabase()
+      const store = await openStore(t, url)
+      const all = store.collection<Note>(notes)
+      await all.put({ id: 'z' })
+      const client = await connect(t, url)
+      const work = store.transaction(async (transaction) => {
+        await transaction.in(all).put({ id: 'a' })
+        await client.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'",
+        )
+        await assert.rejects(transaction.in(all).put({ id: 'b' }), isApp('unavailable'))
+        return 'done'
+      })
+      await assert.rejects(work, isApp('unavailable'))
+      assert.deepEqual(
+        (await all.find()).map(({ id }) => id),
+        ['z'],
+      )
+    })
+  })
+
+  describe('the schema of what is stored', () => {
+    const steps: readonly Migration[] = [
+      {
+        to: 1,
+        title: 'notes say what they say in text',
+        run: (documents) => {
+          for (const note of documents.all('test.note'))
+            documents.put('test.note', { ...note, text: 'new' } as Stored)
+          documents.remove('test.note', 'old')
+        },
+      },
+    ]
+
+    it('is brought up to date, all of it or nothing, with a backup of before', async (t) => {
+      const url = await server.newDatabase()
+      const folder = await temporaryFolder(t)
+      const first = await openStore(t, url)
+      await first.collection<Note>(notes).put({ id: 'a', tags: ['x'] })
+      await first.collection<Note>(notes).put({ id: 'old' })
+      const failing: Migration = { to: 2, title: 'fails', run: () => assert.fail('no') }
+      await assert.rejects(openStore(t, url, { migrations: [...steps, failing] }), /no/)
+      assert.deepEqual(await first.collection<Note>(notes).count(), 2)
+
+      const second = await openStore(t, url, { migrations: steps, backupFolder: folder })
+      const all = second.collection<Note & { text?: string }>(notes)
+      assert.deepEqual(await all.find({ where: { tags: 'x' } }), [{ id: 'a', tags: ['x'], text: 'new' }])
+      assert.equal(await all.get('old'), undefined)
+      assert.deepEqual(await readdir(folder), ['before-schema-1.backup'])
+      assert.deepEqual((await verifyBackup(`${folder}/before-schema-1.backup`)).documents, { 'test.note': 2 })
+
+      // The older daemon is still there: it must not write what the newer one does not understand.
+      await assert.rejects(first.collection<Note>(notes).put({ id: 'b' }), isApp('invalid'))
+      await assert.rejects(first.look(), isApp('invalid'))
+      assert.match(first.stats().fault ?? '', /use a newer version/)
+      await assert.rejects(openStore(t, url), isApp('invalid'))
+      assert.equal(await all.count(), 1)
+    })
+
+    it('refuses tables of a newer format', async (t) => {
+      const url = await server.newDatabase()
+      await (await openStore(t, url)).close()
+      const client = await connect(t, url)
+      await client.query('UPDATE assistant_core.state SET format = 99')
+      await assert.rejects(openStore(t, url), /format 99.*use a newer version/)
+    })
+
+    it('refuses a database that cannot hold every text', async (t) => {
+      const name = 'latin'
+      await server.admin.query(`CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+      const url = `postgresql://postgres@127.0.0.1:${server.port}/${name}`
+      await assert.rejects(openStore(t, url), /encoding LATIN1; create it with UTF8/)
+    })
+  })
 })
+
+async function openStore(
+  t: TestContext,
+  url: string,
+  options: Partial<PostgresStoreOptions> = {},
+): Promise<PostgresStore> {
+  const store = await openPostgresStore({ url, clock: testClock(), log: testLog(), ...options })
+  afterwards(t, () => store.close())
+  return store
+}
+
+async function connect(t: TestContext, url: string): Promise<Client> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  afterwards(t, () => client.end())
+  return client
+}
+
+async function countOf(client: Client, table: 'document' | 'entry'): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(`SELECT count(*) FROM assistant_core.${table}`)
+  return Number(rows[0]!.count)
+}
