@@ -17,9 +17,9 @@ import { privateFile, syncFolder } from '../store/files.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import { type Told, toldBefore } from './line.ts'
 
-const keyName = 'key.pem'
-const publicKeyName = 'key.pub.pem'
-const headName = 'head.json'
+export const keyName = 'key.pem'
+export const publicKeyName = 'key.pub.pem'
+export const headName = 'head.json'
 
 /** The pair of keys of one log. */
 export interface LogKey {

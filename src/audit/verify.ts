@@ -18,6 +18,8 @@ export interface AuditVerification {
   readonly last: number
   /** The last line that a valid signature covers. */
   readonly signed: number
+  /** The last line that was removed for its age or for room, as the log itself says; 0 when none was. */
+  readonly pruned: number
   /** What is wrong, the first place first: each as `file:line: fault`. */
   readonly faults: readonly string[]
   readonly notes: readonly string[]
@@ -160,6 +162,7 @@ class Check {
       first: this.#first,
       last,
       signed: this.#signed,
+      pruned: this.#through,
       faults: this.#faults,
       notes: this.#notes,
     }

@@ -60,8 +60,14 @@ const table: Readonly<Record<string, readonly string[]>> = {
     'access explain sales@example.com create_document',
     'access explain sales@example.com Customer CUST-0001 --client CLIENT_ID',
   ],
-  backup: ['backup /var/backups/assistant-core/monday.backup', 'backup - | ssh store "cat > monday.backup"'],
-  restore: ['restore monday.backup --state /var/lib/assistant-core --move-aside'],
+  backup: [
+    'backup /var/backups/assistant-core/monday.backup',
+    'backup - | ssh store "cat > monday.backup"',
+    'backup monday.backup --audit /var/backups/assistant-core/audit',
+  ],
+  restore: [
+    'restore monday.backup --audit /var/backups/assistant-core/audit --state /var/lib/assistant-core --move-aside',
+  ],
   'store verify': ['store verify', 'store verify --file monday.backup'],
   'store migrate': ['store migrate --dry-run'],
   install: ['install --systemd --dry-run', 'install --systemd'],

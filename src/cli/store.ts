@@ -2,6 +2,8 @@ import { chownSync, existsSync, lstatSync, readdirSync, renameSync, statSync } f
 import { join, resolve } from 'node:path'
 import process from 'node:process'
 import type { Command } from 'commander'
+import { copyAudit, type AuditCopy } from '../audit/copy.ts'
+import { verifyAudit } from '../audit/verify.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { createLog } from '../core/log.ts'
@@ -23,16 +25,25 @@ export function addStoreCommands(program: Command): void {
     .description(
       'write one consistent, verified backup of the state; a daemon goes on meanwhile; - is standard output',
     )
-    .action(async (file: string, _flags, command: Command) => {
+    .option(
+      '--audit <folder>',
+      'bring a copy of the audit log up to date as well: only what is new is copied',
+    )
+    .action(async (file: string, flags: { audit?: string }, command: Command) => {
       const options = readOptions(command)
       const text = stream(options, 'store.backup', {}) as AsyncIterable<string>
       if (file === '-') {
         for await (const piece of text) await write(piece)
+        if (flags.audit !== undefined) tell(auditText(await copyOfAudit(options.state, flags.audit)))
         return
       }
       const path = resolve(file)
       const verification = await writeBackup(progress('backup', text), path)
-      print(options.json, { file: path, ...verification }, (done) => `${done.file}: ${contentText(done)}`)
+      // After the state: an event that the state knows is then in the copy.
+      const audit = flags.audit === undefined ? null : await copyOfAudit(options.state, flags.audit)
+      print(options.json, { file: path, ...verification, audit }, (done) =>
+        [`${done.file}: ${contentText(done)}`, ...(done.audit ? [auditText(done.audit)] : [])].join('\n'),
+      )
     })
 
   program
@@ -40,15 +51,21 @@ export function addStoreCommands(program: Command): void {
     .description(
       'make the state of a backup; refuses a damaged or newer one, and a state that is in use or not empty',
     )
+    .option('--audit <folder>', 'the copy of the audit log; without it a new log begins')
     .option('--move-aside', 'rename a state that is there already instead of refusing')
-    .action(async (file: string, flags: { moveAside?: boolean }, command: Command) => {
+    .action(async (file: string, flags: { audit?: string; moveAside?: boolean }, command: Command) => {
       const options = readOptions(command)
-      const result = await restore(resolve(file), options.state, flags.moveAside ?? false)
-      print(
-        options.json,
-        result,
-        (done) =>
+      const result = await restore({
+        file: resolve(file),
+        state: options.state,
+        audit: flags.audit === undefined ? undefined : resolve(flags.audit),
+        moveAside: flags.moveAside ?? false,
+      })
+      print(options.json, result, (done) =>
+        [
           `${done.state}: ${contentText(done)}${done.moved_to === null ? '' : `; what was there is now ${done.moved_to}`}`,
+          done.audit ? auditText(done.audit) : 'a new audit log begins; --audit brings a copy of the old one',
+        ].join('\n'),
       )
     })
 
@@ -94,13 +111,26 @@ export function addStoreCommands(program: Command): void {
     })
 }
 
+/** Brings a copy of the log up to date, with the owner that its folder has. */
+async function copyOfAudit(state: string, folder: string): Promise<AuditCopy> {
+  return copyAudit(join(state, 'audit'), resolve(folder), createLog('error', process.stderr))
+}
+
 interface Restored extends Verification {
   readonly state: string
   readonly moved_to: string | null
+  readonly audit: AuditCopy | null
+}
+
+interface Wanted {
+  readonly file: string
+  readonly state: string
+  readonly audit: string | undefined
+  readonly moveAside: boolean
 }
 
 /** Reads the whole backup before it touches anything; a state that is in use is never replaced. */
-async function restore(file: string, state: string, moveAside: boolean): Promise<Restored> {
+async function restore({ file, state, audit, moveAside }: Wanted): Promise<Restored> {
   if (!existsSync(file)) throw new AppError('not_found', `${file} does not exist`)
   const log = createLog('error', process.stderr)
   const { schema } = await verifyBackup(file)
@@ -124,17 +154,30 @@ async function restore(file: string, state: string, moveAside: boolean): Promise
   const checked = await verifyBackup(file)
   if (!checked.ok)
     throw new AppError('invalid', `the backup is damaged: ${checked.faults.slice(0, 10).join('; ')}`)
+  if (audit !== undefined) await requireWholeLog(audit)
   if (movedTo !== null) renameSync(state, movedTo)
   await openPrivateFolder(state, log)
   const lock = await lockState(state, systemClock)
   try {
     const verification = await restoreFrom(file, state, log)
-    return { state, moved_to: movedTo, ...verification }
+    const copy = audit === undefined ? null : await copyAudit(audit, join(state, 'audit'), log)
+    return { state, moved_to: movedTo, ...verification, audit: copy }
   } finally {
     lock.release()
     // root restores for the service's user, who must be able to open the result.
     if (owner && process.getuid?.() === 0) giveTo(state, owner)
   }
+}
+
+/** A damaged copy of the log is refused before anything is touched. */
+async function requireWholeLog(folder: string): Promise<void> {
+  const { ok, lines, faults } = await verifyAudit(folder)
+  if (!ok) throw new AppError('invalid', `the copy of the audit log is damaged: ${faults.join('; ')}`)
+  if (lines === 0) throw new AppError('not_found', `there is no copy of an audit log in ${folder}`)
+}
+
+function auditText({ folder, lines, copied }: AuditCopy): string {
+  return `${folder}: ${lines} lines of the audit log, ${copied} ${copied === 1 ? 'file' : 'files'} copied`
 }
 
 function giveTo(path: string, owner: { readonly uid: number; readonly gid: number }): void {

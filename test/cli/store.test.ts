@@ -11,6 +11,38 @@ import { runService } from './running-service.ts'
 const timeout = 300_000
 
 describe('backup and restore', () => {
+  it('take the audit log along when asked to, and it goes on as one chain', { timeout }, async (t) => {
+    const service = await runService(t)
+    await operate(service.options, 'api_keys.create', { user: 'sales@example.com' })
+    const folder = temporaryFolder(t)
+    const [file, log] = [join(folder, 'one.backup'), join(folder, 'audit')]
+    const cli = (...args: string[]): ReturnType<typeof runCli> => runCli([...args, '--site', service.site])
+    const made = await cli('backup', file, '--audit', log, '--state', service.state, '--json')
+    assert.equal(made.code, 0, made.stderr)
+    const { audit } = JSON.parse(made.stdout) as { audit: { lines: number; ok: boolean } }
+    assert.ok(audit.ok && audit.lines > 0)
+
+    const other = join(folder, 'other')
+    const none = await cli('restore', file, '--audit', join(folder, 'nowhere'), '--state', other)
+    assert.deepEqual([none.code, /no copy of an audit log/.test(none.stderr)], [1, true], none.stderr)
+    assert.ok(!existsSync(other), 'nothing is restored without the log that was asked for')
+
+    const restored = await cli('restore', file, '--audit', log, '--state', other)
+    assert.equal(restored.code, 0, restored.stderr)
+    const verified = await cli('audit', 'verify', '--state', other, '--json')
+    assert.equal(verified.code, 0, verified.stdout + verified.stderr)
+    const found = await cli('audit', 'search', '--type', 'cli.run', '--state', other)
+    assert.match(found.stdout, /api_keys\.create/)
+
+    const [name] = readdirSync(log).filter((one) => one.startsWith('audit-'))
+    const path = join(log, name!)
+    writeFileSync(path, readFileSync(path, 'utf8').replace('api_keys', 'API_keys'))
+    const third = join(folder, 'third')
+    const damaged = await cli('restore', file, '--audit', log, '--state', third)
+    assert.deepEqual([damaged.code, /copy of the audit log is damaged/.test(damaged.stderr)], [1, true])
+    assert.ok(!existsSync(third), 'a damaged log changes nothing')
+  })
+
   it('take the state of a running daemon to another folder, whole', { timeout }, async (t) => {
     const service = await runService(t)
     const { api_key: key } = await operate<{ api_key: string }>(service.options, 'api_keys.create', {
@@ -33,6 +65,7 @@ describe('backup and restore', () => {
       'bytes',
       'faults',
       'notes',
+      'audit',
     ])
     const again = await cli('backup', file, '--state', service.state)
     assert.deepEqual([again.code, /exists already/.test(again.stderr)], [1, true])

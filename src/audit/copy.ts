@@ -1,0 +1,112 @@
+/** Copies of the log in another folder: whole, checked, and quick to bring up to date. */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, readFile, rename, stat, unlink, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { openPrivateFolder, privateFile, syncFolder } from '../store/files.ts'
+import { headName, keyName, openPublicKey, publicKeyName } from './checkpoint.ts'
+import { listLogFiles, type LogFile } from './log-files.ts'
+import { endOf } from './log-end.ts'
+import { type AuditVerification, verifyAudit } from './verify.ts'
+
+const attempts = 10
+
+/** What a copy holds now. */
+export interface AuditCopy extends AuditVerification {
+  readonly folder: string
+  /** Files that were not there yet, or had grown. */
+  readonly copied: number
+}
+
+/**
+ * Brings the copy of a log in another folder up to date, and reads it back. The log may be written meanwhile. What the
+ * log has dropped is dropped from the copy too, if the log says that it did so itself. AppError `not_found` when there is no log, `conflict` when the folder
+ * holds the copy of another log, `unavailable` when the copy is not whole.
+ */
+export async function copyAudit(from: string, to: string, log: Log): Promise<AuditCopy> {
+  const key = await openPublicKey(from)
+  if (!key) throw new AppError('not_found', 'there is no audit log to copy')
+  await openPrivateFolder(to, log)
+  const known = await openPublicKey(to)
+  if (known && known.id !== key.id)
+    throw new AppError('conflict', `${to} holds the copy of another audit log; name another folder`)
+  // The head before the lines: what is written meanwhile only makes the copy longer than its head says.
+  const head = await readFile(join(from, headName)).catch(() => undefined)
+  for (const name of [publicKeyName, keyName]) await copyFile(join(from, name), join(to, name))
+  const copied = await copyLines(from, to)
+  if (head) await replace(join(to, headName), (draft) => writeAll(draft, head))
+  await syncFolder(to)
+  const verification = await verifyAudit(to)
+  if (!verification.ok)
+    throw new AppError(
+      'unavailable',
+      `the copy of the audit log in ${to} is not as the log was written: ${verification.faults[0]}`,
+    )
+  const [oldest] = await listLogFiles(from)
+  if (oldest && oldest.first - 1 <= verification.pruned)
+    for (const { first, path } of await listLogFiles(to)) if (first < oldest.first) await unlink(path)
+  return { folder: to, copied, ...verification }
+}
+
+/** Files are renamed and removed while the log is put in order; then it is looked at again. */
+async function copyLines(from: string, to: string): Promise<number> {
+  let copied = 0
+  for (let attempt = 1; ; attempt++) {
+    try {
+      for (const file of await listLogFiles(from)) if (await copyLogFile(file, to)) copied++
+      return copied
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === attempts) throw error
+    }
+  }
+}
+
+async function copyLogFile(file: LogFile, to: string): Promise<boolean> {
+  const path = join(to, file.name)
+  const there = await stat(path).catch(() => undefined)
+  // A line that is just being written is not part of the copy.
+  const length = file.compressed ? file.bytes : (await endOf(file)).length
+  const missing = there?.size !== length
+  if (missing) await copyFile(file.path, path, length)
+  // The copy from before the file was compressed would go before the compressed one.
+  if (file.compressed) await unlink(path.slice(0, -'.gz'.length)).catch(() => undefined)
+  return missing
+}
+
+async function copyFile(from: string, to: string, length = Infinity): Promise<void> {
+  const { atime, mtime } = await stat(from)
+  await replace(to, async (draft) => {
+    if (length === 0) await writeAll(draft, Buffer.alloc(0))
+    else
+      await pipeline(
+        createReadStream(from, { end: length - 1 }),
+        createWriteStream(draft, { mode: privateFile }),
+      )
+  })
+  // The age of a copy is that of what it is a copy of.
+  await utimes(to, atime, mtime)
+}
+
+/** Writes beside the name and takes the name when all is on disk, so that a copy is never half a file. */
+async function replace(path: string, write: (draft: string) => Promise<void>): Promise<void> {
+  const draft = `${path}.new`
+  await write(draft)
+  const handle = await open(draft, 'r+')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(draft, path)
+}
+
+async function writeAll(path: string, bytes: Buffer): Promise<void> {
+  const handle = await open(path, 'w', privateFile)
+  try {
+    await handle.writeFile(bytes)
+  } finally {
+    await handle.close()
+  }
+}
