@@ -40,10 +40,9 @@ import { readSettings } from './site/read-settings.ts'
 import { readSite } from './site/read-site.ts'
 import { openSite, type ReloadResult, type Site } from './site/site.ts'
 import { faultText } from './site/site-files.ts'
+import { type OpenedState, openState } from './open-state.ts'
 import { buildSnapshot, doctypeOfDoctypes, readBuiltIns, type Snapshot } from './snapshot.ts'
-import { openEmbeddedStore, type EmbeddedStore } from './store/embedded.ts'
-import { migrations } from './store/migrations.ts'
-import type { Stored } from './store/store.ts'
+import type { Store, Stored } from './store/store.ts'
 import { openTracing, type Tracing } from './tracing.ts'
 import { createCalls } from './tools/calls.ts'
 import { analysisTools } from './tools/analysis-tools.ts'
@@ -73,7 +72,7 @@ export interface Services {
   readonly startedAt: number
   readonly clock: Clock
   readonly log: Log
-  readonly store: EmbeddedStore
+  readonly store: OpenedState
   readonly audit: AuditLog
   readonly metrics: Metrics
   readonly probe: DoctorProbe
@@ -145,7 +144,7 @@ type Building = ServicesOptions & { readonly daemon?: boolean; readonly clock: C
 
 async function build(options: Building, undo: (() => unknown)[]): Promise<Services> {
   const { clock, log } = options
-  const store = await openEmbeddedStore({ folder: options.state, clock, log, migrations })
+  const store = await openState({ ...options, clock, log })
   undo.push(() => store.close())
   const metrics = new Metrics()
   const audit = metrics.counting(await openAudit({ folder: join(options.state, 'audit'), store, clock, log }))
@@ -442,10 +441,13 @@ interface KeyRecord extends Stored {
   readonly secret: string
 }
 
-async function signingKeyOf(store: EmbeddedStore): Promise<string> {
+async function signingKeyOf(store: Store): Promise<string> {
   const keys = store.collection<KeyRecord>({ name: 'mcp.key' })
-  const known = await keys.get('signing')
-  return known ? known.secret : (await keys.put({ id: 'signing', secret: randomSecret('') })).secret
+  // Of several daemons that start together, one makes it.
+  return await store.transaction(async (tx) => {
+    const known = await tx.in(keys).get('signing')
+    return (known ?? (await tx.in(keys).insert({ id: 'signing', secret: randomSecret('') }))).secret
+  })
 }
 
 function auditSettings({ audit }: Snapshot['settings']): Parameters<AuditLog['configure']>[0] {

@@ -27,6 +27,7 @@ export const settingsSchema = {
   required: [
     'version',
     'public_url',
+    'store',
     'server',
     'oauth',
     'login',
@@ -44,6 +45,17 @@ export const settingsSchema = {
   properties: {
     version: { type: 'integer', default: settingsVersion },
     public_url: { type: ['string', 'null'], pattern: '^https?://[^/?#]+/?$', default: null },
+    store: {
+      type: 'object',
+      additionalProperties: false,
+      default: {},
+      required: ['kind', 'url_file', 'connections'],
+      properties: {
+        kind: { type: 'string', enum: ['embedded', 'postgres'], default: 'embedded' },
+        url_file: { type: ['string', 'null'], pattern: '^/', default: null },
+        connections: { type: 'integer', minimum: 4, maximum: 100, default: 8 },
+      },
+    },
     server: {
       type: 'object',
       additionalProperties: false,

@@ -7,7 +7,10 @@ export type Report = (path: readonly (string | number)[], message: string) => vo
 
 /** Reports every value that has the right type and yet cannot work. */
 export function checkSettings(settings: Settings, fault: Report): void {
-  const { server, oauth, public_url: publicUrl } = settings
+  const { server, oauth, store, public_url: publicUrl } = settings
+  if (store.kind === 'postgres' && store.url_file === null) {
+    fault(['store', 'kind'], 'postgres needs store.url_file, a file with the address of the database')
+  }
   if (publicUrl !== null && !isOrigin(publicUrl.replace(/\/$/, ''))) {
     fault(['public_url'], `"${publicUrl}" is not scheme, host and port of a web address in lower case`)
   }

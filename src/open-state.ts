@@ -1,0 +1,96 @@
+/** Opens the state where `store` in config/settings.yaml says that it is. That file is read alone: the site comes later. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Writable } from 'node:stream'
+import type { Clock } from './core/clock.ts'
+import { AppError } from './core/errors.ts'
+import type { Log } from './core/log.ts'
+import type { Settings } from './core/settings.ts'
+import { parseSource } from './site/parse-source.ts'
+import { readSettings, settingsFile } from './site/read-settings.ts'
+import { fileFault, type Fault } from './site/site-files.ts'
+import { siteFaults } from './site/site.ts'
+import { openEmbeddedStore } from './store/embedded.ts'
+import { openPrivateFolder } from './store/files.ts'
+import { lockState } from './store/lock.ts'
+import { migrations } from './store/migrations.ts'
+import type { Store } from './store/store.ts'
+
+/** A state that is open, whichever kind it is. */
+export interface OpenedState extends Store {
+  /** Writes the state of this moment, in the format of a backup, to a stream, which is ended. */
+  streamTo(stream: Writable): Promise<void>
+}
+
+/** Where a state lies. */
+export interface StatePlace {
+  readonly site: string
+  /** The folder with the lock, the control socket and the audit log, and with the embedded state. */
+  readonly state: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * Opens the state. AppError `conflict` when another process has the folder, `unavailable` when the database
+ * cannot be used, `invalid` when the state is damaged or newer, or the settings have faults (`data.faults`).
+ */
+export async function openState({ site, state, clock, log }: StatePlace): Promise<OpenedState> {
+  const settings = await readStoreSettings(site)
+  if (settings.kind === 'embedded') return await openEmbeddedStore({ folder: state, clock, log, migrations })
+  await openPrivateFolder(state, log)
+  const lock = await lockState(state, clock)
+  try {
+    const { openPostgresStore } = await import('./store/postgres.ts')
+    const url = await databaseUrl(settings)
+    const { connections } = settings
+    const store = await openPostgresStore({ url, connections, clock, log, migrations, backupFolder: state })
+    return {
+      collection: (spec) => store.collection(spec),
+      transaction: (work) => store.transaction(work),
+      stats: () => store.stats(),
+      streamTo: (stream) => store.streamTo(stream),
+      close: async () => {
+        await store.close()
+        lock.release()
+      },
+    }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+/** What the settings say of the state. AppError `invalid` with every fault of the site when they have one. */
+export async function readStoreSettings(site: string): Promise<Settings['store']> {
+  const faults: Fault[] = []
+  const { store } = readSettings(await onlySettings(site), faults, [])
+  if (faults.length === 0) return store
+  // Whoever mends the settings wants to know of the rest as well.
+  const { readWholeSite } = await import('./snapshot.ts')
+  const whole = await readWholeSite(site)
+  throw siteFaults(site, whole.faults.length > 0 ? whole.faults : faults)
+}
+
+/** The address of the database, which is a secret. */
+export async function databaseUrl({ url_file: file }: Settings['store']): Promise<string> {
+  if (file === null)
+    throw new AppError('invalid', 'store.url_file: no file with an address of a database is named')
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? ''
+    throw new AppError('unavailable', `store.url_file: ${file} cannot be read (${code})`, { cause })
+  }
+}
+
+async function onlySettings(site: string): Promise<Parameters<typeof readSettings>[0]> {
+  const rest = { folder: site, assets: new Map(), digest: '' }
+  try {
+    const { document, faults } = parseSource(settingsFile, await readFile(join(site, settingsFile)))
+    const documents = new Map(document ? [[settingsFile, document]] : [])
+    return { ...rest, documents, faults }
+  } catch {
+    return { ...rest, documents: new Map(), faults: [fileFault(settingsFile, 'cannot be read')] }
+  }
+}
