@@ -124,7 +124,9 @@ interface StateProblem {
 
 /** Tells what documents in place do not fit; AppError `invalid` when there are any. */
 async function checkState(options: Options): Promise<void> {
-  const problems = await operate<StateProblem[]>(options, 'site.state_problems', {})
+  const problems = await operate<StateProblem[]>(options, 'site.state_problems', {
+    site: resolve(options.site),
+  })
   if (problems.length === 0) return
   const lines = problems.map(
     ({ doctype, field, count, examples, message, source }) =>

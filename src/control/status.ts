@@ -2,8 +2,12 @@ import process from 'node:process'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { version } from '../core/version.ts'
+import { createDocuments } from '../documents/documents.ts'
+import { createDocumentMemory } from '../documents/memory.ts'
+import { noSql } from '../documents/run-sql.ts'
 import { readiness } from '../health-endpoint.ts'
 import { faultText } from '../site/site-files.ts'
+import { readWholeSite } from '../snapshot.ts'
 import { defineOperation } from './operation.ts'
 
 /** What runs, what is loaded, what is wrong. */
@@ -92,16 +96,21 @@ export const reload = defineOperation({
   },
 })
 
-/** What in the state the site as it is on disk does not fit; nothing is changed. */
+/** What in the state a site, as it is written in a folder now, does not fit; nothing is taken over. */
 export const stateProblems = defineOperation({
   name: 'site.state_problems',
-  input: { type: 'object', additionalProperties: false },
-  run: async (_params, { services, daemon }) => {
-    // What is asked for is the site as it is written now, which a daemon may not have taken over yet.
-    const result = daemon ? await services.site.reload('check --against-state') : undefined
-    if (result?.outcome === 'rejected') {
-      throw new AppError('invalid', 'the site was rejected', { data: { faults: result.faults } })
-    }
-    return services.site.current().documents.stateProblems()
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['site'],
+    properties: { site: { type: 'string', minLength: 1, description: 'The whole path of the folder.' } },
+  },
+  run: async ({ site }, { services: { store, audit, clock } }) => {
+    const { reading, faults } = await readWholeSite(site)
+    if (faults.length > 0)
+      throw new AppError('invalid', `the site in ${site} has faults`, { data: { faults } })
+    const { platform } = reading
+    const memory = createDocumentMemory()
+    return createDocuments({ platform, store, audit, clock, memory }, noSql).stateProblems()
   },
 })

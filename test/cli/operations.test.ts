@@ -1,10 +1,11 @@
 /** The same operations with and without a daemon: the same results, of the shapes that scripts rely on. */
 import assert from 'node:assert/strict'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
 import type { Options } from '../../src/cli/options.ts'
+import { operations } from '../../src/control/index.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { goldenText, shapeOf } from './golden.ts'
 import { folders, runService } from './running-service.ts'
@@ -37,7 +38,14 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['oauth.trace', () => ({})],
   ['prompts.list', () => ({})],
   ['prompts.show', () => ({ prompt: 'sales_analysis' })],
+  [
+    'prompts.preview',
+    () => ({ prompt: 'sales_analysis', user, arguments: { analysis_focus: 'revenue_trends' } }),
+  ],
+  ['prompts.method', () => ({ method: 'search_prompts', user, body: { query: 'sales' } })],
   ['site.reload', () => ({})],
+  ['site.state_problems', ({ site }) => ({ site })],
+  ['store.backup', () => ({})],
   ['audit.tail', () => ({ count: 1, type: 'cli.run' })],
   ['audit.search', () => ({ type: 'cli.run' })],
   ['audit.stats', () => ({ type: 'cli.' })],
@@ -45,20 +53,12 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['status', () => ({})],
 ]
 
-/** Without a daemon each opens the state anew, which takes its time; these stand for the others. */
-const alsoOffline: ReadonlySet<string> = new Set([
-  'users.list',
-  'api_keys.create',
-  'api_keys.revoke',
-  'clients.register',
-  'tokens.issue',
-  'tokens.list',
-  'access.explain',
-  'clients.remove',
-  'site.reload',
-  'audit.search',
-  'audit.verify',
-  'status',
+/** What only a daemon knows, and what belongs to its conversation with `doctor`. */
+const daemonOnly: ReadonlySet<string> = new Set([
+  'metrics',
+  'daemon.health',
+  'doctor.expect',
+  'doctor.arrival',
 ])
 
 const refusals: readonly (readonly [string, object, string])[] = [
@@ -69,6 +69,13 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['access.explain', { user, subject: 'Costumer' }, '"Costumer" is neither a tool nor a doctype'],
   ['access.explain', { user, subject: 'Customer', name: 'none' }, 'none'],
 ]
+
+/** What comes piece by piece is documented where it is made. */
+const streams: Readonly<Record<string, string>> = {
+  'audit.tail': 'lines of the audit log',
+  'audit.search': 'lines of the audit log',
+  'store.backup': 'the text of a backup',
+}
 
 interface Outcome {
   readonly shapes: Record<string, unknown>
@@ -81,12 +88,9 @@ describe('operations', () => {
     'give the same with and without a daemon, in the shapes that are promised',
     { timeout: 300_000 },
     async (t) => {
-      const offline = await actAll(
-        folders(t).options,
-        deeds.filter(([name]) => alsoOffline.has(name)),
-      )
+      const offline = await actAll(folders(t).options)
       const service = await runService(t)
-      const online = await actAll(service.options, deeds)
+      const online = await actAll(service.options)
       assert.deepEqual(withoutDaemon(offline), withoutDaemon(online))
       assert.equal(
         offline.shapes['status'] && (offline.shapes['status'] as { daemon: unknown }).daemon,
@@ -95,6 +99,29 @@ describe('operations', () => {
       goldenText('json-shapes.json', `${JSON.stringify(online.shapes, null, 2)}\n`)
     },
   )
+
+  it('are all compared so, but for those that only a daemon has', () => {
+    const compared = new Set(deeds.map(([name]) => name))
+    const missing = [...operations.keys()].filter((name) => !compared.has(name) && !daemonOnly.has(name))
+    assert.deepEqual(missing, [])
+  })
+
+  it('look at the site that they are asked about, and leave that of a running daemon alone', async (t) => {
+    const service = await runService(t)
+    const digest = service.daemon.services.site.state().digest
+    const other = folders(t).site
+    const task = join(other, 'config/doctypes/task.yaml')
+    const text = readFileSync(task, 'utf8')
+    writeFileSync(task, text.replace('options: [Low, Medium, High, Urgent]', 'options: [Low, Medium]'))
+    const problems = await operate<{ message: string }[]>(service.options, 'site.state_problems', {
+      site: other,
+    })
+    assert.equal(problems.length, 1)
+    assert.deepEqual(await operate(service.options, 'site.state_problems', { site: service.site }), [])
+    writeFileSync(task, 'doctype: [')
+    await assert.rejects(operate(service.options, 'site.state_problems', { site: other }), /has faults/)
+    assert.equal(service.daemon.services.site.state().digest, digest)
+  })
 
   it('that only a daemon can answer say so without one', async (t) => {
     const { options } = folders(t)
@@ -110,19 +137,18 @@ describe('operations', () => {
   })
 })
 
-async function actAll(options: Options, wanted: typeof deeds): Promise<Outcome> {
+async function actAll(options: Options): Promise<Outcome> {
   const made: Record<string, string> = {}
   const shapes: Record<string, unknown> = {}
-  for (const [name, params] of wanted) {
+  for (const [name, params] of deeds) {
     const results: unknown[] = []
-    for await (const item of stream(options, name, params(made))) results.push(item)
+    for await (const item of stream(options, name, params({ ...made, site: options.site })))
+      results.push(item)
     for (const key of ['api_key', 'client_id'])
       if (/create|register/.test(name)) made[key] ??= (results[0] as Made)[key]!
     // Streams of events: what an event may hold besides is told by the audit log's own documentation.
-    shapes[shapes[name] === undefined ? name : `${name} (doctype)`] = /^audit\.(tail|search)$/.test(name)
-      ? 'lines of the audit log'
-      : shapeOf(results[0])
-    if (/^audit\.(tail|search)$/.test(name)) assert.ok(results.length > 0, name)
+    shapes[shapes[name] === undefined ? name : `${name} (doctype)`] = streams[name] ?? shapeOf(results[0])
+    if (streams[name] !== undefined) assert.ok(results.length > 0, name)
   }
   const refused: string[] = []
   for (const [name, params, expected] of refusals) {
@@ -141,15 +167,9 @@ async function actAll(options: Options, wanted: typeof deeds): Promise<Outcome> 
   return { shapes, audited, refused }
 }
 
-/** What rightly differs: a daemon tells of itself and of what it computes, and was asked for more. */
+/** What rightly differs: a daemon tells of itself and of what it computes. */
 function withoutDaemon({ shapes, audited, refused }: Outcome): unknown {
-  const same = Object.entries(shapes).filter(([name]) => alsoOffline.has(name.split(' ')[0]!))
-  const { status, ...rest } = Object.fromEntries(same)
+  const { status, ...rest } = shapes
   const { daemon: _daemon, ...said } = status as Record<string, unknown>
-  return {
-    ...rest,
-    status: said,
-    audited: audited.filter((line) => alsoOffline.has(line.split(' ')[0]!)),
-    refused,
-  }
+  return { ...rest, status: said, audited, refused }
 }
