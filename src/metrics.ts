@@ -2,7 +2,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { AuditEvent } from './audit/event.ts'
 import type { AuditLog } from './audit/open-audit.ts'
-import type { AnalysisProbe } from './analysis/analysis.ts'
+import type { Analysis } from './analysis/analysis.ts'
 import { version } from './core/version.ts'
 import type { LimitCounts } from './oauth/rate-limits.ts'
 import type { ReloadResult, SiteState } from './site/site.ts'
@@ -17,7 +17,7 @@ export interface MetricSources {
   readonly streams: () => number
   /** Requests that rate limits let pass and did not. */
   readonly limits: () => LimitCounts
-  readonly analysis: () => readonly AnalysisProbe[]
+  readonly analysis: Pick<Analysis, 'probes' | 'load'> | undefined
   /** Whether there is a tool of that name: callers may ask for any, and must not make series. */
   readonly isTool: (name: string) => boolean
 }
@@ -25,6 +25,14 @@ export interface MetricSources {
 const prefix = 'assistant_core_'
 const requestBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
 const toolBuckets = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60]
+
+/** Where each kind of credential is kept. */
+const credentials = {
+  access: 'oauth.token',
+  refresh: 'oauth.family',
+  api_key: 'users.api_key',
+  session: 'users.session',
+} as const
 
 /** Every metric of one daemon. */
 export class Metrics {
@@ -139,7 +147,16 @@ export class Metrics {
         made.set({ sink: name }, dropped)
     })
     gauge('analysis_available', 'Whether a part of the analysis works on this machine', ['part'], (made) => {
-      for (const { name, ok } of sources.analysis()) made.set({ part: name }, ok ? 1 : 0)
+      for (const { name, ok } of sources.analysis?.probes ?? []) made.set({ part: name }, ok ? 1 : 0)
+    })
+    gauge('analysis_jobs', 'Jobs that run in sandboxes or wait for one', ['part', 'state'], (made) => {
+      for (const [part, load] of Object.entries(sources.analysis?.load() ?? {}))
+        for (const [state, jobs] of Object.entries(load)) made.set({ part, state }, jobs)
+    })
+    gauge('tokens', 'Credentials that are kept; one that has ended is until it is swept', ['kind'], (made) => {
+      const { documents } = sources.store()
+      for (const [kind, collection] of Object.entries(credentials))
+        made.set({ kind }, documents[collection] ?? 0)
     })
   }
 

@@ -282,7 +282,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
       audit,
       streams: () => subscriptions.size,
       limits: () => limits.counts(),
-      analysis: () => analysis?.probes ?? [],
+      analysis,
       isTool: (name) => site.current().tools.some((tool) => tool.name === name),
     })
 

@@ -110,6 +110,16 @@ describe('the metrics', () => {
     assert.doesNotMatch(text, /made_up|made\/up/)
   })
 
+  it('count credentials by kind, and what runs in the sandboxes', async () => {
+    const before = Number(/^assistant_core_tokens\{kind="access"\} (\d+)$/m.exec(await metricsText())?.[1])
+    await operate(service.options, 'tokens.issue', { user: 'sales@example.com' })
+    const text = await metricsText()
+    assert.match(text, new RegExp(`^assistant_core_tokens\\{kind="access"\\} ${before + 1}$`, 'm'))
+    assert.match(text, /^assistant_core_tokens\{kind="session"\} 0$/m)
+    assert.match(text, /^assistant_core_analysis_jobs\{part="files",state="running"\} 0$/m)
+    assert.doesNotMatch(text, /analysis_jobs\{part="python"/, 'Python is switched off here')
+  })
+
   it('are served on the control socket and at the address of metrics.listen, and nowhere else', async () => {
     const { listen } = service.daemon.services.site.current().settings.metrics
     const second = await fetch(`http://${listen}/metrics`)

@@ -7,6 +7,7 @@ import { Python } from './python/python.ts'
 import { type Isolation, probeIsolation } from './sandbox/bubblewrap.ts'
 import { installed } from './sandbox/node-program.ts'
 import { type AnalysisSettings, defaultAnalysisSettings } from './settings.ts'
+import type { Load } from './sandbox/slots.ts'
 import { Sql } from './sql/sql.ts'
 
 /** A part that this machine cannot give: its tools are not offered. */
@@ -31,6 +32,8 @@ export interface Analysis {
   readonly files: Files | Unavailable
   readonly charts: Charts | Unavailable
   readonly probes: readonly AnalysisProbe[]
+  /** What runs and waits now, of each part that this machine can do. */
+  load(): Readonly<Record<string, Load>>
   /** Ends every child process. */
   close(): Promise<void>
 }
@@ -62,6 +65,10 @@ export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> 
   return {
     ...parts,
     probes,
+    load: () =>
+      Object.fromEntries(
+        Object.entries(parts).flatMap(([name, part]) => (isAvailable(part) ? [[name, part.load()]] : [])),
+      ),
     close: async () => {
       for (const part of Object.values(parts)) if (isAvailable(part)) await part.close()
     },

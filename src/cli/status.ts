@@ -40,6 +40,12 @@ interface Status {
     readonly fault?: string
   }
   readonly checks: readonly { readonly name: string; readonly status: string; readonly detail: string }[]
+  readonly requests: {
+    readonly in_flight: number
+    readonly streams: number
+    readonly limits: Readonly<Record<string, { readonly passed: number; readonly refused: number }>>
+  } | null
+  readonly sandboxes: Readonly<Record<string, { readonly running: number; readonly waiting: number }>> | null
   readonly tools: readonly {
     readonly roles: readonly string[]
     readonly tools: number
@@ -147,12 +153,30 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Sta
     ...rest.checks
       .filter((check) => check.status !== 'ok')
       .map((check) => `${check.status.padEnd(14)}${check.name}: ${check.detail}`),
+    ...(rest.requests ? [requestsText(rest.requests)] : []),
+    ...(rest.sandboxes ? [sandboxesText(rest.sandboxes)] : []),
     ...tools.map(
       (set) =>
         `tools         ${set.tools} tools, ${set.tokens} tokens for ${set.roles.join(', ') || 'no role'}`,
     ),
   ]
   return lines.map(visible).join('\n')
+}
+
+function requestsText({ in_flight: inFlight, streams, limits }: NonNullable<Status['requests']>): string {
+  const refused = Object.entries(limits)
+    .filter(([, count]) => count.refused > 0)
+    .map(([budget, count]) => `${count.refused} of ${budget}`)
+  const limited = refused.length === 0 ? 'none' : refused.join(', ')
+  return `requests      ${inFlight} in progress, ${streams} streams; refused by rate limits: ${limited}`
+}
+
+function sandboxesText(sandboxes: NonNullable<Status['sandboxes']>): string {
+  const parts = Object.entries(sandboxes).map(
+    ([part, { running, waiting }]) =>
+      `${part} ${running} running${waiting === 0 ? '' : `, ${waiting} waiting`}`,
+  )
+  return `sandboxes     ${parts.join('; ') || 'none'}`
 }
 
 function problems(kind: string, list: readonly string[]): string[] {

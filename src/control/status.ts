@@ -46,6 +46,14 @@ export const status = defineOperation({
       state: { folder: services.folders.state, ...store.stats() },
       audit: await audit.stats(),
       checks: await readiness(services),
+      requests: daemon
+        ? {
+            in_flight: services.metrics.inFlight,
+            streams: services.subscriptions.size,
+            limits: services.limits.counts(),
+          }
+        : null,
+      sandboxes: services.analysis?.load() ?? null,
       tools: toolTokens(),
     }
 

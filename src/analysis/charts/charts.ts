@@ -6,6 +6,7 @@ import { compileSchema } from '../../core/schema.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { installed } from '../sandbox/node-program.ts'
 import { OneJob } from '../sandbox/one-job.ts'
+import type { Load } from '../sandbox/slots.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import type { ChartPoint } from './chart-data.ts'
 
@@ -52,6 +53,10 @@ export class Charts {
       maxAnswerBytes: 16_000_000,
       what: 'drawing the chart',
     })
+  }
+
+  load(): Load {
+    return this.#jobs.load()
   }
 
   async probe(): Promise<void> {

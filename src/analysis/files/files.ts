@@ -5,6 +5,7 @@ import { compileSchema } from '../../core/schema.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { Child } from '../sandbox/child.ts'
 import { OneJob } from '../sandbox/one-job.ts'
+import type { Load } from '../sandbox/slots.ts'
 import type { AnalysisSettings } from '../settings.ts'
 
 /** Which part of a file to read; pages count from 1, text in characters, rows after the header. */
@@ -108,6 +109,10 @@ export class Files {
       maxAnswerBytes: 32_000_000,
       what: 'reading the file',
     })
+  }
+
+  load(): Load {
+    return this.#jobs.load()
   }
 
   async probe(): Promise<void> {

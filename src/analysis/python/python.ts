@@ -10,7 +10,7 @@ import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
 import type { Isolation, View } from '../sandbox/bubblewrap.ts'
 import { Child, ChildEnded, endedEarly } from '../sandbox/child.ts'
-import { cancelled, Slots } from '../sandbox/slots.ts'
+import { cancelled, type Load, Slots } from '../sandbox/slots.ts'
 import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { type Done, type PythonError, readMessage, readReady, type ToolCall } from './protocol.ts'
@@ -83,6 +83,10 @@ export class Python {
       () => this.#start(),
       (child) => child.kill(),
     )
+  }
+
+  load(): Load {
+    return this.#slots.load()
   }
 
   /** Starts an interpreter once, so that a machine where it cannot run is known before the tool is offered. */

@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import type { Isolation } from './bubblewrap.ts'
 import { Child, endedEarly } from './child.ts'
 import { viewForWorker, workerProgram } from './node-program.ts'
-import { cancelled, Slots } from './slots.ts'
+import { cancelled, type Load, Slots } from './slots.ts'
 import { Spares } from './spares.ts'
 
 export interface WorkerOptions {
@@ -40,6 +40,10 @@ export class OneJob {
     const child = await this.#start()
     child.kill()
     await child.ended
+  }
+
+  load(): Load {
+    return this.#slots.load()
   }
 
   /** What the worker answers to a job. AppError `unavailable` when it overran its limits or the caller left. */

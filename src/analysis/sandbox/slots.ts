@@ -1,5 +1,11 @@
 import { AppError } from '../../core/errors.ts'
 
+/** How much of a costly kind of work there is now. */
+export interface Load {
+  readonly running: number
+  readonly waiting: number
+}
+
 interface Waiting {
   readonly owner: string
   readonly enter: () => void
@@ -17,6 +23,12 @@ export class Slots {
     this.#free = size
     this.#perOwner = perOwner
     this.#maxWaiting = maxWaiting
+  }
+
+  /** For metrics. */
+  load(): Load {
+    const running = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
+    return { running, waiting: this.#waiting.length }
   }
 
   /** Runs the work when there is room. AppError `unavailable` when too many wait or the caller goes. */

@@ -8,7 +8,7 @@ import { type PermittedTable, type PermittedTables, sqlName } from '../permitted
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { Child, endedEarly } from '../sandbox/child.ts'
 import { viewForWorker, workerProgram } from '../sandbox/node-program.ts'
-import { cancelled, Slots } from '../sandbox/slots.ts'
+import { cancelled, type Load, Slots } from '../sandbox/slots.ts'
 import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { readAnswer, type SqlColumn } from './answer.ts'
@@ -73,6 +73,10 @@ export class Sql {
       () => this.#start(),
       (child) => child.kill(),
     )
+  }
+
+  load(): Load {
+    return this.#slots.load()
   }
 
   /** Starts the engine once, so that a machine where it cannot run is known before a tool is offered. */
