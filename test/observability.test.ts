@@ -1,6 +1,8 @@
 /** What an operator sees of a running service: readiness, metrics, log lines, shed load, forwarded events. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
@@ -18,6 +20,7 @@ const closing: (() => unknown)[] = []
 let service: RunningService
 let token: string
 const hookBodies: string[] = []
+const syslogLines: string[] = []
 
 before(async () => {
   const t = { after: (close: () => unknown) => void closing.push(close) }
@@ -33,8 +36,13 @@ before(async () => {
   closing.push(() => hook.close())
   const hookPort = (hook.address() as AddressInfo).port
   const metricsPort = await freePort()
+  const syslog = createSocket('udp4', (message) => void syslogLines.push(message.toString()))
+  syslog.bind(0, '127.0.0.1')
+  await once(syslog, 'listening')
+  closing.push(() => syslog.close())
   const where = folders(t, [
     ['max_concurrent_requests: 1000', 'max_concurrent_requests: 3'],
+    ['  syslog: null', `  syslog: udp://127.0.0.1:${syslog.address().port}`],
     ['  webhook: null', `  webhook: http://127.0.0.1:${hookPort}/events`],
     ['  listen: null', `  listen: 127.0.0.1:${metricsPort}`],
   ])
@@ -224,6 +232,16 @@ describe('too many requests at once', () => {
     held.on('error', () => {})
     return new Promise((done) => held.write('{', () => done(held)))
   }
+})
+
+describe('audit.syslog', () => {
+  it('of the settings gets every event, as RFC 5424 has it', async () => {
+    await callTool('list_doctypes')
+    await until(() => syslogLines.some((line) => line.includes('"tool.call"')))
+    const line = syslogLines.find((one) => one.includes('"tool.call"'))
+    assert.match(line!, /^<\d+>1 \d{4}-\d{2}-\d{2}T[\d:.]+Z \S+ assistant-core \d+ tool\.call /)
+    assert.ok(!syslogLines.join('').includes(token))
+  })
 })
 
 describe('audit.webhook', () => {
