@@ -38,7 +38,7 @@ _assistant_core() {
     case \${COMP_WORDS[i]} in
       -*) ;;
       *) case "\${path:+$path }\${COMP_WORDS[i]}" in
-${commandPatterns(root)}
+${commandPatterns(root, 'path', '${COMP_WORDS[i]}')}
          esac ;;
     esac
   done
@@ -52,11 +52,12 @@ complete -F _assistant_core assistant-core
 `
 }
 
-function commandPatterns(root: CommandNode): string {
+/** A case that goes on with a known path of commands, in a variable, by the next word. */
+function commandPatterns(root: CommandNode, variable: string, word: string): string {
   const paths = everyCommand(root)
     .filter((node) => node.path.length > 0)
     .map((node) => `'${node.path.join(' ')}'`)
-  return `           ${paths.join('|')}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;`
+  return `           ${paths.join('|')}) ${variable}="\${${variable}:+$${variable} }${word}" ;;`
 }
 
 /** The script for zsh. */
@@ -72,14 +73,15 @@ export function zsh(root: CommandNode): string {
   })
   return `#compdef assistant-core
 _assistant_core() {
-  local path='' word
+  # Not called path: in zsh that is PATH.
+  local typed='' word
   local -a commands options
   for word in \${words[2,CURRENT-1]}; do
-    case "\${path:+$path }$word" in
-${commandPatterns(root).replaceAll('${COMP_WORDS[i]}', '$word')}
+    case "\${typed:+$typed }$word" in
+${commandPatterns(root, 'typed', '$word')}
     esac
   done
-  case $path in
+  case $typed in
 ${cases.join('\n')}
   esac
   if [[ $PREFIX == -* ]]; then _describe option options

@@ -1,6 +1,8 @@
 /** Help, examples, completion and the manual page: all of one command tree. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { zsh as zshScript, bash as bashScript, fish as fishScript } from '../../src/cli/completion.ts'
 import { commandTree, everyCommand, type CommandNode } from '../../src/cli/command-tree.ts'
@@ -8,6 +10,7 @@ import { exampleCommands } from '../../src/cli/examples.ts'
 import { createProgram } from '../../src/cli/main.ts'
 import { manualPage } from '../../src/cli/manual.ts'
 import { colourful } from '../../src/cli/output.ts'
+import { temporaryFolder } from '../helpers/daemon.ts'
 import { goldenText } from './golden.ts'
 
 const root = commandTree(createProgram())
@@ -77,12 +80,61 @@ describe('the completion script', () => {
   ] as const) {
     it(`of ${shell} has every command and is read without complaint`, (t) => {
       for (const node of leaves) assert.ok(script.includes(node.path.at(-1)!), pathOf(node))
-      const checked = spawnSync(shell, ['-n'], { input: script, encoding: 'utf8' })
-      // Which shells a machine has says nothing about the script.
-      if (checked.error) return t.diagnostic(`${shell} is not installed, so it has not read the script`)
+      const file = join(temporaryFolder(t), 'script')
+      writeFileSync(file, script)
+      const checked = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
+      if (checked.error) return t.skip(`${shell} is not installed`)
       assert.deepEqual([checked.status, checked.stderr], [0, ''])
     })
   }
+
+  it('of fish completes commands and options', (t) => {
+    const file = join(temporaryFolder(t), 'script.fish')
+    writeFileSync(file, fishScript(root))
+    const ask = (typed: string): string[] => {
+      const answer = spawnSync('fish', ['--no-config', '-c', `source ${file}; complete -C '${typed}'`], {
+        encoding: 'utf8',
+        env: { ...process.env, HOME: dirname(file) },
+      })
+      return answer.error
+        ? []
+        : answer.stdout
+            .trim()
+            .split('\n')
+            .map((line) => line.split('\t')[0]!)
+            .filter((word) => word !== '')
+    }
+    if (spawnSync('fish', ['--version']).error) return t.skip('fish is not installed')
+    assert.deepEqual(ask('assistant-core audit ver'), ['verify'])
+    assert.deepEqual(ask('assistant-core audit export --for'), ['--format'])
+    assert.deepEqual(ask('assistant-core rest'), ['restore'])
+    assert.deepEqual(ask('assistant-core audit verify rest'), [], 'a command follows only where it may')
+  })
+
+  it('of zsh completes commands and options, and finds programs while it does', (t) => {
+    const ask = (...typed: string[]): string[] => {
+      const stubs = [
+        'compdef() {}',
+        '_files() { print FILES }',
+        '_describe() { print -l -- ${(P)2}; command ls / >/dev/null || print NO PATH }',
+        `words=(${typed.map((word) => `'${word}'`).join(' ')}); CURRENT=${typed.length}; PREFIX='${typed.at(-1)}'`,
+      ]
+      const answer = spawnSync('zsh', ['-f', '-c', `${stubs.join('\n')}\n${zshScript(root)}`], {
+        encoding: 'utf8',
+      })
+      assert.equal(answer.stderr, '')
+      return answer.stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.split(':')[0]!)
+        .filter((word) => word.startsWith(typed.at(-1)!) || /^[A-Z]/.test(word))
+    }
+    if (spawnSync('zsh', ['--version']).error) return t.skip('zsh is not installed')
+    assert.deepEqual(ask('assistant-core', 'audit', 'ver'), ['verify'])
+    assert.deepEqual(ask('assistant-core', 'audit', 'export', '--for'), ['--format'])
+    assert.deepEqual(ask('assistant-core', 'rest'), ['restore'])
+    assert.deepEqual(ask('assistant-core', 'backup', ''), ['FILES'])
+  })
 
   it('of bash completes commands and options', () => {
     const ask = (words: string): string[] =>
