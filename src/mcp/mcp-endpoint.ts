@@ -100,6 +100,8 @@ async function answer(
     throw new JsonRpcError(codes.methodNotFound, `method not found: ${shown}`, { id, revision })
   }
 
+  if (method.audited) requireAudit(nouns.deps, channel, { id, revision })
+
   const span = spanOf(message, speaker, nouns.deps)
   const trace = span?.context ?? message.trace ?? speaker.trace
   const controller = method.long ? new AbortController() : undefined
@@ -138,6 +140,21 @@ async function answer(
   } finally {
     done?.()
     span?.end(fault)
+  }
+}
+
+/** Nothing is done that cannot be told: a full disk makes the service unavailable, not silent. */
+function requireAudit(
+  { audit }: McpDeps,
+  channel: Channel,
+  shape: { readonly id: RequestId; readonly revision: Revision },
+): void {
+  try {
+    audit.requireWritable()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    channel.header('Retry-After', '5')
+    throw new JsonRpcError(codes.internal, error.message, { ...shape, status: 503 })
   }
 }
 

@@ -19,6 +19,8 @@ interface Method {
   readonly caching?: boolean
   /** The work may be long: it can be cancelled. */
   readonly long?: boolean
+  /** It must not be done while it cannot be audited: then it is refused with 503. */
+  readonly audited?: boolean
 }
 
 const methods: Readonly<Record<string, Method>> = {
@@ -30,15 +32,15 @@ const methods: Readonly<Record<string, Method>> = {
   'server/discover': { in: 'modern', handle: discover, caching: true },
   'subscriptions/listen': { in: 'modern', handle: listen },
   'tools/list': { in: 'both', handle: listTools },
-  'tools/call': { in: 'both', handle: callTool, long: true },
+  'tools/call': { in: 'both', handle: callTool, long: true, audited: true },
   'prompts/list': { in: 'both', handle: listPrompts },
-  'prompts/get': { in: 'both', handle: getPrompt, long: true },
+  'prompts/get': { in: 'both', handle: getPrompt, long: true, audited: true },
   'resources/list': { in: 'both', handle: listResources },
   'resources/templates/list': { in: 'both', handle: listTemplates },
-  'resources/read': { in: 'both', handle: readResource, caching: true, long: true },
+  'resources/read': { in: 'both', handle: readResource, caching: true, long: true, audited: true },
   'resources/directory/read': { in: 'both', handle: readDirectory },
   'skills/list': { in: 'both', handle: listSkills },
-  'skills/get': { in: 'both', handle: getSkill, caching: true },
+  'skills/get': { in: 'both', handle: getSkill, caching: true, audited: true },
   'completion/complete': { in: 'both', handle: complete },
 }
 

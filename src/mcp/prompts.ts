@@ -44,8 +44,6 @@ export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
       })
       .catch((fault: unknown) => nouns.deps.log.error('a prompt could not be audited', { fault }))
   }
-  nouns.deps.audit.requireWritable()
-
   try {
     for (const provider of promptProviders(call.snapshot, nouns.deps)) {
       const answer = await provider.get(call.principal, name, args, { signal: call.signal, ask: asking.ask })

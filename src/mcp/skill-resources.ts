@@ -28,7 +28,6 @@ export function skillResources(library: Library, audit: Audit): ResourceProvider
     read: async (principal, uri) => {
       const found = fileAt(library, principal, uri)
       if (!found) return undefined
-      audit.requireWritable()
       await countReading(library, audit, principal, found.skill, found.file)
       return [contentsOf(found.file)]
     },
