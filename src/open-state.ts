@@ -48,6 +48,7 @@ export async function openState({ site, state, clock, log }: StatePlace): Promis
     return {
       collection: (spec) => store.collection(spec),
       transaction: (work) => store.transaction(work),
+      hear: (listener) => store.hear(listener),
       stats: () => store.stats(),
       streamTo: (stream) => store.streamTo(stream),
       close: async () => {

@@ -210,9 +210,10 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     store,
     clock,
     settings,
-    onRevoked: (families) =>
-      subscriptions.closeWhere(({ user, client }) =>
-        families.some((family) => family.user === user && family.client === client?.id),
+    onRevoked: (ended) =>
+      subscriptions.closeWhere(
+        ({ user, client }) =>
+          ended?.some((family) => family.user === user && family.client === client?.id) ?? true,
       ),
   })
   const fetch = guardedFetch()

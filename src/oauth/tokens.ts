@@ -39,15 +39,15 @@ export class Tokens {
   /** By hash. Several daemons on one PostgreSQL do not hear of each other's revocations, so only alone. */
   readonly #cache = new Map<string, AccessToken>()
   readonly #cached: boolean
-  readonly #onRevoked: (families: readonly Family[]) => void
+  readonly #onRevoked: (ended: readonly Ended[] | undefined) => void
   #epoch = 0
 
   constructor(deps: {
     store: Store
     clock: Clock
     settings: () => Settings
-    /** Ends what a token keeps open beyond its request, such as streams. */
-    onRevoked: (families: readonly Family[]) => void
+    /** Ends what a token keeps open beyond its request, such as streams; undefined: it is not known whose. */
+    onRevoked: (ended: readonly Ended[] | undefined) => void
   }) {
     this.#store = deps.store
     this.#clock = deps.clock
@@ -57,6 +57,7 @@ export class Tokens {
     this.#grants = deps.store.collection(grantRecords)
     this.#onRevoked = deps.onRevoked
     this.#cached = deps.store.stats().kind === 'embedded'
+    deps.store.hear((message) => this.#hear(message))
   }
 
   /** Issues an access token and a refresh token that begin a family. */
@@ -280,6 +281,7 @@ export class Tokens {
       ended.push(await families.put({ ...record, revokedAt: this.#clock.now(), revokedWhy: why }))
       await this.#revokeAccess(tx, record.id)
     }
+    if (ended.length > 0) tx.announce(announcementOf(ended))
     if (grant !== undefined) await approvals.delete(grant)
     else if (!single)
       for (const approval of await approvals.find({ where })) await approvals.delete(approval.id)
@@ -295,8 +297,12 @@ export class Tokens {
 
   /** Ends one access token and leaves its family (RFC 7009 §2.1 for access tokens). */
   async revokeAccessToken(token: AccessToken): Promise<void> {
-    await this.#tokens.update(token.id, (one) => ({ ...one, status: 'Revoked' }))
-    const family = await this.#families.get(token.family)
+    const family = await this.#store.transaction(async (tx) => {
+      await tx.in(this.#tokens).update(token.id, (one) => ({ ...one, status: 'Revoked' }))
+      const found = await tx.in(this.#families).get(token.family)
+      if (found) tx.announce(announcementOf([found]))
+      return found
+    })
     this.revoked(family ? [family] : [])
   }
 
@@ -306,6 +312,26 @@ export class Tokens {
     this.#cache.clear()
     this.#onRevoked(families)
   }
+
+  /** Another daemon revoked something; when it is not known what, everything may have been. */
+  #hear(message: string | undefined): void {
+    if (message === undefined || message === everything) this.#onRevoked(undefined)
+    else if (message.startsWith(announcing)) {
+      this.#onRevoked(JSON.parse(message.slice(announcing.length)) as Ended[])
+    }
+  }
+}
+
+/** Whose tokens ended. */
+export type Ended = Pick<Family, 'user' | 'client'>
+
+const announcing = 'tokens.revoked '
+const everything = `${announcing}*`
+const longestAnnouncement = 7000
+
+function announcementOf(families: readonly Family[]): string {
+  const text = announcing + JSON.stringify(families.map(({ user, client }) => ({ user, client })))
+  return Buffer.byteLength(text) > longestAnnouncement ? everything : text
 }
 
 function definedOnly<T extends object>(value: T): T {

@@ -150,6 +150,7 @@ class Embedded implements EmbeddedStore {
       const transaction: Transaction = {
         in: (collection) => this.#within(collection, overlay, running),
         onCommit: (work) => void then.push(work),
+        announce: () => undefined,
       }
       return await inTime(this.#inside.run(running, work, transaction), this.#options.transactionMilliseconds)
     })
@@ -161,6 +162,10 @@ class Embedded implements EmbeddedStore {
       }
     }
     return result
+  }
+
+  hear(): void {
+    // One process holds the lock: there is nobody else.
   }
 
   stats(): StoreStats {

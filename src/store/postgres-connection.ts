@@ -1,5 +1,5 @@
 /** Connections to the database of the state, and what its errors mean to us. */
-import type { Pool, PoolClient } from 'pg'
+import type { Client, Pool, PoolClient } from 'pg'
 import { AppError } from '../core/errors.ts'
 
 /** Longer than a transaction may take, so that who waits for one gets its turn. */
@@ -22,6 +22,8 @@ export interface ConnectionOptions {
 export interface Connections {
   readonly reads: Pool
   readonly writes: Pool
+  /** A connection that belongs to nobody else. */
+  single(): Promise<Client>
   close(): Promise<void>
 }
 
@@ -41,22 +43,21 @@ export interface Queryable {
 export async function openConnections(options: ConnectionOptions): Promise<Connections> {
   const connectionString = checkedUrl(options.url)
   const writing = Math.max(2, Math.floor(options.connections / 2))
-  const { Pool } = await import('pg')
+  const { Client, Pool } = await import('pg')
+  const config = {
+    connectionString,
+    connectionTimeoutMillis: connectMilliseconds,
+    statement_timeout: statementMilliseconds,
+    lock_timeout: lockMilliseconds,
+    // The server ends the transaction of a daemon that stands still, or whose machine is gone.
+    idle_in_transaction_session_timeout: lockMilliseconds,
+    // For a server that is gone without a word, when nothing of the above arrives.
+    query_timeout: statementMilliseconds + 5_000,
+    keepAlive: true,
+    application_name: applicationName,
+  }
   const open = (max: number): Pool => {
-    const pool = new Pool({
-      connectionString,
-      max,
-      connectionTimeoutMillis: connectMilliseconds,
-      idleTimeoutMillis: 30_000,
-      statement_timeout: statementMilliseconds,
-      lock_timeout: lockMilliseconds,
-      // The server ends the transaction of a daemon that stands still, or whose machine is gone.
-      idle_in_transaction_session_timeout: lockMilliseconds,
-      // For a server that is gone without a word, when nothing of the above arrives.
-      query_timeout: statementMilliseconds + 5_000,
-      keepAlive: true,
-      application_name: applicationName,
-    })
+    const pool = new Pool({ ...config, max, idleTimeoutMillis: 30_000 })
     // A connection that breaks while idle is dropped by the pool; one in use fails its statement.
     pool.on('error', () => undefined)
     pool.on('connect', (client) => void client.on('error', () => undefined))
@@ -66,6 +67,11 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   return {
     reads,
     writes,
+    single: async () => {
+      const client = new Client(config)
+      await client.connect()
+      return client
+    },
     close: async () => void (await Promise.all([reads.end(), writes.end()])),
   }
 }

@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg'
+import type { Client, PoolClient } from 'pg'
 import { AppError } from '../core/errors.ts'
 import {
   type ConnectionOptions,
@@ -106,6 +106,16 @@ export class Database {
         return result
       },
     )
+  }
+
+  /** A connection of the caller's own, which it ends. */
+  async single(): Promise<Client> {
+    this.requireOpen()
+    try {
+      return await this.#connections.single()
+    } catch (error) {
+      throw this.#noted(error)
+    }
   }
 
   /** The database answers, but not with what this version can use. */

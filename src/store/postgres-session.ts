@@ -4,6 +4,7 @@ import { Expiry } from './expiry.ts'
 import { storable } from './plain-json.ts'
 import { codeOf, ourError, type Queryable, type Statement } from './postgres-connection.ts'
 import { adding, endOf, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
+import { channel } from './postgres-listener.ts'
 import { covers, countDocuments, type Ground, parsed, readDocuments } from './postgres-reading.ts'
 import { readSpecs, uniqueConstraint } from './postgres-tables.ts'
 import type { AnyQuery } from './select.ts'
@@ -143,6 +144,15 @@ export class Session {
       this.#specs.set(spec.name, spec)
       this.rebuilt.set(spec.name, spec)
     })
+  }
+
+  /** Has a message told to every daemon when this is kept. */
+  announce(message: string): void {
+    const telling = this.#inTurn(() =>
+      this.#rows({ text: 'SELECT pg_notify($1, $2)', values: [channel, message] }),
+    )
+    // What goes wrong is the failure of the whole.
+    telling.catch(() => undefined)
   }
 
   /** Settles when nothing is under way any more. */

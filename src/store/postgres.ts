@@ -15,6 +15,7 @@ import { type Migration, schemaAfter } from './migrate.ts'
 import { PostgresCollection } from './postgres-collection.ts'
 import { isCollision, type Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
+import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, sizes } from './postgres-picture.ts'
 import { countDocuments, covers, type Ground, readDocument, readDocuments } from './postgres-reading.ts'
@@ -68,7 +69,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await store.open()
     return store
   } catch (error) {
-    await database.close()
+    await store.close()
     throw error
   }
 }
@@ -91,6 +92,8 @@ class Postgres implements PostgresStore {
   #documents = new Map<string, number>()
   #bytes = 0
   #looks = 0
+  readonly #listener: Listener
+  readonly #listeners: ((message: string | undefined) => void)[] = []
   #timers: NodeJS.Timeout[] = []
   #closed = false
 
@@ -100,6 +103,13 @@ class Postgres implements PostgresStore {
     this.#log = options.log
     this.#schema = schemaAfter(options.migrations ?? [])
     this.#database = database
+    this.#listener = new Listener({
+      connect: () => database.single(),
+      heard: (message) => {
+        for (const listener of this.#listeners) listener(message)
+      },
+      failed: (error) => this.#log.warn('other daemons are not heard just now', { reason: messageOf(error) }),
+    })
   }
 
   async open(): Promise<void> {
@@ -110,6 +120,7 @@ class Postgres implements PostgresStore {
       await this.#learn(on, await readHead(on))
       if (report.steps.length > 0) this.#log.info('the state is brought up to date', { ...report })
     })
+    await this.#listener.open()
     await this.#count()
     const every = (milliseconds: number, what: string, work: () => Promise<unknown>): void => {
       const run = (): void =>
@@ -157,6 +168,7 @@ class Postgres implements PostgresStore {
         const transaction: Transaction = {
           in: (collection) => this.#within(collection, session, running),
           onCommit: (step) => void then.push(step),
+          announce: (message) => session.announce(message),
         }
         try {
           const given = this.#inside.run(running, work, transaction)
@@ -178,6 +190,10 @@ class Postgres implements PostgresStore {
       }
     }
     return result
+  }
+
+  hear(listener: (message: string | undefined) => void): void {
+    this.#listeners.push(listener)
   }
 
   stats(): StoreStats {
@@ -221,6 +237,7 @@ class Postgres implements PostgresStore {
     await this.#turns.take()
     this.#closed = true
     this.#turns.done()
+    await this.#listener.close()
     await this.#database.close()
   }
 
@@ -326,7 +343,7 @@ class Postgres implements PostgresStore {
   }
 
   async #glance(): Promise<void> {
-    await this.#learnAnew()
+    await Promise.all([this.#learnAnew(), this.#listener.look()])
     if (++this.#looks % looksPerCount === 0) await this.#count()
   }
 

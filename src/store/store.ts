@@ -58,6 +58,8 @@ export interface Transaction {
   in<T extends Stored>(collection: Collection<T>): Collection<T>
   /** Has something done once the transaction is acknowledged; never when it is not kept. Must not throw. */
   onCommit(then: () => void): void
+  /** Tells every daemon that shares the state, this one too where there may be others, once all is kept. Up to 7000 bytes. */
+  announce(message: string): void
 }
 
 /** The state of the program. */
@@ -69,6 +71,11 @@ export interface Store {
    * What it answers is acknowledged: it survives a crash of the program and of the machine.
    */
   transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R>
+  /**
+   * Has announcements heard. Undefined stands for any number of them that may have been missed, as while the
+   * way to the others was down. A state that nobody can share is silent.
+   */
+  hear(listener: (message: string | undefined) => void): void
   /** Facts for `status`, `doctor` and metrics. */
   stats(): StoreStats
   /** Writes what is pending and lets go of the state. */

@@ -141,7 +141,11 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   const audit = await openAudit({ folder: join(folder, 'audit'), store, clock, log })
   const fetch = options.fetch ?? guardedFetch()
   const ended: Family[] = []
-  const tokens = new Tokens({ ...base, store, onRevoked: (families) => void ended.push(...families) })
+  const tokens = new Tokens({
+    ...base,
+    store,
+    onRevoked: (families) => void ended.push(...(families as Family[])),
+  })
   const documents = new ClientDocuments({ ...base, store, fetch })
   const clients = new Clients({ ...base, store, tokens, documents: (url) => documents.find(url) })
   const passwords = new Passwords({ ...base, store })

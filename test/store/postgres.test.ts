@@ -236,6 +236,37 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       assert.deepEqual(two.stats().documents, { 'test.note': 0 })
     })
 
+    it(
+      'hear what the others announce once it is kept, and that they may have missed something',
+      { timeout: 60_000 },
+      async (t) => {
+        const url = await server.newDatabase()
+        const [one, two] = [await openStore(t, url), await openStore(t, url, { lookMilliseconds: 50 })]
+        const heard: (string | undefined)[] = []
+        two.hear((message) => heard.push(message))
+        const failing = one.transaction(async (transaction) => {
+          transaction.announce('never')
+          throw new Error('no')
+        })
+        await assert.rejects(failing, /no/)
+        await one.transaction(async (transaction) => {
+          transaction.announce("it's \\ kept")
+          await wait(50)
+          assert.deepEqual(heard, [])
+        })
+        await until(() => heard.length > 0)
+        assert.deepEqual(heard, ["it's \\ kept"])
+        await server.admin.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query = 'SELECT 1'",
+        )
+        await until(() => heard.length > 1)
+        assert.deepEqual(heard.slice(1), [undefined])
+        await one.transaction(async (transaction) => transaction.announce('again'))
+        await until(() => heard.length > 2)
+        assert.equal(heard[2], 'again')
+      },
+    )
+
     it('write what another looks documents up by, also when only that one knows of it', async (t) => {
       const url = await server.newDatabase()
       const old = await openStore(t, url)

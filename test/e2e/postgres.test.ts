@@ -1,0 +1,211 @@
+/** Two daemons, each with a state folder of its own, over one database: to their peers they are one service. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { copyOfShippedSite, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
+
+const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
+const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
+
+let server: TestPostgres
+
+describe('two daemons on one database', { skip: noPostgres, timeout: 180_000 }, () => {
+  const cleanups: (() => Promise<void>)[] = []
+  before(async () => {
+    server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
+  })
+  after(async () => {
+    for (const step of cleanups) await step()
+  })
+
+  it('are one service: tokens, sign-ins, documents and revocations hold on both at once', async (t) => {
+    const site = await siteOn(t)
+    const [one, two] = await Promise.all([startDaemon(t, { site }), startDaemon(t, { site })])
+
+    const { access_token: token } = JSON.parse(
+      await done(one, ['tokens', 'issue', '--user', person.username, '--json']),
+    ) as { access_token: string }
+    for (const daemon of [one, two]) assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
+
+    const created = await call(one, token, 'create_document', {
+      doctype: 'Task',
+      data: { subject: 'Recalibrate the zymurgical flux' },
+    })
+    const name = String(created.name)
+    const listed = await call(two, token, 'list_documents', { doctype: 'Task', filters: { name } })
+    assert.equal(listed.total_count, 1)
+    const search = async (daemon: RunningDaemon, query: string): Promise<string> =>
+      JSON.stringify(await call(daemon, token, 'search_documents', { query }))
+    assert.ok((await search(two, 'zymurgical')).includes(name))
+    await call(two, token, 'update_document', {
+      doctype: 'Task',
+      name,
+      data: { subject: 'Quiesce the gribbler' },
+    })
+    assert.ok((await search(one, 'gribbler')).includes(name))
+    assert.ok(!(await search(one, 'zymurgical')).includes(name))
+
+    await done(one, ['users', 'passwd', person.username, '--password-stdin'], `${person.password}\n`)
+    const cookie = await signIn(one)
+    const home = await fetch(`${two.url}/connected-apps`, { headers: { cookie }, redirect: 'manual' })
+    assert.equal(home.status, 200, 'a session of one is a session of the other')
+
+    // A stream that the token opened ends too, wherever it was opened.
+    const stream = await openStream(two, token)
+    await done(one, ['tokens', 'revoke', '--user', person.username])
+    for (const daemon of [two, one]) assert.equal((await post(daemon, token, 'tools/list', {})).status, 401)
+    await stream.ended
+
+    const status = JSON.parse(await done(two, ['status', '--json'])) as { state: { kind: string } }
+    assert.equal(status.state.kind, 'postgres')
+    for (const daemon of [one, two]) {
+      const verified = await daemon.cli(['audit', 'verify', '--json'])
+      assert.equal(verified.code, 0, verified.stderr)
+      assert.equal(await daemon.stop(), 0)
+    }
+  })
+
+  it('begin a new database together: one makes the first documents and keys', async (t) => {
+    const site = await siteOn(t)
+    const daemons = await Promise.all([
+      startDaemon(t, { site }),
+      startDaemon(t, { site }),
+      startDaemon(t, { site }),
+    ])
+    const counts = await Promise.all(
+      daemons.map(async (daemon) => {
+        const { access_token: token } = JSON.parse(
+          await done(daemon, ['tokens', 'issue', '--user', person.username, '--json']),
+        ) as { access_token: string }
+        const { total_count: count } = await call(daemon, token, 'list_documents', { doctype: 'Customer' })
+        return count as number
+      }),
+    )
+    assert.ok(counts[0]! > 3)
+    assert.equal(new Set(counts).size, 1)
+  })
+
+  it('and commands without a daemon work on the same state', async (t) => {
+    const site = await siteOn(t)
+    const daemon = await startDaemon(t, { site })
+    const other = join(temporaryFolder(t), 'state')
+    const issued = await daemon.cli([
+      'tokens',
+      'issue',
+      '--user',
+      person.username,
+      '--json',
+      '--state',
+      other,
+    ])
+    assert.equal(issued.code, 0, issued.stderr)
+    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
+  })
+
+  it('refuse to start without the database, and say why without the password', async (t) => {
+    const site = await siteOn(t)
+    const file = join(temporaryFolder(t), 'url')
+    writeFileSync(file, 'postgresql://postgres:hunter2@127.0.0.1:1/none', { mode: 0o600 })
+    const settings = join(site, 'config/settings.yaml')
+    writeFileSync(settings, readFileSync(settings, 'utf8').replace(/url_file: .*/, `url_file: ${file}`))
+    await assert.rejects(startDaemon(t, { site }), (error: Error) => {
+      assert.match(error.message, /the state is not available: the database cannot be reached/)
+      assert.doesNotMatch(error.message, /hunter2/)
+      return true
+    })
+  })
+})
+
+/** A copy of the shipped site whose state is a new database. */
+async function siteOn(t: TestContext): Promise<string> {
+  const file = join(temporaryFolder(t), 'url')
+  writeFileSync(file, `${await server.newDatabase()}\n`, { mode: 0o600 })
+  const site = copyOfShippedSite(t)
+  const settings = join(site, 'config/settings.yaml')
+  const text = readFileSync(settings, 'utf8')
+    .replace('  kind: embedded\n', '  kind: postgres\n')
+    .replace('  url_file: null\n', `  url_file: ${file}\n`)
+    // What is computed in other processes is not what this is about.
+    .replace('  python:\n    enabled: true', '  python:\n    enabled: false')
+  writeFileSync(settings, text)
+  return site
+}
+
+async function done(daemon: RunningDaemon, args: readonly string[], input?: string): Promise<string> {
+  const { code, stdout, stderr } = await daemon.cli(args, input)
+  assert.equal(code, 0, stderr)
+  return stdout
+}
+
+function post(daemon: RunningDaemon, token: string, method: string, params: object): Promise<Response> {
+  return fetch(daemon.url + mcpPath, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+}
+
+async function call(daemon: RunningDaemon, token: string, name: string, args: object): Promise<any> {
+  const response = await post(daemon, token, 'tools/call', { name, arguments: args })
+  const { result } = (await response.json()) as { result: { isError?: boolean; content: { text: string }[] } }
+  assert.ok(!result.isError, JSON.stringify(result))
+  return JSON.parse(result.content[0]!.text) as unknown
+}
+
+/** Signs in with a password and answers the cookies. */
+async function signIn(daemon: RunningDaemon): Promise<string> {
+  const page = await fetch(`${daemon.url}/sign-in`)
+  const cookies = (response: Response): string =>
+    response.headers
+      .getSetCookie()
+      .map((cookie) => cookie.split(';')[0])
+      .join('; ')
+  const fields = new URLSearchParams(person)
+  for (const [input] of (await page.text()).matchAll(/<input\b[^>]*type="?hidden"?[^>]*>/gi))
+    fields.set(/name="?([^"\s>]+)/.exec(input)![1]!, /value="?([^"\s>]*)/.exec(input)?.[1] ?? '')
+  const visitor = cookies(page)
+  const answer = await fetch(`${daemon.url}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie: visitor, origin: daemon.url },
+    body: fields,
+  })
+  assert.ok([302, 303].includes(answer.status), String(answer.status))
+  return `${visitor}; ${cookies(answer)}`
+}
+
+/** Opens a stream of notifications; `ended` settles when the daemon ends it. */
+async function openStream(daemon: RunningDaemon, token: string): Promise<{ readonly ended: Promise<void> }> {
+  const response = await fetch(daemon.url + mcpPath, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'subscriptions/listen',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 7,
+      method: 'subscriptions/listen',
+      params: {
+        notifications: { toolsListChanged: true },
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+          'io.modelcontextprotocol/clientCapabilities': {},
+        },
+      },
+    }),
+  })
+  assert.equal(
+    response.headers.get('content-type')?.split(';')[0],
+    'text/event-stream',
+    String(response.status),
+  )
+  return { ended: response.text().then(() => undefined) }
+}
