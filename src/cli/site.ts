@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { StateProblem } from '../control/status.ts'
 import { AppError } from '../core/errors.ts'
 import { faultText } from '../site/site-files.ts'
 import { packageFolder } from '../core/version.ts'
@@ -111,15 +112,6 @@ interface Checked {
   readonly prompts: number
   readonly skills: number
   readonly warnings: readonly string[]
-}
-
-interface StateProblem {
-  readonly doctype: string
-  readonly field?: string
-  readonly count: number
-  readonly examples: readonly string[]
-  readonly message: string
-  readonly source: string
 }
 
 /** Tells what documents in place do not fit; AppError `invalid` when there are any. */

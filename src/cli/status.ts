@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Attempt } from '../control/keys.ts'
 import { operate } from './control.ts'
 import { countOption } from './durations.ts'
 import { readOptions } from './options.ts'
@@ -125,17 +126,6 @@ export function addStatusCommands(program: Command): void {
         ),
       )
     })
-}
-
-interface Attempt {
-  readonly started: string
-  readonly client: string
-  readonly client_name?: string
-  readonly redirect_host?: string
-  readonly user?: string
-  readonly steps: readonly string[]
-  readonly died_at?: string
-  readonly reason?: string
 }
 
 function statusText({ version, daemon, site, state, audit, tools, ...rest }: Status): string {

@@ -10,6 +10,9 @@ import { faultText } from '../site/site-files.ts'
 import { readWholeSite } from '../snapshot.ts'
 import { defineOperation } from './operation.ts'
 
+/** What `site.state_problems` answers a list of. */
+export type { StateProblem } from '../documents/state-problems.ts'
+
 /** What runs, what is loaded, what is wrong. */
 export const status = defineOperation({
   name: 'status',

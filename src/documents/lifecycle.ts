@@ -12,18 +12,36 @@ import { type DocumentView, viewOf } from './reading.ts'
 import type { StoredDocument } from './stored.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 
-export async function submitDocument(
-  ground: Ground,
-  principal: Principal,
-  doctype: string,
-  name: string,
-  options: ChangeOptions,
-): Promise<DocumentView> {
-  const access = submittable(ground, principal, doctype)
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const document = await changeable(ground, access, 'submit', name, work.tx)
-    return viewOf(ground, access, await submitIn(work, access, document))
-  })
+/** Makes a draft final. */
+export const submitDocument = changing('submit', submitIn)
+
+/** Takes back what was submitted, unless submitted documents build upon it. */
+export const cancelDocument = changing('cancel', async (work, access, document) => {
+  refuseWorkflow(work.ground, access)
+  await requireCancellable(work, access, document)
+  return await moveTo(work, access, document, { docstatus: 2 }, 'cancel')
+})
+
+/** Makes a new draft of a cancelled document; of each at most one. */
+export const amendDocument = changing('amend', amendIn)
+
+type Step = (work: Work, access: Access, document: StoredDocument) => Promise<StoredDocument>
+
+/** A change from one state to the next: who may not is refused before the step looks at anything. */
+function changing(action: 'submit' | 'cancel' | 'amend', step: Step) {
+  return async (
+    ground: Ground,
+    principal: Principal,
+    doctype: string,
+    name: string,
+    options: ChangeOptions,
+  ): Promise<DocumentView> => {
+    const access = submittable(ground, principal, doctype)
+    return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+      const document = await changeable(ground, access, action, name, work.tx)
+      return viewOf(ground, access, await step(work, access, document))
+    })
+  }
 }
 
 /** Submits a document as part of a larger change. */
@@ -48,22 +66,6 @@ export async function submitIn(
   return await moveTo(work, access, document, { docstatus: 1 }, 'submit')
 }
 
-export async function cancelDocument(
-  ground: Ground,
-  principal: Principal,
-  doctype: string,
-  name: string,
-  options: ChangeOptions,
-): Promise<DocumentView> {
-  const access = submittable(ground, principal, doctype)
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const document = await changeable(ground, access, 'cancel', name, work.tx)
-    refuseWorkflow(ground, access)
-    await requireCancellable(work, access, document)
-    return viewOf(ground, access, await moveTo(work, access, document, { docstatus: 2 }, 'cancel'))
-  })
-}
-
 /** Refuses to cancel what is not submitted, or what submitted documents build upon. */
 export async function requireCancellable(
   work: Work,
@@ -83,43 +85,35 @@ export async function requireCancellable(
     )
 }
 
-export async function amendDocument(
-  ground: Ground,
-  principal: Principal,
-  doctype: string,
-  name: string,
-  options: ChangeOptions,
-): Promise<DocumentView> {
-  const access = submittable(ground, principal, doctype)
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const document = await changeable(ground, access, 'amend', name, work.tx)
-    if (document.docstatus !== 2)
-      throw new AppError(
-        'conflict',
-        `"${name}" is ${statusText(document)}; only cancelled documents are amended`,
-      )
-    const collection = collectionFor(ground, access.doctype, work.tx)
-    const earlier = await collection.find({ where: { amended_from: name }, limit: 1 })
-    if (earlier.length > 0) throw new AppError('conflict', `"${name}" was amended already`)
-    const now = isoTime(ground.clock.now())
-    const initial = ground.platform.workflows.get(doctype)?.initial
-    const copy: StoredDocument = {
-      ...document,
-      id: await amendedName(name, async (wanted) => (await collection.get(wanted)) !== undefined),
-      owner: principal.user,
-      creation: now,
-      modified: now,
-      modified_by: principal.user,
-      docstatus: 0,
-      amended_from: name,
-      ...(initial !== undefined && { workflow_state: initial }),
-    }
-    if (!access.allows('create', copy))
-      throw new AppError('forbidden', `you may not create ${doctype} documents`)
-    await collection.insert(copy)
-    await keep(work, access.doctype, copy.id, 'amend', [{ field: 'amended_from', from: null, to: name }])
-    return viewOf(ground, access, copy)
-  })
+async function amendIn(work: Work, access: Access, document: StoredDocument): Promise<StoredDocument> {
+  const { ground, principal, tx } = work
+  const { doctype } = access
+  if (document.docstatus !== 2)
+    throw new AppError(
+      'conflict',
+      `"${document.id}" is ${statusText(document)}; only cancelled documents are amended`,
+    )
+  const collection = collectionFor(ground, doctype, tx)
+  const earlier = await collection.find({ where: { amended_from: document.id }, limit: 1 })
+  if (earlier.length > 0) throw new AppError('conflict', `"${document.id}" was amended already`)
+  const now = isoTime(ground.clock.now())
+  const initial = ground.platform.workflows.get(doctype.name)?.initial
+  const copy: StoredDocument = {
+    ...document,
+    id: await amendedName(document.id, async (wanted) => (await collection.get(wanted)) !== undefined),
+    owner: principal.user,
+    creation: now,
+    modified: now,
+    modified_by: principal.user,
+    docstatus: 0,
+    amended_from: document.id,
+    ...(initial !== undefined && { workflow_state: initial }),
+  }
+  if (!access.allows('create', copy))
+    throw new AppError('forbidden', `you may not create ${doctype.name} documents`)
+  await collection.insert(copy)
+  await keep(work, doctype, copy.id, 'amend', [{ field: 'amended_from', from: null, to: document.id }])
+  return copy
 }
 
 /** Stores a document with other values, as the user of the work, with its history. */

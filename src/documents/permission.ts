@@ -5,7 +5,7 @@
 import type { Principal } from '../core/principal.ts'
 import { systemManager } from '../core/principal.ts'
 import { holds } from './expression.ts'
-import type { Action, Doctype, Field, Rule } from './platform.ts'
+import { type Action, actions, type Doctype, type Field, type Rule } from './platform.ts'
 import type { StoredDocument } from './stored.ts'
 
 /** What one principal may do with the documents of one doctype. */
@@ -106,18 +106,7 @@ function rulesFor(principal: Principal, doctype: Doctype): readonly Rule[] {
 /** A System Manager may do whatever a role can allow; states and validations still hold. */
 const everything: Rule = {
   role: systemManager,
-  actions: new Set<Action>([
-    'read',
-    'write',
-    'create',
-    'delete',
-    'submit',
-    'cancel',
-    'amend',
-    'report',
-    'comment',
-    'assign',
-  ]),
+  actions: new Set(actions),
   ifOwner: false,
   levels: new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
   source: 'built in: a System Manager may do everything that a role can allow',

@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
+import type { WaitingCall } from '../core/waiting-call.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
 import { peerOf } from './protocol.ts'
 import { canonical } from './rounds.ts'
@@ -16,26 +17,10 @@ const lifetimeMs = 900_000
 const maxPerUser = 50
 const maxArgumentBytes = 65_536
 
-/** One call that waits, as the approval page shows it. */
-export interface Approval {
-  readonly id: string
-  readonly user: string
-  /** The client that wants to make the call; absent for an API key. */
-  readonly client?: { readonly id: string; readonly name: string }
-  readonly tool: string
-  readonly title: string
-  readonly destructive: boolean
-  /** The exact arguments of the call. */
-  readonly arguments: unknown
-  readonly createdAt: number
-  readonly expiresAt: number
-  readonly state: 'pending' | 'approved' | 'denied'
-}
-
 /** An approval with what only this file needs: whose exact call it is, and who waits for the decision. */
-interface Held extends Approval {
+interface Held extends WaitingCall {
   readonly key: string
-  state: Approval['state']
+  state: WaitingCall['state']
   readonly waiting: Set<() => void>
 }
 
@@ -53,12 +38,12 @@ export class Approvals {
   }
 
   /** Where the user decides. */
-  urlOf(approval: Approval): string {
+  urlOf(approval: WaitingCall): string {
     return `${this.#publicUrl()}/approvals/${approval.id}`
   }
 
   /** The approval that a call needs: the one that it asked for before, or a new one. AppError `unavailable` when too many wait. */
-  request(principal: Principal, { tool, annotations }: OfferedTool, args: unknown): Approval {
+  request(principal: Principal, { tool, annotations }: OfferedTool, args: unknown): WaitingCall {
     this.#forget()
     const key = keyOf(principal, tool.name, args)
     const known = [...this.#held.values()].find((held) => held.key === key)
@@ -110,13 +95,13 @@ export class Approvals {
   }
 
   /** What waits for this user's decision, oldest first. */
-  waitingFor(user: string): readonly Approval[] {
+  waitingFor(user: string): readonly WaitingCall[] {
     this.#forget()
     return [...this.#held.values()].filter((held) => held.user === user && held.state === 'pending')
   }
 
   /** An approval of the user's own; AppError `not_found` for another's, an expired one and none alike. */
-  find(user: string, id: string): Approval {
+  find(user: string, id: string): WaitingCall {
     this.#forget()
     const held = this.#held.get(id)
     if (held?.user !== user) throw new AppError('not_found', 'no such approval; it may have expired')
@@ -124,7 +109,7 @@ export class Approvals {
   }
 
   /** The user's decision. `principal` is the user at the browser. AppError `conflict` when it was decided before. */
-  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): Approval {
+  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): WaitingCall {
     const held = this.find(principal.user, id) as Held
     if (held.state !== 'pending') throw new AppError('conflict', `this call was ${held.state} already`)
     this.#audit.requireWritable()
@@ -135,7 +120,7 @@ export class Approvals {
   }
 
   /** Waits for a decision, but no longer than this many milliseconds or until the call ends. */
-  decided(approval: Approval, milliseconds: number, signal: AbortSignal): Promise<void> {
+  decided(approval: WaitingCall, milliseconds: number, signal: AbortSignal): Promise<void> {
     const held = this.#held.get(approval.id)
     if (held?.state !== 'pending' || signal.aborted) return Promise.resolve()
     return new Promise((resolve) => {

@@ -2,7 +2,8 @@
 import { actorOf } from '../audit/event.ts'
 import { visible } from '../audit/render.ts'
 import type { OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
-import type { Approval, Approvals } from './approvals.ts'
+import type { WaitingCall } from '../core/waiting-call.ts'
+import type { Approvals } from './approvals.ts'
 import type { Asking } from './asking.ts'
 import { type Call, isObject, type McpDeps } from './protocol.ts'
 import { canonical } from './rounds.ts'
@@ -106,7 +107,7 @@ async function confirmOnPage(
 /** The client only opens the page; whatever it answers decides nothing. */
 async function sendToPage(
   offered: OfferedTool,
-  approval: Approval,
+  approval: WaitingCall,
   asking: Asking,
   approvals: Approvals,
 ): Promise<void> {

@@ -4,6 +4,7 @@ import { visible } from '../audit/render.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import type { WaitingCall } from '../core/waiting-call.ts'
 import {
   answerPage,
   formToken,
@@ -17,20 +18,6 @@ import { originOf, readForm } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
-
-/** One call that waits, as the page shows it. */
-export interface WaitingCall {
-  readonly id: string
-  readonly user: string
-  readonly client?: { readonly id: string; readonly name: string }
-  readonly tool: string
-  readonly title: string
-  readonly destructive: boolean
-  readonly arguments: unknown
-  readonly createdAt: number
-  readonly expiresAt: number
-  readonly state: 'pending' | 'approved' | 'denied'
-}
 
 /** Where the calls wait; AppError `not_found` for those of others. */
 export interface WaitingCalls {
