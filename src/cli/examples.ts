@@ -70,6 +70,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   ],
   'store verify': ['store verify', 'store verify --file monday.backup'],
   'store migrate': ['store migrate --dry-run'],
+  'store copy': ['store copy --to postgres', 'store copy --to embedded --json'],
   install: ['install --systemd --dry-run', 'install --systemd'],
   uninstall: ['uninstall --systemd --dry-run'],
   manual: ['manual | man -l -'],

@@ -17,6 +17,7 @@ import { verifyBackup, verifyStore, type Verification } from '../store/verify.ts
 import { stream } from './control.ts'
 import { readOptions } from './options.ts'
 import { megabytes, print, progress, tell, visible, write } from './output.ts'
+import { addStoreCopyCommand } from './store-copy.ts'
 
 /** `assistant-core backup`, `restore`, `store …`: keeping what the program learned. */
 export function addStoreCommands(program: Command): void {
@@ -109,6 +110,8 @@ export function addStoreCommands(program: Command): void {
             ].join('\n'),
       )
     })
+
+  addStoreCopyCommand(store)
 }
 
 /** Brings a copy of the log up to date, with the owner that its folder has. */

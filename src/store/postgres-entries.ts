@@ -10,6 +10,11 @@ export function idBytes(id: string): Buffer {
   return Buffer.from(id, 'utf16le').swap16()
 }
 
+/** The id that was stored so. */
+export function idText(bytes: Buffer): string {
+  return Buffer.from(bytes).swap16().toString('utf16le')
+}
+
 /** One thing that a document can be found by. */
 export interface Entry {
   readonly field: string

@@ -4,13 +4,10 @@ import type { Clock } from '../core/clock.ts'
 import { writeBackup } from './backup.ts'
 import { migrate, type Migration, type MigrationReport, requireKnownSchema } from './migrate.ts'
 import type { Queryable } from './postgres-connection.ts'
-import { backupHeader, documentsOf } from './postgres-picture.ts'
+import { backupHeader, documentsOf, wholeState } from './postgres-picture.ts'
 import { idBytes } from './postgres-entries.ts'
 import type { Head } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
-import { State } from './state.ts'
-
-const readAtOnce = 1000
 
 /**
  * Runs the steps that the documents still lack, after putting a backup of them into the folder. The caller
@@ -60,14 +57,4 @@ export async function migrateTables(
     values: [migrations.length],
   })
   return report
-}
-
-async function wholeState(on: Queryable, schema: number): Promise<State> {
-  const state = new State(schema)
-  const documents = documentsOf(on)
-  for (;;) {
-    const portion = await documents.next(readAtOnce)
-    if (portion.length === 0) return state
-    for (const [collection, document] of portion) state.table(collection).set(document.id, document)
-  }
 }

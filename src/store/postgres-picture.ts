@@ -5,7 +5,10 @@ import type { Queryable } from './postgres-connection.ts'
 import { beginPicture, type Head, readHead } from './postgres-tables.ts'
 import { deepFreeze } from './plain-json.ts'
 import type { Portions, SnapshotHeader } from './snapshot.ts'
+import { State } from './state.ts'
 import type { Stored } from './store.ts'
+
+const readAtOnce = 1000
 
 /** Everything as it was at one moment, until it is ended. */
 export interface Picture extends Portions {
@@ -43,6 +46,17 @@ export function documentsOf(on: Queryable): Portions {
         deepFreeze(JSON.parse(body as string) as Stored),
       ])
     },
+  }
+}
+
+/** Everything in memory, as the connection's transaction sees it. */
+export async function wholeState(on: Queryable, schema: number): Promise<State> {
+  const state = new State(schema)
+  const documents = documentsOf(on)
+  for (;;) {
+    const portion = await documents.next(readAtOnce)
+    if (portion.length === 0) return state
+    for (const [collection, document] of portion) state.table(collection).set(document.id, document)
   }
 }
 

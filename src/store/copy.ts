@@ -1,0 +1,128 @@
+/** Carrying the whole state from one kind of store to the other, while nobody uses either. What arrives is read back and compared. */
+import { createHash } from 'node:crypto'
+import { open, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Clock, isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { privateFile, syncFolder } from './files.ts'
+import { createSegment, segmentName, segmentNumber, stateFormat } from './journal.ts'
+import { readState, snapshotName, unfinishedRestoreName } from './recovery.ts'
+import { snapshotText } from './snapshot.ts'
+import { Capture, State } from './state.ts'
+
+/** What was carried over. */
+export interface CopyReport {
+  readonly from: 'embedded' | 'postgres'
+  readonly to: 'embedded' | 'postgres'
+  /** The schema version of the documents. */
+  readonly schema: number
+  readonly documents: number
+  readonly collections: readonly CollectionDigest[]
+}
+
+/** What a collection holds. */
+export interface CollectionDigest {
+  readonly collection: string
+  readonly documents: number
+  /** SHA-256 over the JSON of every document, a line each, in the order of their ids. */
+  readonly sha256: string
+}
+
+/** What every collection of a state holds; empty ones are left out. */
+export function digestsOf(state: State): readonly CollectionDigest[] {
+  return [...state.tables.values()]
+    .filter((table) => table.size > 0)
+    .map((table) => {
+      const hash = createHash('sha256')
+      table.sorted.each((document) => {
+        hash.update(`${JSON.stringify(document)}\n`)
+        return true
+      })
+      return { collection: table.name, documents: table.size, sha256: hash.digest('hex') }
+    })
+    .sort((a, b) => (a.collection < b.collection ? -1 : 1))
+}
+
+/** Refuses what is not the same on both sides. */
+export function requireSame(sent: readonly CollectionDigest[], arrived: readonly CollectionDigest[]): void {
+  const names = [...new Set([...sent, ...arrived].map(({ collection }) => collection))]
+  const of = (list: readonly CollectionDigest[], name: string): string => {
+    const found = list.find(({ collection }) => collection === name)
+    return found ? `${found.documents} ${found.sha256}` : 'none'
+  }
+  const different = names.filter((name) => of(sent, name) !== of(arrived, name))
+  if (different.length > 0) {
+    throw new AppError(
+      'unavailable',
+      `what arrived is not what was sent, in ${different.join(', ')}; nothing is kept`,
+    )
+  }
+}
+
+/** Reads the embedded state of a folder, whose lock the caller holds. AppError `not_found` when there is none, `invalid` when it is damaged. */
+export async function readEmbedded(folder: string): Promise<State> {
+  const state = new State(0)
+  const found = await readState(folder, {
+    document: (collection, document) => void state.table(collection).set(document.id, document),
+    transaction: (changes) => void state.apply(changes),
+    fault: (place, message) => {
+      throw new AppError('invalid', `the state is damaged: ${place}: ${message}`)
+    },
+  })
+  if (!found) throw new AppError('not_found', `there is no embedded state in ${folder}`)
+  state.schema = found.header.schema
+  return state
+}
+
+/**
+ * Writes a state into a folder that holds none, whose lock the caller holds; what else lies there, such as the
+ * audit log, stays. AppError `conflict` when there is a state.
+ */
+export async function writeEmbedded(
+  state: State,
+  folder: string,
+  clock: Clock,
+): Promise<readonly CollectionDigest[]> {
+  const isState = (name: string): boolean =>
+    name === snapshotName || name === unfinishedRestoreName || segmentNumber(name) !== undefined
+  const there = (await readdir(folder)).filter(isState)
+  if (there.length > 0) {
+    throw new AppError(
+      'conflict',
+      `${folder} holds a state already (${there.join(', ')}); move it away first`,
+    )
+  }
+  const draft = join(folder, unfinishedRestoreName)
+  const capture = new Capture(state)
+  try {
+    const time = isoTime(clock.now())
+    const header = {
+      state: 'assistant-core',
+      format: stateFormat,
+      schema: state.schema,
+      last: 0,
+      segment: 1,
+      time,
+    } as const
+    const file = await open(draft, 'wx', privateFile)
+    try {
+      for await (const piece of snapshotText(header, capture)) await file.writeFile(piece)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await (await createSegment(folder, 1)).close()
+    await rename(draft, join(folder, snapshotName))
+    await syncFolder(folder)
+    const sent = digestsOf(state)
+    requireSame(sent, digestsOf(await readEmbedded(folder)))
+    return sent
+  } catch (error) {
+    for (const name of [unfinishedRestoreName, snapshotName, segmentName(1)]) {
+      await rm(join(folder, name), { force: true })
+    }
+    throw error
+  } finally {
+    capture.end()
+  }
+}

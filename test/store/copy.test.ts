@@ -1,0 +1,164 @@
+import { after, before, describe, it } from 'node:test'
+import assert from 'node:assert/strict'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { digestsOf, readEmbedded, requireSame, writeEmbedded } from '../../src/store/copy.ts'
+import { readPostgres, writePostgres } from '../../src/store/postgres-copy.ts'
+import { planPostgres, verifyPostgres } from '../../src/store/postgres-verify.ts'
+import { openPostgresStore } from '../../src/store/postgres.ts'
+import type { Store, Stored } from '../../src/store/store.ts'
+import { verifyStore } from '../../src/store/verify.ts'
+import { isApp } from './contract.ts'
+import { afterwards, openStore, temporaryFolder, testClock, testLog } from './state-folder.ts'
+
+interface Note extends Stored {
+  readonly text?: string
+  readonly email?: string
+  readonly until?: number
+}
+
+const notes = { name: 'test.note', indexes: ['text'], unique: ['email'], expires: 'until' } as const
+
+let server: TestPostgres
+
+describe('carrying the state between the stores', { skip: noPostgres }, () => {
+  const cleanups: (() => Promise<void>)[] = []
+  before(async () => {
+    server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
+  })
+  after(async () => {
+    for (const step of cleanups) await step()
+  })
+
+  it('brings every document over and back, to the byte', async (t) => {
+    const [here, back] = [await temporaryFolder(t), await temporaryFolder(t)]
+    const url = await server.newDatabase()
+    const store = await openStore(t, here)
+    await fill(store)
+    await store.close()
+    const sent = digestsOf(await readEmbedded(here))
+    assert.deepEqual(
+      sent.map(({ collection, documents }) => [collection, documents]),
+      [
+        ['test.note', 1201],
+        ['test.other', 1],
+      ],
+    )
+    assert.deepEqual(await writePostgres(await readEmbedded(here), url), sent)
+    const there = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    const all = there.collection<Note>(notes)
+    assert.equal((await all.first({ where: { email: 'e77@example.com' } }))?.id, 'n77')
+    assert.equal((await all.get('\ud800 \0'))?.text, '\0')
+    await there.close()
+    assert.deepEqual(await writeEmbedded(await readPostgres(url, 0), back, testClock()), sent)
+    assert.ok((await verifyStore(back)).ok)
+    const again = await openStore(t, back)
+    assert.equal(await again.collection<Note>(notes).count({ where: { text: 'x' } }), 1200)
+    await again.collection<Note>(notes).put({ id: 'goes on' })
+  })
+
+  it('refuses a target that holds a state, and changes nothing there', async (t) => {
+    const [full, folder] = [await temporaryFolder(t), await temporaryFolder(t)]
+    const url = await server.newDatabase()
+    const store = await openStore(t, full)
+    await store.collection<Note>(notes).put({ id: 'a' })
+    await store.close()
+    const database = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    await database.collection<Note>(notes).put({ id: 'b' })
+    await database.close()
+    await assert.rejects(writePostgres(await readEmbedded(full), url), isApp('conflict'))
+    await assert.rejects(writeEmbedded(await readPostgres(url, 0), full, testClock()), isApp('conflict'))
+    assert.deepEqual((await verifyPostgres(url, testClock())).documents, { 'test.note': 1 })
+    assert.deepEqual((await verifyStore(full)).documents, { 'test.note': 1 })
+    // What else lies in a state folder is none of its business.
+    await writeFile(join(folder, 'lock'), '')
+    await writeEmbedded(await readPostgres(url, 0), folder, testClock())
+    assert.deepEqual((await readdir(folder)).sort(), ['journal-00000001.jsonl', 'lock', 'snapshot.jsonl'])
+  })
+
+  it('refuses a database that a daemon uses, one without a state, and one of a newer version', async (t) => {
+    const url = await server.newDatabase()
+    await assert.rejects(readPostgres(url, 0), isApp('not_found'))
+    await assert.rejects(verifyPostgres(url, testClock()), isApp('not_found'))
+    const store = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    afterwards(t, () => store.close())
+    await assert.rejects(readPostgres(url, 0), isApp('conflict'))
+    await store.close()
+    const client = await connect(url)
+    await client.query('UPDATE assistant_core.state SET schema = 7')
+    await client.end()
+    await assert.rejects(readPostgres(url, 0), /schema version 7.*use a newer version/)
+    assert.deepEqual(
+      await planPostgres(url, []).catch((error: Error) => error.message.slice(0, 18)),
+      'the state has sche',
+    )
+  })
+
+  it('refuses an embedded state that is damaged or not there', async (t) => {
+    const folder = await temporaryFolder(t)
+    await assert.rejects(readEmbedded(folder), isApp('not_found'))
+    await writeFile(join(folder, 'snapshot.jsonl'), 'this is not a state\n')
+    await assert.rejects(readEmbedded(folder), isApp('invalid'))
+  })
+
+  it('tells a difference between what was sent and what arrived', () => {
+    const one = { collection: 'a', documents: 1, sha256: 'x' }
+    requireSame([one], [one])
+    for (const arrived of [
+      [],
+      [{ ...one, documents: 2 }],
+      [{ ...one, sha256: 'y' }],
+      [one, { ...one, collection: 'b' }],
+    ])
+      assert.throws(() => requireSame([one], arrived), /what arrived is not what was sent, in [ab]/)
+  })
+
+  it('is verified in the database: every document, and what it is found by', async () => {
+    const url = await server.newDatabase()
+    const store = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    await fill(store)
+    const whole = await verifyPostgres(url, testClock())
+    assert.deepEqual(
+      [whole.ok, whole.faults, whole.documents],
+      [true, [], { 'test.note': 1201, 'test.other': 1 }],
+    )
+    await store.close()
+    const client = await connect(url)
+    await client.query(
+      "UPDATE assistant_core.document SET body = replace(body, 'e5@', 'e6@') WHERE body LIKE '%e5@%'",
+    )
+    await client.query("UPDATE assistant_core.document SET ends = 5 WHERE body LIKE '%e7@%'")
+    await client.query("UPDATE assistant_core.document SET body = '{' WHERE body LIKE '%e8@%'")
+    await client.query(
+      "UPDATE assistant_core.document SET body = replace(body, 'n9\"', 'n0\"') WHERE body LIKE '%e9@%'",
+    )
+    await client.end()
+    const { ok, faults } = await verifyPostgres(url, testClock())
+    assert.equal(ok, false)
+    assert.equal(faults.length, 4)
+    assert.match(
+      faults.join('\n'),
+      /"n5": it cannot be found.*\n.*"n7": it ends at another.*\n.*"n8": .*JSON.*\n.*"n9": its id is/,
+    )
+  })
+})
+
+async function fill(store: Store): Promise<void> {
+  const all = store.collection<Note>(notes)
+  await store.transaction(async (transaction) => {
+    for (let n = 0; n < 1200; n++) {
+      await transaction.in(all).put({ id: `n${n}`, text: 'x', email: `e${n}@example.com`, until: 1e13 + n })
+    }
+    await transaction.in(all).put({ id: '\ud800 \0', text: '\0' })
+  })
+  await store.collection({ name: 'test.other' }).put({ id: 'o' })
+  store.collection({ name: 'test.empty' })
+}
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  return client
+}
