@@ -80,7 +80,7 @@ export class Tokens {
       markKey,
       generation: 1,
       currentHash: sha256(refreshToken),
-      ...this.#lifeFrom(now),
+      ...this.#lifeFrom(now, now),
     }
     await tx.in(this.#families).insert(record)
     const access = await this.#issueAccess(tx, record, request.scopes, randomSecret('ac_at_'))
@@ -113,8 +113,11 @@ export class Tokens {
     return { accessToken, expiresIn, scopes }
   }
 
-  #lifeFrom(now: number): { expiresAt: number; forgetAt: number } {
-    const expiresAt = now + this.#settings().oauth.refresh_token_days * day
+  /** Each use prolongs a family, up to the age at which its user is asked again (RFC 9700 §4.14.2). */
+  #lifeFrom(now: number, createdAt: number): { expiresAt: number; forgetAt: number } {
+    const { refresh_token_days: idle, grant_days: most } = this.#settings().oauth
+    const end = most === 0 ? Infinity : createdAt + most * day
+    const expiresAt = Math.min(now + idle * day, end)
     return { expiresAt, forgetAt: expiresAt + 7 * day }
   }
 
@@ -170,7 +173,7 @@ export class Tokens {
       previousHash: presented.hash,
       rotatedAt: now,
       rotationSalt: salt,
-      ...this.#lifeFrom(now),
+      ...this.#lifeFrom(now, family.createdAt),
     }
     await tx.in(this.#families).put(next)
     const access = await this.#issueAccess(tx, next, scopes, companionOf(presented, salt))

@@ -69,6 +69,22 @@ describe('RFC 9700', () => {
     )
   })
 
+  it('§4.14.2 prolongs a refresh token by use, and not beyond the age at which the user is asked again', async (t) => {
+    const days = 86_400
+    const settings = { oauth: { refresh_token_days: 30, grant_days: 50 } }
+    const server = await startServer(t, { settings })
+    const { client, tokens } = await connect(server)
+    server.clock.pass(29 * days)
+    const used = await refresh(server, client, tokens.refresh_token)
+    assert.equal(used.status, 200)
+    server.clock.pass(20 * days)
+    const again = await refresh(server, client, used.body.refresh_token)
+    assert.equal(again.status, 200, 'in use, and 49 days old')
+    server.clock.pass(2 * days)
+    const late = await refresh(server, client, again.body.refresh_token)
+    assert.deepEqual([late.status, late.body.error], [400, 'invalid_grant'])
+  })
+
   it('§4.11 sends no referrer and is never framed', async (t) => {
     const server = await startServer(t)
     const { client_id: client } = await register(server)
