@@ -13,8 +13,15 @@ import { openPrivateFolder } from '../store/files.ts'
 import { lockHolder, lockState } from '../store/lock.ts'
 import { planMigrations, schemaAfter, type MigrationReport } from '../store/migrate.ts'
 import { migrations } from '../store/migrations.ts'
-import { verifyBackup, verifyStore, type Verification } from '../store/verify.ts'
+import { verifyBackup, type Verification } from '../store/verify.ts'
 import { stream } from './control.ts'
+import {
+  databaseOf,
+  migrateDatabase,
+  requireEmptyDatabase,
+  restoreIntoDatabase,
+  verifyState,
+} from './database.ts'
 import { readOptions } from './options.ts'
 import { megabytes, print, progress, tell, visible, write } from './output.ts'
 import { addStoreCopyCommand } from './store-copy.ts'
@@ -59,6 +66,7 @@ export function addStoreCommands(program: Command): void {
       const result = await restore({
         file: resolve(file),
         state: options.state,
+        database: await databaseOf(options),
         audit: flags.audit === undefined ? undefined : resolve(flags.audit),
         moveAside: flags.moveAside ?? false,
       })
@@ -80,8 +88,8 @@ export function addStoreCommands(program: Command): void {
     .option('--file <backup>', 'a backup instead of the state')
     .action(async (flags: { file?: string }, command: Command) => {
       const options = readOptions(command)
-      const where = flags.file === undefined ? options.state : resolve(flags.file)
-      const found = await (flags.file === undefined ? verifyStore(where) : verifyBackup(where))
+      const file = flags.file === undefined ? undefined : resolve(flags.file)
+      const found = await (file === undefined ? verifyState(options) : verifyBackup(file))
       print(options.json, found, (result) =>
         [
           `${result.ok ? 'whole' : 'DAMAGED'}: ${contentText(result)}`,
@@ -89,7 +97,7 @@ export function addStoreCommands(program: Command): void {
           ...result.notes.map((note) => `  note: ${visible(note)}`),
         ].join('\n'),
       )
-      if (!found.ok) throw new AppError('conflict', `${where} is damaged`)
+      if (!found.ok) throw new AppError('conflict', `${file ?? 'the state'} is damaged`)
     })
 
   store
@@ -98,7 +106,10 @@ export function addStoreCommands(program: Command): void {
     .option('--dry-run', 'only say what would be done')
     .action(async (flags: { dryRun?: boolean }, command: Command) => {
       const options = readOptions(command)
-      const report = await migrateState(options.state, flags.dryRun ?? false)
+      const database = await databaseOf(options)
+      const report = await (database === undefined
+        ? migrateState(options.state, flags.dryRun ?? false)
+        : migrateDatabase(database, options.state, flags.dryRun ?? false))
       print(options.json, { dry_run: flags.dryRun ?? false, ...report }, ({ from, to, steps }) =>
         steps.length === 0
           ? `nothing to do: the state has schema version ${from}`
@@ -128,12 +139,14 @@ interface Restored extends Verification {
 interface Wanted {
   readonly file: string
   readonly state: string
+  /** Where the state goes instead of the folder; a secret. */
+  readonly database: string | undefined
   readonly audit: string | undefined
   readonly moveAside: boolean
 }
 
 /** Reads the whole backup before it touches anything; a state that is in use is never replaced. */
-async function restore({ file, state, audit, moveAside }: Wanted): Promise<Restored> {
+async function restore({ file, state, database, audit, moveAside }: Wanted): Promise<Restored> {
   if (!existsSync(file)) throw new AppError('not_found', `${file} does not exist`)
   const log = createLog('error', process.stderr)
   const { schema } = await verifyBackup(file)
@@ -158,11 +171,13 @@ async function restore({ file, state, audit, moveAside }: Wanted): Promise<Resto
   if (!checked.ok)
     throw new AppError('invalid', `the backup is damaged: ${checked.faults.slice(0, 10).join('; ')}`)
   if (audit !== undefined) await requireWholeLog(audit)
+  if (database !== undefined) await requireEmptyDatabase(database)
   if (movedTo !== null) renameSync(state, movedTo)
   await openPrivateFolder(state, log)
   const lock = await lockState(state, systemClock)
   try {
-    const verification = await restoreFrom(file, state, log)
+    const verification = database === undefined ? await restoreFrom(file, state, log) : checked
+    if (database !== undefined) await restoreIntoDatabase(file, database)
     const copy = audit === undefined ? null : await copyAudit(audit, join(state, 'audit'), log)
     return { state, moved_to: movedTo, ...verification, audit: copy }
   } finally {

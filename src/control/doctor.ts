@@ -6,11 +6,12 @@ import process from 'node:process'
 import { openAnalysis, type AnalysisProbe } from '../analysis/analysis.ts'
 import { tailAudit } from '../audit/search.ts'
 import { isoTime, type Clock } from '../core/clock.ts'
-import { messageOf } from '../core/errors.ts'
+import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Settings } from '../core/settings.ts'
 import type { ReadinessCheck } from '../health-endpoint.ts'
 import { faultText } from '../site/site-files.ts'
+import { databaseUrl } from '../open-state.ts'
 import { packageFolder } from '../core/version.ts'
 import { readWholeSite } from '../snapshot.ts'
 import { lockHolder } from '../store/lock.ts'
@@ -46,7 +47,7 @@ export async function examine(patient: Patient): Promise<readonly Finding[]> {
   return [
     examineRuntime(),
     ...findings,
-    ...(await examineState(patient)),
+    ...(await examineState(patient, settings)),
     ...(settings ? examineSecrets(settings) : []),
     ...(await examineClock(patient)),
     ...(await examineDaemon(patient, settings)),
@@ -163,7 +164,10 @@ function examineTestSettings({ oauth, rate_limits: limits }: Settings): Finding 
       )
 }
 
-async function examineState({ state }: Patient): Promise<readonly Finding[]> {
+async function examineState(
+  { state, clock }: Patient,
+  settings: Settings | undefined,
+): Promise<readonly Finding[]> {
   let facts: Stats
   try {
     facts = statSync(state)
@@ -180,7 +184,11 @@ async function examineState({ state }: Patient): Promise<readonly Finding[]> {
           ),
     ]
   }
-  return [examineModes(state, facts), examineRoom(state), await examineContent(state)]
+  const content =
+    settings?.store.kind === 'postgres'
+      ? await examineDatabase(settings.store, clock)
+      : await examineContent(state)
+  return [examineModes(state, facts), examineRoom(state), content]
 }
 
 function examineModes(state: string, facts: Stats): Finding {
@@ -243,10 +251,40 @@ async function examineContent(state: string): Promise<Finding> {
   }
 }
 
-function examineSecrets({ login, audit, tracing }: Settings): readonly Finding[] {
-  const files = [login.oidc?.client_secret_file, audit.webhook_secret_file, tracing.headers_file].filter(
-    (file): file is string => typeof file === 'string',
-  )
+async function examineDatabase(settings: Settings['store'], clock: Clock): Promise<Finding> {
+  const check = 'state.database'
+  try {
+    const { verifyPostgres } = await import('../store/postgres-verify.ts')
+    const { ok, documents, faults } = await verifyPostgres(await databaseUrl(settings), clock)
+    const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
+    return ok
+      ? fine(check, `${count} records`)
+      : wrong(
+          check,
+          'failure',
+          faults[0] ?? 'damaged',
+          'somebody changed the tables of the state',
+          'assistant-core store verify names every document; restore the last backup',
+        )
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return unknown(check, error.message)
+    return wrong(
+      check,
+      'failure',
+      messageOf(error),
+      'the database cannot be used, and without it nothing works',
+      'look whether it runs, and at the file that store.url_file names',
+    )
+  }
+}
+
+function examineSecrets({ login, audit, tracing, store }: Settings): readonly Finding[] {
+  const files = [
+    store.url_file,
+    login.oidc?.client_secret_file,
+    audit.webhook_secret_file,
+    tracing.headers_file,
+  ].filter((file): file is string => typeof file === 'string')
   return files.map((file) => {
     try {
       const { mode } = statSync(file)

@@ -22,17 +22,18 @@ export async function readPostgres(url: string, knownSchema: number): Promise<St
   })
 }
 
+/** Refuses a database that holds a state or is used by a daemon (AppError `conflict`). */
+export async function requireEmptyPostgres(url: string): Promise<void> {
+  await alone(url, async (on) => {
+    if (await hasTables(on)) await requireEmpty(on)
+  })
+}
+
 /** Writes a state into a database that holds none, all of it or nothing. AppError `conflict` when there is one, or a daemon uses it. */
 export async function writePostgres(state: State, url: string): Promise<readonly CollectionDigest[]> {
   return await alone(url, async (on) => {
     await openTables(on, state.schema)
-    const [row] = await on.rows({ text: 'SELECT EXISTS (SELECT FROM assistant_core.document)', values: [] })
-    if (row![0] === true) {
-      throw new AppError(
-        'conflict',
-        'the database holds a state already; name another, or drop its schema assistant_core first',
-      )
-    }
+    await requireEmpty(on)
     for (const table of state.tables.values()) {
       const documents = [...table.entries()].map(([, document]) => document)
       for (let from = 0; from < documents.length; from += atOnce) {
@@ -54,6 +55,16 @@ export async function writePostgres(state: State, url: string): Promise<readonly
     requireSame(sent, digestsOf(await wholeState(on, state.schema)))
     return sent
   })
+}
+
+async function requireEmpty(on: Queryable): Promise<void> {
+  const [row] = await on.rows({ text: 'SELECT EXISTS (SELECT FROM assistant_core.document)', values: [] })
+  if (row![0] === true) {
+    throw new AppError(
+      'conflict',
+      'the database holds a state already; name another, or drop its schema assistant_core first',
+    )
+  }
 }
 
 async function alone<R>(url: string, work: (on: Queryable) => Promise<R>): Promise<R> {

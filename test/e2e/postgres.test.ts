@@ -1,9 +1,10 @@
 /** Two daemons, each with a state folder of its own, over one database: to their peers they are one service. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { copyOfShippedSite, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
+import type { CopyReport } from '../../src/store/copy.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
 
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
@@ -11,7 +12,7 @@ const person = { username: 'sales@example.com', password: 'correct horse battery
 
 let server: TestPostgres
 
-describe('two daemons on one database', { skip: noPostgres, timeout: 180_000 }, () => {
+describe('two daemons on one database', { skip: noPostgres, timeout: 300_000 }, () => {
   const cleanups: (() => Promise<void>)[] = []
   before(async () => {
     server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
@@ -102,6 +103,74 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 180_000 }, 
     ])
     assert.equal(issued.code, 0, issued.stderr)
     const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
+  })
+
+  it('move in from the state folder and out again, with everything that anybody was given', async (t) => {
+    const site = await siteOn(t)
+    const settings = join(site, 'config/settings.yaml')
+    const keep = (kind: 'embedded' | 'postgres'): void =>
+      writeFileSync(
+        settings,
+        readFileSync(settings, 'utf8').replace(/  kind: (embedded|postgres)/, `  kind: ${kind}`),
+      )
+    keep('embedded')
+    let daemon = await startDaemon(t, { site })
+    const { state } = daemon
+    const { access_token: token } = JSON.parse(
+      await done(daemon, ['tokens', 'issue', '--user', person.username, '--json']),
+    ) as { access_token: string }
+    const running = await daemon.cli(['store', 'copy', '--to', 'postgres'])
+    assert.equal(running.code, 1)
+    assert.match(running.stderr, /in use/)
+    await daemon.stop()
+    const before = JSON.parse(await done(daemon, ['store', 'verify', '--json'])) as { documents: object }
+    const copied = JSON.parse(
+      await done(daemon, ['store', 'copy', '--to', 'postgres', '--json']),
+    ) as CopyReport
+    assert.deepEqual(
+      Object.fromEntries(copied.collections.map(({ collection, documents }) => [collection, documents])),
+      Object.fromEntries(Object.entries(before.documents).filter(([, count]) => count > 0)),
+    )
+    const again = await daemon.cli(['store', 'copy', '--to', 'postgres'])
+    assert.equal(again.code, 1)
+    assert.match(again.stderr, /holds a state already/)
+
+    keep('postgres')
+    daemon = await startDaemon(t, { site, state })
+    assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
+    const created = await call(daemon, token, 'create_document', {
+      doctype: 'Task',
+      data: { subject: 'Away' },
+    })
+    const backup = join(temporaryFolder(t), 'state.backup')
+    await done(daemon, ['backup', backup])
+    assert.match((await daemon.cli(['store', 'copy', '--to', 'embedded'])).stderr, /in use/)
+    assert.match(await done(daemon, ['doctor', '--json']), /"state.database"[^}]*records/)
+    await daemon.stop()
+    assert.match(await done(daemon, ['store', 'verify']), /^whole: /)
+    assert.match(await done(daemon, ['store', 'migrate', '--dry-run']), /nothing to do/)
+    assert.match((await daemon.cli(['restore', backup, '--move-aside'])).stderr, /holds a state already/)
+
+    // The folder holds the state of before still: it is not overwritten.
+    assert.match((await daemon.cli(['store', 'copy', '--to', 'embedded'])).stderr, /holds a state already/)
+    for (const name of ['snapshot.jsonl', 'journal-00000001.jsonl']) rmSync(join(state, name))
+    assert.match(await done(daemon, ['store', 'copy', '--to', 'embedded']), /oauth\.token +1 +[0-9a-f]{64}/)
+    keep('embedded')
+    daemon = await startDaemon(t, { site, state })
+    const read = await call(daemon, token, 'get_document', { doctype: 'Task', name: String(created.name) })
+    assert.equal(read.data.subject, 'Away')
+    await done(daemon, ['audit', 'verify'])
+    await daemon.stop()
+
+    // The backup of the one kind is a backup of the other.
+    const file = join(temporaryFolder(t), 'url')
+    writeFileSync(file, await server.newDatabase(), { mode: 0o600 })
+    writeFileSync(settings, readFileSync(settings, 'utf8').replace(/url_file: .*/, `url_file: ${file}`))
+    keep('postgres')
+    const elsewhere = join(temporaryFolder(t), 'state')
+    await done(daemon, ['restore', backup, '--state', elsewhere])
+    daemon = await startDaemon(t, { site, state: elsewhere })
     assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
   })
 
