@@ -6,6 +6,7 @@ import { createLog } from '../../src/core/log.ts'
 import { startDaemon, type Daemon } from '../../src/daemon.ts'
 import type { Options } from '../../src/cli/options.ts'
 import { copyOfShippedSite, temporaryFolder } from '../helpers/daemon.ts'
+import { requireNoSecrets } from '../helpers/leaks.ts'
 
 export interface Folders {
   readonly site: string
@@ -62,6 +63,7 @@ export async function runService(
   const stop = async (): Promise<void> => {
     if (running) await daemon.stop()
     running = false
+    requireNoSecrets(where.state, JSON.stringify(lines))
   }
   t.after(stop)
   return { ...where, daemon: { ...daemon, stop }, url: `http://localhost:${daemon.address.port}`, lines }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
+import { requireNoSecrets } from './leaks.ts'
 
 export const projectRoot = resolve(import.meta.dirname, '../..')
 export const launcher = join(projectRoot, 'bin/assistant-core')
@@ -31,7 +32,11 @@ export interface RunningDaemon {
 /** A folder that is gone after the test. */
 export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'assistant-core-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  t.after(() => {
+    // By convention this is where a test's daemon keeps its state.
+    requireNoSecrets(join(folder, 'state'))
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  })
   return folder
 }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { paths } from '../../src/oauth/urls.ts'
+import { requireNoSecrets } from '../helpers/leaks.ts'
 import { authorize, callMcp, connect, postForm, redeem, refresh, register } from './browser.ts'
 import { password, startServer } from './server.ts'
 
@@ -87,6 +88,20 @@ describe('secrets', () => {
     for (const [place, text] of places) {
       for (const found of secrets)
         assert.equal(text.includes(found), false, `${found.slice(0, 12)}… in ${place}`)
+    }
+  })
+
+  it('are looked for after every test with a server or a daemon, by a search that finds them', async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'leaks-'))
+    t.after(() => rm(folder, { recursive: true, force: true }))
+    requireNoSecrets(folder)
+    const server = await startServer(t)
+    const { tokens, code, browser } = await connect(server)
+    for (const secret of [tokens.access_token, tokens.refresh_token, code, ...browser.cookies.values()]) {
+      assert.throws(() => requireNoSecrets(folder, `{"x":"${secret}"}`), /ac_.* in the log/)
+      await writeFile(join(folder, 'one.jsonl'), `{"x":"${secret}"}`)
+      assert.throws(() => requireNoSecrets(folder), /one\.jsonl/)
+      await rm(join(folder, 'one.jsonl'))
     }
   })
 })

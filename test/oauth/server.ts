@@ -60,6 +60,7 @@ import { Passwords } from '../../src/users/passwords.ts'
 import type { People, User } from '../../src/users/people.ts'
 import { Sessions } from '../../src/users/sessions.ts'
 import { SignIn } from '../../src/users/sign-in.ts'
+import { requireNoSecrets } from '../helpers/leaks.ts'
 
 /** A clock that stands still until it is moved. */
 export class MovableClock implements Clock {
@@ -222,6 +223,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   }
   t.after(async () => {
     await close()
+    requireNoSecrets(folder, logged.join(''))
     if (options.folder === undefined) await rm(folder, { recursive: true, force: true })
   })
   return {
