@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline/promises'
@@ -62,7 +62,8 @@ export function addInstallCommands(program: Command): void {
 }
 
 const afterInstall = `Now set the public address in ${siteInUnits}/config/settings.yaml or /etc/default/assistant-core, then:
-  systemctl enable --now assistant-core.service assistant-core-backup.timer`
+  systemctl enable --now assistant-core.service assistant-core-backup.timer
+Every other command works on this service when it is given to assistant-corectl: assistant-corectl status`
 const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core, /var/backups/assistant-core, the user assistant-core.`
 
 async function carryOut(
@@ -84,6 +85,8 @@ async function carryOut(
     throw new AppError('forbidden', 'this changes the system; run it as root, or with --root or --dry-run')
   if (!flags.yes && process.stdin.isTTY && !(await agreed()))
     throw new AppError('conflict', 'nothing was done')
+  // Whatever umask root has: the service's user must read the site, and systemd the units.
+  process.umask(0o022)
   for (const step of steps) step.do?.()
   tell(after)
 }
@@ -95,8 +98,14 @@ async function agreed(): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
+interface OwnFile {
+  readonly path: string
+  readonly text: string
+  readonly mode?: number
+}
+
 /** The files that belong to an installation, with their text. */
-function ownFiles(program: Command): readonly { readonly path: string; readonly text: string }[] {
+function ownFiles(program: Command): readonly OwnFile[] {
   const launcher = resolve(process.argv[1] ?? launcherInUnits)
   const part = (name: string): string =>
     readFileSync(join(packageFolder, 'systemd', name), 'utf8').replaceAll(launcherInUnits, launcher)
@@ -110,6 +119,7 @@ function ownFiles(program: Command): readonly { readonly path: string; readonly 
     ...units.map((name) => ({ path: `/etc/systemd/system/${name}`, text: part(name) })),
     { path: '/etc/sysusers.d/assistant-core.conf', text: part('assistant-core.sysusers') },
     { path: '/etc/tmpfiles.d/assistant-core.conf', text: part('assistant-core.tmpfiles') },
+    { path: '/usr/local/sbin/assistant-corectl', text: part('assistant-corectl'), mode: 0o755 },
     { path: '/usr/local/share/man/man1/assistant-core.1', text: manualPage(commandTree(program)) },
   ]
 }
@@ -127,11 +137,12 @@ function installSteps({ root = '' }: Flags, program: Command): readonly Step[] {
           },
         ]
       : []),
-    ...ownFiles(program).map(({ path, text }): Step =>
-      contentOf(at(path)) === text
-        ? { action: 'keep', what: at(path), why: 'is up to date' }
-        : { action: 'write', what: at(path), do: () => put(at(path), text) },
-    ),
+    ...ownFiles(program).map(({ path, text, mode }): Step => {
+      const found = contentOf(at(path))
+      if (found === text) return { action: 'keep', what: at(path), why: 'is up to date' }
+      const replaces = found === undefined ? {} : { why: 'replaces another version' }
+      return { action: 'write', what: at(path), ...replaces, do: () => put(at(path), text, mode) }
+    }),
     existsSync(at('/etc/default/assistant-core'))
       ? { action: 'keep', what: at('/etc/default/assistant-core'), why: 'is yours' }
       : {
@@ -176,6 +187,11 @@ function uninstallSteps({ root = '' }: Flags, program: Command): readonly Step[]
         ? { action: 'remove', what: at(path), do: () => rmSync(at(path)) }
         : { action: 'keep', what: at(path), why: 'was changed; remove it yourself' }
     }),
+    ...[at('/etc/default/assistant-core')].map((path): Step =>
+      contentOf(path) === defaults
+        ? { action: 'remove', what: path, do: () => rmSync(path) }
+        : { action: 'keep', what: path, why: 'is yours' },
+    ),
     run(['systemctl', 'daemon-reload'], root),
   ]
 }
@@ -201,7 +217,8 @@ function contentOf(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined
 }
 
-function put(path: string, text: string): void {
+function put(path: string, text: string, mode = 0o644): void {
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, text, { mode: 0o644 })
+  writeFileSync(path, text)
+  chmodSync(path, mode)
 }

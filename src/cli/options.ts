@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { tell } from './output.ts'
 
 /** What every command knows: where the site and the state are, what URL is published, how to print. */
 export interface Options {
@@ -32,10 +33,26 @@ export function readOptions(command: Command): Options {
     publicUrl?: string
     json?: boolean
   }>()
-  const site = resolve(flags.site ?? process.env['ASSISTANT_CORE_SITE'] ?? defaultSite())
+  const named = flags.site ?? process.env['ASSISTANT_CORE_SITE']
+  const site = resolve(named ?? defaultSite())
   const state = resolve(flags.state ?? process.env['ASSISTANT_CORE_STATE'] ?? join(site, 'var'))
+  if (named === undefined && site === packageRoot && state === join(site, 'var')) noteService(command)
   const publicUrl = flags.publicUrl ?? process.env['ASSISTANT_CORE_PUBLIC_URL']
   return { site, state, ...(publicUrl && { publicUrl }), json: flags.json ?? false }
+}
+
+/** What `install --systemd` makes for the commands on the installed service. */
+const serviceCommand = '/usr/local/sbin/assistant-corectl'
+
+/** How a person calls this program for a site: the installed service has a command of its own. */
+export function programFor(site: string): string {
+  return site === '/etc/assistant-core' && existsSync(serviceCommand) ? 'assistant-corectl' : 'assistant-core'
+}
+
+/** On a machine with the service, who names no site most likely means the service's. */
+function noteService(command: Command): void {
+  if (existsSync(serviceCommand) && !/^(un)?install$|^init$/.test(command.name()))
+    tell(`note: this is ${packageRoot}, not the service of this machine; for that use assistant-corectl`)
 }
 
 /** The working directory when it is a site, else the site that ships with the package. */

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Daemon } from '../daemon.ts'
-import { readOptions } from './options.ts'
+import { programFor, readOptions } from './options.ts'
 import { tell } from './output.ts'
 
 /** `assistant-core serve`: the daemon in the foreground. */
@@ -18,7 +18,9 @@ export function addServeCommand(program: Command): void {
     .action(async (flags: { host?: string; port?: number }, command: Command) => {
       const { site, state, publicUrl } = readOptions(command)
       const { runDaemon } = await import('../daemon.ts')
-      await runDaemon({ site, state, publicUrl, ...inheritedSocket(), ...flags }, welcome)
+      await runDaemon({ site, state, publicUrl, ...inheritedSocket(), ...flags }, (daemon) =>
+        welcome(daemon, site),
+      )
     })
 }
 
@@ -29,14 +31,14 @@ function inheritedSocket(): { listeningFd?: number } {
 }
 
 /** Tells the person at the terminal what to do now. */
-async function welcome({ services }: Daemon): Promise<void> {
+async function welcome({ services }: Daemon, site: string): Promise<void> {
   const url = services.publicUrl()
   const made = await services.firstSignIn()
   const lines = [``, `assistant-core listens at ${url}`]
   if (made)
     lines.push(
       `  sign in as   ${made.user}`,
-      `  password     ${made.password}   (shown this once; change it with: assistant-core users passwd ${made.user} --password-stdin)`,
+      `  password     ${made.password}   (shown this once; change it with: ${programFor(site)} users passwd ${made.user} --password-stdin)`,
     )
   lines.push(
     `  MCP endpoint ${services.mcpUrl()}`,

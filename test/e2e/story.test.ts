@@ -5,13 +5,13 @@ import {
   Client as ModernClient,
   StreamableHTTPClientTransport as ModernTransport,
 } from '@modelcontextprotocol/client'
-import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
+import { auth } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { OAuthClientInformationFull, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import * as openid from 'openid-client'
 import { authorizeInBrowser } from '../helpers/browser.ts'
 import { startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+import { Provider } from '../helpers/provider.ts'
 
 const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
@@ -194,45 +194,6 @@ describe('the story', () => {
     assert.equal(((await response.json()) as { error: string }).error, 'forbidden')
   })
 })
-
-/** What the SDK asks of a program that holds its tokens. */
-class Provider implements OAuthClientProvider {
-  asked: URL | undefined
-  saved: OAuthTokens | undefined
-  stateSent = `state-${Math.round(performance.now() * 1000)}`
-  #client: OAuthClientInformationFull | undefined
-  #verifier = ''
-  readonly redirectUrl = 'http://localhost:43210/callback'
-  readonly clientMetadata = {
-    client_name: 'Story',
-    redirect_uris: [this.redirectUrl],
-    token_endpoint_auth_method: 'none',
-  }
-  state(): string {
-    return this.stateSent
-  }
-  clientInformation(): OAuthClientInformationFull | undefined {
-    return this.#client
-  }
-  saveClientInformation(client: OAuthClientInformationFull): void {
-    this.#client = client
-  }
-  tokens(): OAuthTokens | undefined {
-    return this.saved
-  }
-  saveTokens(tokens: OAuthTokens): void {
-    this.saved = tokens
-  }
-  redirectToAuthorization(url: URL): void {
-    this.asked = url
-  }
-  saveCodeVerifier(verifier: string): void {
-    this.#verifier = verifier
-  }
-  codeVerifier(): string {
-    return this.#verifier
-  }
-}
 
 async function call(client: Client, name: string, args: Record<string, unknown>): Promise<any> {
   const result = await client.callTool({ name, arguments: args })

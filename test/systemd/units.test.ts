@@ -1,15 +1,25 @@
 /** The units as systemd itself judges them, and how they come onto a machine and leave it. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { commandTree, everyCommand } from '../../src/cli/command-tree.ts'
 import { createProgram } from '../../src/cli/main.ts'
 import { folders } from '../cli/running-service.ts'
 import { launcher, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
+import { blocksOf, commandsOf } from '../helpers/readme.ts'
+import { manualSteps } from './manual.ts'
 
 const units = join(projectRoot, 'systemd')
 const analyze = spawnSync('systemd-analyze', ['--version']).error ? 'systemd-analyze is not installed' : false
@@ -51,6 +61,20 @@ describe('the systemd units', () => {
     }
   })
 
+  it('let Node guard its code with protection keys, and refuse a system call instead of killing for it', () => {
+    for (const name of ['assistant-core.service', 'assistant-core-backup.service']) {
+      const text = readFileSync(join(units, name), 'utf8')
+      assert.match(text, /^SystemCallFilter=(.* )?@pkey$/m, name)
+      assert.match(text, /^SystemCallErrorNumber=EPERM$/m, name)
+    }
+  })
+
+  it('leave bubblewrap what it does: name its host, and end its namespaces under /proc/sys', () => {
+    const text = readFileSync(join(units, 'assistant-core.service'), 'utf8')
+    assert.match(text, /^SystemCallFilter=.* sethostname$/m)
+    assert.doesNotMatch(text, /^(ProtectHostname|ProtectKernelTunables)=/m)
+  })
+
   it('name only commands and settings that exist', () => {
     const commands = new Set(everyCommand(commandTree(createProgram())).map(({ path }) => path.join(' ')))
     for (const name of readdirSync(units).filter((one) => one.endsWith('.service'))) {
@@ -61,23 +85,46 @@ describe('the systemd units', () => {
   })
 })
 
-describe('the systemd manual', () => {
-  it('names only commands, options and files that exist', () => {
+describe('the manuals', () => {
+  it('name only commands, options and files that exist', () => {
     const tree = commandTree(createProgram())
     const commands = new Map(everyCommand(tree).map((node) => [node.path.join(' '), node]))
-    const text = readFileSync(join(units, 'README.md'), 'utf8')
-    const lines = [...text.matchAll(/(?:^|`|; )assistant-core ([^`;\n]+)/gm)].map((match) =>
-      match[1]!.split(' '),
-    )
-    assert.ok(lines.length >= 10)
-    for (const words of lines) {
-      const node = commands.get(words.slice(0, 2).join(' ')) ?? commands.get(words[0]!)
-      assert.ok(node, words.join(' '))
-      const known = new Set([...node.options, ...tree.options].flatMap(({ long, short }) => [long, short]))
-      for (const word of words.filter((one) => one.startsWith('-')))
-        assert.ok(known.has(word), words.join(' '))
+    for (const name of ['README.md', 'systemd/README.md']) {
+      const path = join(projectRoot, name)
+      const text = readFileSync(path, 'utf8')
+      const lines = [...text.matchAll(/(?:^|`|; )assistant-core(?:ctl)? ([^`;\n]+)/gm)].map((match) =>
+        match[1]!.replace(/\s+#.*/, '').split(' '),
+      )
+      assert.ok(lines.length >= 10)
+      for (const words of lines.filter(([first]) => first !== 'help')) {
+        const node = commands.get(words.slice(0, 2).join(' ')) ?? commands.get(words[0]!)
+        assert.ok(node, words.join(' '))
+        const known = new Set([...node.options, ...tree.options].flatMap(({ long, short }) => [long, short]))
+        for (const word of words.filter((one) => one.startsWith('-')))
+          assert.ok(known.has(word), words.join(' '))
+      }
+      for (const [, file] of text.matchAll(/\]\(([^)#]+)\)/g))
+        assert.ok(existsSync(join(dirname(path), file!)), file)
     }
-    for (const [, file] of text.matchAll(/\]\(([^)#]+)\)/g)) assert.ok(existsSync(join(units, file!)), file)
+  })
+
+  it('have no command that the walk over a Debian server does not take', () => {
+    const steps = manualSteps().flatMap((step) => (step.kind === 'command' ? [step.line] : []))
+    const text = readFileSync(join(units, 'README.md'), 'utf8')
+    const blocks = blocksOf(text).filter(({ language }) => language !== 'yaml')
+    for (const line of blocks.flatMap(commandsOf)) assert.ok(steps.includes(line), line)
+    assert.ok(steps.length >= 30, steps.join('\n'))
+  })
+})
+
+describe('assistant-corectl', () => {
+  it('works on the site and the state of the units, as their user', () => {
+    const script = readFileSync(join(units, 'assistant-corectl'), 'utf8')
+    const service = readFileSync(join(units, 'assistant-core.service'), 'utf8')
+    for (const [, setting] of service.matchAll(/^Environment=(ASSISTANT_CORE_\S+)$/gm))
+      assert.match(script, new RegExp(`^${setting}$`, 'm'))
+    assert.match(service, /^User=assistant-core$/m)
+    assert.match(script, / --reuid=assistant-core --regid=assistant-core /)
   })
 })
 
@@ -91,6 +138,32 @@ describe('the Caddyfile', () => {
 })
 
 describe('install --systemd', () => {
+  it('makes what the service may read, whatever umask root has', async (t) => {
+    const root = join(temporaryFolder(t), 'root')
+    const before = process.umask(0o077)
+    t.after(() => process.umask(before))
+    assert.equal((await runCli(['install', '--systemd', '--root', root])).code, 0)
+    const mode = (path: string): number => statSync(join(root, path)).mode & 0o777
+    for (const folder of [
+      'etc',
+      'etc/assistant-core',
+      'etc/assistant-core/config',
+      'etc/assistant-core/prompts',
+    ])
+      assert.equal(mode(folder), 0o755, folder)
+    for (const file of ['etc/assistant-core/config/users.yaml', 'etc/systemd/system/assistant-core.service'])
+      assert.equal(mode(file), 0o644, file)
+    assert.equal(mode('usr/local/sbin/assistant-corectl'), 0o755)
+  })
+
+  it('says what it replaces', async (t) => {
+    const root = join(temporaryFolder(t), 'root')
+    assert.equal((await runCli(['install', '--systemd', '--root', root])).code, 0)
+    appendFileSync(join(root, 'etc/systemd/system/assistant-core.service'), '# of another version\n')
+    const planned = await runCli(['install', '--systemd', '--root', root, '--dry-run'])
+    assert.match(planned.stdout, /^write .*assistant-core\.service +\(replaces another version\)$/m)
+  })
+
   it('says what it will do, does it, keeps what is yours, and uninstall reverses it', async (t) => {
     const root = join(temporaryFolder(t), 'root')
     const paths = (): string[] =>
@@ -125,7 +198,7 @@ describe('install --systemd', () => {
     assert.equal((await runCli(['uninstall', '--systemd', '--root', root])).code, 0)
     assert.deepEqual(
       paths().filter((path) => !path.startsWith('/etc/assistant-core/')),
-      ['/etc/default/assistant-core', '/etc/systemd/system/assistant-core.service'],
+      ['/etc/systemd/system/assistant-core.service'],
     )
     assert.ok(existsSync(join(root, 'etc/assistant-core/config/settings.yaml')))
   })
