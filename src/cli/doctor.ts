@@ -1,8 +1,8 @@
 import process from 'node:process'
 import type { Command } from 'commander'
-import type { DaemonHealth } from '../control/doctor.ts'
-import type { Inside } from '../control/doctor-public.ts'
-import type { Finding } from '../control/finding.ts'
+import type { DaemonHealth } from '../control/doctor/patient.ts'
+import type { Inside } from '../control/doctor/public-ask.ts'
+import type { Finding } from '../control/doctor/finding.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { createLog } from '../core/log.ts'
@@ -31,8 +31,8 @@ export function addDoctorCommand(program: Command): void {
 async function diagnose(options: Options, publicUrl: string | undefined): Promise<readonly Finding[]> {
   const health = await askDaemon<DaemonHealth>(options, 'daemon.health', {}).catch(() => undefined)
   const [{ examine }, { examinePublic }] = await Promise.all([
-    import('../control/doctor.ts'),
-    import('../control/doctor-public.ts'),
+    import('../control/doctor/machine.ts'),
+    import('../control/doctor/public.ts'),
   ])
   const here = await examine({
     site: options.site,
