@@ -1,7 +1,8 @@
 /**
- * Acknowledged writes a second of the embedded store, by the number of documents it holds and the number
- * of writers at once, and what else grows with the documents: start, look-up, find, memory.
- * `node --import tsx bench/store/writes.ts [documents…]`
+ * Acknowledged writes a second of a store, by the number of documents it holds and the number of writers at
+ * once, and what else grows with the documents: start, look-up, find, memory. The embedded store without an
+ * address; with the address of an empty database, whose state is dropped, the PostgreSQL store.
+ * `node --import tsx bench/store/writes.ts [postgresql://…] [documents…]`
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,8 +12,10 @@ import process from 'node:process'
 import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { randomId } from '../../src/core/secrets.ts'
-import { type EmbeddedStore, openEmbeddedStore } from '../../src/store/embedded.ts'
-import type { Stored } from '../../src/store/store.ts'
+import { Client } from 'pg'
+import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import { openPostgresStore } from '../../src/store/postgres.ts'
+import type { Store, Stored } from '../../src/store/store.ts'
 
 interface Token extends Stored {
   readonly user: string
@@ -27,7 +30,11 @@ const tokens = {
   unique: ['hash'],
   expires: 'expires',
 } as const
-const sizes = process.argv.slice(2).map(Number)
+const database = process.argv.slice(2).find((argument) => argument.includes('://'))
+const sizes = process.argv
+  .slice(2)
+  .map(Number)
+  .filter((size) => size > 0)
 const measureMilliseconds = 2_000
 
 const rows: Record<string, unknown>[] = []
@@ -37,20 +44,22 @@ console.table(rows)
 async function measure(size: number): Promise<Record<string, unknown>> {
   const folder = await mkdtemp(join(tmpdir(), 'assistant-core-bench-'))
   try {
+    await drop()
     const first = await open(folder)
     await fill(first, size)
-    await first.compact()
     await first.close()
     const started = performance.now()
     const store = await open(folder)
     const collection = store.collection<Token>(tokens)
     const startMilliseconds = performance.now() - started
     const [one, many] = [await writes(store, 1), await writes(store, 64)]
+    const transactions = await writes(store, 8, true)
     const ids = (await collection.find({ limit: 1000 })).map(({ hash }) => hash)
     const row = {
       documents: size,
       'writes/s, 1 writer': one.perSecond,
       'writes/s, 64 writers': many.perSecond,
+      'transactions/s': transactions.perSecond,
       'loop p99, ms': many.loop,
       'start, ms': Math.round(startMilliseconds),
       'get by unique field, µs': await each(ids, (hash) => collection.first({ where: { hash } })),
@@ -69,11 +78,23 @@ async function measure(size: number): Promise<Record<string, unknown>> {
   }
 }
 
-async function open(folder: string): Promise<EmbeddedStore> {
-  return await openEmbeddedStore({ folder, clock: systemClock, log: createLog('warn', process.stderr) })
+async function open(folder: string): Promise<Store> {
+  const log = createLog('warn', process.stderr)
+  if (database !== undefined) return await openPostgresStore({ url: database, clock: systemClock, log })
+  const store = await openEmbeddedStore({ folder, clock: systemClock, log })
+  await store.compact()
+  return store
 }
 
-async function fill(store: EmbeddedStore, size: number): Promise<void> {
+async function drop(): Promise<void> {
+  if (database === undefined) return
+  const client = new Client({ connectionString: database })
+  await client.connect()
+  await client.query('DROP SCHEMA IF EXISTS assistant_core CASCADE')
+  await client.end()
+}
+
+async function fill(store: Store, size: number): Promise<void> {
   const collection = store.collection<Token>(tokens)
   for (let done = 0; done < size; done += 1000) {
     await store.transaction(async (transaction) => {
@@ -83,7 +104,12 @@ async function fill(store: EmbeddedStore, size: number): Promise<void> {
   }
 }
 
-async function writes(store: EmbeddedStore, writers: number): Promise<{ perSecond: number; loop: string }> {
+/** Writes of one document, or transactions that read one and write two. */
+async function writes(
+  store: Store,
+  writers: number,
+  inTransactions = false,
+): Promise<{ perSecond: number; loop: string }> {
   const collection = store.collection<Token>(tokens)
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
@@ -91,7 +117,15 @@ async function writes(store: EmbeddedStore, writers: number): Promise<{ perSecon
   let count = 0
   const writer = async (): Promise<void> => {
     while (performance.now() < end) {
-      await collection.put(token())
+      if (!inTransactions) await collection.put(token())
+      else
+        await store.transaction(async (transaction) => {
+          const here = transaction.in(collection)
+          const one = token()
+          await here.get(one.id)
+          await here.put(one)
+          await here.put(token())
+        })
       count++
     }
   }

@@ -17,6 +17,7 @@ interface Pending {
 export class Usage {
   readonly #clock: Clock
   readonly #log: Log
+  readonly #store: Store
   readonly #records: Collection<UsageRecord>
   #pending = new Map<string, Pending>()
   readonly #timer: NodeJS.Timeout
@@ -24,6 +25,7 @@ export class Usage {
   constructor(deps: { store: Store; clock: Clock; log: Log }) {
     this.#clock = deps.clock
     this.#log = deps.log
+    this.#store = deps.store
     this.#records = deps.store.collection(usageRecords)
     this.#timer = setInterval(() => void this.flush(), flushEvery).unref()
   }
@@ -42,21 +44,34 @@ export class Usage {
   async flush(): Promise<void> {
     const pending = this.#pending
     this.#pending = new Map()
+    if (pending.size === 0) return
     try {
-      for (const [id, uses] of pending) await this.#write(id, uses)
+      // Of several daemons none may overwrite what another counted.
+      await this.#store.transaction(async (tx) => {
+        const records = tx.in(this.#records)
+        for (const [id, uses] of pending) await this.#write(records, id, uses)
+      })
     } catch (error) {
+      for (const [id, uses] of pending) this.#takeBack(id, uses)
       this.#log.warn('usage could not be written', { error })
     }
   }
 
-  async #write(id: string, uses: Pending): Promise<void> {
-    const known = await this.#records.get(id)
+  #takeBack(id: string, { lastUsedAt, days }: Pending): void {
+    const since = this.#pending.get(id)
+    const all = new Map(days)
+    for (const [date, count] of since?.days ?? []) all.set(date, (all.get(date) ?? 0) + count)
+    this.#pending.set(id, { lastUsedAt: Math.max(lastUsedAt, since?.lastUsedAt ?? 0), days: all })
+  }
+
+  async #write(records: Collection<UsageRecord>, id: string, uses: Pending): Promise<void> {
+    const known = await records.get(id)
     const days = { ...known?.days }
     for (const [date, count] of uses.days) days[date] = (days[date] ?? 0) + count
     const oldest = new Date(uses.lastUsedAt - daysKept * day).toISOString().slice(0, 10)
-    await this.#records.put({
+    await records.put({
       id,
-      lastUsedAt: uses.lastUsedAt,
+      lastUsedAt: Math.max(uses.lastUsedAt, known?.lastUsedAt ?? 0),
       days: Object.fromEntries(Object.entries(days).filter(([date]) => date > oldest)),
       forgetAt: uses.lastUsedAt + 90 * day,
     })

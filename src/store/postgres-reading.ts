@@ -37,6 +37,7 @@ export async function readDocuments(on: Queryable, ground: Ground, query: AnyQue
     values.push(ground.now, limit ?? null, offset)
     const [now, most, skipped] = [values.length - 2, values.length - 1, values.length]
     const rows = await on.rows({
+      name: `page_${keys.length}`,
       text: `${from} SELECT d.body FROM ${where} AND (d.ends IS NULL OR d.ends >= $${now})
         ORDER BY d.id LIMIT $${most} OFFSET $${skipped}`,
       values,
@@ -44,7 +45,8 @@ export async function readDocuments(on: Queryable, ground: Ground, query: AnyQue
     return rows.map(([body]) => parsed(body))
   }
   const found: Stored[] = []
-  for (const [body] of await on.rows({ text: `${from} SELECT d.body FROM ${where} ORDER BY d.id`, values })) {
+  const text = `${from} SELECT d.body FROM ${where} ORDER BY d.id`
+  for (const [body] of await on.rows({ name: `find_${keys.length}`, text, values })) {
     const document = living(ground, parsed(body))
     if (document && matches(document, tests) && (!query.filter || query.filter(document)))
       found.push(document)
@@ -61,8 +63,9 @@ export async function countDocuments(on: Queryable, ground: Ground, query: AnyQu
   }
   const { from, where, values } = lookUp(ground, keys)
   values.push(ground.now)
+  const name = `count_${keys.length}`
   const text = `${from} SELECT count(*) FROM ${where} AND (d.ends IS NULL OR d.ends >= $${values.length})`
-  const [row] = await on.rows({ text, values })
+  const [row] = await on.rows({ name, text, values })
   return Number(row![0])
 }
 

@@ -25,6 +25,7 @@ const everybodysFirst = new Set(
 export class Passwords {
   readonly #clock: Clock
   readonly #people: () => People
+  readonly #store: Store
   readonly #passwords: Collection<PasswordRecord>
   /** Compared with when there is no password, so that trying takes as long. */
   #decoy: Promise<string> | undefined
@@ -32,6 +33,7 @@ export class Passwords {
   constructor(deps: { store: Store; clock: Clock; people: () => People }) {
     this.#clock = deps.clock
     this.#people = deps.people
+    this.#store = deps.store
     this.#passwords = deps.store.collection<PasswordRecord>({ name: 'users.password' })
   }
 
@@ -68,10 +70,17 @@ export class Passwords {
    * this once. Undefined when there is nothing to do.
    */
   async makeFirst(email: string): Promise<string | undefined> {
-    if ((await this.#passwords.count()) > 0 || !this.#people().find(email)?.enabled) return undefined
+    const user = this.#people().find(email)
+    if ((await this.#passwords.count()) > 0 || !user?.enabled) return undefined
     const password = randomId()
-    await this.set(email, password)
-    return password
+    const record = { id: user.id, hash: await hash(password, cost), changedAt: this.#clock.now() }
+    // Of several daemons that start together, one makes it.
+    return await this.#store.transaction(async (tx) => {
+      const passwords = tx.in(this.#passwords)
+      if ((await passwords.count()) > 0) return undefined
+      await passwords.insert(record)
+      return password
+    })
   }
 }
 
