@@ -3,6 +3,10 @@
  * once, and what else grows with the documents: start, look-up, find, memory. The embedded store without an
  * address; with the address of an empty database, whose state is dropped, the PostgreSQL store.
  * `node --import tsx bench/store/writes.ts [postgresql://…] [documents…]`
+ *
+ * PostgreSQL 15 on the same two busy cores, through loopback, fsync on, 100,000 documents: 555 writes/s by one
+ * writer, 1,300 by 64, 370 transactions/s of one read and two writes, 0.4 ms for a look-up by a unique field,
+ * 0.2 s for a filter over everything.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
