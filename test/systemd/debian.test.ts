@@ -112,8 +112,11 @@ class Walk {
     'assistant-corectl status': async ({ stdout }) => {
       assert.match(stdout, /running as process \d+/)
       assert.doesNotMatch(stdout, /^degraded/m)
-      const { stderr } = await this.#debian.run('assistant-core check')
+      const { stderr } = await this.#debian.run(
+        'assistant-core check; cd / && runuser -u nobody -- assistant-corectl status',
+      )
       assert.match(stderr, /not the service of this machine; for that use assistant-corectl/)
+      assert.match(stderr, /only root may act as the service/)
     },
     'assistant-corectl doctor': async ({ stdout }) => {
       assert.doesNotMatch(stdout, /^(warning|FAILURE)/m)

@@ -50,6 +50,9 @@ const masked = [
 ]
 
 const namespaces = ['--mount', '--propagation', 'private', '--net', '--uts', '--ipc', '--cgroup']
+const memory = '/dev/shm'
+const prefix = 'assistant-core-debian-'
+const cgroupOf = (pid: number | string): string => `assistant-core-${pid}`
 const trusted = '/etc/ssl/certs/ca-certificates.crt'
 
 /** Why no Debian can be made here; false when one can. */
@@ -72,7 +75,13 @@ export function debianMissing(): string | false {
   if (!mirror) return 'this machine is no Debian with a mirror'
   const folder = mkdtempSync(join(tmpdir(), 'assistant-core-'))
   const release = `${mirror.address}dists/${mirror.release}/InRelease`
-  const fetched = spawnSync('/usr/lib/apt/apt-helper', ['download-file', release, join(folder, 'release')])
+  const limits = ['-o', 'Acquire::http::Timeout=30', '-o', 'Acquire::https::Timeout=30']
+  const fetched = spawnSync('/usr/lib/apt/apt-helper', [
+    ...limits,
+    'download-file',
+    release,
+    join(folder, 'release'),
+  ])
   rmSync(folder, { recursive: true })
   return fetched.status === 0 ? false : `${release} cannot be fetched`
 }
@@ -93,7 +102,8 @@ export async function bootDebian(
   packages: readonly string[],
 ): Promise<Debian> {
   const mirror = ownMirror()!
-  const folder = mkdtempSync(join(roomyFolder(), 'assistant-core-debian-'))
+  sweep()
+  const folder = mkdtempSync(join(roomyFolder(), `${prefix}${process.pid}-`))
   const closers: (() => unknown)[] = []
   t.after(async () => {
     for (const close of closers.reverse()) await close()
@@ -110,8 +120,7 @@ export async function bootDebian(
   )
   if (made.code !== 0) throw new Error(`debootstrap failed:\n${made.stdout.slice(-2000)}${made.stderr}`)
   furnish(root, name)
-  mkdirSync(join(folder, 'cgroup'))
-  const cgroup = `assistant-core-${process.pid}`
+  const cgroup = cgroupOf(process.pid)
   const outer = owned(
     ['unshare', '--mount', '--propagation', 'private', 'sh', '-euc', beforeBoot, 'sh'],
     [folder, cgroup, address, npmCache()],
@@ -165,6 +174,7 @@ export async function bootDebian(
 
 /** Into a cgroup of its own, which is then the root of what it sees; `$1` folder, `$2` cgroup, `$3` address, `$4` npm's cache. */
 const beforeBoot = `
+mkdir "$1/cgroup"
 mount -t cgroup2 cgroup2 "$1/cgroup"
 mkdir "$1/cgroup/$2"
 echo $$ > "$1/cgroup/$2/cgroup.procs"
@@ -197,9 +207,19 @@ exec env -i container=assistant-core-test PATH=/usr/sbin:/usr/bin:/sbin:/bin /li
 ' sh "$1" "$3" "$4"
 `
 
+/** A test that was killed could not clean; its processes died with it, and its folder goes now. */
+function sweep(): void {
+  for (const place of [memory, tmpdir()].filter((one) => existsSync(one)))
+    for (const name of readdirSync(place).filter((one) => one.startsWith(prefix))) {
+      const [pid] = name.slice(prefix.length).split('-')
+      if (existsSync(`/proc/${pid}`)) continue
+      removeCgroup(join(place, name), cgroupOf(pid!))
+      spawnSync('rm', ['-rf', join(place, name)])
+    }
+}
+
 /** Memory, where there is plenty: packages are unpacked faster, and what is thrown away is never written to a disk. */
 function roomyFolder(): string {
-  const memory = '/dev/shm'
   const mounted = readFileSync('/proc/mounts', 'utf8').match(/^\S+ \/dev\/shm tmpfs (\S+)/m)?.[1]
   if (mounted === undefined || /noexec|nodev/.test(mounted)) return tmpdir()
   const { bavail, bsize } = statfsSync(memory)
@@ -285,7 +305,8 @@ function childOf(parent: number): string | undefined {
 /** The kernel keeps the folders of a hierarchy after its last process; for a moment they are still in use. */
 function removeCgroup(folder: string, cgroup: string): void {
   const script = `
-mount -t cgroup2 cgroup2 "$1/cgroup"
+mkdir -p "$1/cgroup"
+mount -t cgroup2 cgroup2 "$1/cgroup" || exit 1
 for attempt in $(seq 100); do
   find "$1/cgroup/$2" -depth -type d -exec rmdir {} + 2>/dev/null || true
   [ -d "$1/cgroup/$2" ] || exit 0
