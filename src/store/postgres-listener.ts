@@ -41,8 +41,13 @@ export class Listener {
     client.on('notification', ({ payload }) => this.#options.heard(payload))
     client.on('error', lost)
     client.on('end', () => lost())
+    try {
+      await client.query(`LISTEN ${channel}`)
+    } catch (error) {
+      client.end(() => undefined)
+      throw error
+    }
     this.#client = client
-    await client.query(`LISTEN ${channel}`)
   }
 
   /** Notices a server that went without a word. */

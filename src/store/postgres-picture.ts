@@ -19,6 +19,8 @@ export interface Picture extends Portions {
 /** Begins a look at everything. */
 export async function picture(on: Queryable): Promise<Picture> {
   await on.rows({ text: beginPicture, values: [] })
+  // Whoever reads a backup may be slow.
+  await on.rows({ text: "SET LOCAL idle_in_transaction_session_timeout = '10min'", values: [] })
   const end = async (): Promise<void> => void (await on.rows({ text: 'COMMIT', values: [] }))
   return { head: await readHead(on), ...documentsOf(on), end }
 }

@@ -28,7 +28,7 @@ export async function readDocument(on: Queryable, ground: Ground, id: string): P
 /** The documents that a query asks for. One statement: they are of one moment. */
 export async function readDocuments(on: Queryable, ground: Ground, query: AnyQuery): Promise<Stored[]> {
   const offset = Math.max(0, query.offset ?? 0)
-  const limit = query.limit === undefined ? undefined : Math.max(0, query.limit)
+  const limit = Number.isFinite(query.limit) ? Math.max(0, query.limit!) : undefined
   if (limit === 0) return []
   const { keys, tests } = divided(ground, query)
   const { from, where, values } = lookUp(ground, keys)

@@ -3,6 +3,7 @@
  * database (what a caller collects while it runs), so it is never run twice, as SERIALIZABLE would ask for.
  * Instead there is one advisory lock in the database: a transaction holds it alone, the write of a single
  * document shares it with others of its kind and locks the row. So nobody, in no daemon, writes in between.
+ * A connection that breaks in the moment of keeping is told as unavailable, although all may have been kept.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Writable } from 'node:stream'
@@ -86,6 +87,8 @@ class Postgres implements PostgresStore {
   // A write past the transaction that the running code belongs to would wait for it for ever.
   readonly #inside = new AsyncLocalStorage<Running>()
   readonly #undeclared = new Set<string>()
+  /** What this process has declared. */
+  readonly #declared = new Set<string>()
   /** How the collections can be looked up, as of the generation. */
   #specs = new Map<string, TableSpec>()
   #generation = -1
@@ -244,7 +247,7 @@ class Postgres implements PostgresStore {
   /** The write of one document. What collides with another's is begun anew: nothing of it was kept. */
   async #changeOne<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R> {
     this.#requireOutside()
-    if (!covers(this.#specs.get(spec.name), spec)) await this.#declare([spec])
+    if (this.#mustDeclare(spec, this.#specs.get(spec.name))) await this.#declare([spec])
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#inSession(false, work)
@@ -285,7 +288,7 @@ class Postgres implements PostgresStore {
       select: (spec, query) => open().select(spec, query),
       count: (spec, query) => open().count(spec, query),
       change: async (spec, work) => {
-        if (!covers(open().specOf(spec.name), spec)) await open().declare(spec)
+        if (this.#mustDeclare(spec, open().specOf(spec.name))) await open().declare(spec)
         return await work(open())
       },
     }) as unknown as Collection<T>
@@ -316,10 +319,19 @@ class Postgres implements PostgresStore {
     })
   }
 
+  /**
+   * Once is enough: what a daemon of another version declared since is written by, and read without indexes,
+   * or the two would make the same entries anew in turns.
+   */
+  #mustDeclare(spec: TableSpec, stored: TableSpec | undefined): boolean {
+    return stored === undefined || (!covers(stored, spec) && !this.#declared.has(spec.name))
+  }
+
   async #declare(specs: readonly TableSpec[]): Promise<void> {
     await this.#inSession(true, async (session) => {
       for (const spec of specs) await session.declare(spec)
     })
+    for (const { name } of specs) this.#declared.add(name)
   }
 
   /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */

@@ -90,6 +90,17 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       assert.deepEqual(names, [])
     })
 
+    it('is reached through a socket of this machine as well', async (t) => {
+      const url = new URL(await server.newDatabase())
+      const { rows } = await server.admin.query<{ unix_socket_directories: string }>(
+        'SHOW unix_socket_directories',
+      )
+      url.hostname = 'localhost'
+      url.searchParams.set('host', rows[0]!.unix_socket_directories)
+      const store = await openStore(t, url.href)
+      await store.collection<Note>(notes).put({ id: 'a' })
+    })
+
     it('tells a text from a number, and finds values too long for an index of the database', async (t) => {
       const store = await openStore(t, await server.newDatabase())
       const all = store.collection<Note>(notes)
