@@ -9,6 +9,7 @@ import type { AggregateFunction } from './platform.ts'
 import { permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
+/** One column to calculate over the documents of a group, such as the sum of `amount`. */
 export interface Metric {
   readonly function: AggregateFunction
   /** Not needed to count. */
@@ -17,17 +18,21 @@ export interface Metric {
   readonly as?: string
 }
 
+/** Which documents are meant, by what they are grouped, and what is calculated over each group. */
 export interface AggregateQuery {
   readonly doctype: string
   readonly filters?: unknown
   /** Fields; a date or time also as `order_date:month` (year, quarter, month, week, day). */
   readonly groupBy?: readonly string[]
   readonly metrics?: readonly Metric[]
+  /** A column of the result, with asc or desc; by default the first metric, the largest first. */
   readonly orderBy?: string
+  /** Groups in the answer; 100 by default. */
   readonly limit?: number
   readonly offset?: number
 }
 
+/** A page of groups: one row each, with the group's keys and its metrics by name. */
 export interface AggregatePage {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
   /** How many groups there are. */
@@ -37,6 +42,10 @@ export interface AggregatePage {
   readonly documents: number
 }
 
+/**
+ * How many documents the filters let through, of those that the principal may read: a number tells of
+ * others too.
+ */
 export async function countDocuments(
   ground: Ground,
   principal: Principal,
@@ -48,6 +57,10 @@ export async function countDocuments(
   return (await permitted(ground, access, readFilters(access, filters))).length
 }
 
+/**
+ * Groups and totals for the tools. AppError `not_found` or `forbidden` as for a list, `invalid` with
+ * every fault of the query.
+ */
 export async function aggregateDocuments(
   ground: Ground,
   principal: Principal,
@@ -79,6 +92,7 @@ export async function aggregateIn(
   const groups = new Map<string, { values: readonly unknown[]; sums: Sum[] }>()
   for (const document of documents) {
     const values = keys.map((key) => key.read(document))
+    // As JSON, because joined texts could make one group of two.
     const id = JSON.stringify(values)
     let group = groups.get(id)
     if (!group) groups.set(id, (group = { values, sums: metrics.map(() => emptySum()) }))
@@ -121,6 +135,7 @@ interface Sum {
   most: unknown
 }
 
+/** What a date is shortened to; these texts sort as the times that they stand for. */
 const parts: ReadonlyMap<string, (date: string) => string> = new Map([
   ['year', (date) => date.slice(0, 4)],
   ['quarter', (date) => `${date.slice(0, 4)}-Q${Math.ceil(Number(date.slice(5, 7)) / 3)}`],
@@ -145,6 +160,7 @@ function readKey(access: Access, text: string, problems: string[]): Key {
   }
 }
 
+/** A sum of dates or texts would be a number that means nothing. */
 const summable = new Set(['number', 'integer', 'currency', 'percent'])
 
 function readMetric(access: Access, metric: Metric, problems: string[]): ReadMetric {
@@ -206,6 +222,7 @@ function addTo(sum: Sum, { field }: ReadMetric, document: StoredDocument): void 
 }
 
 function resultOf({ function: kind, field }: ReadMetric, sum: Sum): unknown {
+  // Sums of binary fractions carry noise beyond these digits.
   const digits = field?.type === 'currency' ? 2 : 6
   switch (kind) {
     case 'count':
@@ -213,6 +230,7 @@ function resultOf({ function: kind, field }: ReadMetric, sum: Sum): unknown {
     case 'sum':
       return roundTo(sum.sum, digits)
     case 'avg':
+      // Nothing has no average, and JSON has no NaN.
       return sum.count === 0 ? null : roundTo(sum.sum / sum.count, digits)
     case 'min':
       return sum.least
@@ -224,6 +242,7 @@ function resultOf({ function: kind, field }: ReadMetric, sum: Sum): unknown {
 /** ISO 8601 week, such as 2026-W05. */
 function weekOf(date: string): string {
   const day = new Date(`${date.slice(0, 10)}T00:00:00Z`)
+  // A week belongs to the year of its Thursday.
   day.setUTCDate(day.getUTCDate() + 4 - (day.getUTCDay() || 7))
   const start = Date.UTC(day.getUTCFullYear(), 0, 1)
   const week = Math.ceil(((day.getTime() - start) / 86_400_000 + 1) / 7)

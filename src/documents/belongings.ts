@@ -9,6 +9,7 @@ import { accessTo } from './permission.ts'
 import { cleanText } from './values.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 
+/** What someone wrote on a document; it stays as it is until the document goes. */
 export interface Comment {
   readonly id: string
   readonly key: string
@@ -17,6 +18,7 @@ export interface Comment {
   readonly text: string
 }
 
+/** A document that waits for a user; `by` is who said so. A user is assigned a document at most once. */
 export interface Assignment {
   readonly id: string
   readonly key: string
@@ -26,6 +28,10 @@ export interface Assignment {
   readonly note: string
 }
 
+/**
+ * What is known of a file on a document. Its bytes lie in a collection of their own, so that lists stay
+ * small.
+ */
 export interface Attachment {
   readonly id: string
   readonly key: string
@@ -43,8 +49,13 @@ interface Content {
 
 /** The largest file that can be attached. */
 export const maxAttachmentBytes = 2 * 1024 * 1024
+/** With the largest size it bounds what one document can hold: 100 MiB. */
 const mostAttachments = 50
 
+/**
+ * Adds a comment as the principal, for good. AppError `invalid` for an empty or too long text,
+ * `forbidden` without the action.
+ */
 export async function addComment(
   ground: Ground,
   principal: Principal,
@@ -72,6 +83,7 @@ export async function addComment(
   })
 }
 
+/** The comments of a document that the principal may read, oldest first. */
 export async function listComments(
   ground: Ground,
   principal: Principal,
@@ -127,6 +139,7 @@ export async function assign(
   })
 }
 
+/** For whom a document waits that the principal may read, oldest first. */
 export async function listAssignments(
   ground: Ground,
   principal: Principal,
@@ -137,6 +150,10 @@ export async function listAssignments(
   return await assignmentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
 }
 
+/**
+ * Keeps a file with a document that the principal may write. AppError `invalid` for its name or size,
+ * `conflict` for a name that is there already and for too many files.
+ */
 export async function attachFile(
   ground: Ground,
   principal: Principal,
@@ -147,6 +164,7 @@ export async function attachFile(
 ): Promise<Attachment> {
   const access = accessFor(ground, principal, doctype)
   const fileName = cleanText(file.fileName).trim()
+  // A name with slashes becomes a path where somebody saves the file.
   if (!/^[^/\\]{1,200}$/.test(fileName) || fileName === '.' || fileName === '..')
     throw new AppError('invalid', 'file_name: must be a name without slashes')
   if (file.content.length === 0 || file.content.length > maxAttachmentBytes)
@@ -184,6 +202,7 @@ export async function attachFile(
   })
 }
 
+/** The files on a document that the principal may read, without their bytes, oldest first. */
 export async function listAttachments(
   ground: Ground,
   principal: Principal,
@@ -221,6 +240,10 @@ export async function readAttachment(
   )
 }
 
+/**
+ * Takes a file off a document that the principal may write, by the file's id or name; AppError
+ * `not_found` where there is none.
+ */
 export async function removeAttachment(
   ground: Ground,
   principal: Principal,
@@ -261,6 +284,10 @@ export async function removeBelongings({ ground, tx }: Work, doctype: string, na
   }
 }
 
+/**
+ * A file is asked for by its id alone, so whoever may not read its document must not learn that there
+ * is one.
+ */
 async function mayRead(ground: Ground, principal: Principal, key: string): Promise<boolean> {
   const [doctype, name] = [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)]
   try {
@@ -288,6 +315,7 @@ function contentsOf(store: Store): Collection<Content> {
   return store.collection<Content>({ name: 'platform.attachment_content' })
 }
 
+/** No doctype has a slash in its name, so the first one ends it. */
 function keyOf(doctype: string, name: string): string {
   return `${doctype}/${name}`
 }

@@ -25,6 +25,7 @@ export interface Change {
   readonly refused: string[]
 }
 
+/** The values of a document or a row while it is made, by field name. */
 export type Values = Record<string, unknown>
 
 /** Ends a change that has problems: `forbidden` when fields are refused, else `invalid` with all problems. */
@@ -50,6 +51,7 @@ export function readField(change: Change, field: Field, path: string, given: unk
     change.problems.push(`${path}: ${read.problem}`)
     return null
   }
+  // 5 for "5" is what the caller meant; a number that was rounded or a text that was cut is told.
   const changed = !equal(read.value, given) && typeof given === typeof read.value && field.type !== 'json'
   if (changed)
     change.warnings.push({

@@ -20,6 +20,8 @@ export async function checkDocument(
   const missing: string[] = []
   for (const field of access.doctype.fields.values()) {
     const value = document[field.name]
+    // What stands there already is not checked again: a document must stay savable after the target of its
+    // link was closed to the user.
     if (field.required && isEmpty(value)) missing.push(field.name)
     if (field.type === 'table') await checkRows(change, field, document, before, missing)
     else if (!isEmpty(value) && !equal(value, before?.[field.name]))
@@ -92,6 +94,7 @@ async function checkLink(
   } else if (linked.docstatus === 2) problems.push(`${path}: ${doctype!.name} ${show(value)} is cancelled`)
 }
 
+/** A longer chain of parents counts as a circle: no real tree is so deep, and the walk has to end. */
 const deepest = 100
 
 /** In a tree nothing stands below itself. */
@@ -124,6 +127,7 @@ async function checkAttachment(
   )
 }
 
+/** Cancelled documents do not count, because the amended copy carries the same value. */
 async function checkUnique(change: Change, field: Field, document: StoredDocument): Promise<void> {
   const same = await collectionFor(change.work.ground, change.access.doctype, change.work.tx).find({
     where: { [field.name]: document[field.name] },

@@ -11,6 +11,7 @@ import { type DocumentView, viewOf } from './reading.ts'
 import type { StoredDocument } from './stored.ts'
 import { inWork, keep } from './work.ts'
 
+/** What `create` can be told besides the data. */
 export interface CreateOptions {
   /** Check everything, then keep nothing. */
   readonly dryRun?: boolean
@@ -24,6 +25,10 @@ export interface Saved {
   readonly warnings: readonly Warning[]
 }
 
+/**
+ * Creates a document as the principal. AppError `forbidden`, `invalid` with every problem, or
+ * `conflict` for a name that is taken; then nothing was kept.
+ */
 export async function createDocument(
   ground: Ground,
   principal: Principal,
@@ -69,13 +74,16 @@ export async function insertDocument(
   refuseProblems(change)
   const collection = collectionFor(ground, access.doctype, tx)
   const taken = async (wanted: string) => (await collection.get(wanted)) !== undefined
+  // Named last, because the name may be the value of a field that was filled in above.
   const id = name ?? (await nameFor(ground.store, tx, access.doctype, draft, data['name'], taken))
   const document: StoredDocument = { ...draft, id }
+  // Permission before the name: who may not create must not learn which names are taken.
   if (!access.allows('create', document))
     throw new AppError(
       'forbidden',
       `your roles do not allow you to create a ${access.doctype.name} like this`,
     )
+  // The message does not say why, since the other document may be one that the principal cannot see.
   if (await taken(id))
     throw new AppError(
       'conflict',

@@ -4,6 +4,7 @@ import { accessFor, type Ground } from './ground.ts'
 import { type Access, accessTo } from './permission.ts'
 import { actions, type Field } from './platform.ts'
 
+/** A doctype in the answer of `list_doctypes`. */
 export interface DoctypeSummary {
   readonly doctype: string
   readonly module: string

@@ -11,6 +11,7 @@ const field = {
   additionalProperties: false,
   required: ['fieldname', 'type'],
   properties: {
+    // Also a column name in SQL and a variable in expressions, hence so narrow.
     fieldname: { type: 'string', pattern: '^[a-z][a-z0-9_]{0,62}$' },
     label: text,
     type: { type: 'string', enum: fieldTypes },
@@ -50,6 +51,10 @@ const rule = {
   },
 } as const
 
+/**
+ * The shape of one file. What a schema cannot say (fields that exist, roles that are known) is checked
+ * in read-doctypes.ts and read-fields.ts.
+ */
 export const doctypeSchema = {
   type: 'object',
   additionalProperties: false,
@@ -87,5 +92,7 @@ export const doctypeSchema = {
   },
 } as const satisfies JSONSchema
 
+/** A doctype as the file says it, before names are looked up and defaults filled in. */
 export type DoctypeSource = FromSchema<typeof doctypeSchema>
+/** One entry of its `fields`. */
 export type FieldSource = DoctypeSource['fields'][number]

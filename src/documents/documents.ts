@@ -1,4 +1,17 @@
-/** Business data: every function takes the principal first and asks the one evaluator. */
+/**
+ * Business data: every function takes the principal first and asks the one evaluator (D5).
+ *
+ * How the files of this folder play together:
+ * - The site's YAML: `read-platform.ts` calls the other `read-*.ts` and gives one immutable `Platform`
+ *   (`platform.ts`); `expression.ts` is the language of its conditions and computed fields.
+ * - Who may: `permission.ts`, asked through `ground.ts`, which turns "may not see" into `not_found`.
+ * - Reading: `reading.ts`, `filters.ts`, `aggregating.ts`, `searching.ts`, `reports.ts`, `tables.ts`
+ *   for analysis.
+ * - Changing: `creating.ts`, `updating.ts`, `lifecycle.ts`, `workflow.ts`, `belongings.ts`. Each runs
+ *   in a `Work` (`work.ts`): data are read (`preparing.ts`, `rows.ts`, `values.ts`), checked as a whole
+ *   (`checking.ts`) and stored together with history and audit event.
+ * - For operators: `explaining.ts`, `state-problems.ts`, `seeds.ts`.
+ */
 import type { Principal } from '../core/principal.ts'
 import { aggregateDocuments, type AggregatePage, type AggregateQuery, countDocuments } from './aggregating.ts'
 import {
@@ -53,6 +66,7 @@ export interface Documents {
   readonly platform: Platform
   doctypes(principal: Principal): readonly DoctypeSummary[]
   doctype(principal: Principal, name: string): Data
+  /** At most a page, of all that the filters let through; for the rows of an analysis see `rows`. */
   list(principal: Principal, query: ListQuery): Promise<DocumentPage>
   get(principal: Principal, doctype: string, name: string, options?: GetOptions): Promise<DocumentView>
   history(
@@ -82,6 +96,7 @@ export interface Documents {
   ): Promise<BulkUpdated>
   count(principal: Principal, doctype: string, filters?: unknown): Promise<number>
   aggregate(principal: Principal, query: AggregateQuery): Promise<AggregatePage>
+  /** Words in names and texts, in one doctype or in all. */
   search(
     principal: Principal,
     query: {
@@ -91,6 +106,7 @@ export interface Documents {
       readonly offset?: number
     },
   ): Promise<FoundPage>
+  /** What a link field could hold, for a name that was typed in part. */
   suggest(
     principal: Principal,
     query: {
@@ -107,11 +123,13 @@ export interface Documents {
     action: string,
     options?: ChangeOptions & { readonly comment?: string },
   ): Promise<WorkflowMove>
+  /** What waits for this principal in any workflow. */
   pendingApprovals(
     principal: Principal,
     query: { readonly doctype?: string; readonly limit: number },
   ): Promise<{ readonly pending: readonly PendingApproval[]; readonly total: number }>
   reports(principal: Principal): readonly Report[]
+  /** AppError `not_found` for a report that the principal may not run. */
   report(principal: Principal, name: string): Report
   runReport(
     principal: Principal,

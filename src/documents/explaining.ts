@@ -6,6 +6,7 @@ import { type Action, actions, type Rule } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import { AppError } from '../core/errors.ts'
 
+/** Whether one action is allowed, and the line of the site that decides. */
 export interface ActionExplanation {
   readonly action: Action
   readonly allowed: boolean
@@ -15,6 +16,7 @@ export interface ActionExplanation {
   readonly source: string
 }
 
+/** What an operator is told who asks why a user can or cannot do something. */
 export interface Explanation {
   readonly user: string
   readonly roles: readonly string[]
@@ -50,6 +52,7 @@ export async function explainAccess(
     ...(name !== undefined && { name }),
     actions: actions.map((action): ActionExplanation => {
       const rules = access.rules(action)
+      // Every other action but create also needs read, as in the evaluator.
       const reading = action === 'read' || action === 'create' || access.rules('read').length > 0
       if (rules.length === 0 || !reading)
         return {

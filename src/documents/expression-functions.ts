@@ -11,6 +11,7 @@ export interface Scope {
   readonly now: number
 }
 
+/** A compiled expression. It never throws: what makes no sense is null. */
 export type Evaluate = (scope: Scope) => unknown
 
 interface Known {
@@ -53,6 +54,7 @@ export const functions: ReadonlyMap<string, Known> = new Map<string, Known>([
   ['days_between', plain(2, 2, ([from, to]) => daysBetween(from, to))],
   ['add_days', plain(2, 2, ([date, days]) => addDays(date, days))],
   [
+    // Not plain: only the branch that is taken is evaluated.
     'if',
     {
       least: 3,
@@ -64,6 +66,7 @@ export const functions: ReadonlyMap<string, Known> = new Map<string, Known>([
           truthy(condition!(scope)) ? then!(scope) : otherwise!(scope),
     },
   ],
+  // Days begin in UTC, as all times of the program do.
   ['today', { least: 0, most: 0, usage: 'nothing', build: () => (scope) => isoTime(scope.now).slice(0, 10) }],
   ['now', { least: 0, most: 0, usage: 'nothing', build: () => (scope) => isoTime(scope.now) }],
   [
@@ -75,6 +78,7 @@ export const functions: ReadonlyMap<string, Known> = new Map<string, Known>([
       build:
         ([role]) =>
         ({ user, ...scope }) => {
+          // A System Manager counts as having every role, as everywhere.
           const name = role!({ user, ...scope })
           return (
             user.roles.has(systemManager) ||

@@ -1,9 +1,14 @@
 /** How expressions and filters compare and calculate: total functions on JSON values, null for what makes no sense. */
 
+/** What counts as true in `and`, `or`, `not` and `if`: everything but null, false, 0 and the empty text. */
 export function truthy(value: unknown): boolean {
   return value !== null && value !== undefined && value !== false && value !== 0 && value !== ''
 }
 
+/**
+ * Equality in expressions and filters, and what decides whether a value changed; only checks are
+ * converted.
+ */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if ((a === null || a === undefined) && (b === null || b === undefined)) return true
@@ -29,22 +34,32 @@ export function order(a: unknown, b: unknown): number {
   return compare(a, b) ?? rank(a) - rank(b)
 }
 
+/** The operator `in`: an element of a list, or a part of a text. */
 export function contains(list: unknown, value: unknown): boolean {
   if (Array.isArray(list)) return list.some((item) => equal(item, value))
   return typeof list === 'string' && typeof value === 'string' && list.includes(value)
 }
 
+/**
+ * Calculates with two numbers; null where one is none or the result is not finite, so that nothing
+ * stored is NaN.
+ */
 export function numeric(a: unknown, b: unknown, calculate: (a: number, b: number) => number): number | null {
   if (typeof a !== 'number' || typeof b !== 'number') return null
   const result = calculate(a, b)
   return Number.isFinite(result) ? result : null
 }
 
+/**
+ * The operator `+`: adds numbers, joins texts. A joined text is cut at 10,000 characters, so that no
+ * expression grows without bound.
+ */
 export function add(a: unknown, b: unknown): unknown {
   if (typeof a === 'string' && typeof b === 'string') return (a + b).slice(0, 10_000)
   return numeric(a, b, (x, y) => x + y)
 }
 
+/** The operator `/`; by zero it gives null. */
 export function divide(a: unknown, b: unknown): number | null {
   return numeric(a, b, (x, y) => (y === 0 ? NaN : x / y))
 }
@@ -52,6 +67,7 @@ export function divide(a: unknown, b: unknown): number | null {
 /** Rounds halves away from zero, as people do with money. */
 export function roundTo(value: number, digits: number): number {
   const places = Math.max(0, Math.min(9, Math.trunc(digits)))
+  // Shifted as decimal text: times 100, 1.005 would be 100.49999999999999.
   const scaled = Number(`${Math.abs(value)}e${places}`)
   if (!Number.isFinite(scaled)) return value
   // `|| 0` turns -0 into 0.

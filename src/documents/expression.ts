@@ -25,6 +25,7 @@ export function holds(expression: Expression, scope: Scope): boolean {
   return expression.evaluate(scope) === true
 }
 
+/** Bounds of one expression: it is evaluated for every row of a list, and parsed by recursion. */
 const maxLength = 2000
 const maxTokens = 500
 const maxDepth = 40
@@ -123,6 +124,7 @@ class Parser {
   }
 
   #not(): Evaluate {
+    // Counted for the same reason as the signs of `#unary`.
     let negations = 0
     while (this.#accept('not')) negations++
     const value = this.#comparison()
@@ -145,6 +147,7 @@ class Parser {
     if (sign === undefined) return left
     this.#position++
     const right = this.#sum()
+    // What cannot be compared is in no order: each of these is then false.
     switch (sign) {
       case '=':
       case '==':
@@ -188,6 +191,7 @@ class Parser {
   }
 
   #unary(): Evaluate {
+    // Counted, not nested: a long row of signs must not recurse.
     let signs = 0
     while (this.#accept('-')) signs++
     const value = this.#primary()
@@ -252,6 +256,7 @@ class Parser {
     this.fields.add(path.join('.'))
     const [field, column] = path
     if (column === undefined) return (scope) => own(scope.doc, field!)
+    // Of a table, the column of every row: `items.amount` is a list.
     return (scope) => {
       const rows = own(scope.doc, field!)
       return Array.isArray(rows) ? rows.map((row: unknown) => own(row, column)) : null
@@ -263,6 +268,7 @@ function constant(value: unknown): Evaluate {
   return () => value
 }
 
+/** Own properties only: no name in the site's YAML may reach what JavaScript objects inherit. */
 function own(from: unknown, key: string): unknown {
   if (typeof from !== 'object' || from === null || !Object.hasOwn(from, key)) return null
   return (from as Record<string, unknown>)[key] ?? null

@@ -10,6 +10,7 @@ import { unknown } from './doctype-reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 import { readValue, show } from './values.ts'
 
+/** What a condition can ask, in tools' filters and in the site's reports. */
 export const operators = [
   '=',
   '!=',
@@ -24,6 +25,7 @@ export const operators = [
   'between',
   'is',
 ] as const
+/** An operator that was read: synonyms such as `==` are gone. */
 export type Operator = (typeof operators)[number]
 
 /** One condition on one field, its value already of the field's type. */
@@ -113,6 +115,7 @@ export function holdsOf({ operator, value }: Condition, actual: unknown): boolea
       return (compare(actual, from) ?? -1) >= 0 && (compare(actual, to) ?? 1) <= 0
     }
     default:
+      // Only `is` is left, with "set" or "not set".
       return (actual === null || actual === undefined) === (value === 'not set')
   }
 }
@@ -121,6 +124,7 @@ export function holdsOf({ operator, value }: Condition, actual: unknown): boolea
 export function equalities(conditions: readonly Condition[]): Record<string, unknown> {
   return Object.fromEntries(
     conditions
+      // Texts only: for other values `equal` is wider than an index (1 equals true).
       .filter(({ operator, value }) => operator === '=' && typeof value === 'string')
       .map(({ field, value }) => [field === 'name' ? 'id' : field, value]),
   )
@@ -239,6 +243,10 @@ function like(pattern: string, actual: unknown): boolean {
   return wildcard(text, wanted.includes('%') ? wanted : `%${wanted}%`)
 }
 
+/**
+ * Goes back only to the last `%`: no pattern takes exponential time, as one turned into a regular
+ * expression could.
+ */
 function wildcard(text: string, pattern: string): boolean {
   let [t, p, star, mark] = [0, 0, -1, 0]
   while (t < text.length) {

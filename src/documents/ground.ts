@@ -25,6 +25,7 @@ export function accessFor(ground: Ground, principal: Principal, doctype: string)
   const access = found && accessTo(principal, found, ground.clock.now())
   if (access && !found.child && (access.may('read') || access.may('create'))) return access
   const visible = [...ground.platform.doctypes.values()].filter(
+    // The moment decides conditions only, and `may` looks at none.
     (other) => !other.child && accessTo(principal, other, 0).may('read'),
   )
   throw new AppError(

@@ -49,6 +49,7 @@ export async function recordChange(
   doctype: Doctype,
   entry: HistoryEntry,
 ): Promise<void> {
+  // Counted inside the transaction: a number that was given away before a rollback would be a gap.
   const counters = tx.in(countersOf(store))
   const last = ((await counters.get(doctype.name))?.last ?? 0) + 1
   await counters.put({ id: doctype.name, last })
@@ -116,6 +117,7 @@ export function differences(doctype: Doctype, before: StoredDocument, after: Sto
   return changes
 }
 
+/** Equality of stored values, rows and JSON included: what decides whether a field changed. */
 export function sameValue(a: unknown, b: unknown): boolean {
   return (
     equal(a, b) || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b))
@@ -130,6 +132,7 @@ function rowDifferences(table: string, from: unknown, to: unknown): FieldChange[
     if (!before) changes.push({ field: `${table}[${name}]`, from: null, to: row })
     else
       for (const column of new Set([...Object.keys(before), ...Object.keys(row)]))
+        // A row that only moved has not changed.
         if (column !== 'idx' && !sameValue(before[column] ?? null, row[column] ?? null))
           changes.push({
             field: `${table}[${name}].${column}`,
@@ -147,6 +150,7 @@ function rowsByName(rows: unknown): Map<string, Record<string, unknown>> {
   return new Map(list.map((row) => [row['name'] as string, row]))
 }
 
+/** An old value appears as the principal sees that field of the document now, whoever could see it then. */
 function visibleChange(
   ground: Ground,
   access: Access,
@@ -193,5 +197,6 @@ function keyOf(doctype: string, name: string): string {
 }
 
 function entryId(doctype: Doctype, n: number): string {
+  // Padded, so that ids sort as the numbers do.
   return `${collectionOf(doctype.name)}#${String(n).padStart(12, '0')}`
 }

@@ -60,6 +60,7 @@ export async function submitIn(
       'conflict',
       `${access.doctype.name} "${document.id}" is ${statusText(document)}, not a draft`,
     )
+  // A draft may be older than a rule: what becomes final is checked again.
   const change = changeOf(work, access, 'submit')
   await checkDocument(change, document, document)
   refuseProblems(change)
@@ -143,6 +144,7 @@ export function refuseWorkflow(ground: Ground, access: Access): void {
     throw new AppError('invalid', `a workflow moves ${access.doctype.name} documents; use run_workflow`)
 }
 
+/** The state of a document as messages name it. */
 export function statusText({ docstatus }: StoredDocument): string {
   return ['a draft', 'submitted', 'cancelled'][docstatus]!
 }
@@ -159,6 +161,10 @@ function laterThan(before: string, now: number): string {
   return isoTime(Math.max(now, Date.parse(before) + 1))
 }
 
+/**
+ * INV-00007 becomes INV-00007-1 and that one INV-00007-2: a single digit at the end is the number of an
+ * amendment.
+ */
 async function amendedName(name: string, taken: (name: string) => Promise<boolean>): Promise<string> {
   const base = name.replace(/-\d{1,3}$/, (end) => (/^-\d$/.test(end) ? '' : end))
   for (let n = 1; ; n++) if (!(await taken(`${base}-${n}`))) return `${base}-${n}`

@@ -31,6 +31,7 @@ export async function linksTo(
         found.set(document.id, document)
     for (const document of found.values()) {
       if ((other.name === doctype && document.id === name) || !counts(document)) continue
+      // Also what the principal may not read: it would be left with a link to nothing.
       count++
       if (named.length < mostNamed && access.allows('read', document))
         named.push(`${other.name} "${document.id}"`)

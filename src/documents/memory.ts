@@ -27,6 +27,7 @@ export interface DocumentMemory {
   readonly reports: Map<string, ReportRun>
 }
 
+/** An empty memory for a store that was just opened; snapshots hand it on to each other. */
 export function createDocumentMemory(): DocumentMemory {
   return { collections: new Map(), indexes: new Map(), reports: new Map() }
 }

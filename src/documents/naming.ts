@@ -37,6 +37,7 @@ async function nextInSeries(
   pattern: string,
   taken: (name: string) => Promise<boolean>,
 ): Promise<string> {
+  // Inside the transaction of the change, so that a number is used up only with its document.
   const counters = tx.in(store.collection<Series>({ name: 'platform.series' }))
   const digits = /#+$/.exec(pattern)![0].length
   const prefix = pattern.slice(0, -digits)
@@ -45,6 +46,7 @@ async function nextInSeries(
   do {
     last++
     name = prefix + String(last).padStart(digits, '0')
+  // A name may be there without the counter, by other rules of naming: its number is skipped.
   } while (await taken(name))
   await counters.put({ id: pattern, last })
   return name

@@ -31,6 +31,7 @@ export interface Access {
   rules(action: Action): readonly Rule[]
 }
 
+/** How a value appears to a principal: as it is, as `maskMarker`, or not at all. */
 export type Visibility = 'clear' | 'masked' | 'hidden'
 
 /** What stands where a masked value would. */
@@ -80,6 +81,8 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
     mayset: (field, action, document) =>
       !masks(field) && rules(action).some((rule) => rule.levels.has(field.level) && matches(rule, document)),
     queryable: (field) => {
+      // Some rule must show the field on every row that any rule opens: filters would let the rest be
+      // guessed.
       const reading = rules('read')
       if (reading.length === 0 || masks(field)) return false
       return (

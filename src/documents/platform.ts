@@ -1,6 +1,10 @@
 import type { People } from '../users/people.ts'
 import type { Expression } from './expression.ts'
 
+/**
+ * The types that fields of the site's doctypes can have; values.ts says what each accepts and how it is
+ * stored.
+ */
 export const fieldTypes = [
   'text',
   'long_text',
@@ -18,6 +22,7 @@ export const fieldTypes = [
   'json',
   'attachment',
 ] as const
+/** The type of a field, which decides how its values are read, compared and indexed. */
 export type FieldType = (typeof fieldTypes)[number]
 
 /** What a permission rule can allow; deny by default. `write` includes comment and assign. */
@@ -33,6 +38,7 @@ export const actions = [
   'comment',
   'assign',
 ] as const
+/** One thing that a rule allows; whether that is enough for a document is for permission.ts to say. */
 export type Action = (typeof actions)[number]
 
 /** One value of a document. */
@@ -42,10 +48,12 @@ export interface Field {
   readonly type: FieldType
   readonly description: string
   readonly required: boolean
+  /** No other document but a cancelled one may have the same value. */
   readonly unique: boolean
   readonly readOnly: boolean
   /** May be changed after the document was submitted. */
   readonly allowOnSubmit: boolean
+  /** Equality filters on it are answered from an index of the store. */
   readonly indexed: boolean
   readonly default?: unknown
   /** A default that starts with `=`, such as `=today()`. */
@@ -64,6 +72,7 @@ export interface Field {
   readonly level: number
   /** The roles that see the value; everyone else sees a marker and cannot use the field in a query. */
   readonly mask?: ReadonlySet<string>
+  /** Calculated whenever the document is saved; nobody sets it. */
   readonly computed?: Expression
   /** `file:line`. */
   readonly source: string
@@ -73,8 +82,10 @@ export interface Field {
 export interface Rule {
   readonly role: string
   readonly actions: ReadonlySet<Action>
+  /** Reaches only documents that the principal created. */
   readonly ifOwner: boolean
   readonly when?: Expression
+  /** Opens the fields of these levels only. */
   readonly levels: ReadonlySet<number>
   readonly source: string
 }
@@ -82,9 +93,11 @@ export interface Rule {
 /** A statement that must hold of every document that is saved. */
 export interface Validation {
   readonly rule: Expression
+  /** What the caller is told when it does not hold. */
   readonly message: string
 }
 
+/** How new documents get their names: from a counter, a field, the caller, or by chance. */
 export type Naming =
   | { readonly rule: 'series'; readonly series: string }
   | { readonly rule: 'field'; readonly field: string }
@@ -97,8 +110,11 @@ export interface Doctype {
   readonly module: string
   readonly description: string
   readonly naming: Naming
+  /** The field that people know a document by. */
   readonly titleField?: string
+  /** Shown beside the title where a link is chosen. */
   readonly searchFields: readonly string[]
+  /** Its documents go from draft to submitted to cancelled. */
   readonly submittable: boolean
   /** Its documents are only rows of a table field. */
   readonly child: boolean
@@ -110,6 +126,7 @@ export interface Doctype {
   readonly source: string
 }
 
+/** A state of a workflow, and what it means for the document's own state. */
 export interface WorkflowState {
   readonly name: string
   readonly docstatus: 0 | 1 | 2
@@ -117,6 +134,7 @@ export interface WorkflowState {
   readonly editRoles: readonly string[]
 }
 
+/** One move of a workflow: from where, by whom, and on which condition. */
 export interface Transition {
   readonly from: string
   readonly action: string
@@ -138,6 +156,7 @@ export interface Workflow {
   readonly source: string
 }
 
+/** What a report asks before it runs; in SQL it is the parameter `$name`. */
 export interface ReportFilter {
   readonly name: string
   readonly label: string
@@ -152,6 +171,7 @@ export interface ReportFilter {
   readonly operator: string
 }
 
+/** A column of a declarative report; the statement of an SQL report names its own. */
 export interface ReportColumn {
   readonly name: string
   readonly label: string
@@ -160,7 +180,9 @@ export interface ReportColumn {
   readonly aggregate?: AggregateFunction
 }
 
+/** What can be calculated over a group of documents, by the tool `aggregate` and by reports alike. */
 export const aggregateFunctions = ['count', 'sum', 'avg', 'min', 'max'] as const
+/** How one column of a group is calculated. */
 export type AggregateFunction = (typeof aggregateFunctions)[number]
 
 /** A question that the site has already formulated. */
@@ -171,6 +193,7 @@ export interface Report {
   readonly type: 'declarative' | 'sql'
   /** The doctype whose rows are read; for SQL the doctypes that may be queried. */
   readonly doctypes: readonly string[]
+  /** One SELECT over tables named as the doctypes, with `$name` for the filters. */
   readonly sql?: string
   readonly columns: readonly ReportColumn[]
   readonly filters: readonly ReportFilter[]
@@ -178,6 +201,7 @@ export interface Report {
   readonly where?: unknown
   readonly groupBy: readonly string[]
   readonly orderBy?: string
+  /** The columns that are summed over the rows of the answer. */
   readonly totals: readonly string[]
   /** Empty: whoever may report on the doctype. */
   readonly roles: readonly string[]

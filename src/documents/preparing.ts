@@ -19,6 +19,8 @@ export function readData(
   const values: Values = {}
   for (const [name, given] of Object.entries(data)) {
     if (ignorable(name, given, access.doctype, before)) continue
+    // The order of the questions is the answer that the caller gets: a field that it does not know must look
+    // like none at all; a marker that comes back means no change; a read-only value is told, not refused.
     const field = access.doctype.fields.get(name)
     if (!field || !access.knows(field)) problems.push(unknownField(access, name))
     else if (access.masks(field) && given === maskMarker) continue
@@ -53,6 +55,7 @@ export function compute({ work, access }: Change, document: StoredDocument): Sto
     for (const field of fields)
       if (field.computed) target[field.name] = calculated(field, field.computed.evaluate(scopeOf(target)))
   }
+  // Rows first: a total of the document reads the computed columns of its rows.
   for (const field of access.doctype.fields.values()) {
     const rows = result[field.name]
     if (field.type !== 'table' || !Array.isArray(rows)) continue
@@ -81,6 +84,7 @@ function ignorable(
 }
 
 function calculated(field: Field, value: unknown): unknown {
+  // An expression that gives nonsense leaves the field empty: it is no fault of the caller.
   const read =
     field.type === 'currency' && typeof value === 'number'
       ? { value: roundTo(value, field.precision ?? 2) }

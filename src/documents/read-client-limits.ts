@@ -14,6 +14,7 @@ const names = {
   uniqueItems: true,
 } as const
 
+/** A limit without `roles` or `tools` leaves that side open; an empty list leaves nothing. */
 const clientsSchema = {
   type: 'object',
   additionalProperties: false,

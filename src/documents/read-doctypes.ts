@@ -11,6 +11,7 @@ const checkDoctype = compileSchema(doctypeSchema)
 
 /** The doctypes of the site. */
 export function readDoctypes(files: SiteFiles, faults: Fault[], people: People): Map<string, Doctype> {
+  // First every file by itself, then what leads from one to another: links may lead forward.
   const documents = new Map<string, SourceDocument>()
   const sources = new Map<string, DoctypeSource>()
   for (const [path, document] of files.documents) {
@@ -19,6 +20,7 @@ export function readDoctypes(files: SiteFiles, faults: Fault[], people: People):
     faults.push(...problems.map((problem) => document.fault(problem.path, problem.message)))
     if (problems.length > 0) continue
     const source = document.data as DoctypeSource
+    // Names that differ only in case or blanks would share one collection.
     const same = [...sources.keys()].find((name) => collectionOf(name) === collectionOf(source.doctype))
     if (same !== undefined) {
       faults.push(document.fault(['doctype'], `"${same}" is defined in ${documents.get(same)!.file} too`))

@@ -28,6 +28,10 @@ const reserved = new Set([
   'null',
 ])
 
+/**
+ * The fields of one doctype, in the order of the file. Faults are collected in the reading; what is
+ * returned then must not be used.
+ */
 export function readFields(source: DoctypeSource, reading: Reading): Map<string, Field> {
   const { document, faults } = reading
   const fields = new Map<string, Field>()
@@ -53,6 +57,8 @@ export function readFields(source: DoctypeSource, reading: Reading): Map<string,
     const expressed = isExpression(field.default)
       ? readExpression(field.default.slice(1), ['fields', index, 'default'], source, reading)
       : undefined
+    // Defaults are filled in before any other value is there; computed values are stored, so they must be the
+    // same for everyone who reads them.
     if (expressed && expressed.fields.length > 0) at('default', 'a default cannot read other fields')
     if (computed?.usesUser) at('computed', 'a computed field cannot depend on the user')
     fields.set(field.fieldname, {

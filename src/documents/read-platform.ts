@@ -12,6 +12,7 @@ import { readWorkflows } from './read-workflows.ts'
  */
 export function readPlatform(files: SiteFiles, faults: Fault[], people: People): Platform {
   const doctypes = readDoctypes(files, faults, people)
+  // Before the reports, which may show the state that a workflow adds to its doctype.
   const workflows = readWorkflows(files, faults, people, doctypes)
   return {
     people,

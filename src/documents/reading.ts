@@ -34,14 +34,20 @@ export interface DocumentPage {
 /** A document as one principal may see it, in the names that callers use. */
 export type DocumentView = Readonly<Record<string, unknown>>
 
+/** What `get` can be told. */
 export interface GetOptions {
   /** Leave out all other fields. */
   readonly fields?: readonly string[]
 }
 
+/** What a model reads with ease when it does not say how much it wants; `maxLimit` bounds one answer. */
 const defaultLimit = 20
 const maxLimit = 1000
 
+/**
+ * A page of the documents that the principal may read, newest first unless asked otherwise. AppError
+ * `not_found`, `forbidden`, or `invalid` for filters, order and fields.
+ */
 export async function listDocuments(
   ground: Ground,
   principal: Principal,
@@ -65,6 +71,7 @@ export async function listDocuments(
   }
 }
 
+/** One document with its rows. AppError `not_found` also for one that is there but may not be read. */
 export async function getDocument(
   ground: Ground,
   principal: Principal,
@@ -187,6 +194,7 @@ function listView(access: Access, document: StoredDocument, fields: readonly str
   for (const name of fields) {
     const field = access.doctype.fields.get(name)
     const visibility = field ? access.shows(field, document) : 'clear'
+    // A hidden value is null in a list, so that all rows have the same columns.
     view[name] =
       visibility === 'clear' ? valueOf(document, name) : visibility === 'masked' ? maskMarker : null
   }

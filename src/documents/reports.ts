@@ -24,6 +24,7 @@ export interface RunOptions {
   readonly wait: number
 }
 
+/** What a report gave, and the filters that were in force, defaults included. */
 export interface ReportResult {
   readonly columns: readonly { readonly name: string; readonly label: string }[]
   readonly rows: readonly Readonly<Record<string, unknown>>[]
@@ -88,6 +89,7 @@ async function inBackground(
   options: { readonly signal: AbortSignal; readonly wait: number },
 ): Promise<ReportResult | ReportPending> {
   const { reports } = ground.memory
+  // For one user with these roles: the rows of others differ, though report and filters are the same.
   const key = JSON.stringify([report.name, report.source, principal.user, principal.roleKey, filters])
   const now = ground.clock.now()
   for (const [other, old] of reports)
@@ -149,6 +151,7 @@ async function makeReport(
       sql: report.sql!,
       parameters,
       tables: { ...all, tables: all.tables.filter((table) => report.doctypes.includes(table.name)) },
+      // One more than may be shown, to know whether there are more.
       maxRows: report.maxRows + 1,
       signal,
     })
@@ -246,6 +249,7 @@ async function readReportFilters(
   for (const filter of report.filters) {
     const value = given[filter.name] ?? defaultOf(ground, filter)
     if (value === undefined || value === null || value === '') {
+      // Collected with the other problems: a model mends all of them in one go.
       if (filter.required) problems.push(`${filter.name} is required (${filter.type})`)
       continue
     }

@@ -5,6 +5,7 @@ import type { Doctype, Field } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import type { StoredDocument } from './stored.ts'
 
+/** A document is read, checked and stored as a whole, rows and all. */
 const maxRows = 1000
 
 /**
@@ -33,6 +34,7 @@ export function readRows(
     return before
   }
   const columns = work.ground.platform.doctypes.get(field.doctype!)!
+  // Rows of a new document have no ids yet; a name in them is only a label of the caller.
   const patch = before.length > 0 && rows.some((row) => typeof row['name'] === 'string')
   const result = new Map<string, Values>(patch ? before.map((row) => [row['name'] as string, row]) : [])
   for (const [index, row] of rows.entries()) {

@@ -44,9 +44,11 @@ export async function findWords(
   const options = {
     fields: ['name', ...fields],
     prefix: (term: string) => term.length >= 2,
+    // Typing errors are forgiven in long words; numbers and codes have to match.
     fuzzy: (term: string) => (term.length >= 5 && !/\d/.test(term) ? 0.2 : false),
     boost: { name: 3, ...(doctype.titleField !== undefined && { [doctype.titleField]: 2 }) },
   }
+  // Documents with all words; only where there is none, those with any of them.
   const all = index.texts.search(words, { ...options, combineWith: 'AND' })
   const found = all.length > 0 ? all : index.texts.search(words, { ...options, combineWith: 'OR' })
   return found.map((hit) => ({ name: String(hit.id), score: hit.score }))
@@ -61,6 +63,7 @@ async function upToDate(ground: Ground, doctype: Doctype): Promise<SearchIndex> 
     ground.memory.indexes.set(doctype.name, index)
   }
   const catching = index
+  // One after another: two that catch up at once would add a document twice.
   index.ready = index.ready.catch(() => undefined).then(() => catchUp(ground, doctype, catching, paths))
   await index.ready
   return index
@@ -81,6 +84,7 @@ async function catchUp(
   const last = await lastChange(store, doctype.name)
   if (last === index.seen) return
   const collection = collectionFor(ground, doctype)
+  // New, or behind an older state that was put back, or too far behind.
   if (index.seen < 0 || last < index.seen || last - index.seen > mostToCatchUp) {
     const all = await collection.find()
     index.texts.removeAll()

@@ -17,6 +17,7 @@ export interface Found {
   readonly modified: string
 }
 
+/** A page of what a search found, best first. */
 export interface FoundPage {
   readonly results: readonly Found[]
   /** How many documents there are that the caller may read. */
@@ -35,10 +36,12 @@ export async function searchDocuments(
     readonly offset?: number
   },
 ): Promise<FoundPage> {
+  // A question, not a text: the work of a search grows with its words.
   const words = query.words.trim().slice(0, 500)
   if (words === '') throw new AppError('invalid', 'query: must have at least one word')
   const accesses =
     query.doctype === undefined ? readable(ground, principal) : [accessFor(ground, principal, query.doctype)]
+  // What may only be created is known, but not searched.
   for (const access of accesses) requireAction(access, 'read')
   const found: { access: Access; hit: Hit }[] = []
   for (const access of accesses) {

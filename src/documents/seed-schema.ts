@@ -14,8 +14,10 @@ export interface SeedMaker {
   readonly text?: string
   /** All combinations of the lists in turn, joined by a blank. */
   readonly product?: readonly (readonly string[])[]
+  /** Between the two, in steps of `step`, by default 1. */
   readonly number?: readonly [number, number]
   readonly step?: number
+  /** A day from the first to the second, such as 2026-03-31. */
   readonly date?: readonly [string, string]
   /** Days from and to after another field. */
   readonly after?: string
@@ -25,7 +27,9 @@ export interface SeedMaker {
   /** The value of `field` in the document that the field `from` links to. */
   readonly from?: string
   readonly field?: string
+  /** What was found, times a number between the two. */
   readonly factor?: readonly [number, number]
+  /** So many rows of a table, each made by `fields`. */
   readonly rows?: readonly [number, number]
   readonly fields?: Readonly<Record<string, unknown>>
   /** How often there is a value at all. */
@@ -36,12 +40,15 @@ export interface SeedMaker {
 export interface Seed {
   readonly doctype: string
   readonly count?: number
+  /** Users, by chance; without them the owner is `system`. */
   readonly owners?: readonly string[]
+  /** The days between which they were created; names follow the dates. */
   readonly created?: readonly [string, string]
   /** The share that is submitted, and what they have otherwise. */
   readonly submit?: number
   readonly submitted?: Readonly<Record<string, unknown>>
   readonly fields?: Readonly<Record<string, unknown>>
+  /** Documents written out; `fields` adds what they leave open. */
   readonly records?: readonly Readonly<Record<string, unknown>>[]
 }
 
@@ -61,6 +68,10 @@ const seed = {
   },
 } as const
 
+/**
+ * The shape of one file. `fields` may hold any plain value, so its makers are checked one by one with
+ * `makerSchema`.
+ */
 export const seedsSchema = {
   type: 'object',
   additionalProperties: false,
@@ -68,6 +79,7 @@ export const seedsSchema = {
   properties: { seeds: { type: 'array', items: seed } },
 } as const satisfies JSONSchema
 
+/** The shape of one maker; the first of its keys that seeds.ts knows decides what it makes. */
 export const makerSchema = {
   type: 'object',
   additionalProperties: false,

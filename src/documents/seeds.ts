@@ -81,6 +81,7 @@ export async function loadSeeds(ground: Ground, seeds: readonly Seed[]): Promise
         data: { documents },
       })
     }
+    // Marked even when nothing was made: a state that its owner emptied is not filled again.
     await tx.in(marks).put({ id: 'seeds', time: isoTime(ground.clock.now()), documents })
     return documents
   })
@@ -111,6 +112,7 @@ async function plant(
   const created: string[] = []
   const [from, to] = seed.created ?? ['2026-01-01', '2026-06-30']
   for (let n = 0; n < total; n++) created.push(dateBetween(from, to, random))
+  // In order, so that the numbers of a series follow the dates.
   created.sort()
   for (let n = 0; n < total; n++) {
     const submitted = doctype.submittable && random() < (seed.submit ?? 0)
@@ -136,6 +138,7 @@ async function plant(
     }
     const owner = seed.owners ? seed.owners[Math.floor(random() * seed.owners.length)]! : 'system'
     const time = `${created[n]!}T${String(8 + Math.floor(random() * 9)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}:00.000Z`
+    // Later seeds may link to it.
     names.get(seed.doctype)?.push(document.id)
     await collection.put({
       ...document,

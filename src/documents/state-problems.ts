@@ -24,6 +24,7 @@ const mostExamples = 3
 export async function stateProblems(ground: Ground): Promise<readonly StateProblem[]> {
   const problems: StateProblem[] = []
   const known = new Set([...ground.platform.doctypes.keys()].map(collectionOf))
+  // A doctype that was taken out or renamed leaves its documents behind.
   for (const [collection, count] of Object.entries(ground.store.stats().documents))
     if (collection.startsWith('document.') && !known.has(collection) && count > 0)
       problems.push({
@@ -114,6 +115,7 @@ async function problemsOf(ground: Ground, doctype: Doctype): Promise<StateProble
       if (!(await collectionFor(ground, target).get(value as string)))
         tell(document, field, field.name, `links to a ${target.name} that is not there`)
     }
+    // As on saving: a cancelled document does not count.
     if (!field.unique || document.docstatus === 2) return
     const seen = values.get(field.name) ?? new Set()
     if (seen.has(value)) tell(document, field, field.name, 'is unique now, and this value is there twice')

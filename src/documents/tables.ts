@@ -10,6 +10,7 @@ import { unknown } from './doctype-reading.ts'
 import { firstOf, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
+/** A column, with the type that decides how SQL and Python see its values. */
 export interface TableColumn {
   readonly name: string
   readonly type: FieldType
@@ -37,6 +38,7 @@ export interface ReadableTables {
   readonly tables: readonly ReadableTable[]
 }
 
+/** Rows of one doctype for analysis and charts: `list_documents` without its cap, and without markers. */
 export interface RowsQuery {
   readonly doctype: string
   /** All readable ones without it. */
@@ -47,6 +49,7 @@ export interface RowsQuery {
   readonly limit: number
 }
 
+/** Values in the order of the columns, rows in the order of the query. */
 export interface RowsPage {
   readonly columns: readonly TableColumn[]
   readonly rows: readonly (readonly unknown[])[]
@@ -157,6 +160,7 @@ export class Tables {
   /** Which versions of which documents there are, and which fields they show. */
   #revision(parts: readonly Part[]): string {
     const words = parts.flatMap(({ access, documents, fields: all }) => {
+      // Only where rows differ in what they show; conditions may also change with the day.
       const fields = all.filter((field) => !access.queryable(field))
       return documents.map((document) => {
         let version = this.#versions.get(document)

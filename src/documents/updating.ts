@@ -15,17 +15,23 @@ import type { StoredDocument } from './stored.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
 
+/** What `update` can be told besides the data. */
 export interface UpdateOptions extends ChangeOptions {
   /** The `modified` that the caller has seen; the update is refused when there is a later one. */
   readonly expectedModified?: string
 }
 
+/** What an update changed; no fields when all of it stood there already. */
 export interface Updated {
   readonly document: DocumentView
   readonly updatedFields: readonly string[]
   readonly warnings: readonly Warning[]
 }
 
+/**
+ * Changes the fields given and leaves the others. AppError `forbidden`, `invalid` with every problem,
+ * `conflict` when the document is cancelled or was changed meanwhile.
+ */
 export async function updateDocument(
   ground: Ground,
   principal: Principal,
@@ -50,6 +56,7 @@ async function updateIn(
 ): Promise<Updated> {
   const { ground, principal } = work
   const { doctype } = access
+  // Compared as times: the same moment is written in several ways.
   if (expectedModified !== undefined && Date.parse(expectedModified) !== Date.parse(before.modified))
     throw new AppError(
       'conflict',
@@ -92,11 +99,16 @@ async function updateIn(
   }
 }
 
+/** What `delete` can be told. */
 export interface DeleteOptions extends ChangeOptions {
   /** Delete although documents link to it: System Managers only. */
   readonly force?: boolean
 }
 
+/**
+ * Deletes a document with all that hangs on it; its history stays. AppError `conflict` when it is
+ * submitted, or linked from elsewhere.
+ */
 export async function deleteDocument(
   ground: Ground,
   principal: Principal,
@@ -120,6 +132,7 @@ export async function deleteDocument(
       )
     await collectionFor(ground, access.doctype, work.tx).delete(name)
     await removeBelongings(work, doctype, name)
+    // Its last values go into the history, where they can be looked up.
     const gone = differences(access.doctype, document, { ...blankOf(document) })
     await keep(work, access.doctype, name, 'delete', gone)
   })
@@ -131,6 +144,7 @@ export interface BulkUpdated {
   readonly unchanged: readonly string[]
 }
 
+/** One transaction holds all of them, and other writers wait for its end. */
 const mostInBulk = 500
 
 /** Changes several documents in the same way: all of them, or none when one cannot be changed. */
@@ -164,6 +178,7 @@ export async function bulkUpdate(
         ;(updatedFields.length > 0 ? updated : unchanged).push(name)
       } catch (error) {
         if (!(error instanceof AppError)) throw error
+        // The others are tried too: the caller learns of several problems at once, and nothing is kept.
         failures.push(`${name}: ${error.message}`)
       }
     }

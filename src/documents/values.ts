@@ -7,7 +7,9 @@ import type { Field, FieldType } from './platform.ts'
 /** A value as it will be stored, or the problem; `null` is no value. */
 export type ReadValue = { readonly value: unknown } | { readonly problem: string }
 
+/** Characters, where the field names no length of its own. */
 const longest: Partial<Record<FieldType, number>> = { text: 500, long_text: 100_000 }
+/** Enough for a nested value; what is larger is a file and belongs into an attachment. */
 const maxJsonBytes = 65_536
 
 /** Reads one value of a field that is neither a table nor computed. */
@@ -41,6 +43,7 @@ export function readValue(
     case 'link':
     case 'dynamic_link':
     case 'attachment':
+      // Where it leads is checked when the document is saved.
       return typeof value === 'string' && value.length <= 200
         ? { value }
         : { problem: `must be the name of a document, not ${show(value)}` }
@@ -81,6 +84,7 @@ function readText(field: Pick<Field, 'type' | 'length'>, value: unknown): ReadVa
 
 function readNumber(field: Pick<Field, 'type' | 'precision'>, value: unknown): ReadValue {
   const number = numberOf(value)
+  // Beyond 1e15 a binary number no longer holds the cents.
   if (number === undefined || Math.abs(number) > 1e15)
     return { problem: `must be a number, not ${show(value)}` }
   const precision = field.precision ?? (field.type === 'currency' ? 2 : undefined)

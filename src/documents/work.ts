@@ -53,6 +53,7 @@ export async function keep(
   changes: readonly FieldChange[],
   note?: string,
 ): Promise<void> {
+  // The log must not tell of what never happened.
   if (dry) return
   await recordChange(ground.store, tx, doctype, {
     document: name,

@@ -19,6 +19,7 @@ export interface AvailableAction {
   readonly next_state: string
 }
 
+/** Where a document came from and went, and what the principal can do with it there. */
 export interface WorkflowMove {
   readonly document: DocumentView
   readonly previousState: string
@@ -26,6 +27,11 @@ export interface WorkflowMove {
   readonly next: readonly AvailableAction[]
 }
 
+/**
+ * Moves a document by an action of its workflow. AppError `invalid` for an action that its state does
+ * not have, `forbidden` for one that the principal may not take, `conflict` when others build upon what
+ * would be cancelled.
+ */
 export async function runWorkflow(
   ground: Ground,
   principal: Principal,
@@ -54,6 +60,7 @@ export async function runWorkflow(
     const values = { workflow_state: state.name, docstatus: state.docstatus }
     const moved = await moveTo(work, access, document, values, 'workflow', options.comment ?? action)
     return {
+      // The move may have taken it out of the principal's sight.
       document: access.allows('read', moved) ? viewOf(ground, access, moved) : { name },
       previousState: stateOf(workflow, document),
       currentState: state.name,
@@ -74,6 +81,7 @@ export function availableActions(
     .map(({ action, to }) => ({ action, next_state: to }))
 }
 
+/** A document that waits, in the names in which `get_pending_approvals` answers. */
 export interface PendingApproval {
   readonly doctype: string
   readonly name: string
@@ -164,6 +172,7 @@ function refusalOf(
   return undefined
 }
 
+/** The first state for a document from before the workflow, or in a state that is gone. */
 function stateOf(workflow: Workflow, document: StoredDocument): string {
   const state = document['workflow_state']
   return typeof state === 'string' && workflow.states.has(state) ? state : workflow.initial
