@@ -1,10 +1,11 @@
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
-import type { EmbeddedStore } from '../../src/store/embedded.ts'
-import type { Collection, Stored } from '../../src/store/store.ts'
-import { openStore, temporaryFolder, testClock, type TestClock } from './state-folder.ts'
+import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts'
+import type { Collection, Store, Stored } from '../../src/store/store.ts'
+import { noPostgres, startPostgres } from '../helpers/postgres.ts'
+import { openStore, temporaryFolder, testClock, testLog, type TestClock } from './state-folder.ts'
 
 interface Thing extends Stored {
   readonly name?: string | null
@@ -113,26 +114,54 @@ describe('the embedded store', () => {
     { timeout: 300_000 },
     async (t) => {
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => behaves(t, steps)),
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
+          const folder = await temporaryFolder(t)
+          await behaves(steps, (clock) => openStore(t, folder, { clock }))
+        }),
         { numRuns: 150 },
       )
     },
   )
 })
 
-async function behaves(t: TestContext, steps: readonly Step[]): Promise<void> {
-  const folder = await temporaryFolder(t)
-  const clock = testClock()
+describe('the PostgreSQL store', { skip: noPostgres }, () => {
+  it(
+    'does what a map would do, over reopening, failing transactions and time',
+    { timeout: 300_000 },
+    async (t) => {
+      const server = await startPostgres(t)
+      const url = await server.newDatabase()
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
+          const open = (clock: TestClock): Promise<PostgresStore> =>
+            openPostgresStore({ url, clock, log: testLog() })
+          const before = await open(testClock())
+          const things = before.collection<Thing>(spec)
+          for (const { id } of await things.find()) await things.delete(id)
+          await before.close()
+          await behaves(steps, open)
+        }),
+        { numRuns: 60 },
+      )
+    },
+  )
+})
+
+type Opened = Store & { sweep(): Promise<number>; compact?(): Promise<void> }
+
+async function behaves(steps: readonly Step[], open: (clock: TestClock) => Promise<Opened>): Promise<void> {
+  // Later than any run before, so that nothing of it comes to life again.
+  const clock = testClock(Date.now())
   const model = new Model(clock)
-  let store = await openStore(t, folder, { clock })
+  let store = await open(clock)
   for (const step of steps) {
     const things = store.collection<Thing>(spec)
     if (step.do === 'wait') clock.advance(step.milliseconds)
-    else if (step.do === 'compact') await store.compact()
+    else if (step.do === 'compact') await store.compact?.()
     else if (step.do === 'sweep') await store.sweep()
     else if (step.do === 'reopen') {
       await store.close()
-      store = await openStore(t, folder, { clock })
+      store = await open(clock)
     } else if (step.do === 'transaction') await transact(store, model, step, clock)
     else {
       const allowed = model.apply(step)
@@ -145,7 +174,7 @@ async function behaves(t: TestContext, steps: readonly Step[]): Promise<void> {
 }
 
 async function transact(
-  store: EmbeddedStore,
+  store: Store,
   model: Model,
   { steps, fails }: Step & { readonly do: 'transaction' },
   clock: TestClock,
