@@ -3,7 +3,6 @@ import process from 'node:process'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { createLog } from '../core/log.ts'
-import { databaseUrl, readStoreSettings } from '../open-state.ts'
 import type { MigrationReport } from '../store/migrate.ts'
 import { migrations } from '../store/migrations.ts'
 import { readSnapshot } from '../store/snapshot.ts'
@@ -13,6 +12,8 @@ import type { Options } from './options.ts'
 
 /** The address of the database that the settings name; undefined while the state is embedded. */
 export async function databaseOf({ site }: Options): Promise<string | undefined> {
+  // Reading a site takes much that most commands never need.
+  const { databaseUrl, readStoreSettings } = await import('../open-state.ts')
   const settings = await readStoreSettings(site)
   return settings.kind === 'postgres' ? await databaseUrl(settings) : undefined
 }

@@ -5,7 +5,6 @@ import { type Command, Option } from 'commander'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { createLog } from '../core/log.ts'
-import { databaseUrl, readStoreSettings } from '../open-state.ts'
 import { type CopyReport, readEmbedded, writeEmbedded } from '../store/copy.ts'
 import { openPrivateFolder } from '../store/files.ts'
 import { lockState } from '../store/lock.ts'
@@ -44,8 +43,11 @@ export function addStoreCopyCommand(store: Command): void {
 }
 
 async function copyState({ site, state: folder }: Options, to: Kind): Promise<CopyReport> {
+  const [{ databaseUrl, readStoreSettings }, { readPostgres, writePostgres }] = await Promise.all([
+    import('../open-state.ts'),
+    import('../store/postgres-copy.ts'),
+  ])
   const url = await databaseUrl(await readStoreSettings(site))
-  const { readPostgres, writePostgres } = await import('../store/postgres-copy.ts')
   const from = to === 'postgres' ? 'embedded' : 'postgres'
   if (from === 'embedded' && !existsSync(folder)) {
     throw new AppError('not_found', `there is no embedded state in ${folder}`)
