@@ -1,5 +1,5 @@
 /**
- * Business data: every function takes the principal first and asks the one evaluator (D5).
+ * Business data: every function takes the principal first and asks the one evaluator.
  *
  * How the files of this folder play together:
  * - The site's YAML: `read-platform.ts` calls the other `read-*.ts` and gives one immutable `Platform`

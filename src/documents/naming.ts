@@ -43,10 +43,10 @@ async function nextInSeries(
   const prefix = pattern.slice(0, -digits)
   let last = (await counters.get(pattern))?.last ?? 0
   let name: string
+  // A name may be there without the counter, by another rule of naming: its number is skipped.
   do {
     last++
     name = prefix + String(last).padStart(digits, '0')
-  // A name may be there without the counter, by other rules of naming: its number is skipped.
   } while (await taken(name))
   await counters.put({ id: pattern, last })
   return name
