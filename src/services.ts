@@ -2,17 +2,18 @@
 import { join } from 'node:path'
 import { openAnalysis, type Analysis } from './analysis/analysis.ts'
 import { openAudit, type AuditLog } from './audit/open-audit.ts'
+import { auditSettingsOf } from './audit/settings.ts'
 import { systemClock, type Clock } from './core/clock.ts'
-import { AppError } from './core/errors.ts'
 import { createLog, type Log, type LogLevel } from './core/log.ts'
 import type { Principal } from './core/principal.ts'
 import { randomSecret } from './core/secrets.ts'
 import { version } from './core/version.ts'
 import { DoctorProbe } from './doctor-probe.ts'
+import { clientLimitOf } from './documents/client-limits.ts'
 import { createDocumentMemory } from './documents/memory.ts'
 import { noSql } from './documents/run-sql.ts'
-import type { ClientLimit, Platform } from './documents/platform.ts'
 import { loadSeeds } from './documents/seeds.ts'
+import { linksOf } from './library-links.ts'
 import { followRefs } from './library/follow-refs.ts'
 import { Libraries } from './library/libraries.ts'
 import { promptMethods, type PromptMethod } from './library/prompt-methods.ts'
@@ -41,7 +42,7 @@ import { readSite } from './site/read-site.ts'
 import { openSite, type ReloadResult, type Site } from './site/site.ts'
 import { faultText } from './site/site-files.ts'
 import { type OpenedState, openState } from './open-state.ts'
-import { buildSnapshot, doctypeOfDoctypes, readBuiltIns, type Snapshot } from './snapshot.ts'
+import { buildSnapshot, readBuiltIns, type Snapshot } from './snapshot.ts'
 import type { Store, Stored } from './store/store.ts'
 import { openTracing, type Tracing } from './tracing.ts'
 import { createCalls } from './tools/calls.ts'
@@ -196,7 +197,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const settings = (): Snapshot['settings'] => site.current().settings
   const people = (): Snapshot['people'] => site.current().people
   if (!options.logLevel) log.setLevel(settings().log.level)
-  audit.configure(auditSettings(settings()))
+  audit.configure(auditSettingsOf(settings().audit))
 
   let port = settings().server.port
   const publicUrl = (): string =>
@@ -243,7 +244,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
 
   async function swapped(snapshot: Snapshot, result: ReloadResult): Promise<void> {
     if (!options.logLevel) log.setLevel(snapshot.settings.log.level)
-    audit.configure(auditSettings(snapshot.settings))
+    audit.configure(auditSettingsOf(snapshot.settings.audit))
     metrics.reloaded(result)
     subscriptions.changed()
     await audit.record({
@@ -379,65 +380,6 @@ async function earlySettings(site: string): Promise<Snapshot['settings']> {
   return readSettings(await readSite(site), [], [])
 }
 
-/** What the library asks of documents, always of the snapshot in use. */
-function linksOf(current: () => Snapshot): Links {
-  const found = async (
-    principal: Principal,
-    doctype: string,
-    typed: string,
-    limit: number,
-  ): Promise<{ values: string[]; total: number }> => {
-    const page = await current().documents.list(principal, {
-      doctype,
-      filters: { name: ['like', `${typed}%`] },
-      fields: ['name'],
-      limit,
-      orderBy: 'name asc',
-    })
-    return { values: page.data.map((row) => String(row['name'])), total: page.total }
-  }
-  const doctypes = (principal: Principal): string[] =>
-    current()
-      .documents.doctypes(principal)
-      .map(({ doctype }) => doctype)
-  return {
-    find: async (principal, doctype, typed, limit) => {
-      if (doctype !== doctypeOfDoctypes) {
-        return found(principal, doctype, typed, limit).catch(nothingToSee({ values: [], total: 0 }))
-      }
-      const names = doctypes(principal).filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()))
-      return { values: names.slice(0, limit), total: names.length }
-    },
-    exists: async (principal, doctype, name) =>
-      doctype === doctypeOfDoctypes
-        ? doctypes(principal).includes(name)
-        : current()
-            .documents.get(principal, doctype, name)
-            .then(() => true, nothingToSee(false)),
-  }
-}
-
-/** What may not be seen does not exist; other faults stay faults. */
-function nothingToSee<Nothing>(nothing: Nothing): (error: unknown) => Nothing {
-  return (error) => {
-    if (error instanceof AppError && (error.code === 'not_found' || error.code === 'forbidden'))
-      return nothing
-    throw error
-  }
-}
-
-/** The narrowest fit wins: the id itself before a pattern, a longer pattern before a shorter one. */
-function clientLimitOf(platform: Platform, id: string): ClientLimit | undefined {
-  const matches = (pattern: string): boolean =>
-    pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : pattern === id
-  const fits = platform.clientLimits.flatMap((limit) =>
-    limit.clients
-      .filter(matches)
-      .map((pattern) => ({ limit, length: pattern === id ? Infinity : pattern.length })),
-  )
-  return fits.sort((a, b) => b.length - a.length)[0]?.limit
-}
-
 interface KeyRecord extends Stored {
   readonly secret: string
 }
@@ -449,24 +391,6 @@ async function signingKeyOf(store: Store): Promise<string> {
     const known = await tx.in(keys).get('signing')
     return (known ?? (await tx.in(keys).insert({ id: 'signing', secret: randomSecret('') }))).secret
   })
-}
-
-function auditSettings({ audit }: Snapshot['settings']): Parameters<AuditLog['configure']>[0] {
-  const { syslog, webhook, webhook_secret_file: secret, ...rest } = audit
-  return {
-    ...rest,
-    ...(syslog !== null && { syslog: syslogOf(syslog) }),
-    ...(webhook !== null && { webhook: { url: webhook, ...(secret !== null && { secret_file: secret }) } }),
-  }
-}
-
-/** `udp://host:514`, `unix:///run/log.sock` as the log reads it; the schema has checked the form. */
-function syslogOf(text: string): NonNullable<Parameters<AuditLog['configure']>[0]['syslog']> {
-  const url = new URL(text)
-  const transport = url.protocol.slice(0, -1) as 'udp' | 'tcp' | 'tls' | 'unix'
-  if (transport === 'unix') return { transport, path: decodeURIComponent(url.pathname) }
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  return { transport, host, ...(url.port !== '' && { port: Number(url.port) }) }
 }
 
 function withoutSlash(url: string): string {

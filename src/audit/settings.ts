@@ -1,3 +1,4 @@
+import type { Settings } from '../core/settings.ts'
 import type { SyslogSettings } from './syslog.ts'
 import type { WebhookSettings } from './webhook.ts'
 
@@ -26,4 +27,23 @@ const defaultAuditSettings: AuditSettings = {
 export function auditSettings(given: Partial<AuditSettings> = {}): AuditSettings {
   const present = Object.entries(given).filter(([, value]) => value !== undefined && value !== null)
   return { ...defaultAuditSettings, ...(Object.fromEntries(present) as Partial<AuditSettings>) }
+}
+
+/** What the site's settings ask of the log. */
+export function auditSettingsOf(audit: Settings['audit']): Partial<AuditSettings> {
+  const { syslog, webhook, webhook_secret_file: secret, ...rest } = audit
+  return {
+    ...rest,
+    ...(syslog !== null && { syslog: syslogOf(syslog) }),
+    ...(webhook !== null && { webhook: { url: webhook, ...(secret !== null && { secret_file: secret }) } }),
+  }
+}
+
+/** `udp://host:514`, `unix:///run/log.sock` as the log reads it; the schema has checked the form. */
+function syslogOf(text: string): SyslogSettings {
+  const url = new URL(text)
+  const transport = url.protocol.slice(0, -1) as SyslogSettings['transport']
+  if (transport === 'unix') return { transport, path: decodeURIComponent(url.pathname) }
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  return { transport, host, ...(url.port !== '' && { port: Number(url.port) }) }
 }
