@@ -49,7 +49,13 @@ export function addInstallCommands(program: Command): void {
       .command('install')
       .description('set this machine up: user, folders, a first site, service, backup timer, manual page'),
   ).action((flags: Flags, command: Command) =>
-    carryOut(installSteps(flags, program), flags, command, afterInstall),
+    // Read before anything is written: a site that is there is an installation that is brought up to date.
+    carryOut(
+      installSteps(flags, program),
+      flags,
+      command,
+      existsSync(join(flags.root ?? '', siteInUnits)) ? afterUpgrade : afterInstall,
+    ),
   )
 
   withFlags(
@@ -64,6 +70,8 @@ export function addInstallCommands(program: Command): void {
 const afterInstall = `Now set the public address in ${siteInUnits}/config/settings.yaml or /etc/default/assistant-core, then:
   systemctl enable --now assistant-core.service assistant-core-backup.timer
 Every other command works on this service when it is given to assistant-corectl: assistant-corectl status`
+const afterUpgrade = `To take this version into use:
+  systemctl restart assistant-core.service`
 const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core, /var/backups/assistant-core, the user assistant-core.`
 
 async function carryOut(

@@ -156,12 +156,15 @@ describe('install --systemd', () => {
     assert.equal(mode('usr/local/sbin/assistant-corectl'), 0o755)
   })
 
-  it('says what it replaces', async (t) => {
+  it('says what it replaces, and after an upgrade what an upgrade needs', async (t) => {
     const root = join(temporaryFolder(t), 'root')
     assert.equal((await runCli(['install', '--systemd', '--root', root])).code, 0)
     appendFileSync(join(root, 'etc/systemd/system/assistant-core.service'), '# of another version\n')
     const planned = await runCli(['install', '--systemd', '--root', root, '--dry-run'])
     assert.match(planned.stdout, /^write .*assistant-core\.service +\(replaces another version\)$/m)
+    const done = await runCli(['install', '--systemd', '--root', root])
+    assert.match(done.stderr, /systemctl restart assistant-core\.service/)
+    assert.doesNotMatch(done.stderr, /set the public address/)
   })
 
   it('says what it will do, does it, keeps what is yours, and uninstall reverses it', async (t) => {
