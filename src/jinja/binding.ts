@@ -2,6 +2,7 @@
 import { Fault } from './limits.ts'
 import { charactersOf, type Env, type Kwargs, type Value } from './values.ts'
 
+/** A native function that reads its arguments itself, for those with any number of them. */
 export type AnyArguments = (env: Env, subject: Value, args: Value[], kwargs: Kwargs | undefined) => Value
 
 /** A filter, test, method or global: its subject comes first, then its parameters (undefined = not given). */
@@ -52,12 +53,14 @@ export function invoke(
   args: Value[],
   kwargs: Kwargs | undefined,
 ): Value {
+  // Before the call: going through a long text is work even when little comes back.
   env.run.reads(charactersOf(subject))
   if (target.any) return target.any(env, subject, args, kwargs)
   if (kwargs !== undefined && kwargs.size > 0)
     return target.fn(env, subject, ...bind(name, target, args, kwargs))
   const count = args.length
   if (count < target.required || count > target.params.length) mismatch(name, target, count)
+  // Spelled out, because most filters have few arguments and run in loops.
   switch (count) {
     case 0:
       return target.fn(env, subject)

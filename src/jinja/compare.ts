@@ -16,6 +16,7 @@ import {
   type Value,
 } from './values.ts'
 
+/** The comparisons that only some kinds allow; equality is there for all. */
 export type Order = '<' | '<=' | '>' | '>='
 
 /** `a == b`. */
@@ -152,6 +153,7 @@ export function indexIn(run: Run, items: Value[], item: Value, from = 0, to = it
   return -1
 }
 
+/** Computed, not searched: a range is never written out. */
 function inRange(range: Range, item: Value): boolean {
   if (!isNumber(item)) return false
   const number = Number(isInt(item) ? item : typeof item === 'number' ? item : item.value)
@@ -171,6 +173,7 @@ export function sortBy(run: Run, items: Value[], keys: Value[], reverse: boolean
   const order = keys.map((_, index) => index)
   order.sort((i, j) => {
     run.tick(1)
+    // Reversed by swapping, so that equal keys keep their order as in Python.
     const [a, b] = reverse ? [keys[j]!, keys[i]!] : [keys[i]!, keys[j]!]
     if (typeof a === 'string' && typeof b === 'string') {
       run.reads(a.length + b.length)

@@ -20,6 +20,7 @@ export function compileCall(compiler: Compiler, node: CallNode, level: Level, ca
       const value = object(frame)
       const given = args(frame)
       const named = kwargs?.(frame)
+      // After the arguments, which have places of their own.
       frame.run.at = at
       frame.run.tick(1)
       return callMember(frame, value, name, given, named)
@@ -66,6 +67,7 @@ function compileNative(
   const at = placeOf(compiler, node.at)
   const target = table.get(name)
   if (!target) {
+    // Jinja2 refuses an unknown name at once, but inside an `if` only where it is reached.
     if (!level.soft) throw new Fault('TemplateSyntaxError', `No ${what} named '${name}'.`, node.at)
     return (frame) => {
       frame.run.at = at
@@ -175,6 +177,7 @@ function compileKwargs(
 ): ((frame: Frame) => Kwargs) | undefined {
   const pairs = given.kwargs.map(({ name, value }) => ({ name, code: compiler.expr(value, level) }))
   if (caller) pairs.push({ name: 'caller', code: caller })
+  // Most calls have none: then no map is made for each.
   if (pairs.length === 0 && !given.dynKwargs) return undefined
   const rest = given.dynKwargs && compiler.expr(given.dynKwargs, level)
   return (frame) => {

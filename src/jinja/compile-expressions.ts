@@ -126,6 +126,7 @@ function compileAll(compiler: Compiler, nodes: readonly Expr[], level: Level): C
 }
 
 function compileName(name: string, level: Level): Code {
+  // One for all renderings: it holds nothing of any.
   const missing = new Undefined(`'${name}' is undefined`)
   const ref = level.scope.findRef(name)!
   const { slot } = ref
@@ -161,6 +162,7 @@ function compileDict(compiler: Compiler, node: Expr & { kind: 'dict' }, level: L
 }
 
 function compileInlineIf(compiler: Compiler, node: Expr & { kind: 'condition' }, level: Level): Code {
+  // Both sides may name what is not there, as long as it is not reached.
   const soft = { ...level, soft: true }
   const test = compileCondition(compiler, node.test, soft)
   const chosen = compileExpr(compiler, node.chosen, soft)
@@ -294,6 +296,7 @@ function compileCompare(compiler: Compiler, node: Expr & { kind: 'compare' }, le
     }
   }
   return (frame) => {
+    // Each operand is evaluated once, and none after the first that fails.
     let a = left(frame)
     for (const { compare, right } of steps) {
       const b = right(frame)
@@ -366,6 +369,7 @@ function compileItem(compiler: Compiler, node: Expr & { kind: 'item' }, level: L
   return (frame) => {
     const value = object(frame)
     const k = key(frame)
+    // The two usual lookups, without the rules for the rest.
     if (value instanceof Dict && typeof k === 'string') {
       const entry = value.get(k)
       if (entry !== undefined) return entry

@@ -27,6 +27,7 @@ export function compileFor(compiler: Compiler, node: For, level: Level): Action 
   refuseLoopTarget(node)
   let scopedBlock = false
   walk([node], { block: (block) => (scopedBlock ||= block.scoped) || true })
+  // A `loop` costs something at each item, so it is kept only where something reads it.
   const extended = node.recursive || scopedBlock || undeclared(node.body, ['loop']).has('loop')
   const routine: Routine = node.recursive ? { parent: level.routine, size: 0 } : level.routine
   const inner: Level = {
@@ -40,6 +41,7 @@ export function compileFor(compiler: Compiler, node: For, level: Level): Action 
   const loopRef = extended ? inner.scope.declare('loop') : undefined
   inner.scope.visitTarget(node.target, true)
   inner.scope.visitAll(node.body)
+  // Beside the loop, not inside: `else` sees none of its variables.
   const elseLevel: Level = { ...inner, scope: new Scope(routine, level.scope) }
   elseLevel.scope.visitAll(node.otherwise)
   const enterElse = enterScope(compiler, elseLevel.scope)

@@ -11,6 +11,7 @@ import { Tuple, textOf, typeName, Undefined, type Thing, type Value } from './va
 /** The place of a block: runs whichever template's body is the innermost. */
 export function compileBlock(compiler: Compiler, node: Block, level: Level): Action {
   const at = placeOf(compiler, node.at)
+  // What this template writes no longer counts; the parent has the place of the block.
   if (level.toplevel && compiler.knownExtends) return () => undefined
   const locals = node.scoped ? visibleLocals(level) : undefined
   const run: Action = (frame) => {
@@ -72,6 +73,7 @@ export function compileExtends(
     frame.run.at = at
     const program = find(compiler, value)
     const { blocks } = frame.context
+    // Behind the child's: the first body runs, and each next one is its `super()`.
     for (const [block, body] of program.blocks) {
       const bodies = blocks.get(block)
       if (bodies) bodies.push(body)
@@ -122,6 +124,7 @@ export function compileImport(compiler: Compiler, node: Import, level: Level): A
     write(frame, module)
     if (!level.toplevel) return
     frame.context.vars.set(node.target, module)
+    // What was imported is not handed on to those who import this template.
     frame.context.exported.delete(node.target)
   }
 }

@@ -53,6 +53,7 @@ function compileMacroBody(
   for (const value of node.defaults) scope.visitExpr(value)
   scope.visitAll(node.body)
 
+  // Only what the body names: a macro without `kwargs` refuses arguments that it does not know.
   const special = undeclared(node.body, ['caller', 'kwargs', 'varargs'])
   const params = node.params.map((param) => param.name)
   const refs: Ref[] = params.map((param) => scope.findRef(param)!)
@@ -77,6 +78,7 @@ function compileMacroBody(
     new Macro(shape, (values: (Value | undefined)[], run) => {
       run.enter()
       run.tick(weight)
+      // The body writes as usual; what it wrote is the macro's value.
       const before = run.capture()
       const frame = new Frame(routine.size, definer, definer.context, run)
       for (let i = 0; i < refs.length; i++) frame.slots[refs[i]!.slot] = values[i]

@@ -145,12 +145,14 @@ function textMaker(escape: Escape): TextMaker {
 }
 
 function compileIf(compiler: Compiler, node: If, outer: Level): Action {
+  // No scope of its own: what is set inside an `if` stays set behind it.
   const level = { ...outer, rootlevel: false, soft: true }
   const branches = node.branches.map(({ test, body }) => ({
     test: compileCondition(compiler, test, level),
     body: compileBody(compiler, body, level),
   }))
   const otherwise = compileBody(compiler, node.otherwise, level)
+  // The usual `if` without `elif` needs no loop.
   const [first] = branches
   if (branches.length === 1) {
     const { test, body } = first!
@@ -214,6 +216,7 @@ function compileWith(compiler: Compiler, node: Statement & { kind: 'with' }, lev
   const inner = innerLevel(level)
   for (const target of node.targets) inner.scope.visitTarget(target, true)
   inner.scope.visitAll(node.body)
+  // In the outer scope: the variables do not see each other.
   const values = node.values.map((value) => compileExpr(compiler, value, level))
   const assigns = node.targets.map((target) => compileTarget(compiler, target, inner))
   const enter = enterScope(compiler, inner.scope) ?? NOTHING

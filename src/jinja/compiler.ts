@@ -54,6 +54,10 @@ export interface Compiler {
   expr(node: Expr, level: Level): Code
 }
 
+/**
+ * Where a fault of a node is reported: its source may be another template's than the one that is
+ * rendered.
+ */
 export function placeOf(compiler: Compiler, at: number): Place {
   return { source: compiler.source, offset: at }
 }
@@ -94,6 +98,7 @@ export function enterScope(compiler: Compiler, scope: Scope): Action | undefined
     const write = writer(ref)
     if (load.how === 'resolve') {
       const { name } = ref
+      // What the template reads and never sets has to come with the arguments.
       if (!load.assigned && !compiler.globals.has(name)) compiler.names.add(name)
       steps.push((frame) => write(frame, frame.context.resolve(name)))
     } else if (load.how === 'alias') {
@@ -106,6 +111,7 @@ export function enterScope(compiler: Compiler, scope: Scope): Action | undefined
 
 /** Several actions as one; undefined for none. */
 export function sequence(steps: readonly Action[]): Action | undefined {
+  // The usual lengths are spelled out: a body is compiled once and run often.
   const [a, b, c] = steps
   if (steps.length < 2) return a
   if (steps.length === 2) {

@@ -34,6 +34,7 @@ export function format(run: Run, value: Value, text: string): string {
   if (isText !== undefined) return formatText(isText, spec)
   const number = value as number | bigint | boolean | Float
   if (isFloat(number)) return formatFloat(number, spec)
+  // An int asked for in a style of floats becomes one.
   if (spec.type !== '' && 'eEfFgG%'.includes(spec.type)) return formatFloat(floatOf(number), spec)
   return formatInt(number, spec)
 }
@@ -130,6 +131,7 @@ function formatFloat(value: number | Float, spec: Spec): string {
     digits = realDigits(size, kind, spec.precision ?? 6, spec.alternate)
   } else return unknown(spec.type, 'float')
   if (spec.type !== kind) digits = digits.toUpperCase()
+  // `z` drops the sign of what rounds to zero, which only the digits tell.
   const zero = spec.noNegativeZero && !/[1-9a-z]/i.test(digits)
   const negative = (number < 0 || Object.is(number, -0)) && !zero
   const [, whole, rest] = /^(\d*)(.*)$/s.exec(digits)!
@@ -146,6 +148,7 @@ function signOf(negative: boolean, spec: Spec): string {
 
 /** Puts sign, grouped digits and the rest together, padded. */
 function place(prefix: string, digits: string, rest: string, spec: Spec, group: number): string {
+  // With a grouping mark the padding zeros are grouped too, so they are added one by one below.
   const zeros = spec.fill === '0' && (spec.align === '=' || (spec.align === '' && spec.zero))
   let body = digits
   if (spec.grouping !== '' && digits !== '') {

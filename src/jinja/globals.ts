@@ -13,6 +13,7 @@ const MAX_RANGE = 100_000
 
 type Body = (env: Env, args: Value[], kwargs: Kwargs | undefined) => Value
 
+/** A global as a value: it can be called and printed, and has only the members that are named here. */
 class GlobalFunction implements Thing {
   readonly type: string
   private readonly label: string
@@ -46,6 +47,7 @@ class GlobalFunction implements Thing {
 
 /** By name. They keep no state, so all renderings share them. */
 export const globals: Map<string, Value> = new Map<string, Value>([
+  // A fixed address where Python prints that of the object: the same template gives the same text.
   ['range', new GlobalFunction('function', '<function safe_range at 0x7f0000000000>', range)],
   ['dict', new GlobalFunction('type', "<class 'dict'>", makeDict, dictMember)],
   ['namespace', new GlobalFunction('type', "<class 'jinja2.utils.Namespace'>", makeNamespace)],

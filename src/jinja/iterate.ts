@@ -29,6 +29,7 @@ export class Lazy implements Thing, Iter {
   }
 
   next(): Value | undefined {
+    // A generator that reads itself would recurse without end.
     if (this.busy) throw new Fault('ValueError', 'generator already executing')
     this.busy = true
     const step = this.source.next()

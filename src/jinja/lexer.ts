@@ -51,6 +51,7 @@ export function tokenize(source: string): Token[] {
     if (source[open + 1] === '#') at = skipComment(source, open, after)
     else if (source[open + 1] === '{') at = readTag(source, open, after, 'variable', tokens)
     else {
+      // Raw blocks are found here: what is inside must not be read as tokens.
       const raw = stickyMatch(RAW_OPEN, source, open)
       at = raw ? readRaw(source, open + raw[0].length, tokens) : readTag(source, open, after, 'block', tokens)
     }
@@ -108,6 +109,7 @@ function readTag(
   let at = from
   for (;;) {
     if (at >= source.length) return at
+    // Inside brackets `}}` may close two dicts.
     if (brackets.length === 0) {
       const close = closing(source, at, end, kind)
       if (close > 0) {
@@ -167,9 +169,11 @@ function readToken(source: string, at: number): Token {
 }
 
 function readNumber(source: string, at: number): Token {
+  // Behind a dot it is a subscript: `x.1.2` asks twice, and is no float.
   const real = source[at - 1] === '.' ? null : stickyMatch(FLOAT, source, at)
   if (real) return { type: 'float', text: real[0], value: float(Number(real[0].replaceAll('_', ''))), at }
   const text = stickyMatch(INTEGER, source, at)![0]
+  // Python's own bound, which also keeps the conversion cheap.
   if (text.length > 4300)
     throw new Fault('TemplateSyntaxError', 'an integer literal of more than 4300 digits', at)
   return { type: 'integer', text, value: integer(BigInt(text.replaceAll('_', ''))), at }

@@ -13,6 +13,7 @@ const WORDS = (
 export function lipsum(run: Run, paragraphs: number, min: number, max: number, html: boolean): string {
   if (paragraphs > 0 && max <= min)
     throw new Fault('ValueError', `empty range for randrange() (${min}, ${max})`)
+  // Six letters a word: refused before the first one is made.
   run.text(Math.max(0, paragraphs) * Math.max(0, min) * 6)
   const all: string[] = []
   for (let i = 0; i < paragraphs; i++) all.push(paragraph(run, min + below(max - min)))

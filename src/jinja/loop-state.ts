@@ -53,6 +53,7 @@ export class LoopState implements Thing {
   }
 
   private fetch(): Value | undefined {
+    // None is an item too, and `??` has passed over the one that was looked at ahead.
     return this.after === null ? null : this.source.next()
   }
 
@@ -65,6 +66,7 @@ export class LoopState implements Thing {
     if (this.length !== undefined) return this.length
     const size = this.iterable === undefined ? undefined : sizeOf(this.run, this.iterable)
     if (size !== undefined) return (this.length = size)
+    // A generator tells its length only when it is at its end; what came out is handed on below.
     const rest: Value[] = []
     for (let item = this.source.next(); item !== undefined; item = this.source.next()) rest.push(item)
     this.run.items(rest.length)
@@ -100,6 +102,7 @@ export class LoopState implements Thing {
         return this.depth0 + 1
       case 'depth0':
         return this.depth0
+      // The neighbours are undefined at the ends, so that a template may ask without looking first.
       case 'previtem':
         return this.index0 === 0 || this.before === undefined
           ? new Undefined('there is no previous item')

@@ -9,6 +9,7 @@ import { Float } from './values.ts'
 /** What the reader makes. */
 export type Lossless = null | boolean | number | bigint | string | Float | Lossless[] | Map<string, Lossless>
 
+/** The reader recurses; no honest argument is nested so deep. */
 const MAX_DEPTH = 200
 const SPACE = /[ \t\n\r]*/y
 const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y

@@ -31,7 +31,9 @@ export class Macro implements Thing {
   private bind(args: Value[], given: Kwargs | undefined): (Value | undefined)[] {
     const { params, usesCaller, usesKwargs, usesVarargs } = this.shape
     const simple = given === undefined && args.length === params.length
+    // The usual call is handed on as it is.
     if (simple && !usesCaller && !usesKwargs && !usesVarargs) return args
+    // In the order in which the compiled body has its slots: parameters, caller, kwargs, varargs.
     const values: (Value | undefined)[] = args.slice(0, params.length)
     const kwargs = given && new Map(given)
     let callerTaken = params.length === args.length ? params.includes('caller') : false

@@ -98,6 +98,7 @@ export function describe(value: Value): string {
 
 /** Python's own attribute of a value; undefined when it has none of that name. */
 function member(env: Env, value: Value, name: string): Value | undefined {
+  // Before anything else is asked: these answer the same for every kind of value.
   if (name.startsWith('__') && HIDDEN.has(name)) {
     return new Undefined(`access to attribute '${name}' of '${typeName(value)}' object is unsafe.`, true)
   }
@@ -112,6 +113,7 @@ function member(env: Env, value: Value, name: string): Value | undefined {
     return name === 'start' || name === 'stop' || name === 'step' ? value[name] : undefined
   if (isThing(value)) {
     const found = value.attribute?.(name, env)
+    // A member that a macro or a loop does have, but the sandbox hides.
     if (found !== undefined && name.startsWith('_')) {
       return new Undefined(`access to attribute '${name}' of '${value.type}' object is unsafe.`, true)
     }
@@ -155,6 +157,7 @@ function plainText(name: string): Native | undefined {
 /** Python's `value[key]`; undefined for a missing item or a kind that has none. */
 function entry(env: Env, value: Value, key: Value): Value | undefined {
   if (value instanceof Dict) {
+    // What cannot be a key is not there; only setting it is a fault.
     if (Array.isArray(key) || key instanceof Dict) return undefined
     return value.get(key)
   }
@@ -272,6 +275,7 @@ export function callMember(
   return call(env, attribute(env, value, name), args, kwargs)
 }
 
+/** `str.format` with the sandbox's lookups, and on Markup with every field escaped. */
 function formatWith(env: Env, self: Value, args: Value[], named: Fields['named']): Value {
   const { run } = env
   const plain = plainField(run)

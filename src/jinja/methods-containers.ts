@@ -116,6 +116,7 @@ export class View implements Thing {
     const entries = dict.entries.entries()
     return {
       next() {
+        // What Python refuses too: the walk would miss entries or never end.
         if (dict.size !== size) throw new Fault('RuntimeError', 'dictionary changed size during iteration')
         run.tick(1)
         const step = entries.next()
@@ -183,6 +184,7 @@ function reverse(env: Env, self: Value): null {
 
 function pop(list: List, at: number): Value {
   if (list.length === 0) throw new Fault('IndexError', 'pop from empty list')
+  // Only one turn: an index below the start is out of range, not counted again.
   const place = at < 0 ? at + list.length : at
   const [item] = place < 0 ? [] : list.splice(place, 1)
   if (item === undefined) throw new Fault('IndexError', 'pop index out of range')
@@ -306,6 +308,7 @@ function ratio(self: Value): Tuple {
     return new Tuple([integer(bigOf(self as bigint)), 1])
   let number = floatOf(self as number)
   let power = 0n
+  // Doubling moves the point of a binary fraction, exactly.
   while (!Number.isInteger(number) && Number.isFinite(number)) {
     number *= 2
     power++

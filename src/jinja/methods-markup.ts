@@ -5,6 +5,7 @@ import { escape, stripTags, unescape } from './markup.ts'
 import { textMethods } from './methods-text.ts'
 import { isThing, Markup, Tuple, type Env, type Value } from './values.ts'
 
+/** Methods that give Markup again. */
 const WRAPPED = (
   'capitalize title lower upper replace ljust rjust lstrip rstrip center strip translate expandtabs swapcase zfill ' +
   'partition rpartition split rsplit splitlines'

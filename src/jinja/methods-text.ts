@@ -77,6 +77,7 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['isalpha', matches(/^\p{L}+$/u)],
   ['isascii', of((self) => !/[^\x00-\x7f]/.test(self))],
   ['isdecimal', matches(/^\p{Nd}+$/u)],
+  // Python counts as digits some that are none in decimal numbers: superscripts, subscripts, circles.
   ['isdigit', matches(/^[\p{Nd}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089\u2460-\u2468]+$/u)],
   ['isidentifier', matches(IDENTIFIER)],
   ['islower', of(text.isLower)],
@@ -182,6 +183,7 @@ function find(
   if (within === undefined) return -1
   const at = within[how](wanted)
   if (at < 0) return -1
+  // Python counts code points, JavaScript UTF-16 units: what lies before is counted again.
   const offset = start === undefined || start === null ? 0 : bounds(start, end, text.lengthOf(body))[0]
   return offset + text.lengthOf(within.slice(0, at))
 }
@@ -191,6 +193,7 @@ function found(index: number): number {
   return index
 }
 
+/** `startswith` and `endswith`, which take one text or a tuple of several. */
 function affix(
   how: 'startswith' | 'endswith',
   self: Value,
@@ -243,6 +246,7 @@ function join(env: Env, self: Value, items: Value | undefined): string {
       )
     }
     length += one.length + (self as string).length
+    // While it grows, so that it is bounded before it is joined.
     env.run.text(length)
     parts.push(one)
   }
@@ -308,6 +312,7 @@ function removeSuffix(_env: Env, self: Value, suffix: Value | undefined): string
 /** `str.replace(old, by, count)`; a negative count replaces all. */
 export function replaceText(run: Run, body: string, old: string, by: string, count: number): string {
   if (count === 0) return body
+  // Nothing is found between all characters, as in Python.
   const parts = old === '' ? ['', ...text.chars(body), ''] : body.split(old)
   const times = count < 0 ? parts.length - 1 : Math.min(count, parts.length - 1)
   if (times === 0) return body
@@ -321,6 +326,7 @@ function split(env: Env, self: Value, sep?: Value, limit?: Value): Value[] {
   const body = self as string
   const by = optionalText(sep, 'the separator')
   const most = wantInt(limit, -1)
+  // Without a separator, runs of white space count as one and none stands at the ends.
   if (by === undefined) return counted(env, text.splitWords(body, most))
   if (by === '') throw new Fault('ValueError', 'empty separator')
   const parts = body.split(by)

@@ -115,6 +115,7 @@ function isSequence(value: Value): boolean {
 
 function repeat(run: Run, value: Value, times: number | bigint | boolean): Value | undefined {
   const count = Math.max(0, Number(times))
+  // Python asks first whether the count fits an index.
   if (Math.abs(Number(times)) >= 2 ** 63)
     throw new Fault('OverflowError', "cannot fit 'int' into an index-sized integer")
   if (typeof value === 'string') {
@@ -154,6 +155,7 @@ function divideBig(a: Numeric, b: Numeric): Value {
   }
   const [top, bottom] = [bigOf(a), bigOf(b)]
   if (bottom === 0n) throw new Fault('ZeroDivisionError', 'division by zero')
+  // Far more bits than a double keeps, so that the one rounding at the end is right.
   const shift = BigInt(Math.max(0, bitsOf(bottom) - bitsOf(top) + 128))
   const scaled = (top << shift) / bottom
   const result =
@@ -190,6 +192,7 @@ export function modulo(run: Run, a: Value, b: Value): Value {
 
 function floorMod(a: number, b: number): number {
   const remainder = a % b
+  // `+ 0` turns -0 into 0: an int has no sign there.
   return (remainder !== 0 && remainder < 0 !== b < 0 ? remainder + b : remainder) + 0
 }
 
@@ -226,6 +229,7 @@ export function power(run: Run, a: Value, b: Value): Value {
   if (isInt(a) && isInt(b) && Number(b) >= 0) {
     const [base, exponent] = [bigOf(a), bigOf(b)]
     if (base === 0n || base === 1n || exponent === 0n) return integer(base ** (exponent === 0n ? 0n : 1n))
+    // From here on the size is bounded before it is computed: a short expression can name an enormous number.
     if (base === -1n) return exponent % 2n === 0n ? 1 : -1
     if (
       exponent * BigInt(bitsOf(base)) > BigInt(MAX_BITS * 4) ||

@@ -22,6 +22,7 @@ const COMPARISONS = new Set(['==', '!=', '<', '<=', '>', '>='])
 /** Tokens that start the argument of a test written without parentheses. */
 const TEST_ARGUMENTS = new Set(['name', 'string', 'integer', 'float', '(', '[', '{'])
 
+/** What a tuple may hold, and what ends it, depends on where it stands. */
 export interface TupleOptions {
   /** Only names and literals: the target of an assignment. */
   simplified?: boolean
@@ -170,6 +171,7 @@ function parseUnary(tokens: TokenStream, withFilters: boolean): Expr {
     const inner = tokens.nested(() => parseUnary(tokens, false))
     node = bounded({ kind: type === '-' ? 'negative' : 'positive', node: inner, at })
   } else node = parsePrimary(tokens)
+  // What follows belongs to the signed value: `-1|abs` is 1.
   node = parsePostfix(tokens, node)
   return withFilters ? parseFilterTail(tokens, node) : node
 }
@@ -189,6 +191,7 @@ function parsePrimary(tokens: TokenStream, namespaces = false): Expr {
     }
     case 'string': {
       let value = ''
+      // Neighbouring literals are one, as in Python.
       while (tokens.type === 'string') value += tokens.next().text
       return { kind: 'const', value, at }
     }
@@ -270,6 +273,7 @@ function parseSubscript(tokens: TokenStream, node: Expr): Expr {
     parts.push(parseSubscribed(tokens))
   }
   tokens.expect(']')
+  // `x[1, 2]` is looked up by a tuple.
   const key: Expr = parts.length === 1 ? parts[0]! : bounded({ kind: 'tuple', items: parts, at })
   return bounded({ kind: 'item', node, key, at })
 }

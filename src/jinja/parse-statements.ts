@@ -37,6 +37,7 @@ function parseBody(tokens: TokenStream, ends?: readonly string[]): Statement[] {
     if (items.length > 0) body.push({ kind: 'output', items, at })
     items = []
   }
+  // A stack, so that a fault can name every tag that is still open.
   if (ends) tokens.ends.push(ends)
   while (tokens.type !== 'eof') {
     if (items.length === 0) at = tokens.current.at
@@ -70,6 +71,7 @@ function parseUntil(tokens: TokenStream, ...ends: string[]): Statement[] {
 function parseStatement(tokens: TokenStream): Statement {
   const token = tokens.current
   if (token.type !== 'name') tokens.fail('tag name expected')
+  // The open tags are kept for messages only.
   const parser = PARSERS.get(token.text)
   if (!parser) return unknownTag(tokens)
   tokens.tags.push(token.text)
@@ -86,6 +88,7 @@ function unknownTag(tokens: TokenStream): never {
     ?.map((end) => `'${end}'`)
     .join(' or ')
   if (looking !== undefined) {
+    // A tag that an outer one waits for shows where the nesting went wrong.
     const known = tokens.ends.some((ends) => ends.includes(name))
     message.push(
       known
@@ -235,6 +238,7 @@ function parseBlock(tokens: TokenStream): Statement {
       child.kind === 'output' && child.items.every((item) => typeof item === 'string' && isSpace(item)),
   )
   if (required && !blank) tokens.fail('Required blocks can only contain comments or whitespace')
+  // `endblock` may repeat the name, for the reader.
   tokens.skipName(name)
   return { kind: 'block', name, scoped, required, body, at }
 }
@@ -276,6 +280,7 @@ function parseFrom(tokens: TokenStream): Statement {
     withContext = parseContext(tokens)
     if (withContext !== undefined) break
     const { name, at: start } = parseName(tokens)
+    // What begins with an underline is a template's own.
     if (name.startsWith('_')) tokens.fail('names starting with an underline can not be imported', start)
     names.push({ name, alias: tokens.skipName('as') ? parseName(tokens).name : name })
     withContext = parseContext(tokens)
@@ -284,6 +289,10 @@ function parseFrom(tokens: TokenStream): Statement {
   return { kind: 'from', template, names, withContext: withContext ?? false, at }
 }
 
+/**
+ * `with context` or `without context`; undefined where neither follows. No keywords: variables may have
+ * these names.
+ */
 function parseContext(tokens: TokenStream): boolean | undefined {
   const next = tokens.look()
   if (

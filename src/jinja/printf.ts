@@ -38,6 +38,7 @@ const plain: Quoting = { str, repr }
 
 /** Fills the conversions of a format from a tuple, a mapping or a single value. */
 export function printf(run: Run, format: string, values: Value, quoting: Quoting = plain): string {
+  // As in Python, only a tuple gives several values; a list is one.
   const args = values instanceof Tuple ? values.items : [values]
   const mapping = values instanceof Dict ? values : undefined
   let used = 0
@@ -111,9 +112,11 @@ export function printf(run: Run, format: string, values: Value, quoting: Quoting
         how.precision = Math.max(0, star())
       } else how.precision = number()
     }
+    // Python reads C's length modifiers, and ignores them.
     while (format[at] === 'l' || format[at] === 'h' || format[at] === 'L') at++
     const type = format[at++]
     if (type === undefined) throw new Fault('ValueError', 'incomplete format')
+    // Charged before anything is padded: `%1000000000d` is short to write.
     run.text(how.width)
     run.text(how.precision ?? 0)
     if (type === '%') {
@@ -192,6 +195,7 @@ function wholeNumber(type: string, value: Value, how: Conversion): string {
     const wanted = decimal ? 'a real number' : 'an integer'
     throw new Fault('TypeError', `%${type} format: ${wanted} is required, not ${typeName(value)}`)
   }
+  // Whole numbers go through bigint, whose digits are exact at any size.
   const number = bigOf(truncate(value))
   const size = number < 0n ? -number : number
   let digits = decimal ? intText(size) : size.toString(type === 'o' ? 8 : 16)
@@ -208,6 +212,7 @@ function realNumber(type: string, value: Value, how: Conversion): string {
   if (number === undefined) throw new Fault('TypeError', `must be real number, not ${typeName(value)}`)
   const kind = type.toLowerCase() as 'e' | 'f' | 'g'
   const digits = realDigits(Math.abs(number), kind, how.precision ?? 6, how.alternate)
+  // A float has a sign of zero.
   const negative = number < 0 || Object.is(number, -0)
   const text = signed(negative ? '-' : how.plus ? '+' : how.space ? ' ' : '', digits, how)
   return type === kind ? text : text.toUpperCase()

@@ -3,6 +3,7 @@ import type { Run } from './limits.ts'
 import { floatText, intText } from './numbers.ts'
 import { Dict, Float, Markup, Range, Tuple, Undefined, type Value } from './values.ts'
 
+/** Most texts: nothing to escape, single quotes around. */
 const PLAIN = /^[ !#-&(-[\]-~]*$/
 const UNPRINTABLE = /[\p{C}\p{Z}]/u
 const NAMED: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' }
@@ -38,6 +39,7 @@ export function repr(run: Run, value: Value): string {
 /** A string between quotes, as Python chooses and escapes them. */
 export function reprText(text: string): string {
   if (PLAIN.test(text)) return `'${text}'`
+  // Double quotes only where they save an escape.
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   let result = quote
   for (const char of text) {
@@ -100,6 +102,7 @@ function around(
   close: string,
   body: (inner: (item: Value) => string) => string,
 ): string {
+  // Python's own way out of a container that contains itself.
   if (run.printing.includes(value)) return `${open}...${close === ',)' ? ')' : close}`
   run.enter()
   run.printing.push(value)

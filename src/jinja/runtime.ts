@@ -52,11 +52,13 @@ export class Context {
     this.shared = shared
   }
 
+  /** What a name means to a template that does not set it in the scope at hand. */
   resolve(name: string): Value | undefined {
     const own = this.vars.get(name)
     return own === undefined ? this.parent.get(name) : own
   }
 
+  /** Everything in sight, for templates that are included or imported with context. */
   all(): Map<string, Value> {
     const all = new Map(this.parent.all())
     for (const [name, value] of this.vars) all.set(name, value)
@@ -91,6 +93,7 @@ export class Frame implements Env {
   readonly escape: Escaping
 
   constructor(size: number, up: Frame | undefined, context: Context, run: Run) {
+    // Filled one by one: an array with holes is slower to read.
     const slots: (Value | undefined)[] = []
     for (let i = 0; i < size; i++) slots.push(undefined)
     this.slots = slots
@@ -126,6 +129,7 @@ export class Module implements Thing {
     return this.text
   }
 
+  /** The name as messages show it. */
   get label(): string {
     return this.name
   }

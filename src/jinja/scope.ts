@@ -41,14 +41,17 @@ export class Scope {
     this.made = made
   }
 
+  /** What a name means here; undefined where no scope around it knows the name. */
   findRef(name: string): Ref | undefined {
     return this.refs.get(name) ?? this.parent?.findRef(name)
   }
 
+  /** Notes that the name is read. What nobody around sets is asked of the context. */
   load(name: string): void {
     if (!this.findRef(name)) this.define(name, { how: 'resolve', assigned: false })
   }
 
+  /** Notes that the name is set here. Until then it has the value of the outer variable, if there is one. */
   store(name: string): void {
     this.stores.add(name)
     if (this.refs.has(name)) return
@@ -56,6 +59,7 @@ export class Scope {
     this.define(name, outer ? { how: 'alias', from: outer } : { how: 'nothing' })
   }
 
+  /** A variable that is filled from outside the statements: a parameter, a loop's target, `caller`. */
   declare(name: string): Ref {
     this.stores.add(name)
     return this.define(name, { how: 'parameter' })
@@ -72,6 +76,7 @@ export class Scope {
     return ref
   }
 
+  /** A copy to try one branch of an `if` in; the slots are shared. */
   private branch(): Scope {
     const copy = new Scope(this.routine, this.parent, this.made)
     copy.refs = new Map(this.refs)
@@ -97,6 +102,7 @@ export class Scope {
     for (const name of stored) {
       const ref = this.findRef(name)!
       const outer = this.parent?.findRef(name)
+      // Set in all branches, it need not come from outside.
       const assigned = scopes.every(
         (scope) => scope.stores.has(name) && scope.loads.get(ref)?.how !== 'resolve',
       )
@@ -170,6 +176,7 @@ export class Scope {
     else for (const child of children(node)) this.visitExpr(child)
   }
 
+  /** Notes what an assignment sets; an attribute of a namespace only reads the namespace. */
   visitTarget(target: Target, asParameter = false): void {
     if (target.kind === 'tuple')
       for (const item of target.items) this.visitTarget(item as Target, asParameter)

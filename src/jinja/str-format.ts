@@ -18,6 +18,7 @@ export interface Fields {
 /** Fills the replacement fields of a format. */
 export function strFormat(format: string, fields: Fields): string {
   const numbering = { next: 0, mode: '' }
+  // Two levels as in Python: a specification may hold fields, those hold none.
   return fill(format, fields, numbering, 2)
 }
 
@@ -101,6 +102,10 @@ function converted(run: Run, value: Value, conversion: string): string {
 
 const STEP = /\.([^.[]*)|\[([^\]]*)\]/y
 
+/**
+ * `a.b[0]`, step by step through the sandbox's own rules: a format reaches nothing that an expression
+ * cannot.
+ */
 function lookup(name: string, fields: Fields, numbering: Numbering): Value {
   const first = /^[^.[]*/.exec(name)![0]
   let value = root(first, fields, numbering)
@@ -130,6 +135,7 @@ function root(first: string, fields: Fields, numbering: Numbering): Value {
     if (value === undefined) throw new Fault('KeyError', first)
     return value
   }
+  // Python refuses to mix `{}` and `{0}` in one format.
   const mode = first === '' ? 'automatic field numbering' : 'manual field specification'
   if (numbering.mode !== '' && numbering.mode !== mode) {
     throw new Fault('ValueError', `cannot switch from ${numbering.mode} to ${mode}`)

@@ -33,6 +33,7 @@ export interface Template {
   render(args: Readonly<Record<string, unknown>>, limits?: Partial<Limits>, clock?: Clock): string
 }
 
+/** How to read a template; each has a default. */
 export interface CompileOptions {
   /** What error messages call the template. */
   readonly name?: string
@@ -50,6 +51,7 @@ export interface TemplateFault {
   readonly kind: FaultKind
 }
 
+/** The compiled side of each template, found again by loaders; kept out of the type that callers see. */
 const programs = new WeakMap<Template, Program>()
 
 /** Reads a template; AppError `invalid` with the place of the first mistake. */
@@ -82,6 +84,7 @@ function compileProgram(
   body: readonly Statement[],
   options: CompileOptions,
 ): { program: Program; names: ReadonlySet<string> } {
+  // All blocks are known before anything is compiled: each is a body of its own, however deep it stands.
   const blocks = new Map<string, Block>()
   let hasExtends = false
   walk(body, {
@@ -138,6 +141,7 @@ function programOf(template: Template | undefined): Program | undefined {
 
 function compileRoot(compiler: Compiler, body: readonly Statement[], level: Level): Program['root'] {
   const { scope, routine } = level
+  // Made only for templates that ask for it.
   const selfRef = undeclared(body, ['self']).has('self') ? scope.declare('self') : undefined
   scope.visitAll(body)
   const enter = enterScope(compiler, scope)
@@ -237,6 +241,7 @@ function argumentNames(args: Readonly<Record<string, unknown>>): Names {
 function located(error: unknown, source: Source, run: Run | undefined): Error {
   const fault = asFault(error)
   if (!fault) return error instanceof Error ? error : new Error(String(error))
+  // A fault of a rendering is where the run was last, which may be in an included template.
   const place = fault.offset === undefined && run?.at ? run.at.source : source
   const offset = fault.offset ?? run?.at?.offset ?? 0
   const before = place.text.slice(0, offset)

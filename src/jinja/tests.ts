@@ -56,10 +56,12 @@ export function makeTests(filters: ReadonlyMap<string, Native>): ReadonlyMap<str
     ['mapping', is((value) => value instanceof Dict)],
     ['sequence', is(isSequence)],
     ['iterable', is(isIterable)],
+    // An undefined counts as callable in Jinja2, since its class defines the call that fails.
     ['callable', is((value) => value instanceof Undefined || (isThing(value) && value.call !== undefined))],
     ['sameas', native('other', (_env, value, other) => same(value, other!))],
     ['escaped', is((value) => value instanceof Markup || (isThing(value) && value.html !== undefined))],
     ['in', native('seq', (env, value, seq) => contains(env.run, seq!, value))],
+    // Whether a name is known at all, for templates that are to run on several versions.
     ['filter', is((value) => named(filters, value))],
     ['test', is((value): boolean => named(tests, value))],
     ...names(equal, '==', 'eq', 'equalto'),

@@ -9,6 +9,7 @@ const LEADING = new RegExp(`^[${SPACE}]+`)
 const ALL_SPACE = new RegExp(`^[${SPACE}]+$`)
 const SPACE_CHAR = new RegExp(`[${SPACE}]`)
 const LINE = /\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]/g
+/** Letters with a title case of their own, which JavaScript does not know. */
 const TITLECASE: Record<string, string> = { ǆ: 'ǅ', Ǆ: 'ǅ', ǉ: 'ǈ', Ǉ: 'ǈ', ǌ: 'ǋ', Ǌ: 'ǋ', ǳ: 'ǲ', Ǳ: 'ǲ' }
 
 /** Whether every character is one UTF-16 unit, so that plain indexes are right. */
@@ -16,6 +17,7 @@ export function isPlain(text: string): boolean {
   return !SURROGATE.test(text)
 }
 
+/** `len(text)`: code points, where JavaScript counts UTF-16 units. */
 export function lengthOf(text: string): number {
   if (isPlain(text)) return text.length
   let count = 0
@@ -35,10 +37,12 @@ export function charAt(text: string, index: number): string | undefined {
   return all[index < 0 ? index + all.length : index]
 }
 
+/** `str.isspace`: nothing but white space, and some of it. */
 export function isSpace(text: string): boolean {
   return ALL_SPACE.test(text)
 }
 
+/** `str.lstrip`: takes white space, or the characters of a set, off the start. */
 export function stripStart(text: string, set?: string): string {
   if (set === undefined) return text.replace(LEADING, '')
   const members = new Set(chars(set))
@@ -48,6 +52,7 @@ export function stripStart(text: string, set?: string): string {
   return all.slice(from).join('')
 }
 
+/** `str.rstrip`: the same at the end. */
 export function stripEnd(text: string, set?: string): string {
   if (set === undefined) {
     // By hand: a pattern anchored at the end looks from every space on, which is quadratic.
@@ -62,6 +67,7 @@ export function stripEnd(text: string, set?: string): string {
   return all.slice(0, to).join('')
 }
 
+/** `str.strip`: the same at both ends. */
 export function strip(text: string, set?: string): string {
   return stripEnd(stripStart(text, set), set)
 }
@@ -118,9 +124,11 @@ function titleChar(char: string): string {
   const special = TITLECASE[char]
   if (special !== undefined) return special
   const upper = char.toUpperCase()
+  // ß is SS in upper case, but Ss at the start of a word.
   return upper.length > char.length ? upper.charAt(0) + upper.slice(1).toLowerCase() : upper
 }
 
+/** `str.capitalize`: the first letter in title case, the rest in lower case. */
 export function capitalize(text: string): string {
   const first = charAt(text, 0)
   return first === undefined ? '' : titleChar(first) + text.slice(first.length).toLowerCase()
@@ -142,6 +150,7 @@ export function titleCase(text: string): string {
   return result
 }
 
+/** `str.swapcase`: each letter in its other case. */
 export function swapCase(text: string): string {
   let result = ''
   let at = 0
@@ -162,14 +171,17 @@ function lowerAt(text: string, at: number, char: string): string {
   return ends ? 'ς' : 'σ'
 }
 
+/** `str.islower`: some letter with a case, and no other case than lower. */
 export function isLower(text: string): boolean {
   return /\p{Lowercase}/u.test(text) && !/\p{Uppercase}|\p{Lt}/u.test(text)
 }
 
+/** `str.isupper`: some letter with a case, and no other case than upper. */
 export function isUpper(text: string): boolean {
   return /\p{Uppercase}/u.test(text) && !/\p{Lowercase}|\p{Lt}/u.test(text)
 }
 
+/** `str.istitle`: capitals only where a word starts, and nowhere left out. */
 export function isTitle(text: string): boolean {
   let inside = false
   let found = false

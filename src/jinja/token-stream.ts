@@ -46,6 +46,7 @@ export class TokenStream {
     return token
   }
 
+  /** The token behind the current one. */
   look(): Token {
     return this.tokens[this.index + 1] ?? this.current
   }
@@ -54,6 +55,7 @@ export class TokenStream {
     return this.current.type === 'name' && this.current.text === name
   }
 
+  /** Passes a token of this type, and tells whether there was one. */
   skip(type: string): boolean {
     if (this.current.type !== type) return false
     this.next()
@@ -66,6 +68,7 @@ export class TokenStream {
     return true
   }
 
+  /** Passes a token that must be of this type; a fault names what stands there instead. */
   expect(type: string): Token {
     return this.current.type === type ? this.next() : this.unexpected(DESCRIPTIONS.get(type) ?? type)
   }

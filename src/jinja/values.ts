@@ -9,6 +9,7 @@
  */
 import { Fault, type Run } from './limits.ts'
 
+/** What a variable of a template can hold; nothing else gets in. */
 export type Value =
   | null
   | boolean
@@ -24,6 +25,7 @@ export type Value =
   | Undefined
   | Thing
 
+/** Arguments by name, in the order in which they were given. */
 export type Kwargs = Map<string, Value>
 
 /** Where code runs: its budget, and whether output is being escaped just now. */
@@ -32,10 +34,15 @@ export interface Env {
   readonly escape: Escaping
 }
 
+/**
+ * Whether output is escaped at the moment; one object a context, because `autoescape` switches it for
+ * all that its body runs.
+ */
 export interface Escaping {
   on: boolean
 }
 
+/** A walk over values, ended by undefined, which is no value of its own. */
 export interface Iter {
   next(): Value | undefined
 }
@@ -44,14 +51,19 @@ export interface Iter {
 export interface Thing {
   /** Python's name of its type. */
   readonly type: string
+  /** `x.name`; undefined where there is no such member. */
   attribute?(name: string, env: Env): Value | undefined
+  /** `x[key]`; undefined where there is none. */
   item?(key: Value, env: Env): Value | undefined
   call?(env: Env, args: Value[], kwargs: Kwargs | undefined): Value
   iterate?(run: Run): Iter
+  /** `len(x)`; absent where Python has none. */
   size?(run: Run): number
+  /** What it prints. */
   show?(run: Run): string
   /** `==` with another value; undefined where only identity counts. */
   equals?(other: Value, run: Run): boolean | undefined
+  /** What stands for it in HTML, unescaped: it then counts as safe. */
   html?(): string
 }
 
@@ -73,6 +85,7 @@ export class Markup {
   }
 }
 
+/** A tuple; boxed, because an array is a list. */
 export class Tuple {
   readonly items: Value[]
   /** Field names, for the pairs that `groupby` makes. */
@@ -84,6 +97,7 @@ export class Tuple {
   }
 }
 
+/** A range, whose items are computed and never written out. */
 export class Range {
   readonly start: number
   readonly stop: number
@@ -124,6 +138,7 @@ export type HashKey = string | number | bigint | null | object
 /** A dict: keys of any hashable kind, in the order of their first insertion. */
 export class Dict {
   readonly entries = new Map<HashKey, Value>()
+  /** Keys as they were written, where that is not what they are looked up by. */
   private originals: Map<HashKey, Value> | undefined
 
   get size(): number {
@@ -234,6 +249,7 @@ function tupleKey(tuple: Tuple): string {
 
 function hashText(value: Value): string {
   const hash = hashKey(value)
+  // With its length, so that no two tuples of texts look alike.
   if (typeof hash === 'string') return `s${hash.length}:${hash}`
   if (hash === null) return 'n'
   if (typeof hash !== 'object') return `i${hash}`
@@ -252,6 +268,7 @@ export function integer(value: bigint): number | bigint {
   return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value
 }
 
+/** A float of Python's: boxed when it is whole, bare when it has a fraction. */
 export function isFloat(value: Value): value is number | Float {
   return value instanceof Float || (typeof value === 'number' && !Number.isInteger(value))
 }
@@ -263,6 +280,7 @@ export function isInt(value: Value): value is number | bigint | boolean {
     : typeof value === 'bigint' || typeof value === 'boolean'
 }
 
+/** Whatever arithmetic takes; True and False count as 1 and 0. */
 export function isNumber(value: Value): value is number | bigint | boolean | Float {
   return (
     typeof value === 'number' ||
@@ -282,6 +300,7 @@ export function charactersOf(value: Value): number {
   return typeof value === 'string' ? value.length : value instanceof Markup ? value.text.length : 0
 }
 
+/** One of Jinja2's own objects, which answers for itself. */
 export function isThing(value: Value): value is Thing {
   return (
     typeof value === 'object' &&

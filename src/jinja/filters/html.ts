@@ -20,6 +20,7 @@ import {
 } from '../values.ts'
 import { urlize } from './urlize.ts'
 
+/** What makes text safe for HTML or a URL, and what marks it as safe already. */
 export const htmlFilters: readonly [string, Native][] = [
   ['e', native('/', (env, value) => escape(env.run, value))],
   ['escape', native('/', (env, value) => escape(env.run, value))],
@@ -42,6 +43,7 @@ function xmlAttributes(env: Env, value: Value, autospace?: Value): Value {
   if (value instanceof Undefined) return value.fail()
   if (!(value instanceof Dict))
     throw new Fault('AttributeError', `'${typeName(value)}' object has no attribute 'items'`)
+  // None and what is undefined leave their attribute out.
   const parts: string[] = []
   for (const [key, one] of value.pairs()) {
     if (one === null || one instanceof Undefined) continue
@@ -82,6 +84,7 @@ function isIterable(value: Value): boolean {
 function quoteUrl(run: Run, text: string, safe: string): string {
   run.text(text.length * 3)
   if (/\p{Cs}/u.test(text)) throw new Fault('ValueError', 'surrogates not allowed')
+  // Python also quotes these five.
   const encoded = encodeURIComponent(text).replace(
     /[!'()*]/g,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,

@@ -6,8 +6,10 @@ import { wantInt } from '../native-arguments.ts'
 import { floatText, intText } from '../numbers.ts'
 import { Dict, Float, isFloat, Markup, textOf, Tuple, typeName, type Env, type Value } from '../values.ts'
 
+/** `tojson`; its text is Markup, because nothing in it can end an element or an attribute. */
 export const jsonFilters: readonly [string, Native][] = [['tojson', native('indent?', toJson)]]
 
+/** Written as escapes of JSON, so that the text means the same and HTML sees none of them. */
 const UNSAFE: Record<string, string> = { '<': '\\u003c', '>': '\\u003e', '&': '\\u0026', "'": '\\u0027' }
 const SHORT: Record<string, string> = {
   '"': '\\"',
@@ -72,6 +74,7 @@ function nested(
   parts: (inner: string) => string[],
 ): string {
   const { run, unit } = style
+  // A list can contain itself: templates append to lists.
   if (style.open.includes(value)) throw new Fault('ValueError', 'Circular reference detected')
   style.open.push(value)
   run.enter()

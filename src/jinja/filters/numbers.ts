@@ -21,6 +21,7 @@ import {
   type Value,
 } from '../values.ts'
 
+/** Filters that calculate with a number or make one of a text. */
 export const numberFilters: readonly [string, Native][] = [
   ['abs', native('/', (_env, value) => absolute(value))],
   [

@@ -6,6 +6,7 @@ import { repr, reprText } from '../repr.ts'
 import { lengthOf, SPACE, splitLines } from '../text.ts'
 import { Dict, Tuple, typeName, type Env, type Value } from '../values.ts'
 
+/** `pprint`, for looking at data while a template is written. */
 export const prettyFilters: readonly [string, Native][] = [
   ['pprint', native('', ({ run }: Env, value) => layout(run, value, 0, 0, 0))],
 ]
@@ -58,6 +59,7 @@ function flat(run: Run, value: Value): string {
 
 /** Pairs by key; keys without an order between them go by the name of their type. */
 function sorted(run: Run, dict: Dict): [Value, Value][] {
+  // Python's pprint sorts what cannot be compared too, rather than to fail.
   const less = (a: Value, b: Value): boolean => {
     try {
       return ordered(run, a, b, '<')

@@ -90,6 +90,7 @@ function* mapping(
   if (name === undefined) throw new Fault('FilterArgumentError', 'map requires a filter argument')
   let filter: ReturnType<typeof byName> | undefined
   for (const one of each(env.run, value)) {
+    // Looked up at the first item only: over nothing, an unknown name is no fault in Jinja2.
     filter ??= byName(env, filters, 'filter', name)
     yield filter(one, rest, kwargs)
   }

@@ -27,6 +27,7 @@ import {
 } from '../values.ts'
 import { getter, getters, ignoreCase, type Getter } from './attributes.ts'
 
+/** Filters over lists and whatever else can be gone through. Those that Python makes lazy are lazy here. */
 export const sequenceFilters: readonly [string, Native][] = [
   ['length', native('/', length)],
   ['count', native('/', length)],
@@ -130,6 +131,7 @@ function random(env: Env, value: Value): Value {
   const size = sizeOf(env.run, value)
   if (size === undefined) throw new Fault('TypeError', `object of type '${typeName(value)}' has no len()`)
   if (size === 0) return new Undefined('No random item, sequence was empty.')
+  // From the program's one source of chance; the small bias of the remainder harms nobody here.
   const picked = item(env, value, Buffer.from(randomId(), 'base64url').readUInt32LE() % size)
   if (picked instanceof Undefined) throw new Fault('KeyError', 'random needs a sequence')
   return picked
@@ -229,6 +231,7 @@ function groupBy(env: Env, value: Value, attribute?: Value, absent?: Value, sens
     else groups.push({ key: oneKey, members: [one] })
   }
   return groups.map(({ key: groupKey, members }) => {
+    // The group is named as its first member spells it, though case did not count.
     const label = exact ? groupKey : plain(members[0]!)
     return new Tuple([label, members], ['grouper', 'list'])
   })
@@ -237,6 +240,7 @@ function groupBy(env: Env, value: Value, attribute?: Value, absent?: Value, sens
 function* batch(env: Env, value: Value, count: Value, fill?: Value): Generator<Value, undefined> {
   let row: Value[] = []
   for (const one of each(env.run, value)) {
+    // Compared as Python does: a count of 2.5 is never reached.
     if (equals(env.run, row.length, count)) {
       yield row
       row = []
@@ -256,6 +260,7 @@ function* batch(env: Env, value: Value, count: Value, fill?: Value): Generator<V
 
 function* slice(env: Env, value: Value, slices: Value, fill?: Value): Generator<Value, undefined> {
   const all = toList(env.run, value)
+  // Through the operators, for their faults: zero, or a text.
   const size = floorDivide(env.run, all.length, slices) as number
   const longer = modulo(env.run, all.length, slices) as number
   const count = wantInt(slices)

@@ -29,6 +29,7 @@ function needStr(value: Value, method: string): string {
   throw new Fault('AttributeError', `'${typeName(value)}' object has no attribute '${method}'`)
 }
 
+/** Filters over text; each leaves Markup what it is. */
 export const textFilters: readonly [string, Native][] = [
   ['capitalize', viaMethod('capitalize')],
   ['lower', viaMethod('lower')],
@@ -84,6 +85,7 @@ function replace(env: Env, value: Value, old?: Value, by?: Value, count?: Value)
   const { run } = env
   const times = count === undefined || count === null ? -1 : wantInt(count)
   if (!env.escape.on) return replaceText(run, str(run, value), str(run, old!), str(run, by!), times)
+  // As soon as one side is safe, the others are made safe before they meet.
   const escapes = old instanceof Markup || (by instanceof Markup && !(value instanceof Markup))
   const subject = escapes ? escape(run, value) : value instanceof Markup ? value : str(run, value)
   if (!(subject instanceof Markup)) return replaceText(run, subject, str(run, old!), str(run, by!), times)
@@ -102,6 +104,7 @@ function indent(env: Env, value: Value, width?: Value, first?: Value, blank?: Va
   const count = given === undefined ? Math.max(0, wantInt(width, 4)) : 0
   env.run.text(count)
   const unit = given ?? ' '.repeat(count)
+  // Jinja2 adds a line break here, so that a final empty line counts as one.
   const lines = text.splitLines(`${body}\n`)
   env.run.text(body.length + lines.length * unit.length)
   let result: string
@@ -121,6 +124,7 @@ function truncate(env: Env, value: Value, length?: Value, kill?: Value, end?: Va
   if (slack < 0) throw new Fault('AssertionError', `expected leeway >= 0, got ${slack}`)
   const size = sizeOf(env.run, value)
   if (size === undefined) throw new Fault('TypeError', `object of type '${typeName(value)}' has no len()`)
+  // A few characters too many are left: cutting would hardly make it shorter.
   if (size <= most + slack) return value
   const head = slice(env, value, null, most - tailSize, null)
   const body = textOf(head)

@@ -12,6 +12,10 @@ const LETTER = '[\\p{L}\\p{M}\\p{Nl}\\p{No}_]'
 const WORD = '[\\p{L}\\p{N}_]'
 const PUNCTUATED = '[\\p{L}\\p{N}_!"\'&.,?]'
 const BLANK = '[\\t\\n\\x0b\\x0c\\r ]'
+/**
+ * Words with the blanks between them; a word may be divided behind a hyphen that has letters on both
+ * sides.
+ */
 const CHUNK = new RegExp(
   `${BLANK}+` +
     `|(?<=${PUNCTUATED})-{2,}(?=${WORD})` +
