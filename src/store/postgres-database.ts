@@ -118,7 +118,7 @@ export class Database {
     }
   }
 
-  /** The database answers, but not with what this version can use. */
+  /** Something is wrong that no error told. */
   refuse(why: string): void {
     this.#fault = why
   }

@@ -46,6 +46,8 @@ export interface PostgresStoreOptions {
   readonly transactionMilliseconds?: number
   /** How often the database is looked at, so that `stats` tells when it is gone. */
   readonly lookMilliseconds?: number
+  /** How long it may take to answer a look. */
+  readonly silenceMilliseconds?: number
 }
 
 /** The PostgreSQL store: the contract, and what the program does with the whole of it. */
@@ -94,7 +96,10 @@ class Postgres implements PostgresStore {
   #generation = -1
   #documents = new Map<string, number>()
   #bytes = 0
+  /** Why the state is another version's now. */
+  #foreign: string | undefined
   #looks = 0
+  #glancing = false
   readonly #listener: Listener
   readonly #listeners: ((message: string | undefined) => void)[] = []
   #timers: NodeJS.Timeout[] = []
@@ -200,7 +205,7 @@ class Postgres implements PostgresStore {
   }
 
   stats(): StoreStats {
-    const { fault } = this.#database
+    const fault = this.#foreign ?? this.#database.fault
     const documents = new Map(this.#documents)
     for (const name of this.#collections.keys()) if (!documents.has(name)) documents.set(name, 0)
     return {
@@ -347,15 +352,28 @@ class Postgres implements PostgresStore {
       try {
         if (head.generation === this.#generation) requireOurs(head, this.#schema)
         else await this.#learn(on, head)
+        this.#foreign = undefined
       } catch (error) {
-        this.#database.refuse(messageOf(error))
+        if (error instanceof AppError) this.#foreign = error.message
         throw error
       }
     })
   }
 
   async #glance(): Promise<void> {
-    await Promise.all([this.#learnAnew(), this.#listener.look()])
+    if (this.#glancing) return
+    this.#glancing = true
+    // A server that is gone without a word lets statements wait long; who asks how we are need not.
+    const silence = setTimeout(
+      () => this.#database.refuse('the database does not answer'),
+      this.#options.silenceMilliseconds ?? 5_000,
+    )
+    try {
+      await Promise.all([this.#learnAnew(), this.#listener.look()])
+    } finally {
+      clearTimeout(silence)
+      this.#glancing = false
+    }
     if (++this.#looks % looksPerCount === 0) await this.#count()
   }
 

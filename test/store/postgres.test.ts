@@ -1,6 +1,7 @@
 import { after, before, describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
+import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
@@ -278,6 +279,36 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       },
     )
 
+    it('of two versions do not undo what the other declared, and read and write rightly', async (t) => {
+      const url = await server.newDatabase()
+      const clock = testClock(10)
+      const [old, young] = [await openStore(t, url, { clock }), await openStore(t, url, { clock })]
+      const before = old.collection<Note>({
+        name: 'test.note',
+        indexes: ['tags'],
+        unique: ['n'],
+        expires: 'until',
+      })
+      await before.insert({ id: 'a', n: 1, tags: ['x'], until: 20 })
+      const after = young.collection<Note>({ name: 'test.note', indexes: ['tags'], unique: ['email'] })
+      await after.insert({ id: 'b', n: 2, email: 'b', tags: ['x'] })
+      const client = await connect(t, url)
+      const generation = async (): Promise<unknown> =>
+        (await client.query<{ generation: unknown }>('SELECT generation FROM assistant_core.state')).rows[0]
+      const stands = await generation()
+      await before.insert({ id: 'c', n: 3, email: 'c', tags: ['x'], until: 20 })
+      await old.transaction(async (transaction) =>
+        transaction.in(before).put({ id: 'd', n: 4, email: 'd', tags: ['y'] }),
+      )
+      await after.put({ id: 'e', email: 'e', tags: ['x'] })
+      assert.deepEqual(await generation(), stands)
+      await assert.rejects(before.insert({ id: 'f', email: 'c' }), isApp('conflict'))
+      clock.advance(20)
+      const ids = (found: readonly Note[]): string => found.map(({ id }) => id).join('')
+      assert.equal(ids(await before.find({ where: { tags: 'x' } })), 'be')
+      assert.equal(ids(await after.find({ where: { tags: 'x' } })), 'abce')
+    })
+
     it('write what another looks documents up by, also when only that one knows of it', async (t) => {
       const url = await server.newDatabase()
       const old = await openStore(t, url)
@@ -339,6 +370,21 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
         assert.equal(await all.count(), 2)
       },
     )
+
+    it('and does not say so: a silent network is told by stats, and over when it is', async (t) => {
+      const url = new URL(await server.newDatabase())
+      const network = await networkTo(t, server.port)
+      url.port = String(network.port)
+      const store = await openStore(t, url.href, { lookMilliseconds: 20, silenceMilliseconds: 100 })
+      const all = store.collection<Note>(notes)
+      await all.put({ id: 'a' })
+      network.freeze()
+      await until(() => store.stats().fault === 'the database does not answer')
+      const waiting = all.get('a')
+      network.thaw()
+      await until(() => store.stats().fault === undefined)
+      assert.deepEqual(await waiting, { id: 'a' })
+    })
 
     it('refuses a start with the reason and without the secret', async () => {
       const url = await server.newDatabase()
@@ -466,6 +512,7 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       // The older daemon is still there: it must not write what the newer one does not understand.
       await assert.rejects(first.collection<Note>(notes).put({ id: 'b' }), isApp('invalid'))
       await assert.rejects(first.look(), isApp('invalid'))
+      await first.collection<Note>(notes).get('a')
       assert.match(first.stats().fault ?? '', /use a newer version/)
       await assert.rejects(openStore(t, url), isApp('invalid'))
       assert.equal(await all.count(), 1)
@@ -503,6 +550,44 @@ async function connect(t: TestContext, url: string): Promise<Client> {
   await client.connect()
   afterwards(t, () => client.end())
   return client
+}
+
+/** A way to the server on which everything can be held up. */
+async function networkTo(
+  t: TestContext,
+  port: number,
+): Promise<{ readonly port: number; freeze(): void; thaw(): void }> {
+  const sockets = new Set<Socket>()
+  let frozen = false
+  const proxy = createServer((near) => {
+    const far = connectSocket(port, '127.0.0.1')
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.on('data', (bytes) => void to.write(bytes))
+      from.on('error', () => undefined)
+      from.on('close', () => to.destroy())
+      if (frozen) from.pause()
+    }
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  afterwards(t, () => {
+    proxy.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    freeze: () => {
+      frozen = true
+      for (const socket of sockets) socket.pause()
+    },
+    thaw: () => {
+      frozen = false
+      for (const socket of sockets) socket.resume()
+    },
+  }
 }
 
 async function countOf(client: Client, table: 'document' | 'entry'): Promise<number> {
