@@ -1,6 +1,10 @@
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Leaves a note where colleagues look for it. Refused without the action `comment` or `write` on the
+ * document, and for more than 10,000 characters.
+ */
 export const addComment = defineTool({
   name: 'add_comment',
   title: 'Comment on a document',

@@ -2,6 +2,10 @@ import { doctype, likeFilters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Answers "how many" and "how much" without handing out the rows. Refused for fields that the caller
+ * cannot read on every row, since totals would tell their values.
+ */
 export const aggregate = defineTool({
   name: 'aggregate',
   title: 'Aggregate documents',
@@ -50,6 +54,7 @@ export const aggregate = defineTool({
     metrics: [{ function: 'count' }, { function: 'sum', field: 'grand_total' }],
   },
   async run(args, { principal, documents, budget }) {
+    // Spread conditionally: an argument that was left out must not become an undefined one.
     const { doctype, filters, group_by: groupBy, metrics, order_by: orderBy, limit, offset } = args
     const page = await documents.aggregate(principal, {
       doctype,

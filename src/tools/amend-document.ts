@@ -1,5 +1,6 @@
 import { lifecycleTool } from './lifecycle-tool.ts'
 
+/** Goes on from a cancelled document. Refused for any other state, and when it was amended already. */
 export const amendDocument = lifecycleTool({
   name: 'amend_document',
   title: 'Amend a document',

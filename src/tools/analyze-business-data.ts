@@ -3,6 +3,10 @@ import { columnType } from '../analysis/permitted.ts'
 import { doctype, filters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * A first look at the data of one doctype, computed here so that a model need not read the rows. It
+ * reads at most 10,000 documents, and no field that is masked for the caller.
+ */
 export const analyzeBusinessData = defineTool({
   name: 'analyze_business_data',
   title: 'Analyze business data',
@@ -38,6 +42,7 @@ export const analyzeBusinessData = defineTool({
     { principal, documents, progress },
   ) {
     progress(0, 2, 'reading the documents')
+    // Trends need the date, whether it was asked for or not.
     const wanted = fields && fields.length > 0 && kind === 'trends' ? [...fields, dateField] : fields
     const page = await documents.rows(principal, {
       doctype,

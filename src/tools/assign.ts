@@ -1,6 +1,10 @@
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Puts a document on somebody's list, or takes it off. Refused for users who may not read the document,
+ * with the words for users who do not exist.
+ */
 export const assign = defineTool({
   name: 'assign',
   title: 'Assign a document',

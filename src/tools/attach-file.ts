@@ -3,6 +3,10 @@ import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Keeps a file with a document. Refused without write permission, above 2 MiB, and for a name that is
+ * there already: it replaces nothing.
+ */
 export const attachFile = defineTool({
   name: 'attach_file',
   title: 'Attach a file',
@@ -29,6 +33,7 @@ export const attachFile = defineTool({
   example: { doctype: 'Task', name: 'TASK-00001', file_name: 'notes.txt', text: 'Agreed on Monday.' },
   async run(args, { principal, documents }) {
     const { doctype, name, file_name: fileName, text, base64, dry_run: dryRun = false } = args
+    // Not said in the schema: some clients cannot read composition in the schemas of tools.
     if ((text === undefined) === (base64 === undefined))
       throw new AppError('invalid', 'give either text or base64')
     const content = text === undefined ? decode(base64!) : Buffer.from(text)
@@ -45,6 +50,7 @@ export const attachFile = defineTool({
 })
 
 function decode(base64: string): Uint8Array {
+  // Node would skip what it cannot decode; half a file must not be kept as a whole one.
   const text = base64.replace(/\s/g, '')
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0)
     throw new AppError('invalid', 'base64: cannot be decoded')

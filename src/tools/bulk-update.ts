@@ -1,6 +1,10 @@
 import { doctype, dryRun, likeFilters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * The same change on many documents in one transaction. Refused without names or filters, for more than
+ * 500 documents, and as a whole when one of them cannot be changed.
+ */
 export const bulkUpdate = defineTool({
   name: 'bulk_update',
   title: 'Update many documents',

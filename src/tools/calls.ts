@@ -7,6 +7,7 @@ export interface Calls {
   running(): number
 }
 
+/** The counts of one process, so that neither one user nor one slow tool takes all of it. */
 export function createCalls(): Calls {
   const counts = new Map<string, number>()
   let total = 0
@@ -31,6 +32,7 @@ export function createCalls(): Calls {
       total++
       let left = false
       return () => {
+        // The place may be left by a time limit and again by the end of the work.
         if (left) return
         left = true
         change(user, -1)

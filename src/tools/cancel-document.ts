@@ -1,5 +1,9 @@
 import { lifecycleTool } from './lifecycle-tool.ts'
 
+/**
+ * Takes a submitted document back. Refused while submitted documents build upon it, and where a
+ * workflow moves the doctype.
+ */
 export const cancelDocument = lifecycleTool({
   name: 'cancel_document',
   title: 'Cancel a document',

@@ -1,6 +1,7 @@
 import { doctype, likeFilters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/** A number instead of a list, where a model only needs to know how many. Counts what the caller may read. */
 export const countDocuments = defineTool({
   name: 'count_documents',
   title: 'Count documents',

@@ -45,6 +45,7 @@ interface Offering {
   readonly digest: string
 }
 
+/** Bounds what is remembered per set of roles. */
 const mostOfferings = 1000
 
 /** The catalogue of one snapshot. Throws when a tool's schema is wrong or two tools share a name. */
@@ -57,6 +58,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
   const offerings = new Map<string, Offering>()
 
   function offeringOf(principal: Principal): Offering {
+    // Whatever decides an offer but the settings, which are those of the snapshot.
     const key = `${principal.roleKey}\0${principal.toolLimit?.join('\n') ?? '*'}`
     const known = offerings.get(key)
     if (known) return known
@@ -87,6 +89,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
       return failure(`${name} does more than read; it must be called by itself`)
     const problems = entry.check(args ?? {})
     if (problems.length > 0) return failure(problemsText(problems))
+    // One level only: each call has limits and an audit event, but a chain of them could go on for ever.
     return callTool(parts, entry, principal, args ?? {}, connection, () =>
       Promise.resolve(failure('a tool that was called by a tool cannot call further ones')),
     )
@@ -235,6 +238,7 @@ async function run(
     const output = await orAborted(running, signal)
     return fit(tool, outcomeOf(tool, output), budget)
   } catch (error) {
+    // First the signals, since a tool that is stopped may throw anything.
     if (timer.signal.aborted) {
       const text = `${tool.name} was stopped after ${milliseconds / 1000} seconds; ask for less, or for a part at a time`
       return { outcome: failure(text), status: 'timeout', error: text }

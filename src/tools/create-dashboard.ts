@@ -2,6 +2,10 @@ import { AppError } from '../core/errors.ts'
 import type { ToolContext } from './tool.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Puts charts together and shares them. Refused for charts that the caller cannot see and for users or
+ * roles that do not exist; of the charts, only the caller's own are shared along.
+ */
 export const createDashboard = defineTool({
   name: 'create_dashboard',
   title: 'Create a dashboard',
@@ -78,6 +82,7 @@ function audienceOf(
   return { users, roles }
 }
 
+/** The charts by id or name, among those that the caller may see; all that are missing are named at once. */
 async function chartsOf(
   { principal, documents }: ToolContext,
   names: readonly string[],
@@ -104,6 +109,7 @@ async function chartsOf(
   return found
 }
 
+/** Adds to whom a chart is shared with, and takes nobody away. */
 async function extendSharing(
   { principal, documents }: ToolContext,
   chart: string,

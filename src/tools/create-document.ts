@@ -1,6 +1,10 @@
 import { doctype } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Makes a document, or only says whether it could be made. Refused with every fault of the data at
+ * once, so that a model mends them in one go.
+ */
 export const createDocument = defineTool({
   name: 'create_document',
   title: 'Create a document',
@@ -22,6 +26,7 @@ export const createDocument = defineTool({
   example: { doctype: 'Task', data: { subject: 'Call the supplier', priority: 'High' }, validate_only: true },
   async run(args, { principal, documents }) {
     const { doctype, data, submit = false } = args
+    // Two names for one thing: models know both, and a trial must never become a document.
     const dryRun = (args.validate_only ?? false) || (args.dry_run ?? false)
     const { document, warnings } = await documents.create(principal, doctype, data, { dryRun, submit })
     const info = documents.platform.doctypes.get(doctype)

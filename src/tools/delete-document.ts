@@ -1,6 +1,10 @@
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Removes a document for good. Refused while it is submitted or others link to it; `force` overrides
+ * links, for System Managers.
+ */
 export const deleteDocument = defineTool({
   name: 'delete_document',
   title: 'Delete a document',

@@ -28,6 +28,7 @@ export const fetchDocument = defineTool({
   async run({ id }, { principal, documents }) {
     const { doctype, name } = partsOf(id)
     const data = await documents.get(principal, doctype, name)
+    // The title may be hidden from the caller; then the name stands for it.
     const titleField = documents.platform.doctypes.get(doctype)?.titleField
     const title = titleField === undefined ? undefined : data[titleField]
     return {

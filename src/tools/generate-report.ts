@@ -5,6 +5,10 @@ import { defineTool } from './tool.ts'
 /** How long a call waits for a report in the background before it tells the model to ask again. */
 const waitMilliseconds = 20_000
 
+/**
+ * Runs a report of the site for the caller, whose rows it shows. Refused for reports that the caller
+ * may not run, as if there were none, and for wrong filters, all named at once.
+ */
 export const generateReport = defineTool({
   name: 'generate_report',
   title: 'Run a report',
@@ -28,6 +32,7 @@ export const generateReport = defineTool({
   ) {
     progress(0, undefined, `running ${name}`)
     const result = await documents.runReport(principal, name, filters, { signal, wait: waitMilliseconds })
+    // An answer, not a fault: the report goes on, and the same question finds its result.
     if ('pending' in result)
       return {
         report_name: name,

@@ -1,6 +1,10 @@
 import { doctype } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * What a model must know before it writes: fields, rules and what it may do. Fields that the caller
+ * cannot know are missing, and so are rules about them.
+ */
 export const getDoctypeInfo = defineTool({
   name: 'get_doctype_info',
   title: 'Describe a doctype',

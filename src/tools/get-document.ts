@@ -1,6 +1,7 @@
 import { doctype, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/** Everything about one document that the caller may see. One that it may not read is not there. */
 export const getDocument = defineTool({
   name: 'get_document',
   title: 'Get a document',
@@ -32,6 +33,7 @@ export const getDocument = defineTool({
       doctype,
       name,
       data,
+      // The last fifty changes: more would crowd out the document itself.
       ...(history && { history: await documents.history(principal, doctype, name, 50) }),
       ...(comments && {
         comments: (await documents.comments(principal, doctype, name)).map(({ user, time, text }) => ({

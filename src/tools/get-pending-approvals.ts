@@ -1,6 +1,7 @@
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
+/** What waits for the caller in any workflow, with the actions that it may take; `run_workflow` takes one. */
 export const getPendingApprovals = defineTool({
   name: 'get_pending_approvals',
   title: 'Pending approvals',

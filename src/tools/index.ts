@@ -1,4 +1,13 @@
-/** The tools of the program: to add one, write its file and its line here. */
+/**
+ * The tools of the program: to add one, write its file and its line here.
+ *
+ * - A tool is data and one function (`tool.ts`): schema, category, example, `run`. It checks no
+ *   permission itself; it hands the principal to `documents/` or `library/`, which do.
+ * - `create-catalogue.ts` puts tools under the site's settings (`read-tools.ts`) and the one evaluator
+ *   (`offer.ts`), and runs calls: limits, time, audit, output (`output.ts`, `fit-rows.ts`).
+ * - `analysis-tools.ts` adds those that compute outside the daemon, where the machine can run them;
+ *   `own/` adds those that the site defines itself.
+ */
 import { addComment } from './add-comment.ts'
 import { aggregate } from './aggregate.ts'
 import { amendDocument } from './amend-document.ts'
@@ -31,6 +40,7 @@ import { submitDocument } from './submit-document.ts'
 import type { Tool } from './tool.ts'
 import { updateDocument } from './update-document.ts'
 
+/** The tools that need nothing but the documents and the library, so every installation has them. */
 export const builtInTools: readonly Tool[] = [
   listDocuments,
   getDocument,

@@ -2,6 +2,7 @@ import type { Attachment } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/** Which files hang on a document; `extract_file_content` reads them by the ids given here. */
 export const listAttachments = defineTool({
   name: 'list_attachments',
   title: 'List attachments',

@@ -1,5 +1,6 @@
 import { defineTool } from './tool.ts'
 
+/** Where to begin on an unknown site. It names only doctypes that the caller may read or create. */
 export const listDoctypes = defineTool({
   name: 'list_doctypes',
   title: 'List doctypes',

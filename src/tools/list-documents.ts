@@ -2,6 +2,10 @@ import { doctype, filters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * The one to reach for first (specification §2.5 names its arguments). It lists only what the caller
+ * may read, and refuses fields, filters and orders that would tell of the rest.
+ */
 export const listDocuments = defineTool({
   name: 'list_documents',
   title: 'List documents',
@@ -22,6 +26,7 @@ export const listDocuments = defineTool({
         description: '"*" for all; default name, title, creation, modified.',
       },
       limit: {
+        // A number, because the specification calls it one; `multipleOf` keeps it whole.
         type: 'number',
         minimum: 1,
         maximum: 1000,

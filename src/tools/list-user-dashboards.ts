@@ -4,6 +4,7 @@ import { AppError, messageOf } from '../core/errors.ts'
 import { drawStored, itemsOf } from './dashboards.ts'
 import { type Content, defineTool, type Tool } from './tool.ts'
 
+/** Pictures are large, and a model hardly looks at more in one answer. */
 const mostPictures = 8
 
 /** The dashboards that the caller may see, and their pictures. */

@@ -20,6 +20,7 @@ export function offerOf(
   const setting = settingOf(settings, tool.name)
   const source = setting?.source ?? 'built in'
   if (setting && !setting.enabled) return { refusal: 'disabled', reason: 'the tool is disabled', source }
+  // From the most general rule to the most special: the reason that is told is the first that refuses.
   const roles = setting?.roles ?? tool.roles ?? []
   if (roles.length > 0 && !roles.some((role) => hasRole(principal, role)))
     return { refusal: 'forbidden', reason: `needs one of the roles ${roles.join(', ')}`, source }

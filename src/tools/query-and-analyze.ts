@@ -58,6 +58,7 @@ function named(name: string, title: string, sql: Sql): Tool {
         sql: query,
         ...(parameters !== undefined && { parameters }),
         tables,
+        // Statistics over the rows that happen to be shown would mislead.
         maxRows: depth === 'basic' ? limit : Math.max(limit, analyzedRows),
         signal,
       })

@@ -2,6 +2,7 @@ import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
 import { defineTool } from './tool.ts'
 
+/** Removes a file from a document that the caller may write. Nothing keeps a copy, hence privileged. */
 export const removeAttachment = defineTool({
   name: 'remove_attachment',
   title: 'Remove an attachment',

@@ -1,5 +1,6 @@
 import { defineTool } from './tool.ts'
 
+/** Questions that the site has formulated already, as far as the caller may ask them. */
 export const reportList = defineTool({
   name: 'report_list',
   title: 'List reports',

@@ -1,5 +1,6 @@
 import { defineTool } from './tool.ts'
 
+/** What a report wants to know before it runs, so that `generate_report` succeeds the first time. */
 export const reportRequirements = defineTool({
   name: 'report_requirements',
   title: 'Describe a report',

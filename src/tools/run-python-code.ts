@@ -11,7 +11,9 @@ export function runPythonCode(python: Python): Tool {
     title: 'Run Python code',
     description: `Runs a Python ${python.versions['python'] ?? '3'} program without network and without files of this machine, and returns what it prints, the value of a last expression, return_variables and matplotlib figures. ${libraries(python)} data_query gives it data (a list of dicts) and df (a DataFrame). tools.<name>(…) calls the tools that read, as you: one program can replace many calls. For plain SQL use query_and_analyze.`,
     category: 'privileged',
+    // For System Managers unless the site says otherwise: a sandbox is a bound, not a reason for trust.
     roles: [systemManager],
+    // Beyond the 300 seconds of a program, so that the sandbox stops it and can say where it was.
     timeout: 320_000,
     input: {
       type: 'object',
@@ -138,6 +140,7 @@ function outputOf(
       output: '',
     }
   let shown = output
+  // Escapes make text longer in JSON, so its size is only known by trying.
   while (shown !== '' && size(rest) + size(shown) + 300 > budget)
     shown = shown.slice(0, Math.floor(shown.length * 0.8))
   const dropped = outputDropped + output.length - shown.length

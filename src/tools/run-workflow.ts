@@ -1,6 +1,11 @@
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Takes an action of a workflow, such as an approval. Refused when the state has no such action, when
+ * the caller's roles or the condition do not allow it, and to the owner where self-approval is off; the
+ * refusal names what is possible.
+ */
 export const runWorkflow = defineTool({
   name: 'run_workflow',
   title: 'Run a workflow action',
@@ -22,6 +27,7 @@ export const runWorkflow = defineTool({
   async run({ doctype, name, action, comment, dry_run: dryRun = false }, { principal, documents }) {
     const move = await documents.runWorkflow(principal, doctype, name, action, {
       dryRun,
+      // With the action in front: the history shows one note for both.
       ...(comment !== undefined && { comment: `${action}: ${comment}` }),
     })
     return {

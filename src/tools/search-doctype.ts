@@ -2,6 +2,10 @@ import { doctype, limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Words in one doctype. Only fields that the caller can read on every row are searched: a hit in
+ * another would tell what stands there.
+ */
 export const searchDoctype = defineTool({
   name: 'search_doctype',
   title: 'Search one doctype',

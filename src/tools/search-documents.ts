@@ -2,6 +2,7 @@ import { limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
+/** Words in everything that the caller may read, for when the doctype is not known. */
 export const searchDocuments = defineTool({
   name: 'search_documents',
   title: 'Search documents',

@@ -1,6 +1,7 @@
 import { doctype, likeFilters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/** The exact name that a link field wants, from what a person would call the thing. */
 export const searchLink = defineTool({
   name: 'search_link',
   title: 'Find a name for a link',

@@ -1,5 +1,6 @@
 import { lifecycleTool } from './lifecycle-tool.ts'
 
+/** Makes a draft final, checked once more as a whole. Refused where a workflow moves the doctype. */
 export const submitDocument = lifecycleTool({
   name: 'submit_document',
   title: 'Submit a document',

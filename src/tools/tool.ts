@@ -68,6 +68,7 @@ export class AnswerPending extends Error {
   }
 }
 
+/** One request to the MCP client, as the protocol words it. */
 export interface ClientQuestion {
   readonly method: 'elicitation/create' | 'sampling/createMessage' | 'roots/list'
   readonly params?: Readonly<Record<string, unknown>>
@@ -92,11 +93,13 @@ export interface Tool {
   readonly category: ToolCategory
   /** JSON Schema 2020-12, `type: object` at the root, no composition there. */
   readonly input: Readonly<Record<string, unknown>>
+  /** Its schema where the output is always an object; clients then get `structuredContent` as well. */
   readonly output?: Readonly<Record<string, unknown>>
   /** Arguments that fit `input`: documentation, and checked by a test. */
   readonly example?: Readonly<Record<string, unknown>>
   /** Milliseconds after which a call is cut off; the catalogue's default without it. */
   readonly timeout?: number
+  /** Whether the same call twice leaves the same state; clients may then repeat it after a lost answer. */
   readonly idempotent?: boolean
   /** Whether it reaches beyond this service's own data. */
   readonly openWorld?: boolean

@@ -1,6 +1,10 @@
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
+/**
+ * Changes the fields given. Refused as a whole when one value is wrong or may not be set, when the
+ * document changed since `expected_modified`, and when it is cancelled.
+ */
 export const updateDocument = defineTool({
   name: 'update_document',
   title: 'Update a document',

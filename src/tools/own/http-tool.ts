@@ -11,6 +11,7 @@ const maxBytes = 1_000_000
 export function httpTool(definition: HttpDefinition, folder: string): Tool {
   const method = definition.method ?? 'GET'
   const query = definition.query ?? {}
+  // Arguments that stand in the address are not sent again in the body.
   const placed = new Set([definition.url, ...Object.values(query)].flatMap(placeholders))
   const sendsBody =
     (definition.body ?? (method === 'GET' || method === 'DELETE' ? 'none' : 'json')) === 'json'

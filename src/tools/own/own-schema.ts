@@ -7,6 +7,7 @@ const texts = { type: 'object', additionalProperties: { type: 'string' } } as co
 const category = { type: 'string', enum: ['read_only', 'write', 'read_write', 'privileged'] } as const
 const seconds = { type: 'integer', minimum: 1, maximum: 3600 } as const
 
+/** What every tool of one's own says about itself. */
 const about = {
   tool: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9_-]{0,63}$' },
   title: text,
@@ -18,6 +19,10 @@ const about = {
   input: { type: 'object' },
 } as const
 
+/**
+ * A tool that makes one HTTP request. The host in `url` has no place for arguments: no caller chooses
+ * whom the server talks to.
+ */
 export const httpToolSchema = {
   type: 'object',
   additionalProperties: false,
@@ -39,6 +44,7 @@ export const httpToolSchema = {
   },
 } as const satisfies JSONSchema
 
+/** A tool that runs one statement on a source. */
 export const sqlToolSchema = {
   type: 'object',
   additionalProperties: false,
@@ -52,6 +58,10 @@ export const sqlToolSchema = {
   },
 } as const satisfies JSONSchema
 
+/**
+ * Another MCP server whose tools are offered here: by `url` over HTTP, or by `command` as a child
+ * process.
+ */
 export const upstreamSchema = {
   type: 'object',
   additionalProperties: false,
@@ -79,6 +89,10 @@ export const upstreamSchema = {
   },
 } as const satisfies JSONSchema
 
+/**
+ * `config/sources.yaml`: databases for SQL tools. Passwords stand in files (`password_file`), never in
+ * the site.
+ */
 export const sourcesSchema = {
   type: 'object',
   additionalProperties: false,
@@ -106,7 +120,11 @@ export const sourcesSchema = {
   },
 } as const satisfies JSONSchema
 
+/** A file of `config/tools/` with `type: http`, checked. */
 export type HttpDefinition = FromSchema<typeof httpToolSchema>
+/** The same with `type: sql`. */
 export type SqlDefinition = FromSchema<typeof sqlToolSchema>
+/** The same with `type: mcp`. */
 export type UpstreamDefinition = FromSchema<typeof upstreamSchema>
+/** One database of `config/sources.yaml`. */
 export type Source = FromSchema<typeof sourcesSchema>['sources'][string]

@@ -8,6 +8,7 @@ import { inputProblem, type OwnDefinitions, prefixOf } from './read-own-tools.ts
 import { openPool, sqlTool } from './sql-tool.ts'
 import { openUpstream, type Upstream, type UpstreamTool } from './upstream.ts'
 
+/** How long a reading of the site waits for an upstream to list its tools. */
 const connectMilliseconds = 10_000
 
 /** The connections of the site's own tools; they outlive snapshots that do not change them. */

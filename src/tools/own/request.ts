@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { AppError } from '../../core/errors.ts'
 import { addressFor } from './public-address.ts'
 
+/** A request and its bounds. `allowPrivate` is the operator's word that the inner network is meant. */
 export interface Outgoing {
   readonly method: string
   readonly url: URL
@@ -14,6 +15,7 @@ export interface Outgoing {
   readonly signal: AbortSignal
 }
 
+/** Whatever the service answered, of any status; redirects are handed back, not followed. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -30,6 +32,7 @@ export async function send({
   maxBytes,
   signal,
 }: Outgoing): Promise<Answer> {
+  // Looked up once and dialled as checked: a second lookup could answer an inner address (DNS rebinding).
   const address = await addressFor(url.hostname, allowPrivate)
   const start = url.protocol === 'https:' ? httpsRequest : httpRequest
   return await new Promise((resolve, reject) => {
@@ -43,9 +46,11 @@ export async function send({
       url,
       {
         method,
+        // A connection of its own, because a pooled one may lead to an address of an earlier lookup.
         agent: false,
         signal,
         headers: {
+          // Uncompressed, so that `maxBytes` counts what is kept.
           'accept-encoding': 'identity',
           ...headers,
           ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),

@@ -32,9 +32,15 @@ export function openPool(source: Source, folder: string, onError: (error: Error)
   return pool
 }
 
+/**
+ * A tool that answers the rows of its statement, at most `max_rows` of them. AppError `invalid` for a
+ * value that the database refuses, `forbidden` where it denies access, `unavailable` for the rest; only
+ * the first tells why.
+ */
 export function sqlTool(definition: SqlDefinition, source: Source, pool: Pool): Tool {
   const names = sqlNames(definition.sql)
   const maxRows = definition.max_rows ?? 1000
+  // Wrapped for the limit, and because only a query can stand in that place.
   const text = `SELECT * FROM (\n${numbered(definition.sql, names)}\n) AS result LIMIT ${maxRows + 1}`
   return {
     name: definition.tool,

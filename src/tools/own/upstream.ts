@@ -17,6 +17,7 @@ export interface UpstreamTool {
   readonly annotations?: Readonly<Record<string, unknown>>
 }
 
+/** What an upstream's tool answered, not yet checked: own-tools.ts passes it on. */
 export interface UpstreamResult {
   readonly content?: readonly Content[]
   readonly structuredContent?: unknown
@@ -42,6 +43,10 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
+/**
+ * The revision spoken to upstreams: the newest with a plain `initialize`. The other two bound what one
+ * may answer.
+ */
 const revision = '2025-06-18'
 const maxBytes = 10_000_000
 const maxPages = 50
@@ -53,6 +58,7 @@ export function openUpstream(definition: UpstreamDefinition, folder: string, ver
   let lastId = 0
 
   const call = async (method: string, params: unknown, signal: AbortSignal): Promise<unknown> => {
+    // Shared by calls that come meanwhile; a failure is forgotten, so that the next call tries again.
     ready ??= connect(signal)
     let exchange: Exchange
     try {
@@ -205,6 +211,7 @@ async function overStreams(
   child.stdin.on('error', end)
   createInterface({ input: child.stdout }).on('line', (line) => {
     const message = parsed(line)
+    // Requests and notifications of the upstream are not answered: it was offered no capabilities.
     if (message?.id === undefined || message.method !== undefined) return
     waiting.get(message.id)?.resolve(message)
     waiting.delete(message.id)
