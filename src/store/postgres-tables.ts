@@ -28,9 +28,12 @@ export const beginShared = begin('pg_advisory_xact_lock_shared')
 /** Reads of one moment. */
 export const beginPicture = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-// READ COMMITTED: what follows the lock sees everything that was kept before it was granted.
+// READ COMMITTED: what follows the lock sees everything that was kept before it was granted. And what is
+// acknowledged must be on disk, whatever the database is set to.
 function begin(lock: string): string {
-  return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT ${lock}(${writerLock})`
+  return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+    SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off';
+    SELECT ${lock}(${writerLock})`
 }
 
 const tables = [

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
 import type { Migration } from '../../src/store/migrate.ts'
+import { Database } from '../../src/store/postgres-database.ts'
 import { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from '../../src/store/postgres.ts'
 import type { Stored } from '../../src/store/store.ts'
 import { verifyBackup } from '../../src/store/verify.ts'
@@ -370,6 +371,61 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
         assert.equal(await all.count(), 2)
       },
     )
+
+    it('loses nothing that was acknowledged, however often it crashes', { timeout: 120_000 }, async (t) => {
+      const own = await startPostgres(t)
+      const store = await openStore(t, await own.newDatabase())
+      const all = store.collection<Note>(notes)
+      const kept: string[] = []
+      const enough = new AbortController()
+      const writers = Array.from({ length: 4 }, async (_, writer) => {
+        for (let n = 0; !enough.signal.aborted; n++) {
+          const id = `${writer}.${n}`
+          const work =
+            n % 2 === 0
+              ? all.insert({ id, email: id })
+              : store.transaction(async (transaction) => {
+                  await transaction.in(all).insert({ id, email: id })
+                  await transaction.in(all).put({ id: `${id}.with`, tags: [id] })
+                })
+          await work.then(
+            () => kept.push(id),
+            () => wait(20),
+          )
+        }
+      })
+      for (let crash = 1; crash <= 3; crash++) {
+        await until(() => kept.length >= crash * 50)
+        await own.stop()
+        await own.start()
+      }
+      await until(() => kept.length >= 200)
+      enough.abort()
+      await Promise.all(writers)
+      const found = new Set((await all.find()).map(({ id }) => id))
+      for (const id of kept) {
+        assert.ok(found.has(id), id)
+        if (Number(id.split('.')[1]) % 2 === 1) assert.ok(found.has(`${id}.with`))
+      }
+      // All of a transaction or nothing, also of those whose outcome nobody was told.
+      for (const id of found) if (id.endsWith('.with')) assert.ok(found.has(id.slice(0, -5)))
+    })
+
+    it('waits for the disk although the database is set not to', async (t) => {
+      const url = await server.newDatabase()
+      await server.admin.query(
+        `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`,
+      )
+      await (await openStore(t, url)).close()
+      const database = await Database.open({ url, connections: 4 })
+      afterwards(t, () => database.close())
+      for (const alone of [true, false]) {
+        const rows = await database.write(alone, ({ on }) =>
+          on.rows({ text: 'SHOW synchronous_commit', values: [] }),
+        )
+        assert.deepEqual(rows, [['on']])
+      }
+    })
 
     it('and does not say so: a silent network is told by stats, and over when it is', async (t) => {
       const url = new URL(await server.newDatabase())
