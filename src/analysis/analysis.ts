@@ -1,4 +1,14 @@
-/** Everything that computes outside the daemon's own process (D7), opened once, found by trying. */
+/**
+ * Everything that computes outside the daemon's own process (D7), opened once, found by trying.
+ *
+ * - `permitted.ts`: what is computed on, which is what one principal may read; nothing here asks for
+ *   permission again, so nothing else may come in.
+ * - `sql/`, `python/`, `files/`, `charts/`: one part each, with the code of the daemon's side and the
+ *   program that runs in the child.
+ * - `sandbox/`: how a child is shut off (`bubblewrap.ts`, `seccomp.ts`), limited and spoken to
+ *   (`child.ts`), and how many run at once (`slots.ts`, `spares.ts`, `one-job.ts`).
+ * - `business.ts`, `statistics.ts`: plain computations that need no child.
+ */
 import { messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { Charts } from './charts/charts.ts'
@@ -38,6 +48,7 @@ export interface Analysis {
   close(): Promise<void>
 }
 
+/** What the parts share; tests give an isolation of their own. */
 export interface AnalysisOptions {
   readonly settings?: AnalysisSettings
   readonly log: Log
@@ -55,12 +66,14 @@ export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> 
     tried(new Files(isolation, settings.files), 'npm ci'),
     tried(new Charts(isolation, settings.charts), 'npm ci'),
   ])
+  // One after the other would make the daemon's start as long as all attempts together.
   const parts = { sql, python, files, charts }
   const probes = [
     sandboxProbe(isolation),
     ...Object.entries(parts).map(([name, part]) => probeOf(name, part)),
   ]
   for (const { name, ok, detail, mend } of probes)
+    // Told once at the start, since a tool that is missing is otherwise hard to explain.
     if (!ok) options.log.warn('analysis is limited', { part: name, reason: detail, mend })
   return {
     ...parts,

@@ -16,7 +16,9 @@ import {
   valueCounts,
 } from './statistics.ts'
 
+/** The kinds that the tool offers in its schema. */
 export const businessAnalyses = ['profile', 'statistics', 'trends', 'quality', 'correlations'] as const
+/** One of them. */
 export type BusinessAnalysis = (typeof businessAnalyses)[number]
 
 /** The rows that an analysis is of. */
@@ -67,6 +69,7 @@ function profile(all: readonly Series[], { columns, rows }: BusinessData): Recor
   return {
     record_count: rows.length,
     field_count: columns.length,
+    // The size as JSON: what the rows would take of an answer.
     memory_usage: Buffer.byteLength(JSON.stringify(rows)),
     fields: Object.fromEntries(fields),
   }
@@ -173,6 +176,7 @@ function quality(all: readonly Series[], rowCount: number): Record<string, unkno
     const nulls = percent(series.values.length - present.length, rowCount)
     const empty = { field: series.name, ok: nulls <= 10, issue: `${nulls} % of the values are missing` }
     const repeated = present.length - distinctCount(series)
+    // Judged by the names of the fields, the only hint at what is meant to be unique or positive.
     const unique = /(^|_)(name|title|email|code|number)$/.test(series.name)
       ? [{ field: series.name, ok: repeated === 0, issue: `${repeated} values occur more than once` }]
       : []
@@ -241,6 +245,7 @@ export function analyzeResult(
     missing_values: Object.fromEntries(missing),
   }
   if (depth === 'statistical') return statistical
+  // Five columns: these counts are for a first look, and every line costs the model context.
   const words = all.filter((series) => !isNumeric(series)).slice(0, 5)
   return {
     ...statistical,

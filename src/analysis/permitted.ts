@@ -6,6 +6,7 @@ import type { ReadableTables } from '../documents/tables.ts'
 /** How the values of a column are written: dates as `2026-01-31`, datetimes as ISO 8601, json as any JSON value. */
 export type ColumnType = 'text' | 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'json'
 
+/** A column of a permitted table, by the name that statements and programs use. */
 export interface Column {
   readonly name: string
   readonly type: ColumnType

@@ -42,6 +42,7 @@ export interface AnalysisSettings {
   }
 }
 
+/** What holds without a site, for tests and for parts that are opened alone. */
 export const defaultAnalysisSettings: AnalysisSettings = {
   sql: {
     timeout_seconds: 10,

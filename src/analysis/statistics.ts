@@ -6,6 +6,10 @@ export interface Series {
   readonly values: readonly unknown[]
 }
 
+/**
+ * What is told of a column of numbers, in the names that data frames use; `std` is null for a single
+ * value.
+ */
 export interface NumberSummary {
   readonly count: number
   readonly mean: number
@@ -17,6 +21,7 @@ export interface NumberSummary {
   readonly max: number
 }
 
+/** How the values are spread; each is null where there are too few values for it. */
 export interface Shape {
   readonly variance: number | null
   readonly skewness: number | null
@@ -102,6 +107,7 @@ export function distinctCount(series: Series): number {
   return new Set(present.map((value) => (typeof value === 'object' ? JSON.stringify(value) : value))).size
 }
 
+/** The average, of at least one value: NaN of none. */
 export function mean(values: readonly number[]): number {
   return sum(values) / values.length
 }

@@ -13,6 +13,7 @@ export interface ChartPoint {
 
 const day = 86_400_000
 const spans = { 'Last Week': 7, 'Last Month': 30, 'Last Quarter': 91, 'Last Year': 365 }
+/** What a picture can show: more groups are put together as one, see `largest`. */
 const mostRows = 100_000
 const mostGroups = 30
 
@@ -51,6 +52,7 @@ export async function chartPoints(
     const label = overTime ? bucketOf(date ?? '', definition) : textOf(row[groupAt]) || '(none)'
     const number =
       valueAt === -1 || !['Sum', 'Average'].includes(definition.aggregate_function) ? 1 : row[valueAt]
+    // A hidden or missing value counts nowhere, rather than as zero.
     if (label === '' || typeof number !== 'number') continue
     const numbers = parts.get(label)
     if (numbers) numbers.push(number)

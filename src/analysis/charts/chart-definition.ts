@@ -3,11 +3,16 @@ import { AppError } from '../../core/errors.ts'
 import { nearest } from '../../core/schema.ts'
 import type { TableColumn } from '../../documents/tables.ts'
 
+/** The kinds of charts, in the words of the platform's dashboards. */
 export const chartTypes = ['line', 'bar', 'percentage', 'pie', 'donut', 'heatmap'] as const
+/** What is computed per group or interval. `Group By` counts as `Count` does; both names are in use. */
 export const aggregateNames = ['Count', 'Sum', 'Average', 'Group By'] as const
+/** How far back from today a chart over time looks. */
 export const timespans = ['Last Year', 'Last Quarter', 'Last Month', 'Last Week', 'All Time'] as const
+/** What one mark of a chart over time stands for. */
 export const timeIntervals = ['Yearly', 'Quarterly', 'Monthly', 'Weekly', 'Daily'] as const
 
+/** A chart as its author describes it, in the names that the tool and the stored document have. */
 export interface ChartDefinition {
   readonly chart_name: string
   readonly chart_type: (typeof chartTypes)[number]

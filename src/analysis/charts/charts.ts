@@ -10,6 +10,7 @@ import type { Load } from '../sandbox/slots.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import type { ChartPoint } from './chart-data.ts'
 
+/** What a picture can be; PNG only where the machine has what draws it. */
 export type ChartFormat = 'png' | 'svg'
 
 /** A drawn chart. */

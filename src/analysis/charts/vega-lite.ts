@@ -10,10 +10,12 @@ export function vegaLiteOf(definition: ChartDefinition): Readonly<Record<string,
     title,
     width: 640,
     height: 360,
+    // No data and no address of data: a stored chart must not carry what its author could see.
     data: { name: 'rows' },
   }
   const label = { field: 'label', title: definition.based_on ?? null }
   const value = { field: 'value', type: 'quantitative', title: measure }
+  // Ordered by size, so that the same data always look the same.
   const slices = {
     theta: { field: 'value', type: 'quantitative', stack: true },
     color: { ...label, type: 'nominal', sort: null },

@@ -18,6 +18,10 @@ export interface FilePart {
   readonly rowLimit: number
 }
 
+/**
+ * A table that was found: a sheet, a table on a page, or the rows of a CSV or JSON file. `row_count`
+ * counts all rows, `rows` has the part asked for.
+ */
 export interface FileTable {
   readonly name: string
   readonly page?: number

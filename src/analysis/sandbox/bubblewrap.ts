@@ -8,6 +8,7 @@ import { dirname } from 'node:path'
 import process from 'node:process'
 import { seccompProgram } from './seccomp.ts'
 
+/** As whom a program runs, by the numbers of the machine. */
 export interface Ids {
   readonly uid: number
   readonly gid: number

@@ -18,6 +18,7 @@ export interface ProcessLimits {
   readonly cpuSeconds?: number
 }
 
+/** A program, how it is shut off, and what it may use up or say. */
 export interface ChildOptions {
   readonly isolation: Isolation
   readonly view: View

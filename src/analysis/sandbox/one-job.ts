@@ -6,6 +6,7 @@ import { viewForWorker, workerProgram } from './node-program.ts'
 import { cancelled, type Load, Slots } from './slots.ts'
 import { Spares } from './spares.ts'
 
+/** A worker and its bounds; `memoryMb` is for its data, besides what Node itself takes. */
 export interface WorkerOptions {
   readonly isolation: Isolation
   /** The path of a plain `.mjs` file. */
@@ -22,6 +23,7 @@ export interface WorkerOptions {
 /** A kind of job with a process kept ready for it. */
 export class OneJob {
   #options: WorkerOptions
+  // Two at a time, because each may fill a processor; more wait than people would have patience for.
   #slots = new Slots(2, 16)
   #spares: Spares<Child>
   #running = new Set<Child>()
@@ -88,6 +90,7 @@ export class OneJob {
       isolation,
       view,
       program: workerProgram(worker, view, Math.floor(memoryMb / 2)),
+      // 256 MiB for Node's own, and no file may be written: what it has to say goes through the channel.
       limits: { dataBytes: (memoryMb + 256) * 1_048_576, fileBytes: 0, openFiles: 1024 },
       maxMessageBytes: maxAnswerBytes,
       maxOutputBytes: 16_384,

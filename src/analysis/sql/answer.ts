@@ -1,6 +1,7 @@
 /** Reading what the SQL process says, which may be under the control of whoever wrote the statement. */
 import { compileSchema } from '../../core/schema.ts'
 
+/** A column of a result. */
 export interface SqlColumn {
   readonly name: string
   /** The type in DuckDB's words. */
