@@ -1,4 +1,5 @@
 /** Opens the state where `store` in config/settings.yaml says that it is. That file is read alone: the site comes later. */
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
@@ -14,6 +15,7 @@ import { openEmbeddedStore } from './store/embedded.ts'
 import { openPrivateFolder } from './store/files.ts'
 import { lockState } from './store/lock.ts'
 import { migrations } from './store/migrations.ts'
+import { snapshotName } from './store/recovery.ts'
 import type { Store } from './store/store.ts'
 
 /** A state that is open, whichever kind it is. */
@@ -45,6 +47,10 @@ export async function openState({ site, state, clock, log }: StatePlace): Promis
     const url = await databaseUrl(settings)
     const { connections } = settings
     const store = await openPostgresStore({ url, connections, clock, log, migrations, backupFolder: state })
+    if (isEmpty(store) && existsSync(join(state, snapshotName))) {
+      const copy = 'assistant-core store copy --to postgres'
+      log.warn('the database is empty; the state folder holds a state that is not used', { copy })
+    }
     return {
       collection: (spec) => store.collection(spec),
       transaction: (work) => store.transaction(work),
@@ -60,6 +66,10 @@ export async function openState({ site, state, clock, log }: StatePlace): Promis
     lock.release()
     throw error
   }
+}
+
+function isEmpty(store: Store): boolean {
+  return Object.values(store.stats().documents).every((count) => count === 0)
 }
 
 /** What the settings say of the state. AppError `invalid` with every fault of the site when they have one. */

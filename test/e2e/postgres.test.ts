@@ -124,6 +124,10 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 300_000 }, 
     assert.equal(running.code, 1)
     assert.match(running.stderr, /in use/)
     await daemon.stop()
+
+    const hasty = await startDaemon(t, { site: await siteOn(t), state })
+    assert.match(hasty.output().stdout, /the state folder holds a state that is not used/)
+    await hasty.stop()
     const before = JSON.parse(await done(daemon, ['store', 'verify', '--json'])) as { documents: object }
     const copied = JSON.parse(
       await done(daemon, ['store', 'copy', '--to', 'postgres', '--json']),
