@@ -153,11 +153,16 @@ export class Metrics {
       for (const [part, load] of Object.entries(sources.analysis?.load() ?? {}))
         for (const [state, jobs] of Object.entries(load)) made.set({ part, state }, jobs)
     })
-    gauge('tokens', 'Credentials that are kept; one that has ended is until it is swept', ['kind'], (made) => {
-      const { documents } = sources.store()
-      for (const [kind, collection] of Object.entries(credentials))
-        made.set({ kind }, documents[collection] ?? 0)
-    })
+    gauge(
+      'tokens',
+      'Credentials that are kept; one that has ended is until it is swept',
+      ['kind'],
+      (made) => {
+        const { documents } = sources.store()
+        for (const [kind, collection] of Object.entries(credentials))
+          made.set({ kind }, documents[collection] ?? 0)
+      },
+    )
   }
 
   /** A request was answered. */

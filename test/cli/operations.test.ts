@@ -170,6 +170,11 @@ async function actAll(options: Options): Promise<Outcome> {
 /** What rightly differs: a daemon tells of itself and of what it computes. */
 function withoutDaemon({ shapes, audited, refused }: Outcome): unknown {
   const { status, ...rest } = shapes
-  const { daemon: _daemon, requests: _requests, sandboxes: _sandboxes, ...said } = status as Record<string, unknown>
+  const {
+    daemon: _daemon,
+    requests: _requests,
+    sandboxes: _sandboxes,
+    ...said
+  } = status as Record<string, unknown>
   return { ...rest, status: said, audited, refused }
 }
