@@ -3,6 +3,7 @@ import { operate } from './control.ts'
 import { readOptions } from './options.ts'
 import { print, table, visible } from './output.ts'
 
+/** What `access.explain` answers; the last two are there for doctypes and documents. */
 interface Explained {
   readonly user: string
   readonly subject: string
@@ -46,6 +47,7 @@ export function addAccessCommands(program: Command): void {
 
 function explanationText(one: Explained): string {
   const about = `${one.user} (${one.roles.join(', ') || 'no role'})${one.client === null ? '' : ` through ${one.client}`}`
+  // One sentence first: the table below is for those who doubt it.
   const verdict = one.allowed ? (one.kind === 'tool' ? 'may call' : 'may use') : 'may not use'
   return [
     visible(`${about} ${verdict} ${one.kind} ${one.subject}${one.name === undefined ? '' : ` ${one.name}`}`),

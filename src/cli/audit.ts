@@ -12,6 +12,7 @@ import { countOption, momentOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
 import { colourful, megabytes, print, visible, write } from './output.ts'
 
+/** The flags that all listing commands share, as Commander names them. */
 interface Wanted {
   readonly user?: string
   readonly tool?: string
@@ -56,6 +57,7 @@ export function addAuditCommands(program: Command): void {
     .action(async ({ format, ...wanted }: Wanted & { format: 'jsonl' | 'csv' }, command: Command) => {
       const events = stream(readOptions(command), 'audit.search', operationFilter(wanted))
       const convert = { jsonl: exportJsonl, csv: exportCsv }[format]
+      // Written as it comes: a log may be larger than the memory.
       for await (const text of convert(events as AsyncIterable<AuditLine>)) await write(text)
     })
 
@@ -74,6 +76,7 @@ export function addAuditCommands(program: Command): void {
       const options = readOptions(command)
       const result = await operate<AuditVerification>(options, 'audit.verify', {})
       print(options.json, result, verificationText)
+      // Printed first, then failed: a job that verifies sees it in the exit code.
       if (!result.ok) throw new AppError('conflict', `the audit log is not as it was written`)
     })
 }
@@ -93,6 +96,7 @@ function withFilters(command: Command): Command {
 }
 
 function operationFilter({ tool, ...wanted }: Wanted): Record<string, unknown> {
+  // People look for a tool; in an event it is the target.
   return { ...wanted, ...(tool !== undefined && { target: tool }) }
 }
 
@@ -100,6 +104,7 @@ async function printEvents(options: Options, operation: string, params: object):
   const colour = colourful(process.stdout)
   for await (const item of stream(options, operation, params)) {
     const event = item as AuditLine
+    // A line an event in both forms, so that `grep` and `jq` work on a log that never ends.
     await write(options.json ? `${JSON.stringify(event)}\n` : `${renderLine(event, { colour })}\n`)
   }
 }

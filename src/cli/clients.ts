@@ -3,6 +3,7 @@ import { operate } from './control.ts'
 import { readOptions, type Options } from './options.ts'
 import { print, table } from './output.ts'
 
+/** The answer of a registration (RFC 7591 §3.2.1); the secret is in it this once. */
 interface Registration {
   readonly client_id: string
   readonly client_secret?: string
@@ -11,6 +12,7 @@ interface Registration {
   readonly token_endpoint_auth_method: string
 }
 
+/** A client as it is listed; `source` says who registered it. */
 interface Client extends Registration {
   readonly source: string
   readonly created: string
@@ -18,6 +20,7 @@ interface Client extends Registration {
   readonly users?: readonly string[]
 }
 
+/** What was removed, or would be, and why. */
 interface Pruned {
   readonly dry_run: boolean
   readonly pruned: readonly {
@@ -35,6 +38,7 @@ export function addClientsCommands(program: Command): void {
     .command('register')
     .description('register a client by hand and print it, with its secret, once')
     .requiredOption('--name <name>', 'the name that users see')
+    // Required, because no default could be right: codes are sent there.
     .requiredOption('--redirect-uri <uri...>', 'where codes may be sent; repeatable')
     .option(
       '--auth-method <method>',

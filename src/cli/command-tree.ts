@@ -2,6 +2,7 @@
 import type { Command, Option } from 'commander'
 import { examplesOf } from './examples.ts'
 
+/** A command with all that is below it. */
 export interface CommandNode {
   /** The words after the program's name; empty for the program itself. */
   readonly path: readonly string[]
@@ -13,6 +14,7 @@ export interface CommandNode {
   readonly examples: readonly string[]
 }
 
+/** An option of a command; `flags` is how help prints it. */
 export interface OptionNode {
   readonly short?: string
   readonly long?: string
@@ -31,6 +33,7 @@ export function commandTree(command: Command, path: readonly string[] = []): Com
     usage: command.registeredArguments
       .map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}]`))
       .join(' '),
+    // What help does not tell, completion must not offer.
     options: command.options.filter((option) => !option.hidden).map(optionNode),
     commands: command.commands.map((child) => commandTree(child, [...path, child.name()])),
     examples: examplesOf(path),

@@ -3,6 +3,7 @@ import { Argument, type Command } from 'commander'
 import { commandTree, everyCommand, type CommandNode } from './command-tree.ts'
 import { write } from './output.ts'
 
+/** The shells that are known, each with the function that writes its script. */
 const generators = { bash, zsh, fish }
 
 /** Adds the command; it must be the last one, so that it sees all others. */
@@ -121,6 +122,7 @@ export function fish(root: CommandNode): string {
   return `${lines.join('\n')}\n`
 }
 
+/** A text for single quotes of a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

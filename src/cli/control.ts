@@ -44,6 +44,7 @@ function post(options: Options, name: string, params: object): Promise<IncomingM
     const socketPath = join(options.state, controlSocketName)
     const asking = request({ socketPath, path: `/${name}`, method: 'POST' }, resolve)
     asking.on('error', (error: NodeJS.ErrnoException) => {
+      // No socket, a socket that a dead daemon left, or no state folder yet: nobody listens.
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED' || error.code === 'ENOTDIR')
         resolve(undefined)
       else if (error.code === 'EACCES')
@@ -60,11 +61,13 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator {
     const line = JSON.parse(text) as ControlLine
     if ('error' in line) {
       const { code, message, data } = line.error
+      // A bug of the daemon's is one here as well, and exits as one.
       throw code === 'internal' ? new Error(message) : new AppError(code, message, { data })
     }
     ended = 'result' in line
     yield ended ? (line as { result: unknown }).result : (line as { item: unknown }).item
   }
+  // A stream may end without a result; a connection that broke may not pass for its end.
   if (!ended && !response.complete) throw new AppError('unavailable', 'the daemon stopped before it answered')
 }
 
@@ -80,6 +83,7 @@ async function* runHere(options: Options, name: string, params: object): AsyncGe
   const services = await openServices({
     ...options,
     log: createLog('error', process.stderr),
+    // Opening everything tells much that belongs in a daemon's log, not on somebody's terminal.
     logLevel: 'error',
   })
   try {

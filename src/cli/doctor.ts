@@ -24,12 +24,15 @@ export function addDoctorCommand(program: Command): void {
       const findings = await diagnose(options, flags.public)
       const failures = findings.filter(({ status }) => status === 'failure').length
       print(options.json, { ok: failures === 0, findings }, () => findingsText(findings))
+      // Warnings leave the exit code at 0: a machine may be run with them for good.
       if (failures > 0) throw new AppError('conflict', `${failures} of ${findings.length} checks failed`)
     })
 }
 
 async function diagnose(options: Options, publicUrl: string | undefined): Promise<readonly Finding[]> {
+  // A daemon that does not answer is a finding, not a failure of the command.
   const health = await askDaemon<DaemonHealth>(options, 'daemon.health', {}).catch(() => undefined)
+  // Loaded when asked for: the checks bring along most of the program.
   const [{ examine }, { examinePublic }] = await Promise.all([
     import('../control/doctor/machine.ts'),
     import('../control/doctor/public.ts'),
@@ -46,6 +49,7 @@ async function diagnose(options: Options, publicUrl: string | undefined): Promis
   return [...here, ...(await examinePublic(publicUrl, health && insideOf(options, health), systemClock))]
 }
 
+/** The daemon's own view, with which a request through the public address is recognized at its arrival. */
 function insideOf(options: Options, health: DaemonHealth): Inside {
   return {
     publicUrl: health.public_url,

@@ -1,5 +1,6 @@
 /** Examples of every command, in one table: help shows them, the manual page prints them, a test runs over them. */
 
+/** As in a terminal, so that an example can be told from its output. */
 const program = '$ assistant-core'
 
 const table: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,10 @@
 /**
- * The command line. Results go to standard output, everything else to standard error; with `--json`
- * the result is JSON. Exit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.
+ * The command line. Results go to standard output, everything else to standard error; with `--json` the
+ * result is JSON. Exit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.
+ *
+ * One file a noun, each with a function that adds its commands here. A command does three things: read
+ * its options (`options.ts`), ask (`control.ts`: the daemon over its socket, or the same operation over
+ * the locked state), print (`output.ts`). What can be asked is in `../control`.
  */
 import process from 'node:process'
 import { Command, CommanderError } from 'commander'
@@ -32,6 +36,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (error.code === 'EPIPE') process.exit(0)
     throw error
   })
+  // Every command throws; only here does a fault become text and an exit code.
   try {
     await createProgram().parseAsync([...argv])
   } catch (error) {
@@ -46,6 +51,7 @@ export function createProgram(): Command {
       "an MCP server and OAuth 2.0 authorization server for a business's documents, prompts and skills",
     )
     .version(version)
+    // Commander would end the process itself; thrown, its faults pass through `report` like all others.
     .exitOverride()
     .showSuggestionAfterError()
     .configureOutput({ writeErr: (text) => process.stderr.write(text) })
@@ -63,6 +69,7 @@ export function createProgram(): Command {
   addStoreCommands(program)
   addDoctorCommand(program)
   addInstallCommands(program)
+  // What reads the whole tree of commands comes last.
   addManualCommand(program)
   addCompletionCommand(program)
   program.addHelpText(
@@ -84,6 +91,7 @@ function addExamples(command: Command, path: readonly string[]): void {
 }
 
 function report(error: unknown): number {
+  // Help and the version are "errors" of Commander too, with the code 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof AppError) {
     tell(`assistant-core: error: ${error.message}`)

@@ -14,6 +14,7 @@ export function addManualCommand(program: Command): void {
 
 /** The page as roff source. */
 export function manualPage(root: CommandNode): string {
+  // Only commands that can be run: `users` alone is a word on the way.
   const commands = everyCommand(root).filter((node) => node.path.length > 0 && node.commands.length === 0)
   return [
     `.TH ASSISTANT-CORE 1 "" "assistant-core ${version}" "User Commands"`,

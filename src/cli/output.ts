@@ -24,6 +24,7 @@ export async function* progress(what: string, pieces: AsyncIterable<string>): As
   let shown = 0
   for await (const piece of pieces) {
     bytes += Buffer.byteLength(piece)
+    // A megabyte a step: a terminal over a slow line must not slow the work.
     if (stderr.isTTY && bytes - shown > 1_048_576) {
       shown = bytes
       stderr.write(`\r${what}: ${megabytes(bytes)}`)
@@ -45,6 +46,7 @@ export function tell(text: string): void {
 
 /** A table with a header; columns as wide as their widest cell. */
 export function table(header: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  // A header over nothing looks like a fault of the program.
   if (rows.length === 0) return `no ${header[0]?.toLowerCase() ?? 'result'}s`
   const cells = [header.map((name) => name.toUpperCase()), ...rows.map((row) => row.map(cellText))]
   const widths = header.map((_, column) =>

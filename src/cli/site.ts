@@ -30,6 +30,7 @@ export function addSiteCommands(program: Command): void {
     .action(async (flags: { againstState?: boolean }, command: Command) => {
       const options = readOptions(command)
       const result = await checkSite(options.site)
+      // To standard error: the result on standard output stays the same with and without them.
       for (const warning of result.warnings) tell(`warning: ${warning}`)
       if (flags.againstState) await checkState(options)
       print(
@@ -76,6 +77,7 @@ export function addSiteCommands(program: Command): void {
 
 /** Writes a new site: the shipped one's configuration, room for prompts and skills of its own. */
 export function initSite(site: string): string {
+  // A repository that was just made may hold `.git` and nothing else.
   if (existsSync(site) && readdirSync(site).some((name) => name !== '.git')) {
     throw new AppError('conflict', `${site} is not empty; a new site needs a folder of its own`)
   }
@@ -87,6 +89,7 @@ export function initSite(site: string): string {
   return site
 }
 
+/** A prompt that shows every part: description, argument, default, test. */
 const examplePrompt = `---
 title: Hello
 description: Greets somebody and says what the assistant can do; an example to start from
@@ -105,6 +108,7 @@ tests:
 Hello {{ person }}. Say in three sentences what you can do with the tools of this server, then ask what to do first.
 `
 
+/** What a site without faults holds. */
 interface Checked {
   readonly site: string
   readonly users: number
@@ -117,6 +121,7 @@ interface Checked {
 /** Tells what documents in place do not fit; AppError `invalid` when there are any. */
 async function checkState(options: Options): Promise<void> {
   const problems = await operate<StateProblem[]>(options, 'site.state_problems', {
+    // Whole, since a daemon has a working folder of its own.
     site: resolve(options.site),
   })
   if (problems.length === 0) return
@@ -135,6 +140,7 @@ async function checkSite(site: string): Promise<Checked> {
   const { runPromptTests } = await import('../library/prompt-tests.ts')
   const { reading, faults, warnings } = await readWholeSite(site)
   if (faults.length > 0) throw siteFaults(site, faults)
+  // Only on a site that reads well: a test of a broken prompt says nothing new.
   const failed = (await runPromptTests(reading.library.templates.values())).filter((test) => !test.ok)
   const testFaults = failed.map(({ file, test, problems }) => ({
     file,

@@ -5,6 +5,7 @@ import { countOption } from './durations.ts'
 import { readOptions } from './options.ts'
 import { megabytes, print, table, visible, write } from './output.ts'
 
+/** What `status` answers: `null` where only a running daemon knows. */
 interface Status {
   readonly version: string
   readonly daemon: {
@@ -70,6 +71,7 @@ export function addStatusCommands(program: Command): void {
     .action(async (_flags, command: Command) => {
       const options = readOptions(command)
       const result = await operate<{ text: string }>(options, 'metrics', {})
+      // Prometheus reads the text as it stands, so nothing is put around it.
       await write(options.json ? `${JSON.stringify(result, null, 2)}\n` : result.text)
     })
 
@@ -128,6 +130,7 @@ export function addStatusCommands(program: Command): void {
     })
 }
 
+/** A line for each part, and below it what is wrong with it; a healthy service fills one screen. */
 function statusText({ version, daemon, site, state, audit, tools, ...rest }: Status): string {
   const documents = Object.values(state.documents).reduce((sum, count) => sum + count, 0)
   const lines = [

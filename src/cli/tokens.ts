@@ -5,6 +5,7 @@ import { secondsOption } from './durations.ts'
 import { readOptions } from './options.ts'
 import { print, table } from './output.ts'
 
+/** The token response of RFC 6749 §5.1, so that scripts may treat both alike. */
 interface Issued {
   readonly access_token: string
   readonly refresh_token?: string
@@ -13,6 +14,7 @@ interface Issued {
   readonly scope: string
 }
 
+/** An access token as it is listed: `token` is its id, never the token. */
 interface Token {
   readonly token: string
   readonly user: string
@@ -103,6 +105,7 @@ export function addTokensCommands(program: Command): void {
     .option('--all', 'all there are')
     .action(
       async (flags: { user?: string; client?: string; token?: string; all?: true }, command: Command) => {
+        // Ending everything by leaving out a flag would be too easy.
         if (Object.keys(flags).length === 0)
           throw new AppError('invalid', 'say which: --user, --client, --token or --all')
         const options = readOptions(command)

@@ -6,6 +6,7 @@ import { secondsOption } from './durations.ts'
 import { readOptions } from './options.ts'
 import { print, table } from './output.ts'
 
+/** A user of the site, with what the state knows about the password. */
 interface User {
   readonly user: string
   readonly full_name: string
@@ -48,6 +49,7 @@ export function addUsersCommands(program: Command): void {
     .option('--password-stdin', 'read the password from standard input')
     .action(async (user: string, flags: { passwordStdin?: boolean }, command: Command) => {
       const options = readOptions(command)
+      // Never as an argument: other users of the machine can read those.
       const password = flags.passwordStdin ? await readLine() : await askTwice()
       const result = await operate<{ user: string; sessions_ended: number }>(options, 'users.passwd', {
         user,
@@ -57,6 +59,7 @@ export function addUsersCommands(program: Command): void {
     })
 }
 
+/** An API key without its secret. */
 interface ApiKey {
   readonly api_key: string
   readonly user: string
@@ -129,6 +132,7 @@ async function readLine(): Promise<string> {
   return line
 }
 
+/** A password typed blindly is typed twice. */
 async function askTwice(): Promise<string> {
   if (!process.stdin.isTTY)
     throw new AppError('invalid', 'standard input is not a terminal; use --password-stdin')
@@ -140,8 +144,10 @@ async function askTwice(): Promise<string> {
 /** Asks on the terminal without showing what is typed. */
 function askHidden(question: string): Promise<string> {
   return new Promise((resolve, reject) => {
+    // To standard error, so that the result can be piped.
     process.stderr.write(question)
     const { stdin } = process
+    // In raw mode the terminal shows nothing and leaves Ctrl-C and the backspace to us.
     stdin.setRawMode(true).resume().setEncoding('utf8')
     let typed = ''
     const done = (finish: () => void): void => {

@@ -36,7 +36,10 @@ export const explainAccess = defineOperation({
       roles: [...principal.roles].sort(),
       subject,
     }
+    // What stands before everything is told with the rest, though it decides alone: the next fault would only
+    // be found later.
     const shut = gates.find((gate) => !gate.allowed)
+    // A doctype may be called as a tool is; with the name of a document, the doctype is meant.
     if (tool && name === undefined) {
       const offer = offerOf(principal, tool, toolSettings)
       const reason: Reason = {
@@ -89,6 +92,7 @@ async function principalAs(
     ...(client !== undefined && { client: { id: client, name: client } }),
   }
   const limits = client === undefined ? undefined : services.clientLimits(client)
+  // As bearer.ts does for a request: a client's limits take roles away, and never add any.
   const kept = limits?.roles && new Set([...found.roles].filter((role) => limits.roles!.includes(role)))
   const principal: Principal = {
     ...bare,

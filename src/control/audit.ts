@@ -2,6 +2,7 @@ import { followAudit, searchAudit, tailAudit } from '../audit/search.ts'
 import { summarizeAudit } from '../audit/summary.ts'
 import { defineOperation } from './operation.ts'
 
+/** What narrows a search; times are milliseconds since the epoch, as `AuditFilter` has them. */
 const filter = {
   user: { type: 'string' },
   target: { type: 'string' },
@@ -25,6 +26,7 @@ export const tailEvents = defineOperation({
   },
   run: async ({ count, follow, ...wanted }, { services, signal }) => {
     const { folder } = services.audit
+    // What was done before the question must be in the answer.
     await services.audit.settled()
     const last = await tailAudit(folder, count ?? 10, wanted)
     const newest = (await tailAudit(folder, 1))[0]?.seq ?? 0

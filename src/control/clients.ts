@@ -8,6 +8,7 @@ import { registrationOf } from '../oauth/registration-endpoint.ts'
 import type { Services } from '../services.ts'
 import { defineOperation } from './operation.ts'
 
+/** The parameters of operations on one client. */
 const id = {
   type: 'object',
   additionalProperties: false,
@@ -15,6 +16,10 @@ const id = {
   properties: { client_id: { type: 'string' } },
 } as const
 
+/**
+ * Client metadata in the words of the command line; `oauth/client-metadata.ts` checks it as RFC 7591 §2
+ * wants it.
+ */
 const metadata = {
   name: { type: 'string' },
   redirect_uris: { type: 'array', items: { type: 'string' } },
@@ -53,6 +58,7 @@ export const showClient = defineOperation({
   run: async (params, { services }) => {
     const client = await found(services, params.client_id)
     const families = await services.tokens.families({ client: client.id })
+    // Those whose access has ended no longer use it.
     const live = families.filter((family) => family.revokedAt === undefined)
     return {
       ...clientView(client),
@@ -128,6 +134,7 @@ export const pruneClients = defineOperation({
   }),
 })
 
+/** A client by its id; AppError `not_found`. */
 async function found(services: Services, clientId: string): Promise<Client> {
   const client = await services.clients.find(clientId)
   if (!client) throw new AppError('not_found', `no client ${clientId}`)
@@ -151,11 +158,13 @@ function describe(
       {
         developerMode: oauth.developer_mode,
         nativeSchemes: linesOf(oauth.native_redirect_schemes),
+        // By hand also keys are allowed: the operator vouches for the address they come from.
         authMethods: [...registrationMethods, 'private_key_jwt'],
         defaultMethod,
       },
     )
   } catch (error) {
+    // An error of the protocol means nothing at a command line.
     if (error instanceof OAuthError) throw new AppError('invalid', error.message, { cause: error })
     throw error
   }

@@ -25,6 +25,7 @@ export interface Operation {
   run(params: unknown, context: OperationContext): Promise<unknown>
 }
 
+/** An operation as it is written, with the type of its parameters. */
 interface Definition<Input> {
   readonly name: string
   readonly writes?: boolean
@@ -52,8 +53,10 @@ export async function runOperation(
   context: OperationContext,
 ): Promise<unknown> {
   const problems = operation.check(params)
+  // Without an audit event: nothing has been tried yet.
   if (problems.length > 0) throw new AppError('invalid', problemsText(problems))
   const { audit } = context.services
+  // The log redacts what must not be kept, such as the new password.
   const event = {
     type: 'cli.run',
     user: 'cli',

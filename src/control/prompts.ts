@@ -27,6 +27,7 @@ export const showPrompt = defineOperation({
   name: 'prompts.show',
   input: { type: 'object', additionalProperties: false, required: ['prompt'], properties: { prompt } },
   run: async (params, { services }) => {
+    // Of all, not of those that somebody may see: the operator has the files anyway.
     const template = services.site.current().library.site.templates.get(params.prompt)
     if (!template) throw new AppError('not_found', `there is no prompt "${params.prompt}"`)
     const [row] = promptRows([template], await services.libraries.usage.all('prompt'))

@@ -4,6 +4,10 @@
  */
 import type { AppErrorCode } from '../core/errors.ts'
 
+/**
+ * A line of an answer: one `result`, or any number of `item`s, or what went wrong, which may come after
+ * items.
+ */
 export type ControlLine =
   | { readonly result: unknown }
   | { readonly item: unknown }
@@ -15,6 +19,7 @@ export type ControlLine =
       }
     }
 
+/** The body of a request. Nobody is authenticated here: whoever may open the socket is the operator. */
 export interface ControlRequest {
   /** Name of the operating system's user at the command line; the socket's mode is what protects it. */
   readonly actor: string

@@ -28,6 +28,7 @@ export async function listenForControl(services: Services): Promise<ControlServe
 async function answer(services: Services, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController()
   response.on('close', () => gone.abort())
+  // For a collector on this machine that can read a socket: no port needs to be open.
   if (request.method === 'GET' && request.url === '/metrics') {
     response.setHeader('content-type', services.metrics.contentType)
     return void response.end(await services.metrics.text())
@@ -50,6 +51,7 @@ async function answer(services: Services, request: IncomingMessage, response: Se
     if (isStream(result)) for await (const item of result) await send({ item })
     else await send({ result: result ?? null })
   } catch (error) {
+    // A result may have been begun: the fault is one more line then.
     if (!gone.signal.aborted) await send({ error: errorOf(services, error) }).catch(() => {})
   }
   response.end()
@@ -70,6 +72,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
+    // Followers of the audit log never end by themselves.
     server.closeAllConnections()
   })
 }

@@ -36,6 +36,7 @@ export const status = defineOperation({
       enabled: settings.server.enabled,
       site: {
         folder: services.folders.site,
+        // Enough to compare two by eye.
         digest: state.digest.slice(0, 12),
         loaded: isoTime(state.loadedAt),
         faults: state.faults.map(faultText),
@@ -62,6 +63,7 @@ export const status = defineOperation({
 
     /** How large the tool list is for the users of each role set, in tokens of about four characters. */
     function toolTokens(): { roles: string[]; tools: number; tokens: number }[] {
+      // Users with the same roles are offered the same tools: one of each set is asked for.
       const sets = new Map([...people.users.values()].map((user) => [[...user.roles].sort().join(), user]))
       return [...sets.values()].map((user) => {
         const roles = [...user.roles].sort()
@@ -118,9 +120,11 @@ export const stateProblems = defineOperation({
   },
   run: async ({ site }, { services: { store, audit, clock } }) => {
     const { reading, faults } = await readWholeSite(site)
+    // A site that does not read cannot be compared with anything.
     if (faults.length > 0)
       throw new AppError('invalid', `the site in ${site} has faults`, { data: { faults } })
     const { platform } = reading
+    // Of its own: what is kept in memory belongs to the site in use.
     const memory = createDocumentMemory()
     return createDocuments({ platform, store, audit, clock, memory }, noSql).stateProblems()
   },

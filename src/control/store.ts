@@ -7,6 +7,7 @@ export const backup = defineOperation({
   writes: true,
   input: { type: 'object', additionalProperties: false },
   run: async (_params, { services, signal }) => {
+    // The backup then holds no event that the log has not.
     await services.audit.settled()
     const stream = new PassThrough({ encoding: 'utf8' })
     const stop = (): void => void stream.destroy(new Error('nobody reads the backup any more'))

@@ -27,6 +27,7 @@ export const issueTokens = defineOperation({
     const { people, settings } = services.site.current()
     const user = people.find(params.user)
     if (!user) throw new AppError('not_found', `no user ${params.user}`)
+    // A client of its own, so that these tokens can be listed, and ended, as what they are.
     const clientId = params.client ?? commandLineClient.id
     const client = await services.clients.find(clientId)
     if (!client) throw new AppError('not_found', `no client ${clientId}`)
@@ -35,6 +36,7 @@ export const issueTokens = defineOperation({
       client: client.id,
       clientName: client.name,
       scopes: params.scopes ?? defaultScopes(settings),
+      // The audience: such a token is good for this server and no other (RFC 8707).
       resource: thisServer,
       accessSeconds: params.seconds,
       addresses: params.addresses,
@@ -60,6 +62,7 @@ export const listTokens = defineOperation({
   },
   run: async ({ user, client }, { services }) => {
     const tokens = await services.tokens.list({
+      // Users are kept in lower case; people type addresses as they like.
       ...(user && { user: user.toLowerCase() }),
       ...(client && { client }),
     })
@@ -114,6 +117,7 @@ function tokenView(token: AccessToken, now: number): Record<string, unknown> {
     user: token.user,
     client: token.client,
     client_name: token.clientName,
+    // Expiry is not written anywhere (specification §3.1): it is seen when somebody looks.
     status: token.status === 'Active' && token.expiresAt < now ? 'Expired' : token.status,
     scope: token.scopes.join(' '),
     issued: isoTime(token.issuedAt),

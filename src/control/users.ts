@@ -36,6 +36,7 @@ export const setPassword = defineOperation({
   },
   run: async (params, { services }) => {
     await services.passwords.set(params.user, params.password)
+    // A new password is often the answer to a stolen one.
     const sessions_ended = await services.sessions.closeAll(params.user.toLowerCase())
     return { user: params.user, sessions_ended }
   },
@@ -58,6 +59,7 @@ export const createApiKey = defineOperation({
   },
   run: async (params, { services }) => {
     const { key, secret } = await services.apiKeys.create(params)
+    // With the whole header of specification §5.2, which is what goes into the other program's settings.
     return { ...apiKeyView(key), api_secret: secret, authorization: `token ${key.id}:${secret}` }
   },
 })
@@ -86,6 +88,7 @@ export const revokeApiKey = defineOperation({
   },
 })
 
+/** What may be shown of a key again and again: never its secret, of which only a hash is kept. */
 function apiKeyView(key: ApiKey): Record<string, unknown> {
   return {
     api_key: key.id,
