@@ -17,8 +17,11 @@ import { privateFile, syncFolder } from '../store/files.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import { type Told, toldBefore } from './line.ts'
 
+/** The private key that signs; readable for the daemon alone. */
 export const keyName = 'key.pem'
+/** What others verify with. It may be copied to where the log is not. */
 export const publicKeyName = 'key.pub.pem'
+/** How far the log has come, signed as well. */
 export const headName = 'head.json'
 
 /** The pair of keys of one log. */

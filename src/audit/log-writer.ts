@@ -11,6 +11,7 @@ import { firstPrev, hashOf, lineText, tell, type Told } from './line.ts'
 import { endOf, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 
+/** Events that come within this time share one write and one sync, which is what a write costs. */
 const batchMilliseconds = 10
 const retryMilliseconds = 500
 const checkpointMilliseconds = 60_000
@@ -24,6 +25,7 @@ interface Queued {
   readonly refused: (error: AppError) => void
 }
 
+/** What a writer works with. Sizes are asked for anew at each write, since settings change while it runs. */
 export interface LogWriterOptions {
   readonly folder: string
   readonly clock: Clock

@@ -36,6 +36,7 @@ export interface AuditLog extends Audit {
   close(): Promise<void>
 }
 
+/** How the log stands, for `status`, `audit stats` and the metrics. */
 export interface AuditStats {
   /** The number of the last line on disk. */
   readonly seq: number
@@ -51,6 +52,7 @@ export interface AuditStats {
   readonly forwards: readonly ForwardStats[]
 }
 
+/** Where the log lies, and the store whose transactions carry events until they are in it. */
 export interface AuditOptions {
   readonly folder: string
   readonly store: Store

@@ -61,6 +61,7 @@ export async function tailAudit(
   return found.reverse()
 }
 
+/** What to follow, from where, and until when. */
 export interface FollowOptions {
   readonly filter?: AuditFilter
   /** Only events behind this line; without it, only those that come from now on. */

@@ -2,6 +2,7 @@
 import { pino } from 'pino'
 import { redact } from './redact.ts'
 
+/** What is written at least; `silent` is for commands that print results of their own. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 type Fields = Readonly<Record<string, unknown>>

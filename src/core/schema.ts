@@ -20,6 +20,7 @@ export type Check = (value: unknown) => Problem[]
 /** How the message of every problem about a key that should not be there begins. */
 export const unknownKeyText = 'unknown key'
 
+/** How a check behaves besides checking. */
 export interface CompileOptions {
   /** Fill in the schema's `default`s (changes the value that is checked). */
   readonly defaults?: boolean

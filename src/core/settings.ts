@@ -21,6 +21,10 @@ const rate = {
   properties: { points: positive, seconds: positive },
 } as const
 
+/**
+ * Every setting with its bounds and default. Required everywhere, since defaults fill in what a site
+ * leaves out.
+ */
 export const settingsSchema = {
   type: 'object',
   additionalProperties: false,

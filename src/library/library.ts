@@ -1,7 +1,13 @@
 import type { Principal } from '../core/principal.ts'
 
+/** Specification §3.3: only `Published` prompts are listed for users who do not own them. */
 export type PromptStatus = 'Draft' | 'Published' | 'Deprecated' | 'Archived'
+/**
+ * Specification §5.6: the owner alone, holders of a shared role, or every Assistant User; access.ts
+ * decides by it.
+ */
 export type Visibility = 'Private' | 'Shared' | 'Public'
+/** Specification §4.5, rules for prompts: what turns the content of a template into text. */
 export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
 
 /** Specification §2.7, in the names that `prompts/list` uses. */

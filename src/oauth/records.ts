@@ -111,22 +111,40 @@ export interface UsageRecord extends Stored {
   readonly forgetAt: number
 }
 
+/** Registered clients. Those that registered themselves may expire; `clients.ts` alone writes them. */
 export const clientRecords: CollectionSpec<Client> = {
   name: 'oauth.client',
   indexes: ['source'],
   expires: 'expiresAt',
 }
+/**
+ * What users have approved, found by user for the page of connected apps and by client when one is
+ * removed.
+ */
 export const grantRecords: CollectionSpec<Grant> = { name: 'oauth.grant', indexes: ['user', 'client'] }
+/**
+ * Authorization codes, under the hash of each. A used one is kept until `forgetAt`, so that a second
+ * use is recognized (RFC 6749 §4.1.2).
+ */
 export const codeRecords: CollectionSpec<Code> = { name: 'oauth.code', expires: 'forgetAt' }
+/**
+ * Token families: everything that came of one sign-in, which is what a replayed refresh token ends (RFC
+ * 9700 §4.14.2).
+ */
 export const familyRecords: CollectionSpec<Family> = {
   name: 'oauth.family',
   indexes: ['user', 'client', 'grant'],
   expires: 'forgetAt',
 }
+/**
+ * Access tokens, found by the hash of what a request presents; unique, because one token stands for one
+ * user.
+ */
 export const tokenRecords: CollectionSpec<AccessToken> = {
   name: 'oauth.token',
   indexes: ['hash', 'family', 'user', 'client'],
   unique: ['hash'],
   expires: 'forgetAt',
 }
+/** Use of families and API keys; apart from them, since it is written far more often. */
 export const usageRecords: CollectionSpec<UsageRecord> = { name: 'oauth.usage', expires: 'forgetAt' }

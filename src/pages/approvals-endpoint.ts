@@ -25,6 +25,7 @@ export interface WaitingCalls {
   decide(principal: Principal, id: string, decision: 'approve' | 'deny'): WaitingCall
 }
 
+/** What the two endpoints of a waiting call work with. */
 export interface ApprovalsDeps extends BrowserDeps {
   readonly approvals: WaitingCalls
   readonly render: Render

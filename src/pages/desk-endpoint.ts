@@ -8,6 +8,7 @@ import { paths } from '../oauth/urls.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
+/** A dashboard as the list shows it. */
 export interface Dashboard {
   readonly id: string
   readonly name: string
@@ -28,6 +29,7 @@ export interface Desk {
   ): Promise<{ readonly mimeType: string; readonly bytes: Buffer }>
 }
 
+/** What the pages of the desk work with. */
 export interface DeskDeps extends BrowserDeps {
   readonly desk: Desk
   readonly render: Render

@@ -53,6 +53,7 @@ export function emptyCache(): SiteCache {
   return { files: new Map(), folders: [] }
 }
 
+/** How to read: all may be left out for one reading of a site that nobody watches. */
 export interface ReadOptions {
   readonly cache?: SiteCache
   readonly limits?: SiteLimits

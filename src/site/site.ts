@@ -44,6 +44,7 @@ export interface SiteState {
   readonly lastReload?: ReloadResult
 }
 
+/** What a live site is made of; what a snapshot is, only `build` knows. */
 export interface SiteOptions<S> {
   readonly folder: string
   /** Makes one immutable snapshot of the files; pure but for reading. A throw is a bug, and rejects the files. */
