@@ -1,3 +1,14 @@
+/**
+ * The audit log: append-only files of JSON lines, each with the hash of the line before, signed now and
+ * then.
+ *
+ * An event (`event.ts`) is redacted and bounded (`line.ts`), goes through the `outbox.ts` when it
+ * belongs to a transaction, and is appended by `log-writer.ts`, which also signs (`checkpoint.ts`).
+ * `open-audit.ts` ties these together, keeps old files in bounds (`retention.ts`) and hands lines on
+ * (`forward.ts` to `syslog.ts` and `webhook.ts`). Reading never goes through the writer: `search.ts`,
+ * `summary.ts`, `export.ts` and `verify.ts` read the files themselves. What other folders need is this
+ * file.
+ */
 import type { Transaction } from '../store/store.ts'
 import type { AuditEvent } from './event.ts'
 

@@ -29,6 +29,7 @@ export function addAccessCommands(program: Command): void {
     .description('who may do what, and which line of the site decides it')
     .command('explain <user> <tool-or-doctype> [name]')
     .description('explain what a user may do with a tool, a doctype, or one document of it')
+    // Limits of a client are easily forgotten when a user "has all roles".
     .option('--client <id>', 'through this client, with its limits')
     .action(
       async (

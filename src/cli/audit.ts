@@ -91,6 +91,7 @@ function withFilters(command: Command): Command {
     .option('--client <id>', 'of this client')
     .option('--request <id>', 'of this request, as its answer says in X-Request-Id')
     .option('--trace <id>', 'of this W3C trace')
+    // Read here: 'two hours back' counts from the question, and operations take milliseconds.
     .option('--since <moment>', 'since a date, or a duration back from now such as 2h', momentOption)
     .option('--until <moment>', 'before a date', momentOption)
 }
@@ -111,6 +112,10 @@ async function printEvents(options: Options, operation: string, params: object):
 
 type Statistics = AuditSummary & { readonly log: AuditStats }
 
+/**
+ * Counts with the largest first, and how the log itself stands, so that one command answers "is it all
+ * right".
+ */
 function statisticsText({ log, ...summary }: Statistics): string {
   const section = (title: string, counts: Readonly<Record<string, number>>): string[] => [
     `${title}:`,
@@ -130,6 +135,7 @@ function statisticsText({ log, ...summary }: Statistics): string {
   ].join('\n')
 }
 
+/** The verdict first; notes are what could not be proven yet, such as lines that wait for their signature. */
 function verificationText({ ok, lines, files, signed, last, faults, notes }: AuditVerification): string {
   return [
     `${ok ? 'whole' : 'NOT WHOLE'}: ${lines} lines in ${files} files; ${signed} of ${last} are signed`,

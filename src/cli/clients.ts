@@ -110,6 +110,7 @@ export function addClientsCommands(program: Command): void {
     )
 
   clients
+    // Not asked again: the command line is for scripts too, and a client can be registered anew.
     .command('remove <client_id>')
     .description('remove a client and end all its tokens')
     .action(async (id: string, _flags, command: Command) => {
@@ -121,6 +122,7 @@ export function addClientsCommands(program: Command): void {
   clients
     .command('prune')
     .description('remove clients that registered themselves and that nobody uses')
+    // Whoever prunes by a timer wants to know first what goes.
     .option('--dry-run', 'only say which')
     .action(async (flags: { dryRun?: boolean }, command: Command) => {
       const options = readOptions(command)
@@ -134,6 +136,7 @@ export function addClientsCommands(program: Command): void {
     })
 }
 
+/** Prints one client as it is kept: there are more fields than a table has room for. */
 async function show(options: Options, operation: string, params: object): Promise<void> {
   print(options.json, await operate<Client>(options, operation, params), (client) =>
     Object.entries(client)

@@ -122,6 +122,7 @@ export function addStatusCommands(program: Command): void {
             one.client_name ?? one.client,
             one.redirect_host,
             one.user,
+            // Where it died, or how far it has come if it still lives.
             one.died_at ?? one.steps.at(-1),
             one.reason,
           ]),
@@ -132,6 +133,7 @@ export function addStatusCommands(program: Command): void {
 
 /** A line for each part, and below it what is wrong with it; a healthy service fills one screen. */
 function statusText({ version, daemon, site, state, audit, tools, ...rest }: Status): string {
+  // One number here; `--json` has them by collection.
   const documents = Object.values(state.documents).reduce((sum, count) => sum + count, 0)
   const lines = [
     `assistant-core ${version}, ${daemon ? `running as process ${daemon.pid} for ${daemon.uptime_seconds} s, ${megabytes(daemon.memory_bytes)}` : 'not running'}`,
@@ -156,6 +158,7 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Sta
   return lines.map(visible).join('\n')
 }
 
+/** Only budgets that refused something: the others say nothing about a fault. */
 function requestsText({ in_flight: inFlight, streams, limits }: NonNullable<Status['requests']>): string {
   const refused = Object.entries(limits)
     .filter(([, count]) => count.refused > 0)
@@ -164,6 +167,7 @@ function requestsText({ in_flight: inFlight, streams, limits }: NonNullable<Stat
   return `requests      ${inFlight} in progress, ${streams} streams; refused by rate limits: ${limited}`
 }
 
+/** What runs outside the daemon's process, and whether anybody waits for a place. */
 function sandboxesText(sandboxes: NonNullable<Status['sandboxes']>): string {
   const parts = Object.entries(sandboxes).map(
     ([part, { running, waiting }]) =>

@@ -36,6 +36,7 @@ export function addTokensCommands(program: Command): void {
   tokens
     .command('issue')
     .description('issue an access token and a refresh token to a user, shown once')
+    // Without a default: a token always acts as somebody, with that user's rights.
     .requiredOption('--user <user>', 'whom the token acts as')
     .option('--client <id>', 'the client that gets it; a client of the command line without it')
     .option(
@@ -59,6 +60,7 @@ export function addTokensCommands(program: Command): void {
         command: Command,
       ) => {
         const options = readOptions(command)
+        // Flags are singular and may be repeated; parameters are lists.
         const { ttl: seconds, scope: scopes, address: addresses, ...rest } = flags
         const result = await operate<Issued>(options, 'tokens.issue', { ...rest, seconds, scopes, addresses })
         print(options.json, result, (issued) =>

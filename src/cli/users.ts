@@ -46,6 +46,7 @@ export function addUsersCommands(program: Command): void {
   users
     .command('passwd <user>')
     .description("set a user's password, asked for on a terminal")
+    // For scripts and password managers, which have no terminal.
     .option('--password-stdin', 'read the password from standard input')
     .action(async (user: string, flags: { passwordStdin?: boolean }, command: Command) => {
       const options = readOptions(command)
@@ -150,6 +151,7 @@ function askHidden(question: string): Promise<string> {
     // In raw mode the terminal shows nothing and leaves Ctrl-C and the backspace to us.
     stdin.setRawMode(true).resume().setEncoding('utf8')
     let typed = ''
+    // The terminal is put back in order before anything else happens.
     const done = (finish: () => void): void => {
       stdin.off('data', onData).setRawMode(false).pause()
       process.stderr.write('\n')

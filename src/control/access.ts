@@ -99,6 +99,7 @@ async function principalAs(
     ...(kept && { roles: kept, roleKey: roleKeyOf(kept) }),
     ...(limits?.tools && { toolLimit: limits.tools }),
   }
+  // Users, roles and the switch stand in one file, so the line need not be looked for.
   const source = 'config/users.yaml'
   return {
     principal,

@@ -50,6 +50,7 @@ export const status = defineOperation({
       state: { folder: services.folders.state, ...store.stats() },
       audit: await audit.stats(),
       checks: await readiness(services),
+      // Counted by a running daemon only; the command line itself answers no requests.
       requests: daemon
         ? {
             in_flight: services.metrics.inFlight,

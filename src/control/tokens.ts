@@ -31,6 +31,7 @@ export const issueTokens = defineOperation({
     const clientId = params.client ?? commandLineClient.id
     const client = await services.clients.find(clientId)
     if (!client) throw new AppError('not_found', `no client ${clientId}`)
+    // Under the same rules as at the token endpoint: lifetimes, audience, audit.
     const issued = await services.tokens.issue({
       user: user.id,
       client: client.id,
@@ -105,6 +106,7 @@ export const revokeTokens = defineOperation({
 
     /** The id of a token, given either as its id or as the token itself. */
     async function tokenId(text: string): Promise<string> {
+      // Asked for with the token itself, an operator need not know its id.
       const found = await services.tokens.find(text)
       return found.kind === 'unknown' ? text : found.token.id
     }

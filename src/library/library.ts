@@ -1,3 +1,19 @@
+/**
+ * The library: prompt templates, categories and skills of a site, as each principal sees them. Here are
+ * its words.
+ *
+ * How the files of this folder play together:
+ * - Reading: `read-library.ts` makes one immutable reading of `template-file.ts` (with `arguments.ts`
+ *   and `argument-types.ts`), `categories.ts` and `skill-files.ts`, checked by `check-library.ts` and
+ *   `lint.ts` against the rest of the site.
+ * - Keeping: `libraries.ts` turns readings into libraries and holds what outlives them in the state:
+ *   `versions.ts`, `usage.ts`, `built-ins.ts`. `follow-refs.ts` notices when a branch of a channel
+ *   moves.
+ * - Serving: `site-library.ts` is the library of one snapshot, `live-library.ts` puts its channels
+ *   before it; `access.ts` alone says who may see what, `render.ts` has the three engines.
+ * - For the desk and the command line: `prompt-methods.ts` (specification §4.7), `writing.ts`,
+ *   `history.ts`, `preview.ts`, `prompt-tests.ts`.
+ */
 import type { Principal } from '../core/principal.ts'
 
 /** Specification §3.3: only `Published` prompts are listed for users who do not own them. */

@@ -1,4 +1,16 @@
-/** What the OAuth endpoints say: the one error class of the protocol, and the parameters of a request. */
+/**
+ * What the OAuth endpoints say: the one error class of the protocol, and the parameters of a request.
+ *
+ * How the files of this folder play together:
+ * - Endpoints: `discovery-`, `registration-`, `authorization-`, `token-` (with `grants/`),
+ *   `revocation-`, `introspection-`, `userinfo-endpoint.ts`; what they share on the wire is in
+ *   `http-middleware.ts` and `browser-middleware.ts`, every path in `urls.ts`.
+ * - Who asks: `client-authentication.ts` for clients, `bearer.ts` for callers of the MCP endpoint,
+ *   which makes the `Principal`; `rate-limits.ts` and `cors.ts` stand before both.
+ * - What is kept: `records.ts` has the shapes; `clients.ts` and `client-documents.ts`, `grants.ts`,
+ *   `codes.ts`, `tokens.ts`, `usage.ts` and `keys.ts` keep them.
+ * - What a stranger names is fetched by `guarded-fetch.ts` and nothing else.
+ */
 
 /** RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, RFC 7591 §3.2.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6. */
 export type OAuthErrorCode =

@@ -111,7 +111,7 @@ export interface UsageRecord extends Stored {
   readonly forgetAt: number
 }
 
-/** Registered clients. Those that registered themselves may expire; `clients.ts` alone writes them. */
+/** Registered clients. Those that registered themselves expire unless a user approves them in time. */
 export const clientRecords: CollectionSpec<Client> = {
   name: 'oauth.client',
   indexes: ['source'],
@@ -128,8 +128,8 @@ export const grantRecords: CollectionSpec<Grant> = { name: 'oauth.grant', indexe
  */
 export const codeRecords: CollectionSpec<Code> = { name: 'oauth.code', expires: 'forgetAt' }
 /**
- * Token families: everything that came of one sign-in, which is what a replayed refresh token ends (RFC
- * 9700 §4.14.2).
+ * Token families: access that was given once, with every token that came of it. A refresh token that is
+ * used again, its grace period over, ends the whole family (RFC 9700 §4.14.2).
  */
 export const familyRecords: CollectionSpec<Family> = {
   name: 'oauth.family',
