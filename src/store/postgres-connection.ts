@@ -7,6 +7,9 @@ const lockMilliseconds = 35_000
 const statementMilliseconds = 40_000
 const connectMilliseconds = 8_000
 
+/** What the pool says when all of its connections are in use for long: the database itself is well. */
+const noConnectionFree = 'timeout exceeded when trying to connect'
+
 /** How the database is reached. */
 export interface ConnectionOptions {
   /** `postgresql://user:password@host/database`; a secret. */
@@ -137,6 +140,7 @@ export function outage(error: unknown): string | undefined {
     return `the database cannot be reached (${code})`
   }
   const message = error instanceof Error ? error.message : ''
+  if (message === noConnectionFree) return undefined
   if (/SSL/.test(message)) return 'the database does not speak TLS as it should'
   if (/timeout/i.test(message)) return 'the database does not answer in time'
   if (/terminated|not queryable|connection|calling end on the pool/i.test(message)) {
@@ -152,7 +156,8 @@ export function ourError(error: unknown): unknown {
   if (why !== undefined)
     return new AppError('unavailable', `the state is not available: ${why}`, { cause: error })
   const code = codeOf(error)
-  if (isCollision(error) || code === '55P03' || code === '57014') {
+  const waited = error instanceof Error && error.message === noConnectionFree
+  if (waited || isCollision(error) || code === '55P03' || code === '57014') {
     const busy = 'the state is busy with the writes of others; try again'
     return new AppError('unavailable', busy, { cause: error })
   }
