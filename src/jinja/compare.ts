@@ -43,6 +43,7 @@ export function equals(run: Run, a: Value, b: Value): boolean {
 
 function sameItems(run: Run, a: Value[], b: Value[]): boolean {
   if (a.length !== b.length) return false
+  // Counted as depth, because lists can contain themselves.
   run.enter()
   for (let i = 0; i < a.length; i++) {
     run.tick(1)

@@ -109,6 +109,7 @@ function compileDirect(
     codes[index] = compiler.expr(node, level)
   }
   if (codes.slice(0, target.required).some((code) => code === undefined)) return undefined
+  // A gap in the middle stays: natives take undefined as "not given".
   while (codes.length > 0 && codes.at(-1) === undefined) codes.pop()
   const [a, b] = codes
   if (codes.length === 0) {
@@ -147,6 +148,7 @@ function compileDirect(
   }
 }
 
+/** What a call costs at least: a step, and going through its subject. */
 function charge({ run }: Frame, subject: Value): void {
   run.tick(1)
   run.reads(charactersOf(subject))

@@ -33,6 +33,10 @@ function compileFolded(compiler: Compiler, node: Expr, level: Level): Code {
   }
 }
 
+/**
+ * Whether a slice is among what Jinja2 computes when compiling; a literal by itself has nothing to
+ * compute.
+ */
 function slicesConstant(node: Expr): boolean {
   const literal = ['const', 'name', 'list', 'tuple', 'dict'].includes(node.kind)
   return !literal && isFolded(node) && hasSlice(node)
@@ -64,6 +68,7 @@ function compileKind(compiler: Compiler, node: Expr, level: Level): Code {
       return compileInlineIf(compiler, node, level)
     case 'binary':
       return compileBinary(compiler, node, level)
+    // The value of `and` and `or` is one of their operands, as in Python, and no boolean.
     case 'and': {
       const [left, right] = [
         compileExpr(compiler, node.left, level),
@@ -115,6 +120,7 @@ function compileKind(compiler: Compiler, node: Expr, level: Level): Code {
     case 'test':
       return compileTest(compiler, node, level)
     case 'slice':
+      // `x[1:2, 3]` means something to numeric libraries only.
       throw new Fault('TemplateSyntaxError', 'a slice among several subscripts is not supported', node.at)
     default:
       throw new Fault('TemplateSyntaxError', 'a namespace attribute cannot be read this way', node.at)
@@ -199,6 +205,7 @@ function compileBinary(compiler: Compiler, node: Expr & { kind: 'binary' }, leve
   }
 }
 
+/** Filters that Jinja2 gives the running template, and therefore cannot compute beforehand. */
 const NEEDS_CONTEXT = new Set(['map', 'select', 'reject', 'selectattr', 'rejectattr', 'random'])
 
 /** Whether Jinja2 computes an expression when compiling, which shows in a few corners. */
@@ -212,6 +219,7 @@ function compileConcat(items: Code[], escaping: boolean): Code {
   if (escaping) {
     return (frame) => {
       const values = items.map((code) => code(frame))
+      // Only where something is safe already are the other parts made safe, and the whole with them.
       if (!values.some((value) => value instanceof Markup)) return joined(frame, values)
       let text = ''
       for (const value of values) text += escaped(frame.run, value)
@@ -250,6 +258,7 @@ function joined(frame: Frame, values: Value[]): string {
 /** An expression used for its truth only. */
 export function compileCondition(compiler: Compiler, node: Expr, level: Level): Condition {
   if (node.kind === 'and' || node.kind === 'or') {
+    // Nobody gets the operands back here, so no value has to be kept.
     const left = compileCondition(compiler, node.left, level)
     const right = compileCondition(compiler, node.right, level)
     return node.kind === 'and'

@@ -11,6 +11,7 @@ import { Scope, type Routine } from './scope.ts'
 import { undeclared, walk, weightOf } from './walk.ts'
 import { Markup, type Value } from './values.ts'
 
+/** A loop, compiled piece by piece; `weight` is what one turn costs of the budget. */
 interface Parts {
   readonly iterable: Code
   readonly filter: ((frame: Frame, iterable: Value) => Lazy) | undefined
@@ -67,6 +68,7 @@ export function compileFor(compiler: Compiler, node: For, level: Level): Action 
   return node.recursive ? recursiveLoop(parts, routine, setLoop, inner) : extendedLoop(parts, setLoop)
 }
 
+/** A target named `loop` would be overwritten by the loop itself. */
 function refuseLoopTarget(node: For): void {
   walk([node], {
     store: (name, at) => {
@@ -135,6 +137,7 @@ function plainLoop({ iterable, filter, assign, enter, body, otherwise, weight, a
         assign(frame, item)
         enter?.(frame)
         body(frame)
+        // The next item may come out of a filter that fails: that is then a fault of the loop's head.
         run.at = at
       }
     }
@@ -142,6 +145,7 @@ function plainLoop({ iterable, filter, assign, enter, body, otherwise, weight, a
   }
 }
 
+/** Puts the state of a loop where its body looks for `loop`. */
 type SetLoop = (frame: Frame, value: Value | undefined) => void
 
 function extendedLoop(parts: Parts, setLoop: SetLoop): Action {

@@ -62,6 +62,7 @@ export function compileExtends(
   const name = compileExpr(compiler, node.template, level)
   const { parentSlot } = compiler
   const certain = compiler.knownExtends
+  // Inside an `if` it is only known at run time whether this template has a parent.
   if (level.rootlevel) compiler.knownExtends = true
   compiler.extendsSoFar++
   return (frame) => {
@@ -178,6 +179,7 @@ function moduleOf(program: Program, frame: Frame): Module {
   return module
 }
 
+/** Runs a template for what it defines; its text is kept too, because a module prints as it. */
 function evaluate(program: Program, context: Context, frame: Frame): Module {
   const { run } = frame
   const before = run.capture()
@@ -206,6 +208,7 @@ function findAny(
   ignoreMissing: boolean,
 ): Program | undefined {
   if (names instanceof Undefined) names.fail()
+  // A list of names is tried in order, and so is a single one that may be missing.
   const several = Array.isArray(names) || names instanceof Tuple
   if (!several && !ignoreMissing) return find(compiler, names)
   if (!compiler.load) throw new Fault('TypeError', 'no loader for this environment specified')

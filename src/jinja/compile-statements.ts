@@ -138,6 +138,7 @@ function compileWrite(compiler: Compiler, node: Output, level: Level): Action {
 
 type TextMaker = (frame: Parameters<Code>[0], value: ReturnType<Code>) => string
 
+/** How values become output, decided when compiling as far as it can be. */
 function textMaker(escape: Escape): TextMaker {
   if (escape === 'off') return (frame, value) => (typeof value === 'string' ? value : str(frame.run, value))
   if (escape === 'on') return (frame, value) => escaped(frame.run, value)

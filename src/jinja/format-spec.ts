@@ -6,6 +6,7 @@ import { str } from './repr.ts'
 import { center, chars, lengthOf } from './text.ts'
 import { isFloat, isInt, textOf, typeName, type Float, type Value } from './values.ts'
 
+/** A specification taken apart: fill, align, sign, `z`, `#`, `0`, width, grouping, precision, type. */
 interface Spec {
   fill: string
   align: string
@@ -166,6 +167,7 @@ function place(prefix: string, digits: string, rest: string, spec: Spec, group: 
   return pad(prefix, body + rest, spec, '>')
 }
 
+/** Digits with a mark between groups, counted from the right. */
 function grouped(digits: string, mark: string, size: number): string {
   const parts: string[] = []
   for (let end = digits.length; end > 0; end -= size)

@@ -57,11 +57,13 @@ export class LoopState implements Thing {
     return this.after === null ? null : this.source.next()
   }
 
+  /** Looks one item ahead, for `last` and `nextitem`. */
   private peek(): Value | undefined {
     if (this.after === undefined) this.after = this.source.next()
     return this.after
   }
 
+  /** How many items the loop has. */
   size(): number {
     if (this.length !== undefined) return this.length
     const size = this.iterable === undefined ? undefined : sizeOf(this.run, this.iterable)
@@ -75,6 +77,7 @@ export class LoopState implements Thing {
     return (this.length = rest.length + this.index0 + 1 + (this.after === undefined ? 0 : 1))
   }
 
+  /** Whether the values differ from those of the turn before; at the first turn they do. */
   changed(run: Run, values: Value[]): boolean {
     const last = this.last
     if (last && equals(run, new Tuple(last), new Tuple(values))) return false

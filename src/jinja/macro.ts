@@ -58,6 +58,7 @@ export class Macro implements Thing {
     return values
   }
 
+  /** Why keyword arguments were left over, in Jinja2's words. */
   private tooMany(kwargs: Kwargs): never {
     const message = kwargs.has('caller')
       ? 'was invoked with two values for the special caller argument'

@@ -162,6 +162,7 @@ function reversedType(value: Value): string {
   return value instanceof View ? `dict_reverse${value.type.slice(5, -1)}iterator` : 'reversed'
 }
 
+/** Appends within bounds, and answers None like all of Python's methods that change a list. */
 function grow(run: Run, list: List, items: Value[]): null {
   run.items(list.length + items.length)
   for (const item of items) list.push(item)
@@ -250,6 +251,7 @@ function popKey(env: Env, self: Value, key: Value | undefined, absent?: Value): 
 
 function popItem(_env: Env, self: Value): Tuple {
   const dict = self as Dict
+  // The one that was inserted last.
   const key = dict.keys().at(-1)
   if (key === undefined) throw new Fault('KeyError', 'popitem(): dictionary is empty')
   const value = dict.get(key)!
@@ -284,6 +286,7 @@ export function update(env: Env, dict: Dict, name: string, args: Value[], kwargs
   } else if (source !== undefined) {
     let place = 0
     for (const pair of each(env.run, source)) {
+      // A pair may be anything with two items, a text of two characters too.
       const items = toList(env.run, pair)
       if (items.length !== 2) {
         const fault = `dictionary update sequence element #${place} has length ${items.length}; 2 is required`
@@ -298,11 +301,13 @@ export function update(env: Env, dict: Dict, name: string, args: Value[], kwargs
   return null
 }
 
+/** The binary digits of an int without its sign. */
 function bits(self: Value): string {
   const number = bigOf(self as number)
   return (number < 0n ? -number : number).toString(2)
 }
 
+/** A number as numerator and denominator, exactly; that of a float is a power of two. */
 function ratio(self: Value): Tuple {
   if (typeof self !== 'number' && typeof self !== 'object')
     return new Tuple([integer(bigOf(self as bigint)), 1])

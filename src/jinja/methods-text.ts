@@ -10,10 +10,12 @@ import { Dict, isInt, textOf, Tuple, typeName, type Env, type Value } from './va
 const CASED_WORD = /^[\p{L}\p{N}]+$/u
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u
 
+/** A method without arguments. */
 function of(fn: (self: string) => Value): Native {
   return native('/', (_env, self) => fn(self as string))
 }
 
+/** A test of every character, which fails for the empty text as in Python. */
 function matches(pattern: RegExp): Native {
   return of((self) => self !== '' && pattern.test(self))
 }
@@ -126,6 +128,7 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['title', of(text.titleCase)],
 ])
 
+/** `center`, `ljust` and `rjust`, charged by the width before anything is made. */
 function padded(
   run: Run,
   self: Value,
@@ -149,6 +152,7 @@ function zfill(env: Env, self: Value, width: Value | undefined): string {
   const size = wantInt(width)
   env.run.text(size)
   const missing = Math.max(0, size - text.lengthOf(body))
+  // The sign stays in front of the zeros.
   const sign = /^[+-]/.test(body) ? body[0]! : ''
   return sign + '0'.repeat(missing) + body.slice(sign.length)
 }
@@ -167,6 +171,7 @@ function count(env: Env, self: Value, sub: Value | undefined, start?: Value, end
   const within = part(self as string, start, end)
   if (within === undefined) return 0
   env.run.text(within.length)
+  // Nothing is found between all characters, and at both ends.
   return wanted === '' ? text.lengthOf(within) + 1 : within.split(wanted).length - 1
 }
 
@@ -216,6 +221,7 @@ function affix(
   })
 }
 
+/** `str.expandtabs`: each tab up to the next multiple of its size, counted from the start of the line. */
 function expandTabs(env: Env, self: Value, size?: Value): string {
   const width = wantInt(size, 8)
   let column = 0
@@ -253,6 +259,7 @@ function join(env: Env, self: Value, items: Value | undefined): string {
   return parts.join(self as string)
 }
 
+/** `str.maketrans`: a dict from code points to what stands for them; None takes the character out. */
 function makeTranslation(env: Env, _self: Value, x: Value | undefined, y?: Value, z?: Value): Dict {
   const table = new Dict()
   if (y === undefined) {
@@ -274,6 +281,7 @@ function makeTranslation(env: Env, _self: Value, x: Value | undefined, y?: Value
   return table
 }
 
+/** `str.translate`, with a dict as `maketrans` makes it. */
 function translate(env: Env, self: Value, table: Value | undefined): string {
   if (!(table instanceof Dict))
     throw new Fault('TypeError', `'${typeName(table ?? null)}' object is not subscriptable`)
@@ -289,6 +297,7 @@ function translate(env: Env, self: Value, table: Value | undefined): string {
   return result
 }
 
+/** `str.partition` and `rpartition`: always three parts, so that they can be unpacked. */
 function partition(self: string, sep: Value | undefined, how: 'indexOf' | 'lastIndexOf'): Tuple {
   const by = wantText(sep, 'the separator')
   if (by === '') throw new Fault('ValueError', 'empty separator')
@@ -306,6 +315,7 @@ function removePrefix(_env: Env, self: Value, prefix: Value | undefined): string
 function removeSuffix(_env: Env, self: Value, suffix: Value | undefined): string {
   const body = self as string
   const end = wantText(suffix, 'removesuffix() argument')
+  // An empty suffix would cut everything: `slice(0, -0)`.
   return end !== '' && body.endsWith(end) ? body.slice(0, -end.length) : body
 }
 
@@ -334,6 +344,7 @@ function split(env: Env, self: Value, sep?: Value, limit?: Value): Value[] {
   return counted(env, [...parts.slice(0, most), parts.slice(most).join(by)])
 }
 
+/** `str.rsplit`, which differs from `split` only where the splits are limited. */
 function splitFromEnd(env: Env, self: Value, sep?: Value, limit?: Value): Value[] {
   const body = self as string
   const by = optionalText(sep, 'the separator')
@@ -351,6 +362,7 @@ function splitLines(env: Env, self: Value, keepEnds?: Value): Value[] {
   return counted(env, text.splitLines(self as string, keepEnds !== undefined && wantInt(keepEnds) !== 0))
 }
 
+/** Charges for a list that was made. */
 function counted(env: Env, items: Value[]): Value[] {
   env.run.items(items.length)
   return items

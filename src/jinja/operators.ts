@@ -54,6 +54,7 @@ export function add(run: Run, a: Value, b: Value): Value {
   return unsupported('+', a, b)
 }
 
+/** The usual case: a bigint only where the sum leaves the safe integers. */
 function plus(a: number, b: number): Value {
   const sum = a + b
   if (Number.isInteger(a) && Number.isInteger(b))
@@ -96,6 +97,7 @@ export function multiply(run: Run, a: Value, b: Value): Value {
   return unsupported('*', a, b)
 }
 
+/** A product of ints of any size, bounded before it is made. */
 function whole(run: Run, a: bigint, b: bigint): number | bigint {
   const bits = bitsOf(a) + bitsOf(b)
   if (bits > MAX_BITS) throw new Fault('LimitError', `an integer of more than ${MAX_BITS} bits is too large`)
@@ -103,6 +105,7 @@ function whole(run: Run, a: bigint, b: bigint): number | bigint {
   return integer(a * b)
 }
 
+/** How many bits a number has, to the next four. */
 function bitsOf(value: bigint): number {
   return value.toString(16).length * 4
 }
@@ -190,6 +193,7 @@ export function modulo(run: Run, a: Value, b: Value): Value {
   return float(floatDivide(floatOf(a), floatOf(b)).remainder)
 }
 
+/** The remainder with the sign of the divisor, as Python has it. */
 function floorMod(a: number, b: number): number {
   const remainder = a % b
   // `+ 0` turns -0 into 0: an int has no sign there.

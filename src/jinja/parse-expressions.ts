@@ -150,6 +150,7 @@ function parsePower(tokens: TokenStream): Expr {
   return leftAssociative(tokens, (inner) => parseUnary(inner, true), ['**'])
 }
 
+/** Operators of one rank, which group to the left. */
 function leftAssociative(
   tokens: TokenStream,
   parse: (tokens: TokenStream) => Expr,
@@ -239,6 +240,7 @@ function parseDict(tokens: TokenStream): Expr {
   return bounded({ kind: 'dict', items, at })
 }
 
+/** Members, subscripts and calls behind a value, any number of them. */
 function parsePostfix(tokens: TokenStream, node: Expr): Expr {
   for (;;) {
     if (tokens.type === '.') node = parseAttribute(tokens, node)
@@ -248,6 +250,7 @@ function parsePostfix(tokens: TokenStream, node: Expr): Expr {
   }
 }
 
+/** Filters and tests behind a value, and calls of what they gave. */
 function parseFilterTail(tokens: TokenStream, node: Expr): Expr {
   for (;;) {
     if (tokens.type === '|') node = parseFilters(tokens, node)!
@@ -278,6 +281,7 @@ function parseSubscript(tokens: TokenStream, node: Expr): Expr {
   return bounded({ kind: 'item', node, key, at })
 }
 
+/** An index, or a slice any part of which may be left out. */
 function parseSubscribed(tokens: TokenStream): Expr {
   const { at } = tokens.current
   let start: Expr | undefined
@@ -306,6 +310,7 @@ function parseArguments(tokens: TokenStream): Arguments {
   let dynArgs: Expr | undefined
   let dynKwargs: Expr | undefined
   let first = true
+  // As in Python: nothing by place behind a name or `*`, and nothing at all behind `**`.
   const ensure = (right: boolean): void => {
     if (!right) tokens.fail('invalid syntax for function call expression', open.at)
   }
@@ -351,6 +356,7 @@ export function parseFilter(tokens: TokenStream, node: Expr | undefined): Filter
   return bounded({ kind: 'filter', node, name, given, at })
 }
 
+/** Names of filters and tests may have dots in them. */
 function dotted(tokens: TokenStream, first: string): string {
   let name = first
   while (tokens.skip('.')) name += `.${tokens.expect('name').text}`
@@ -362,6 +368,7 @@ function parseTest(tokens: TokenStream, node: Expr): Expr {
   const negated = tokens.skipName('not')
   const name = dotted(tokens, tokens.expect('name').text)
   let given = NONE
+  // Without parentheses one operand may follow: `is divisibleby 3`.
   if (tokens.type === '(') given = parseArguments(tokens)
   else if (TEST_ARGUMENTS.has(tokens.type) && !['else', 'or', 'and'].some((word) => tokens.isName(word))) {
     if (tokens.isName('is')) tokens.fail('You cannot chain multiple tests with is')

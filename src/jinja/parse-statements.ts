@@ -7,6 +7,7 @@ import { TokenStream } from './token-stream.ts'
 
 type Parser = (tokens: TokenStream) => Statement
 
+/** By the first word of a tag. Words that end a block are not here: they end the body around them. */
 const PARSERS = new Map<string, Parser>([
   ['for', parseFor],
   ['if', parseIf],
@@ -29,6 +30,7 @@ export function parse(source: string): Statement[] {
   return parseBody(new TokenStream(tokenize(source)))
 }
 
+/** Statements to the end of the source, or to one of the tags that end the block around them. */
 function parseBody(tokens: TokenStream, ends?: readonly string[]): Statement[] {
   const body: Statement[] = []
   let items: (string | Expr)[] = []
@@ -115,6 +117,7 @@ function innermost(tokens: TokenStream): string[] {
 
 function parseFor(tokens: TokenStream): Statement {
   const { at } = tokens.next()
+  // `in` and `if` are the loop's own here, no operator and no inline condition.
   const target = parseTarget(tokens, { end: 'in' })
   tokens.expectName('in')
   const iterable = parseTuple(tokens, { noCondition: true, end: 'recursive' })
@@ -145,6 +148,7 @@ function parseIf(tokens: TokenStream): If {
 function parseSet(tokens: TokenStream): Statement {
   const { at } = tokens.next()
   const target = parseTarget(tokens, { namespaces: true })
+  // Without a value, what stands up to `endset` is the value.
   if (tokens.skip('=')) return { kind: 'set', target, value: parseTuple(tokens), at }
   const filter = parseFilters(tokens, undefined)
   const body = parseUntil(tokens, 'endset')
@@ -257,6 +261,7 @@ function parseInclude(tokens: TokenStream): Statement {
     tokens.next()
     tokens.next()
   }
+  // What is included sees the variables around it unless told otherwise; what is imported does not.
   return { kind: 'include', template, ignoreMissing, withContext: parseContext(tokens) ?? true, at }
 }
 
@@ -328,6 +333,10 @@ function parseName(tokens: TokenStream): Name {
   return { kind: 'name', name: text, at }
 }
 
+/**
+ * A name, an attribute of a namespace, or a tuple of such; everything else that could be read here is
+ * no target.
+ */
 function assignable(tokens: TokenStream, node: Expr): Target {
   if (node.kind === 'name' || node.kind === 'nsref') return node
   if (node.kind !== 'tuple') tokens.fail(`can't assign to '${node.kind}'`, node.at)

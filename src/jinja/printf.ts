@@ -24,6 +24,7 @@ export interface Quoting {
   repr(run: Run, value: Value): string
 }
 
+/** One conversion such as `%-8.2f`, taken apart. */
 interface Conversion {
   left: boolean
   plus: boolean
@@ -58,6 +59,7 @@ export function printf(run: Run, format: string, values: Value, quoting: Quoting
     at += text.length
     return Number(text)
   }
+  /** A width or precision that the values give: `%*d`. */
   function star(): number {
     const value = next()
     if (!isInt(value)) throw new Fault('TypeError', '* wants int')
@@ -190,6 +192,7 @@ function character(value: Value): string {
 
 function wholeNumber(type: string, value: Value, how: Conversion): string {
   if (value instanceof Undefined) return value.fail()
+  // Of the styles of whole numbers only the decimal ones take a float, and cut it.
   const decimal = type === 'd' || type === 'i' || type === 'u'
   if (!(isInt(value) || (decimal && isFloat(value)))) {
     const wanted = decimal ? 'a real number' : 'an integer'
@@ -231,6 +234,7 @@ export function realDigits(
   if (kind === 'e') return exponential(size, precision, alternate)
   const places = precision === 0 ? 1 : precision
   const { digits, exponent } = scientific(size, places - 1)
+  // C's rule for `%g`: an exponent where plain digits would be long.
   if (exponent < -4 || exponent >= places - (pointZero ? 1 : 0)) {
     const mantissa = digits[0]! + trimZeros(`.${digits.slice(1)}`, alternate)
     return mantissa + exponentText(exponent)
@@ -246,6 +250,7 @@ function exponential(size: number, precision: number, alternate: boolean): strin
   return digits[0]! + rest + exponentText(exponent)
 }
 
+/** At least two digits, as C prints an exponent. */
 function exponentText(exponent: number): string {
   return `e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
 }
@@ -259,6 +264,7 @@ function signed(prefix: string, digits: string, how: Conversion): string {
   return pad(prefix + digits, how)
 }
 
+/** A precision cuts text, by characters. */
 function cut(text: string, how: Conversion): string {
   return how.precision === undefined ? text : chars(text).slice(0, how.precision).join('')
 }

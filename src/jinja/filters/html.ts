@@ -32,6 +32,7 @@ export const htmlFilters: readonly [string, Native][] = [
   ['urlize', native('trim_url_limit? nofollow? target? rel? extra_schemes?', urlizeFilter)],
 ]
 
+/** The HTML of what has one, and the text of everything else. */
 function plain(env: Env, value: Value): string {
   return isThing(value) && value.html ? value.html() : str(env.run, value)
 }

@@ -95,6 +95,7 @@ function sortedPairs(run: Run, dict: Dict): [Value, Value][] {
   return dict.pairs().sort(([a], [b]) => (ordered(run, a, b, '<') ? -1 : ordered(run, b, a, '<') ? 1 : 0))
 }
 
+/** Keys as json.dumps writes them: numbers, booleans and None as text. */
 function keyText(key: Value): string {
   const text = textOf(key)
   if (text !== undefined) return text
@@ -105,6 +106,7 @@ function keyText(key: Value): string {
   throw new Fault('TypeError', `keys must be str, int, float, bool or None, not ${typeName(key)}`)
 }
 
+/** Not JSON where a number is infinite, but what json.dumps writes. */
 function floatJson(value: number): string {
   if (Number.isFinite(value)) return floatText(value)
   return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity'

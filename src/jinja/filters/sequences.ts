@@ -78,6 +78,7 @@ export const sequenceFilters: readonly [string, Native][] = [
   ['items', native('', (env, value) => new Lazy('do_items', items(env, value)))],
 ]
 
+/** Of an empty sequence Jinja2 gives an undefined, which prints as nothing. */
 function orEmpty(value: Value | undefined, what: string): Value {
   return value === undefined ? new Undefined(`No ${what}, sequence was empty.`) : value
 }
@@ -86,6 +87,7 @@ function isTrue(env: Env, value: Value | undefined): boolean {
   return value !== undefined && truth(env.run, value)
 }
 
+/** What is compared of an item: an attribute if one is named, and without case unless asked for. */
 function keyGetter(env: Env, sensitive: Value | undefined, attribute: Value | undefined): Getter {
   return getter(env, attribute, undefined, isTrue(env, sensitive) ? undefined : ignoreCase)
 }
@@ -201,6 +203,7 @@ function extreme(env: Env, value: Value, order: '<' | '>', key: Getter): Value {
   let bestKey = key(best)
   for (let one = source.next(); one !== undefined; one = source.next()) {
     const oneKey = key(one)
+    // Strictly better only: of equals the first stays.
     if (!ordered(env.run, oneKey, bestKey, order)) continue
     best = one
     bestKey = oneKey
@@ -267,6 +270,7 @@ function* slice(env: Env, value: Value, slices: Value, fill?: Value): Generator<
   let offset = 0
   for (let index = 0; index < count; index++) {
     const start = offset + index * size
+    // The first parts get what is left over, one item each.
     if (index < longer) offset++
     const part = all.slice(start, offset + (index + 1) * size)
     if (fill !== undefined && fill !== null && index >= longer) part.push(fill)
