@@ -60,13 +60,13 @@ export interface AnalysisOptions {
 export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> {
   const settings = options.settings ?? defaultAnalysisSettings
   const isolation = options.isolation ?? (await probeIsolation())
+  // At once: one after the other, the daemon's start would take as long as all attempts together.
   const [sql, python, files, charts] = await Promise.all([
     openSql(isolation, settings),
     openPython(isolation, settings),
     tried(new Files(isolation, settings.files), 'npm ci'),
     tried(new Charts(isolation, settings.charts), 'npm ci'),
   ])
-  // One after the other would make the daemon's start as long as all attempts together.
   const parts = { sql, python, files, charts }
   const probes = [
     sandboxProbe(isolation),

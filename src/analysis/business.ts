@@ -18,7 +18,7 @@ import {
 
 /** The kinds that the tool offers in its schema. */
 export const businessAnalyses = ['profile', 'statistics', 'trends', 'quality', 'correlations'] as const
-/** One of them. */
+/** Which of them a caller asked for. */
 export type BusinessAnalysis = (typeof businessAnalyses)[number]
 
 /** The rows that an analysis is of. */

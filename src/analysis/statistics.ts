@@ -21,7 +21,7 @@ export interface NumberSummary {
   readonly max: number
 }
 
-/** How the values are spread; each is null where there are too few values for it. */
+/** How the values are spread; each is null where the values are too few or too alike for it. */
 export interface Shape {
   readonly variance: number | null
   readonly skewness: number | null

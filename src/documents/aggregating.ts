@@ -42,10 +42,7 @@ export interface AggregatePage {
   readonly documents: number
 }
 
-/**
- * How many documents the filters let through, of those that the principal may read: a number tells of
- * others too.
- */
+/** How many of the documents that the principal may read pass the filters; to count others would tell of them. */
 export async function countDocuments(
   ground: Ground,
   principal: Principal,

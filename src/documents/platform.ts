@@ -193,7 +193,7 @@ export interface Report {
   readonly type: 'declarative' | 'sql'
   /** The doctype whose rows are read; for SQL the doctypes that may be queried. */
   readonly doctypes: readonly string[]
-  /** One SELECT over tables named as the doctypes, with `$name` for the filters. */
+  /** One SELECT over the doctypes as tables (`Sales Order` is `sales_order`), with `$name` for the filters. */
   readonly sql?: string
   readonly columns: readonly ReportColumn[]
   readonly filters: readonly ReportFilter[]

@@ -9,7 +9,7 @@ export type ReadValue = { readonly value: unknown } | { readonly problem: string
 
 /** Characters, where the field names no length of its own. */
 const longest: Partial<Record<FieldType, number>> = { text: 500, long_text: 100_000 }
-/** Enough for a nested value; what is larger is a file and belongs into an attachment. */
+/** Enough for a nested value; what is larger is a file and belongs in an attachment. */
 const maxJsonBytes = 65_536
 
 /** Reads one value of a field that is neither a table nor computed. */

@@ -32,7 +32,7 @@ export function createCalls(): Calls {
       total++
       let left = false
       return () => {
-        // The place may be left by a time limit and again by the end of the work.
+        // Left twice, it would free the place of another call.
         if (left) return
         left = true
         change(user, -1)

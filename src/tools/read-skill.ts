@@ -36,7 +36,7 @@ export const readSkill = defineTool({
         `"${file.path}" is not text (${file.mimeType}); read the resource ${file.uri}`,
       )
     }
-    // Counted once a skill, not once a file.
+    // A use is counted with SKILL.md, not with each file that it leads to.
     if (file === skill.files[0]) await library.countSkillRead(name)
     return Buffer.from(file.bytes).toString('utf8')
   },

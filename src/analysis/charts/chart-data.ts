@@ -13,7 +13,7 @@ export interface ChartPoint {
 
 const day = 86_400_000
 const spans = { 'Last Week': 7, 'Last Month': 30, 'Last Quarter': 91, 'Last Year': 365 }
-/** What a picture can show: more groups are put together as one, see `largest`. */
+/** Bounds of one chart: the rows that it reads, and the groups that it shows (see `largest`). */
 const mostRows = 100_000
 const mostGroups = 30
 

@@ -23,7 +23,7 @@ export interface WorkerOptions {
 /** A kind of job with a process kept ready for it. */
 export class OneJob {
   #options: WorkerOptions
-  // Two at a time, because each may fill a processor; more wait than people would have patience for.
+  // Two at a time, because each may fill a processor; whoever finds sixteen waiting is refused at once.
   #slots = new Slots(2, 16)
   #spares: Spares<Child>
   #running = new Set<Child>()
