@@ -31,7 +31,7 @@ export const issueTokens = defineOperation({
     const clientId = params.client ?? commandLineClient.id
     const client = await services.clients.find(clientId)
     if (!client) throw new AppError('not_found', `no client ${clientId}`)
-    // Under the same rules as at the token endpoint: lifetimes, audience, audit.
+    // As the token endpoint does it: such tokens are listed, refreshed and revoked like all others.
     const issued = await services.tokens.issue({
       user: user.id,
       client: client.id,

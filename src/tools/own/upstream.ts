@@ -43,10 +43,7 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/**
- * The revision spoken to upstreams: the newest with a plain `initialize`. The other two bound what one
- * may answer.
- */
+/** Spoken to upstreams: the revision that this service prefers itself. The other two bound what one may answer. */
 const revision = '2025-06-18'
 const maxBytes = 10_000_000
 const maxPages = 50
