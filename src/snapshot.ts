@@ -14,6 +14,7 @@ import type { RunSql } from './documents/run-sql.ts'
 import { readSeeds } from './documents/seeds.ts'
 import type { Seed } from './documents/seed-schema.ts'
 import type { Libraries, LibraryRead, LibrarySource } from './library/libraries.ts'
+import { doctypeOfDoctypes } from './library/library.ts'
 import { readLibrary, type LibraryReading } from './library/read-library.ts'
 import type { LiveLibrary } from './library/live-library.ts'
 import { readSite } from './site/read-site.ts'
@@ -130,9 +131,6 @@ export interface SnapshotParts {
   readonly extraTools: readonly Tool[]
   readonly tracing?: Tracer | undefined
 }
-
-/** What an argument of type `link` names to mean a doctype itself. */
-export const doctypeOfDoctypes = 'DocType'
 
 /** Offered only where the site wants them: clients that show resources do not need them. */
 const skillTools = new Set(['list_skills', 'read_skill'])

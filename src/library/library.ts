@@ -26,6 +26,9 @@ export type Visibility = 'Private' | 'Shared' | 'Public'
 /** Specification §4.5, rules for prompts: what turns the content of a template into text. */
 export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
 
+/** What an argument of type `link` names to mean a doctype itself. */
+export const doctypeOfDoctypes = 'DocType'
+
 /** Specification §2.7, in the names that `prompts/list` uses. */
 export interface PromptArgument {
   readonly name: string

@@ -2,7 +2,14 @@ import { AppError } from '../core/errors.ts'
 import { nearest } from '../core/schema.ts'
 import type { Principal } from '../core/principal.ts'
 import { defaultText, linkProblems, problemsLine, type ArgumentProblem } from './arguments.ts'
-import type { Library, PromptArgument, PromptTemplate, RenderedPrompt, Skill } from './library.ts'
+import {
+  doctypeOfDoctypes,
+  type Library,
+  type PromptArgument,
+  type PromptTemplate,
+  type RenderedPrompt,
+  type Skill,
+} from './library.ts'
 import type { LibraryReading } from './read-library.ts'
 import { indexPrompts, type PromptIndex } from './search.ts'
 import type { ReadTemplate } from './template-file.ts'
@@ -115,6 +122,10 @@ export class SiteLibrary implements Library {
     }
     if (found.type === 'link') {
       return this.parts.links.find(principal, found.doctype ?? '', typed, mostCompletions)
+    }
+    // A text that says by its name that a doctype is meant may hold another, but these are worth suggesting.
+    if (found.type === 'string' && /^(doctype|doctype_name|\w+_doctype)$/.test(found.name)) {
+      return this.parts.links.find(principal, doctypeOfDoctypes, typed, mostCompletions)
     }
     const values = optionsOf(found, typed)
     return { values: values.slice(0, mostCompletions), total: values.length }

@@ -123,7 +123,8 @@ export const links: Links = {
   exists: (principal, doctype, name) =>
     Promise.resolve(doctype === 'Customer' && customersFor(principal).includes(name)),
   find: (principal, doctype, typed, limit) => {
-    const all = doctype === 'Customer' ? customersFor(principal).filter((name) => name.startsWith(typed)) : []
+    const names = doctype === 'Customer' ? customersFor(principal) : doctype === 'DocType' ? ['Customer'] : []
+    const all = names.filter((name) => name.startsWith(typed))
     return Promise.resolve({ values: all.slice(0, limit), total: all.length })
   },
 }

@@ -129,11 +129,15 @@ describe('completion', () => {
   - { argument_name: some, argument_type: multiselect, allowed_values: 'red, green, grey' }
   - { argument_name: flag, argument_type: boolean }
   - { argument_name: who, argument_type: link, doctype: Customer }
-  - { argument_name: free, default_value: last month }`
+  - { argument_name: free, default_value: last month }
+  - { argument_name: doctype_name, argument_type: string }`
 
   it('offers what an argument may be, by what was typed', async (t) => {
     const { library } = await openWith(t, {
-      'prompts/x.md': template(complete, '{{ one }}{{ some }}{{ flag }}{{ who }}{{ free }}'),
+      'prompts/x.md': template(
+        complete,
+        '{{ one }}{{ some }}{{ flag }}{{ who }}{{ free }}{{ doctype_name }}',
+      ),
     })
     const offered = async (argument: string, typed: string, principal = sales): Promise<readonly string[]> =>
       (await library.complete(principal, 'x', argument, typed)).values
@@ -146,6 +150,8 @@ describe('completion', () => {
     assert.deepEqual(await offered('who', ''), ['ACME', 'Anvil Works', 'Secret Ltd'])
     assert.deepEqual(await offered('who', '', hr), ['ACME', 'Anvil Works'])
     assert.deepEqual(await offered('who', 'An', hr), ['Anvil Works'])
+    // A text, but its name says what it names.
+    assert.deepEqual(await offered('doctype_name', ''), ['Customer'])
     await assert.rejects(library.complete(sales, 'x', 'on', ''), {
       code: 'invalid',
       message: /did you mean "one"/,
