@@ -91,8 +91,12 @@ export function problemsText(problems: readonly Problem[]): string {
     .join('; ')
 }
 
+/** Nobody reads more at once, and each takes time to put into words. */
+const mostProblems = 200
+
 function describe(errors: readonly ErrorObject[]): Problem[] {
   const problems = errors
+    .slice(0, mostProblems)
     // The parts of an `if`, `oneOf` or `anyOf` say more than the frame around them.
     .filter((error) => !(error.keyword === 'if' && errors.length > 1))
     .map((error) => ({ path: pathOf(error), message: textOf(error) }))

@@ -28,6 +28,14 @@ export interface Change {
 /** The values of a document or a row while it is made, by field name. */
 export type Values = Record<string, unknown>
 
+/** A caller mends so many at a time; looking for more would be work for nothing. */
+const mostProblems = 100
+
+/** Whether so much is wrong with a change that the rest need not be looked at. */
+export function isHopeless({ problems, refused }: Change): boolean {
+  return problems.length + refused.length >= mostProblems
+}
+
 /** Ends a change that has problems: `forbidden` when fields are refused, else `invalid` with all problems. */
 export function refuseProblems({ problems, refused, access }: Change): void {
   if (refused.length > 0)

@@ -65,5 +65,6 @@ function unknownPath(
 /** `unknown role "Sales Usr"; did you mean "Sales User"?` */
 export function unknown(kind: string, name: string, known: Iterable<string>): string {
   const near = nearest(name, known)
-  return `unknown ${kind} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+  const shown = name.length > 100 ? `${name.slice(0, 99)}…` : name
+  return `unknown ${kind} "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }

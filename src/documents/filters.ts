@@ -5,6 +5,7 @@
 import { AppError } from '../core/errors.ts'
 import { compare, contains, equal, order } from './expression-values.ts'
 import type { Access } from './permission.ts'
+import { wildcard } from './wildcard.ts'
 import { type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
@@ -27,6 +28,12 @@ export const operators = [
 ] as const
 /** An operator that was read: synonyms such as `==` are gone. */
 export type Operator = (typeof operators)[number]
+
+// The daemon answers nobody else while it compares: what one question may cost is bounded.
+const mostConditions = 50
+const mostPatterns = 10
+const mostOrders = 10
+const longestPattern = 500
 
 /** One condition on one field, its value already of the field's type. */
 export interface Condition {
@@ -52,7 +59,10 @@ const operatorWords: ReadonlyMap<string, Operator> = new Map([
 export function readFilters(access: Access, filters: unknown): Condition[] {
   const problems: string[] = []
   const conditions: Condition[] = []
-  for (const [field, operator, value] of triplesOf(filters, problems)) {
+  const triples = triplesOf(filters, problems)
+  if (triples.length > mostConditions)
+    throw new AppError('invalid', `filters: at most ${mostConditions} conditions, not ${triples.length}`)
+  for (const [field, operator, value] of triples) {
     const comparable = comparableField(access, field)
     if (typeof comparable === 'string') problems.push(comparable)
     else {
@@ -61,6 +71,8 @@ export function readFilters(access: Access, filters: unknown): Condition[] {
       else conditions.push(condition)
     }
   }
+  if (conditions.filter(({ operator }) => operator.endsWith('like')).length > mostPatterns)
+    problems.push(`at most ${mostPatterns} conditions with like or not like`)
   if (problems.length > 0)
     throw new AppError('invalid', `filters: ${problems.join('; ')}`, { data: { problems } })
   return conditions
@@ -82,13 +94,27 @@ export function comparableField(access: Access, name: string): Comparable | stri
   return `${unknown('field', name, [...standardFields.keys(), ...known.map((other) => other.name)])} of ${access.doctype.name}`
 }
 
-/** Whether all conditions hold of a document. */
-export function matches(conditions: readonly Condition[], document: StoredDocument): boolean {
-  return conditions.every((condition) => holdsOf(condition, valueOf(document, condition.field)))
+/** What is left of the work that one question may cause; comparing patterns takes from it. */
+export interface Effort {
+  left: number
+}
+
+/** Enough for a pattern on a hundred million characters, which takes about a second. */
+export function newEffort(): Effort {
+  return { left: 200_000_000 }
+}
+
+/** Whether all conditions hold of a document. AppError `invalid` when the patterns are too much work. */
+export function matches(
+  conditions: readonly Condition[],
+  document: StoredDocument,
+  effort = newEffort(),
+): boolean {
+  return conditions.every((condition) => holdsOf(condition, valueOf(document, condition.field), effort))
 }
 
 /** Whether a condition holds of a value. */
-export function holdsOf({ operator, value }: Condition, actual: unknown): boolean {
+export function holdsOf({ operator, value }: Condition, actual: unknown, effort = newEffort()): boolean {
   switch (operator) {
     case '=':
       return equal(actual, value)
@@ -103,13 +129,13 @@ export function holdsOf({ operator, value }: Condition, actual: unknown): boolea
     case '<=':
       return (compare(actual, value) ?? 1) <= 0
     case 'in':
-      return contains(value, actual)
     case 'not in':
-      return !contains(value, actual)
+      spend(effort, (value as readonly unknown[]).length)
+      return contains(value, actual) === (operator === 'in')
     case 'like':
-      return typeof value === 'string' && like(value, actual)
+      return typeof value === 'string' && like(value, actual, effort)
     case 'not like':
-      return typeof value === 'string' && !like(value, actual)
+      return typeof value === 'string' && !like(value, actual, effort)
     case 'between': {
       const [from, to] = value as [unknown, unknown]
       return (compare(actual, from) ?? -1) >= 0 && (compare(actual, to) ?? 1) <= 0
@@ -134,11 +160,13 @@ export function equalities(conditions: readonly Condition[]): Record<string, unk
 export function readOrder(access: Access, orderBy: string): (a: StoredDocument, b: StoredDocument) => number {
   const keys: { field: string; sign: number }[] = []
   const problems: string[] = []
-  for (const part of orderBy.split(',')) {
+  const parts = orderBy.split(',', mostOrders + 1)
+  if (parts.length > mostOrders) throw new AppError('invalid', `order_by: at most ${mostOrders} fields`)
+  for (const part of parts) {
     const match = /^\s*`?([A-Za-z_]\w*)`?(?:\s+(asc|desc))?\s*$/i.exec(part)
     const field = match
       ? comparableField(access, match[1]!)
-      : `cannot read "${part.trim()}"; write "field desc"`
+      : `cannot read ${show(part.trim())}; write "field desc"`
     if (typeof field === 'string') problems.push(field)
     else keys.push({ field: field.name, sign: match![2]?.toLowerCase() === 'desc' ? -1 : 1 })
   }
@@ -159,7 +187,7 @@ function triplesOf(filters: unknown, problems: string[]): [string, unknown, unkn
     // A single triple without the outer list is what models write most often.
     const triples =
       filters.length === 3 && typeof filters[0] === 'string' ? [filters] : (filters as unknown[])
-    return triples.flatMap((triple): [string, unknown, unknown][] => {
+    return triples.slice(0, mostConditions + 1).flatMap((triple): [string, unknown, unknown][] => {
       if (Array.isArray(triple) && triple.length === 3 && typeof triple[0] === 'string')
         return [[triple[0], triple[1], triple[2]]]
       problems.push(`${show(triple)} must be [field, operator, value]`)
@@ -191,7 +219,7 @@ function readCondition(field: Comparable, word: unknown, value: unknown): Condit
       return value === 'set' || value === 'not set' ? condition(value) : 'is takes "set" or "not set"'
     case 'like':
     case 'not like':
-      return typeof value === 'string' && value.length <= 500
+      return typeof value === 'string' && value.length <= longestPattern
         ? condition(value)
         : `${operator} takes a text such as "%acme%"`
     case 'in':
@@ -219,7 +247,6 @@ function readOperand(
   value: unknown,
   edge: 'start' | 'end' = 'start',
 ): { value?: unknown; problem?: string } {
-  // An unknown option matches nothing; saying so helps the caller more than an empty answer.
   if (
     field.type === 'datetime' &&
     typeof value === 'string' &&
@@ -231,30 +258,25 @@ function readOperand(
     const status = ['draft', 'submitted', 'cancelled'].indexOf(value.toLowerCase())
     if (status >= 0) return { value: status }
   }
+  // An unknown option matches nothing; saying so helps the caller more than an empty answer.
   return readValue(field.type === 'text' ? { ...field, type: 'long_text' } : field, value)
 }
 
+function spend(effort: Effort, steps: number): void {
+  effort.left -= steps
+  if (effort.left < 0)
+    throw new AppError(
+      'invalid',
+      'filters: they take too long on so much; use fewer values, shorter patterns, or search_documents',
+    )
+}
+
 /** `%` stands for anything and `_` for one character; without `%` the text may stand anywhere. Case does not count. */
-function like(pattern: string, actual: unknown): boolean {
+function like(pattern: string, actual: unknown, effort: Effort): boolean {
   if (actual === null || actual === undefined) return false
   const text = (typeof actual === 'string' ? actual : JSON.stringify(actual)).toLowerCase()
+  spend(effort, text.length * ((pattern.length >> 5) + 1))
   const wanted = pattern.toLowerCase()
   if (!wanted.includes('%') && !wanted.includes('_')) return text.includes(wanted)
   return wildcard(text, wanted.includes('%') ? wanted : `%${wanted}%`)
-}
-
-/**
- * Goes back only to the last `%`: no pattern takes exponential time, as one turned into a regular
- * expression could.
- */
-function wildcard(text: string, pattern: string): boolean {
-  let [t, p, star, mark] = [0, 0, -1, 0]
-  while (t < text.length) {
-    if (pattern[p] === '%') [star, mark] = [p++, t]
-    else if (p < pattern.length && (pattern[p] === '_' || pattern[p] === text[t])) [t, p] = [t + 1, p + 1]
-    else if (star >= 0) [p, t] = [star + 1, ++mark]
-    else return false
-  }
-  while (pattern[p] === '%') p++
-  return p === pattern.length
 }

@@ -1,5 +1,5 @@
 /** From what a caller sends to what is stored: types, defaults, rows, computed fields. */
-import { type Change, defaultOf, noteReadOnly, readField, type Values } from './change.ts'
+import { type Change, defaultOf, isHopeless, noteReadOnly, readField, type Values } from './change.ts'
 import { equal, roundTo } from './expression-values.ts'
 import { type Access, maskMarker } from './permission.ts'
 import { type Doctype, type Field, standardFields } from './platform.ts'
@@ -19,6 +19,7 @@ export function readData(
   const values: Values = {}
   for (const [name, given] of Object.entries(data)) {
     if (ignorable(name, given, access.doctype, before)) continue
+    if (isHopeless(change)) break
     // The order of the questions is the answer that the caller gets: a field that it does not know must look
     // like none at all; a marker that comes back means no change; a read-only value is told, not refused.
     const field = access.doctype.fields.get(name)

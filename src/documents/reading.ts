@@ -2,7 +2,15 @@
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Transaction } from '../store/store.ts'
-import { comparableField, type Condition, equalities, matches, readFilters, readOrder } from './filters.ts'
+import {
+  comparableField,
+  type Condition,
+  equalities,
+  matches,
+  newEffort,
+  readFilters,
+  readOrder,
+} from './filters.ts'
 import { accessFor, collectionFor, type Ground, readable, requireAction } from './ground.ts'
 import { type Access, maskMarker, readsAll } from './permission.ts'
 import { standardFields } from './platform.ts'
@@ -92,11 +100,12 @@ export async function permitted(
   tx?: Transaction,
 ): Promise<readonly StoredDocument[]> {
   const all = readsAll(access)
+  const effort = newEffort()
   const filter =
     all && conditions.length === 0
       ? undefined
       : (document: StoredDocument) =>
-          (all || access.allows('read', document)) && matches(conditions, document)
+          (all || access.allows('read', document)) && matches(conditions, document, effort)
   return await collectionFor(ground, access.doctype, tx).find({
     where: equalities(conditions),
     ...(filter && { filter }),

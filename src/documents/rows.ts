@@ -1,5 +1,5 @@
 import { randomId } from '../core/secrets.ts'
-import { type Change, defaultOf, noteReadOnly, readField, type Values } from './change.ts'
+import { type Change, defaultOf, isHopeless, noteReadOnly, readField, type Values } from './change.ts'
 import { maskMarker } from './permission.ts'
 import type { Doctype, Field } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
@@ -68,6 +68,7 @@ function readRow(
   const values: Values = {}
   for (const [name, given] of Object.entries(row)) {
     if (name === 'name' || name === 'idx' || name === '_delete' || name === 'doctype') continue
+    if (isHopeless(change)) break
     const column = columns.fields.get(name)
     if (!column || !change.access.knows(column)) {
       const known = [...columns.fields.values()].filter((other) => change.access.knows(other))

@@ -2,7 +2,7 @@
  * A full-text index of one doctype in memory. Before each search it catches up with the changes that
  * were kept since (see history.ts), so what a search finds is what a list would show.
  */
-import MiniSearch from 'minisearch'
+import MiniSearch, { type SearchResult } from 'minisearch'
 import { collectionFor, type Ground } from './ground.ts'
 import { changedSince, lastChange } from './history.ts'
 import type { SearchEntry, SearchIndex } from './memory.ts'
@@ -13,6 +13,8 @@ import type { StoredDocument } from './stored.ts'
 export interface Hit {
   readonly name: string
   readonly score: number
+  /** The same without a word about other documents, for those who may not read all. */
+  readonly ownScore: number
 }
 
 const indexedTypes = new Set(['text', 'long_text', 'select', 'link', 'dynamic_link'])
@@ -33,12 +35,16 @@ export function indexedFields(
   })
 }
 
-/** Finds documents by words in the fields given, best first. */
+/**
+ * Finds documents by words in the fields given, best first; of those that are not `open` to the caller nothing
+ * counts: neither what they hold, nor how many of them hold a word.
+ */
 export async function findWords(
   ground: Ground,
   doctype: Doctype,
   words: string,
   fields: readonly string[],
+  open: (hits: readonly Hit[]) => Promise<readonly Hit[]>,
 ): Promise<readonly Hit[]> {
   const index = await upToDate(ground, doctype)
   const options = {
@@ -48,10 +54,27 @@ export async function findWords(
     fuzzy: (term: string) => (term.length >= 5 && !/\d/.test(term) ? 0.2 : false),
     boost: { name: 3, ...(doctype.titleField !== undefined && { [doctype.titleField]: 2 }) },
   }
-  // Documents with all words; only where there is none, those with any of them.
-  const all = index.texts.search(words, { ...options, combineWith: 'AND' })
-  const found = all.length > 0 ? all : index.texts.search(words, { ...options, combineWith: 'OR' })
-  return found.map((hit) => ({ name: String(hit.id), score: hit.score }))
+  const find = (combineWith: 'AND' | 'OR'): Promise<readonly Hit[]> =>
+    open(
+      index.texts.search(words, { ...options, combineWith }).map((hit) => ({
+        name: String(hit.id),
+        score: hit.score,
+        ownScore: ownScore(hit, options.boost),
+      })),
+    )
+  // Documents with all words; only where there is none that the caller may read, those with any of them: that
+  // another document has them all would otherwise show in the answer.
+  const all = await find('AND')
+  return all.length > 0 ? all : await find('OR')
+}
+
+/** A score that follows from the document alone: the usual one weighs a word by how many documents have it. */
+function ownScore(hit: SearchResult, boost: Readonly<Record<string, number>>): number {
+  const words = Object.entries(hit.match).map(([term, fields]) => {
+    const exact = hit.queryTerms.includes(term) ? 1 : 0.5
+    return exact * Math.max(...fields.map((field) => boost[field] ?? 1))
+  })
+  return words.reduce((sum, word) => sum + word, 0)
 }
 
 async function upToDate(ground: Ground, doctype: Doctype): Promise<SearchIndex> {

@@ -45,8 +45,9 @@ export async function searchDocuments(
   for (const access of accesses) requireAction(access, 'read')
   const found: { access: Access; hit: Hit }[] = []
   for (const access of accesses) {
-    const hits = await findWords(ground, access.doctype, words, searchable(ground, access))
-    for (const hit of await permittedHits(ground, access, hits)) found.push({ access, hit })
+    const open = (hits: readonly Hit[]) => permittedHits(ground, access, hits)
+    const hits = await findWords(ground, access.doctype, words, searchable(ground, access), open)
+    for (const hit of hits) found.push({ access, hit })
   }
   const offset = query.offset ?? 0
   const page = firstOf(
@@ -152,7 +153,7 @@ async function permittedHits(ground: Ground, access: Access, hits: readonly Hit[
   const mine: Hit[] = []
   for (const hit of hits) {
     const document = await collection.get(hit.name)
-    if (document && access.allows('read', document)) mine.push(hit)
+    if (document && access.allows('read', document)) mine.push({ ...hit, score: hit.ownScore })
   }
   return mine
 }
