@@ -12,7 +12,7 @@ import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { originGuard } from './mcp/origin-endpoint.ts'
 import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
 import { bearer } from './oauth/bearer.ts'
-import { signedIn } from './oauth/browser-middleware.ts'
+import { pageEndpoint, signedIn } from './oauth/browser-middleware.ts'
 import { crossOrigin } from './oauth/cors.ts'
 import {
   authorizationServerEndpoint,
@@ -29,7 +29,7 @@ import { tokenEndpoint } from './oauth/token-endpoint.ts'
 import { aliases, paths } from './oauth/urls.ts'
 import { userinfoEndpoint } from './oauth/userinfo-endpoint.ts'
 import { approvalEndpoint, approvalPageEndpoint, approvalsPath } from './pages/approvals-endpoint.ts'
-import { authorizationPages } from './pages/authorization-pages.ts'
+import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
 import { connectedAppsEndpoint, revokeAppEndpoint } from './pages/connected-apps-endpoint.ts'
 import { dashboardEndpoint, deskEndpoint, deskPath, pictureEndpoint } from './pages/desk-endpoint.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
@@ -41,7 +41,7 @@ import {
 } from './pages/sign-in-endpoint.ts'
 import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint } from './pages/upstream-endpoint.ts'
-import { createViews } from './pages/views.ts'
+import { createViews, type Render } from './pages/views.ts'
 import { isPage, requestFields, requests } from './requests-middleware.ts'
 import type { Services } from './services.ts'
 
@@ -131,7 +131,7 @@ export function createApp(services: Services): RequestListener {
   )
   app.use(router.routes())
   app.use(router.allowedMethods())
-  app.use(notFound)
+  app.use(notFound(render))
   const listener = app.callback()
   return (request, response) => void listener(request, response)
 }
@@ -214,9 +214,15 @@ function killSwitch({ site }: Services): Middleware {
   }
 }
 
-const notFound: Middleware = (ctx) => {
-  if (ctx.status === 404 && ctx.body === undefined)
-    answer(ctx, 404, { error: 'not_found', message: 'nothing is at this address' })
+/** Programs get JSON, people a page with a way back. */
+function notFound(render: Render): Middleware {
+  const message = 'nothing is at this address'
+  const page = pageEndpoint(faultPage(render), () => Promise.reject(new AppError('not_found', message)))
+  return async (ctx, next) => {
+    if (ctx.status !== 404 || ctx.body !== undefined) return
+    if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') await page(ctx, next)
+    else answer(ctx, 404, { error: 'not_found', message })
+  }
 }
 
 function answer(ctx: Context, status: number, body: unknown): void {

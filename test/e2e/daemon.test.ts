@@ -87,6 +87,19 @@ describe('the daemon', () => {
     assert.equal((await fetch(`${daemon.url}/healthz`)).status, 200)
   })
 
+  it('shows a person a page at an address where nothing is, and answers a program with JSON', async (t) => {
+    const { url } = await startDaemon(t)
+    const person = await fetch(`${url}/approvals`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
+    assert.equal(person.status, 404)
+    assert.match(await person.text(), /nothing is at this address[^]*<a href="\/">Start page<\/a>/)
+    assert.match(person.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+    const program = await fetch(`${url}/approvals`)
+    assert.deepEqual(
+      [program.status, await program.json()],
+      [404, { error: 'not_found', message: 'nothing is at this address' }],
+    )
+  })
+
   it('ends with 78 before it listens when the site is wrong, naming every fault', async (t) => {
     const site = copyOfShippedSite(t)
     appendFileSync(join(site, 'config/settings.yaml'), '\nsevrer: {}\n')

@@ -44,7 +44,7 @@ describe('the consent page', () => {
     const server = await startServer(t)
     const { client_id: client } = await register(server)
     const page = await (await signIn(server)).open(request(server, client, callback, { scope: 'openid all' }))
-    assert.match(page.body, /<strong class="client">Test App<\/strong>/)
+    assert.match(page.body, /<strong class="client" dir="auto">Test App<\/strong>/)
     assert.match(page.body, /<code>127\.0\.0\.1<\/code> – a program on this device/)
     assert.match(page.body, /Unverified/)
     assert.match(page.body, /Know who you are/)
