@@ -186,6 +186,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
         tools,
         extraTools,
         tracing,
+        current: (principal) => refreshed(principal),
       }),
     clock,
     log,

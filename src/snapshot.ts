@@ -24,6 +24,7 @@ import { type Fault, fileFault, type SiteFiles } from './site/site-files.ts'
 import type { Audit } from './audit/audit.ts'
 import type { Clock } from './core/clock.ts'
 import type { Log } from './core/log.ts'
+import type { Principal } from './core/principal.ts'
 import type { Store } from './store/store.ts'
 import type { Calls } from './tools/calls.ts'
 import type { Catalogue } from './tools/catalogue.ts'
@@ -130,6 +131,8 @@ export interface SnapshotParts {
   /** Tools beside the site's, for whoever may use the service. */
   readonly extraTools: readonly Tool[]
   readonly tracing?: Tracer | undefined
+  /** A principal as it is by now; undefined once it may not use the service. */
+  readonly current: (principal: Principal) => Principal | undefined
 }
 
 /** Offered only where the site wants them: clients that show resources do not need them. */
@@ -173,6 +176,7 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     log: parts.log,
     calls: parts.calls,
     tracing: parts.tracing,
+    current: parts.current,
   })
   const snapshot = {
     settings,

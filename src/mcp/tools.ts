@@ -55,6 +55,7 @@ export async function callTool(call: Call, { deps, approvals, questions, rounds 
   try {
     const outcome =
       (await confirm(call, offered, args, asking, { audit: deps.audit, approvals })) ??
+      lostMeanwhile(call, offered, deps) ??
       (await catalogue.call(call.principal, offered, args, {
         signal: call.signal,
         progress: progressOf(call),
@@ -67,6 +68,18 @@ export async function callTool(call: Call, { deps, approvals, questions, rounds 
     if (interrupted) return interrupted
     throw error
   }
+}
+
+/** What a person had to confirm may have waited long: who may no longer call the tool does not. */
+function lostMeanwhile(call: Call, offered: OfferedTool, deps: Nouns['deps']): ToolOutcome | undefined {
+  if (offered.confirm === 'never') return undefined
+  const { name } = offered.tool
+  const principal = deps.refreshed(call.principal)
+  const found = principal ? deps.snapshot().catalogue.find(principal, name) : 'forbidden'
+  if (typeof found !== 'string') return undefined
+  const text = `permission denied: ${name} is not available to this user any more`
+  tell(call, deps, { status: 'denied', target: name, error: text })
+  return { text, content: [], isError: true }
 }
 
 /** In `replace` mode a tool with a skill says only where its guide is, which saves the model's context. */

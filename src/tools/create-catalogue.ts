@@ -30,6 +30,8 @@ export interface CatalogueParts {
   readonly log: Log
   readonly calls: Calls
   readonly tracing?: Tracer | undefined
+  /** The principal as it is by now; undefined once it may not use the service. */
+  readonly current?: (principal: Principal) => Principal | undefined
 }
 
 /** A tool with all that is computed once. */
@@ -75,13 +77,19 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
     return offering
   }
 
+  const currentOf = (principal: Principal): Principal | undefined =>
+    parts.current ? parts.current(principal) : principal
+
   /** A call that a running tool makes: only of tools that read and need nobody's consent, and those make none. */
   async function callFrom(
-    principal: Principal,
+    caller: Principal,
     connection: CallConnection,
     name: string,
     args: unknown,
   ): Promise<ToolOutcome> {
+    // A program runs for minutes: what its user lost meanwhile, it has lost too.
+    const principal = currentOf(caller)
+    if (!principal) return failure('you may not use this service any more')
     const entry = entries.get(name)
     const offered = entry && offerOf(principal, entry.offered.tool, parts.settings).refusal === undefined
     if (!offered) return failure(`there is no tool "${name}" that you may call`)

@@ -225,6 +225,35 @@ describe('a tool that asks a legacy client', () => {
   })
 })
 
+describe('a confirmation that was waited for', () => {
+  it('comes too late for a user who may not use the service any more', async (t) => {
+    const runs: unknown[] = []
+    const server = await startServer(t, { tools: [wipeTool(runs)], confirm: { wipe: 'client' } })
+    const { headers } = await server.call('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: { elicitation: {} },
+    })
+    const session = { 'mcp-session-id': headers.get('mcp-session-id')! }
+    const params = { name: 'wipe', arguments: { thing: 'a' } }
+    const stream = await streamOf(t, server.url, 'tools/call', params, { headers: session })
+    const { id } = await stream.next()
+    server.disable('user@example.com')
+    const result = { action: 'accept', content: { confirm: true } }
+    await server.send(JSON.stringify({ jsonrpc: '2.0', id, result }), session)
+    const answer = await stream.next()
+    assert.equal(answer.result.isError, true)
+    assert.match(answer.result.content[0].text, /not available to this user any more/)
+    assert.deepEqual(runs, [])
+    assert.deepEqual(
+      server.events.map(({ type, status }) => [type, status]),
+      [
+        ['tool.confirm', 'ok'],
+        ['tool.call', 'denied'],
+      ],
+    )
+  })
+})
+
 describe('a long call', () => {
   it('streams growing progress and the log level asked for, then the answer', async (t) => {
     const server = await startServer(t, { tools: [slow] })

@@ -29,7 +29,13 @@ export interface Office extends Company {
 
 export async function openOffice(
   t: TestContext,
-  options: { files?: SiteFiles; tools?: readonly Tool[]; toolsYaml?: string; limits?: Partial<Limits> } = {},
+  options: {
+    files?: SiteFiles
+    tools?: readonly Tool[]
+    toolsYaml?: string
+    limits?: Partial<Limits>
+    current?: (principal: Principal) => Principal | undefined
+  } = {},
 ): Promise<Office> {
   const company = await openCompany(t, options.files ? { files: options.files } : {})
   const tools = options.tools ?? builtInTools
@@ -52,6 +58,7 @@ export async function openOffice(
     clock: company.clock,
     log: { ...silent, error: (message, fields) => logged.push({ message, fields }) },
     calls: createCalls(),
+    ...(options.current && { current: options.current }),
   })
   const call: Office['call'] = async (principal, name, args = {}, connection = {}) => {
     const offered = catalogue.find(principal, name)

@@ -29,6 +29,8 @@ export function openPool(source: Source, folder: string, onError: (error: Error)
     application_name: 'assistant-core',
   })
   pool.on('error', onError)
+  // A connection in use that breaks fails its statement; unheard, its error would end the daemon.
+  pool.on('connect', (client) => void client.on('error', () => undefined))
   return pool
 }
 
@@ -87,6 +89,11 @@ async function inReadOnly<R>(
   work: (client: PoolClient) => Promise<R>,
 ): Promise<R> {
   const client = await connect(pool)
+  if (signal.aborted) {
+    // The caller left while it waited for the connection, and its signal does not come again.
+    client.release()
+    throw signal.reason as Error
+  }
   // Ending the connection is the one way to stop a statement without a second one.
   const stop = () => client.release(new Error('the call has ended'))
   signal.addEventListener('abort', stop, { once: true })

@@ -47,16 +47,19 @@ interface Message {
 const revision = '2025-06-18'
 const maxBytes = 10_000_000
 const maxPages = 50
+const connectMilliseconds = 10_000
 
 /** Connects when it is first used, and again after a failure. */
 export function openUpstream(definition: UpstreamDefinition, folder: string, version: string): Upstream {
   let ready: Promise<Exchange> | undefined
   let closeTransport = (): void => undefined
   let lastId = 0
+  let underway = 0
 
   const call = async (method: string, params: unknown, signal: AbortSignal): Promise<unknown> => {
     // Shared by calls that come meanwhile; a failure is forgotten, so that the next call tries again.
-    ready ??= connect(signal)
+    // Not by the signal of the caller who happened to be first: the others wait for it too.
+    ready ??= connect(AbortSignal.timeout(connectMilliseconds))
     let exchange: Exchange
     try {
       exchange = await ready
@@ -72,6 +75,7 @@ export function openUpstream(definition: UpstreamDefinition, folder: string, ver
     params: unknown,
     signal: AbortSignal,
   ): Promise<unknown> => {
+    underway++
     try {
       const answer = await exchange({ jsonrpc: '2.0', id: ++lastId, method, params }, signal)
       if (answer?.error)
@@ -81,9 +85,13 @@ export function openUpstream(definition: UpstreamDefinition, folder: string, ver
         )
       return answer?.result
     } catch (error) {
-      // A broken connection is made anew by the next call; a refusal leaves it as it is.
-      if (!(error instanceof AppError && error.message.startsWith('the upstream server refused'))) drop()
+      // A broken connection is made anew by the next call; a refusal leaves it as it is, and so does a caller who
+      // left: others have calls on it. When the last one waited in vain, it may be stuck.
+      const refused = error instanceof AppError && error.message.startsWith('the upstream server refused')
+      if (!refused && !(signal.aborted && underway > 1)) drop()
       throw error
+    } finally {
+      underway--
     }
   }
   const drop = (): void => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Fault, faultText, type SiteFiles } from '../../../src/site/site-files.ts'
 import { projectRoot } from '../../helpers/daemon.ts'
@@ -263,6 +264,41 @@ describe('a SQL tool', { skip: noPostgres ?? false }, () => {
     const { rows } = await admin.query('SELECT count(*)::int AS n FROM orders')
     assert.deepEqual(rows, [{ n: 10 }])
   })
+
+  const sleeping = (port: number) => ({
+    'config/sources.yaml': `sources: { one: { type: postgres, host: 127.0.0.1, port: ${port}, database: postgres, user: postgres, max_connections: 1 } }`,
+    'config/tools/a.yaml':
+      'tool: sleep\ntype: sql\ndescription: Sleeps in the database for a while.\nsource: one\nsql: SELECT pg_sleep($s)::text AS slept\ninput: { type: object, properties: { s: { type: number } } }',
+  })
+
+  it('gives its connection back when the caller left while it waited for one', async (t) => {
+    const { port } = await startPostgres(t)
+    const { call } = await open(t, sleeping(port))
+    const first = call(boss, 'sleep', { s: 0.7 })
+    const leaving = new AbortController()
+    const second = call(boss, 'sleep', { s: 0 }, { signal: leaving.signal })
+    setTimeout(() => leaving.abort(new Error('cancelled')), 100)
+    assert.equal((await second).isError, true)
+    assert.equal((await first).isError, false)
+    assert.equal((await call(boss, 'sleep', { s: 0 })).isError, false)
+  })
+
+  it('fails alone when its connection breaks in the middle of a statement, and the daemon goes on', async (t) => {
+    const { port, admin } = await startPostgres(t)
+    const { call } = await open(t, sleeping(port))
+    const uncaught: unknown[] = []
+    const hear = (error: unknown): void => void uncaught.push(error)
+    process.on('uncaughtException', hear)
+    t.after(() => process.off('uncaughtException', hear))
+    const running = call(boss, 'sleep', { s: 20 })
+    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()`
+    while ((await admin.query(end)).rowCount === 0) await wait(50)
+    const { text, isError } = await running
+    assert.equal(isError, true)
+    assert.match(text, /the database behind this tool/)
+    assert.equal((await call(boss, 'sleep', { s: 0 })).isError, false)
+    assert.deepEqual(uncaught, [])
+  })
 })
 
 describe('an upstream server', () => {
@@ -312,6 +348,23 @@ describe('an upstream server', () => {
         ['every_environment', 'ok'],
       ],
     )
+  })
+
+  it('does not end the calls of others when one caller leaves', async (t) => {
+    const { call } = await open(t, { 'config/tools/u.yaml': stdio() }, { folder: import.meta.dirname })
+    const [leaving, staying] = [new AbortController(), new AbortController()]
+    const others = call(boss, 'every_slow', {}, { signal: staying.signal })
+    let ended = false
+    void others.then(() => (ended = true))
+    const mine = call(plain, 'every_slow', {}, { signal: leaving.signal })
+    await wait(100)
+    leaving.abort(new Error('cancelled'))
+    assert.equal((await mine).isError, true)
+    // An answer to a later question comes after whatever befell the connection.
+    assert.equal((await call(plain, 'every_echo', { message: 'hi' })).text, 'Echo: hi')
+    assert.equal(ended, false)
+    staying.abort(new Error('cancelled'))
+    await others
   })
 
   it('works over HTTP', async (t) => {
