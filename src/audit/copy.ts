@@ -1,6 +1,6 @@
 /** Copies of the log in another folder: whole, checked, and quick to bring up to date. */
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readFile, rename, stat, unlink, utimes } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { AppError } from '../core/errors.ts'
@@ -28,6 +28,7 @@ export interface AuditCopy extends AuditVerification {
 export async function copyAudit(from: string, to: string, log: Log): Promise<AuditCopy> {
   const key = await openPublicKey(from)
   if (!key) throw new AppError('not_found', 'there is no audit log to copy')
+  await requireOwnFolder(to)
   await openPrivateFolder(to, log)
   const known = await openPublicKey(to)
   if (known && known.id !== key.id)
@@ -48,6 +49,17 @@ export async function copyAudit(from: string, to: string, log: Log): Promise<Aud
   if (oldest && oldest.first - 1 <= verification.pruned)
     for (const { first, path } of await listLogFiles(to)) if (first < oldest.first) await unlink(path)
   return { folder: to, copied, ...verification }
+}
+
+/** The folder is closed to others, with all that is in it: it must be for this alone. */
+async function requireOwnFolder(to: string): Promise<void> {
+  const names = await readdir(to).catch(() => [])
+  const strange = names.filter((name) => !/^(audit-.*|head\.json|key\.pem|key\.pub\.pem)(\.new)?$/.test(name))
+  if (strange.length > 0 && !names.includes(publicKeyName))
+    throw new AppError(
+      'conflict',
+      `${to} holds other things, such as ${strange[0]}; name a folder of its own`,
+    )
 }
 
 /** Files are renamed and removed while the log is put in order; then it is looked at again. */
@@ -82,7 +94,7 @@ async function copyFile(from: string, to: string, length = Infinity): Promise<vo
     else
       await pipeline(
         createReadStream(from, { end: length - 1 }),
-        createWriteStream(draft, { mode: privateFile }),
+        createWriteStream(draft, { mode: privateFile, flags: 'wx' }),
       )
   })
   // The age of a copy is that of what it is a copy of.
@@ -92,6 +104,8 @@ async function copyFile(from: string, to: string, length = Infinity): Promise<vo
 /** Writes beside the name and takes the name when all is on disk, so that a copy is never half a file. */
 async function replace(path: string, write: (draft: string) => Promise<void>): Promise<void> {
   const draft = `${path}.new`
+  // What an interrupted copy left; and a link there would lead the copy elsewhere.
+  await rm(draft, { force: true })
   await write(draft)
   const handle = await open(draft, 'r+')
   try {
@@ -103,7 +117,7 @@ async function replace(path: string, write: (draft: string) => Promise<void>): P
 }
 
 async function writeAll(path: string, bytes: Buffer): Promise<void> {
-  const handle = await open(path, 'w', privateFile)
+  const handle = await open(path, 'wx', privateFile)
   try {
     await handle.writeFile(bytes)
   } finally {

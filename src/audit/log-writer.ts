@@ -58,6 +58,9 @@ export class LogWriter {
   #signDue = false
   #writing: Promise<void> | undefined
   #fault: string | undefined
+  /** How many events were accepted, and how many of them have been written. */
+  #accepted = 0
+  #finished = 0
   #opened = false
   #closed = false
 
@@ -132,15 +135,17 @@ export class LogWriter {
   /** Accepts an event; settles when it is on disk. The caller has asked `requireWritable`, or must not lose it. */
   add(told: Told): Promise<void> {
     if (this.#closed) return Promise.reject(this.#unavailable())
+    this.#accepted++
     return new Promise((resolve, reject) => {
       this.#queue.push({ told, written: resolve, refused: reject })
       this.#soon()
     })
   }
 
-  /** Settles when everything accepted so far is on disk or the log cannot be written. */
+  /** Settles when everything accepted so far is on disk or the log cannot be written; what comes meanwhile is not waited for. */
   async settled(): Promise<void> {
-    while (this.#queue.length > 0 && this.#fault === undefined) await this.#writeNow()
+    const wanted = this.#accepted
+    while (this.#finished < wanted && this.#fault === undefined) await this.#writeNow()
     await this.#writing
   }
 
@@ -197,6 +202,7 @@ export class LogWriter {
       const batch = this.#queue.slice(0, batchEvents)
       await this.#append(batch.map(({ told }) => told))
       this.#queue.splice(0, batch.length)
+      this.#finished += batch.length
       for (const { written } of batch) written()
       if (this.#fault !== undefined) log.info('the audit log can be written again')
       this.#fault = undefined

@@ -188,7 +188,9 @@ class OpenedAudit implements AuditLog {
 
   async tidy(): Promise<void> {
     await this.#housekeeping
-    await this.#compressAndPrune()
+    // As housekeeping itself, so that two never work on one file.
+    this.#keepHouse()
+    await this.#housekeeping
   }
 
   async #prune(): Promise<void> {

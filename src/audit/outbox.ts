@@ -64,9 +64,11 @@ export class Outbox {
     this.#removing ??= Promise.resolve().then(() => this.#remove())
   }
 
-  /** Settles when every event that is in the log has been removed here, or that failed. */
+  /** Settles when every event that is in the log by now has been removed here, or that failed. */
   async settled(): Promise<void> {
-    while (this.#removing) await this.#removing
+    // The removal under way, and the one after it: what has come since then need not be waited for.
+    await this.#removing
+    await this.#removing
   }
 
   async #remove(): Promise<void> {

@@ -57,18 +57,25 @@ function post(options: Options, name: string, params: object): Promise<IncomingM
 
 async function* itemsOf(response: IncomingMessage): AsyncGenerator {
   let ended = false
-  for await (const text of createInterface({ input: response, crlfDelay: Infinity })) {
-    const line = JSON.parse(text) as ControlLine
-    if ('error' in line) {
-      const { code, message, data } = line.error
-      // A bug of the daemon's is one here as well, and exits as one.
-      throw code === 'internal' ? new Error(message) : new AppError(code, message, { data })
+  try {
+    for await (const text of createInterface({ input: response, crlfDelay: Infinity })) {
+      const line = JSON.parse(text) as ControlLine
+      if ('error' in line) {
+        const { code, message, data } = line.error
+        // A bug of the daemon's is one here as well, and exits as one.
+        throw code === 'internal' ? new Error(message) : new AppError(code, message, { data })
+      }
+      ended = 'result' in line
+      yield ended ? (line as { result: unknown }).result : (line as { item: unknown }).item
     }
-    ended = 'result' in line
-    yield ended ? (line as { result: unknown }).result : (line as { item: unknown }).item
+    // A stream may end without a result; a connection that broke may not pass for its end.
+    if (!ended && !response.complete)
+      throw new AppError('unavailable', 'the daemon stopped before it answered')
+  } finally {
+    // Who has seen enough leaves: the daemon must not go on telling, nor its end be an error here.
+    response.on('error', () => undefined)
+    response.destroy()
   }
-  // A stream may end without a result; a connection that broke may not pass for its end.
-  if (!ended && !response.complete) throw new AppError('unavailable', 'the daemon stopped before it answered')
 }
 
 async function* runHere(options: Options, name: string, params: object): AsyncGenerator {

@@ -28,11 +28,13 @@ export const tailEvents = defineOperation({
     const { folder } = services.audit
     // What was done before the question must be in the answer.
     await services.audit.settled()
-    const last = await tailAudit(folder, count ?? 10, wanted)
+    // The number first: what is written while the last events are read is then among them, or follows.
     const newest = (await tailAudit(folder, 1))[0]?.seq ?? 0
+    const last = await tailAudit(folder, count ?? 10, wanted)
+    const after = Math.max(newest, last.at(-1)?.seq ?? 0)
     return (async function* () {
       yield* last
-      if (follow) yield* followAudit(folder, { filter: wanted, after: newest, signal })
+      if (follow) yield* followAudit(folder, { filter: wanted, after, signal })
     })()
   },
 })

@@ -123,6 +123,28 @@ describe('operations', () => {
     assert.equal(service.daemon.services.site.state().digest, digest)
   })
 
+  it('follow the audit log without a gap and without telling an event twice, however it is written', async (t) => {
+    const service = await runService(t)
+    const { audit } = service.daemon.services
+    let writing = true
+    const written = (async () => {
+      while (writing) await audit.record({ type: 'test.event', status: 'ok' })
+    })()
+    for (let time = 0; time < 20; time++) {
+      const seen: number[] = []
+      for await (const item of stream(service.options, 'audit.tail', { count: 3, follow: true })) {
+        seen.push((item as { seq: number }).seq)
+        if (seen.length === 30) break
+      }
+      assert.deepEqual(
+        seen,
+        seen.map((_, index) => seen[0]! + index),
+      )
+    }
+    writing = false
+    await written
+  })
+
   it('that only a daemon can answer say so without one', async (t) => {
     const { options } = folders(t)
     await assert.rejects(operate(options, 'metrics', {}), /no daemon runs on this state/)
