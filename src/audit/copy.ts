@@ -53,7 +53,7 @@ export async function copyAudit(from: string, to: string, log: Log): Promise<Aud
 
 /** The folder is closed to others, with all that is in it: it must be for this alone. */
 async function requireOwnFolder(to: string): Promise<void> {
-  const names = await readdir(to).catch(() => [])
+  const names: readonly string[] = await readdir(to).catch(() => [])
   const strange = names.filter((name) => !/^(audit-.*|head\.json|key\.pem|key\.pub\.pem)(\.new)?$/.test(name))
   if (strange.length > 0 && !names.includes(publicKeyName))
     throw new AppError(

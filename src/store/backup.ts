@@ -24,8 +24,10 @@ export async function streamBackup(text: AsyncIterable<string>, stream: Writable
 export async function writeBackup(text: AsyncIterable<string>, path: string): Promise<Verification> {
   if (await stat(path).catch(() => undefined)) throw taken()
   const draft = `${path}.unfinished`
+  // A file of our own: what lies there already may be a link, or be open to others, and would stay so.
+  await rm(draft, { force: true })
   try {
-    await pipeline(Readable.from(text), createWriteStream(draft, { mode: privateFile }))
+    await pipeline(Readable.from(text), createWriteStream(draft, { mode: privateFile, flags: 'wx' }))
     const verification = await verifyBackup(draft)
     if (!verification.ok) {
       throw new AppError('unavailable', `the backup is not readable: ${verification.faults[0]}`)

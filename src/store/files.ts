@@ -1,6 +1,6 @@
 /** Files that only the daemon's own user may touch. */
 import type { Stats } from 'node:fs'
-import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -27,7 +27,8 @@ export async function openPrivateFolder(folder: string, log: Log): Promise<void>
   await tighten(folder, facts, privateFolder, names.length > 0 ? log : undefined)
   for (const name of names) {
     const file = join(folder, name)
-    const entry = await stat(file).catch(() => undefined)
+    // Not what a link leads to: that lies elsewhere, and is not ours to close.
+    const entry = await lstat(file).catch(() => undefined)
     if (entry?.isFile()) await tighten(file, entry, privateFile, log)
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { cp, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { copyAudit } from '../../src/audit/copy.ts'
@@ -36,6 +36,34 @@ describe('a copy of the audit log', () => {
       (await listLogFiles(folder)).filter(({ compressed }) => !compressed).map(({ name }) => name),
       'what was compressed since is there once',
     )
+  })
+
+  it('touches nothing beside itself: no file that links in its folder lead to, and no folder of other things', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    await audit.record(call)
+    await audit.settled()
+    const aside = await temporaryFolder(t)
+    const precious = join(aside, 'precious')
+    await writeFile(precious, 'precious')
+    await chmod(precious, 0o644)
+    const [to, other] = [join(aside, 'copy'), join(aside, 'other')]
+    await mkdir(to)
+    for (const name of ['head.json.new', 'key.pem.new', 'audit-link.new'])
+      await symlink(precious, join(to, name))
+    assert.ok((await copyAudit(folder, to, log)).ok)
+    await mkdir(other)
+    await writeFile(join(other, 'holiday.txt'), 'mine')
+    await Promise.all([chmod(other, 0o755), chmod(join(other, 'holiday.txt'), 0o644)])
+    await assert.rejects(
+      copyAudit(folder, other, log),
+      (error) => error instanceof AppError && /holds other things, such as holiday.txt/.test(error.message),
+    )
+    const modes = [precious, other, join(other, 'holiday.txt')].map(
+      async (path) => (await stat(path)).mode & 0o777,
+    )
+    assert.deepEqual(await Promise.all(modes), [0o644, 0o755, 0o644])
+    assert.equal(await readFile(precious, 'utf8'), 'precious')
+    assert.deepEqual(await readdir(other), ['holiday.txt'])
   })
 
   it('is brought up to date by copying what is new only', async (t) => {

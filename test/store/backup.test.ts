@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
@@ -130,6 +130,24 @@ describe('a backup', () => {
     const file = join(folder, '..', 'streamed')
     await writeFile(file, Buffer.concat(chunks))
     assert.deepEqual((await verifyBackup(file)).documents, { 'test.account': 5 })
+  })
+
+  it('is readable by nobody else, whatever lay where it is written first', async (t) => {
+    const { store } = await filled(t, 10)
+    const aside = await temporaryFolder(t)
+    const [precious, open, linked] = ['precious', 'open.backup', 'linked.backup'].map((name) =>
+      join(aside, name),
+    )
+    await writeFile(precious!, 'precious')
+    await writeFile(`${open!}.unfinished`, '', { mode: 0o666 })
+    await chmod(`${open!}.unfinished`, 0o666)
+    await symlink(precious!, `${linked!}.unfinished`)
+    for (const path of [open!, linked!]) {
+      await store.backupTo(path)
+      const facts = await lstat(path)
+      assert.deepEqual([facts.isFile(), facts.mode & 0o777], [true, 0o600])
+    }
+    assert.equal(await readFile(precious!, 'utf8'), 'precious')
   })
 
   it('replaces no file that is there', async (t) => {
