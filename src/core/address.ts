@@ -41,6 +41,26 @@ export function clientAddress(
   return address
 }
 
+/**
+ * Whose budget an address is counted in: an IPv4 address itself, and of IPv6 the /64 that it lies in. Whoever has
+ * one such address has all 2^64 of them, and would begin anew with each.
+ */
+export function networkKey(address: string): string {
+  if (isIP(address) !== 6) return address
+  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  // The last 32 bits may be written as an IPv4 address, and count as two groups then.
+  const written = left.length + right.length + (address.includes('.') ? 1 : 0)
+  const groups = [
+    ...left,
+    ...Array.from({ length: tail === undefined ? 0 : 8 - written }, () => '0'),
+    ...right,
+  ]
+  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
+  return `${network.join(':')}::/64`
+}
+
 /** An IPv4 address that arrived over an IPv6 socket, as IPv4. */
 function plain(address: string): string {
   return address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address

@@ -1,7 +1,7 @@
 /** Request budgets in memory, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. */
 import type { BlockList } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { contains, networksOf } from '../core/address.ts'
+import { contains, networkKey, networksOf } from '../core/address.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { OAuthError } from './protocol.ts'
 
@@ -53,7 +53,9 @@ export class RateLimits {
     const { seconds } = limits[budget]
     const points = limits[budget].points * (from.times ?? 1)
     try {
-      await this.#limiter(`${budget} ${from.times ?? 1}`, points, seconds).consume(from.key ?? from.address)
+      await this.#limiter(`${budget} ${from.times ?? 1}`, points, seconds).consume(
+        from.key ?? networkKey(from.address),
+      )
       this.#counts[budget].passed++
       return 0
     } catch (error) {

@@ -30,7 +30,10 @@ export function tokenEndpoint(deps: TokenDeps): Middleware {
     const params = await readForm(ctx)
     // Many users share one address behind a client's cloud: per client and address, and wider for the address.
     await deps.limits.take('token', { ...origin, times: 10 })
-    await deps.limits.take('token', { ...origin, key: `${origin.address} ${params.get('client_id') ?? ''}` })
+    await deps.limits.take('token', {
+      ...origin,
+      key: `${origin.address} ${(params.get('client_id') ?? '').slice(0, 500)}`,
+    })
     refuseRepeated(params)
     const name = required(params, 'grant_type')
     const client = await authenticateClient(ctx.get('Authorization'), params, deps)

@@ -103,6 +103,9 @@ export class Upstream {
       const { email, email_verified: verified } = told
       if (typeof email !== 'string' || verified !== true)
         throw refused('your company account has no verified e-mail address')
+      // Such as a Kelvin sign, of which lower case makes the k of somebody else's address.
+      if (email !== email.normalize('NFC'))
+        throw refused('your company account does not write its e-mail address plainly')
       return email.toLowerCase()
     } catch (error) {
       if (error instanceof AppError) throw error

@@ -1,5 +1,6 @@
 /** Signing in with a password: one answer for every reason to refuse, and growing delays after failures. */
 import type { Audit } from '../audit/audit.ts'
+import { networkKey } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Passwords } from './passwords.ts'
 import type { People, User } from './people.ts'
@@ -109,6 +110,7 @@ export class SignIn {
   }
 }
 
-function keysOf(username: string, address: string): Record<keyof typeof rules, string> {
+function keysOf(username: string, from: string): Record<keyof typeof rules, string> {
+  const address = networkKey(from)
   return { pair: `pair ${username} ${address}`, user: `user ${username}`, address: `address ${address}` }
 }

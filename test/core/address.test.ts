@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { clientAddress, networksOf } from '../../src/core/address.ts'
+import { clientAddress, networkKey, networksOf } from '../../src/core/address.ts'
 
 describe('the address of a client', () => {
   const trusted = networksOf(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])
@@ -21,5 +21,20 @@ describe('the address of a client', () => {
   it('refuses networks that are none, naming them', () => {
     assert.throws(() => networksOf(['10.0.0.0/40']), /"10.0.0.0\/40" is not an address or network/)
     assert.throws(() => networksOf(['localhost']), /"localhost"/)
+  })
+})
+
+describe('what an address is counted under', () => {
+  it('is itself for IPv4, and its /64 for IPv6, however it is written', () => {
+    assert.equal(networkKey('192.0.2.7'), '192.0.2.7')
+    for (const address of ['2001:db8:0:5::1', '2001:0DB8::5:a:b:c:d', '2001:db8:0:5:ffff:ffff:ffff:ffff'])
+      assert.equal(networkKey(address), '2001:db8:0:5::/64')
+    assert.equal(networkKey('2001:db8:0:6::1'), '2001:db8:0:6::/64')
+    assert.equal(networkKey('::1'), '0:0:0:0::/64')
+    assert.equal(networkKey('fe80::1%eth0'), 'fe80:0:0:0::/64')
+    assert.equal(networkKey('64:ff9b::192.0.2.7'), '64:ff9b:0:0::/64')
+    assert.equal(networkKey('1:2:3:4:5:6:192.0.2.7'), '1:2:3:4::/64')
+    assert.equal(networkKey('2001:db8::'), '2001:db8:0:0::/64')
+    assert.equal(networkKey('no address'), 'no address')
   })
 })

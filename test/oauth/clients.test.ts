@@ -117,6 +117,17 @@ describe('rate limits', () => {
     assert.equal(await limits.secondsToWait('token', from('a')), 0)
   })
 
+  it('are shared by the addresses of one IPv6 network', async (t) => {
+    const { limits } = await startServer(t, {
+      settings: { rate_limits: { register: { points: 2, seconds: 60 } } },
+    })
+    const from = (address: string) => limits.secondsToWait('register', { address })
+    assert.equal(await from('2001:db8:0:5::1'), 0)
+    assert.equal(await from('2001:db8:0:5::2'), 0)
+    assert.ok((await from('2001:db8:0:5:ffff::3')) > 0)
+    assert.equal(await from('2001:db8:0:6::1'), 0)
+  })
+
   it('stop one client at one address and not the others there', async (t) => {
     const server = await startServer(t, { settings: { rate_limits: { token: { points: 3, seconds: 60 } } } })
     const ask = async (client: string) => refresh(server, client, 'x')

@@ -139,6 +139,17 @@ describe('signing in with the company', () => {
     assert.equal(replay.status, 403, 'an answer counts once')
   })
 
+  it('takes nobody for another whose address only looks the same in lower case', async (t) => {
+    const { server } = await start(t, { email: 'mi\u212ae@example.com', email_verified: true })
+    server.setUsers([...server.users(), { ...server.users()[0]!, id: 'mike@example.com' }])
+    const browser = new Browser(server)
+    const page = await browser.open(await leave(browser, '/'))
+    assert.equal(page.status, 403)
+    assert.match(page.body, /does not write its e-mail address plainly/)
+    assert.equal(browser.cookies.has('assistant_core_session'), false)
+    assert.deepEqual(await server.auditEvents('sign_in.ok'), [])
+  })
+
   it('lets nobody in without a verified address, or who is no user here', async (t) => {
     const { server, company } = await start(t, {})
     const cases: [Record<string, unknown>, RegExp][] = [

@@ -57,6 +57,13 @@ describe('signing in', () => {
     assert.ok((await server.auditEvents('sign_in.wait')).length >= 6)
   })
 
+  it('takes all addresses of one IPv6 network for one', async (t) => {
+    const server = await startServer(t)
+    for (let n = 0; n < 5; n++) await fail(server, 1, `2001:db8:0:5::${n + 1}`)
+    assert.equal((await server.signIn.attempt(right, from('2001:db8:0:5:a:b:c:d'))).kind, 'wait')
+    assert.equal((await server.signIn.attempt(right, from('2001:db8:0:6::1'))).kind, 'signed_in')
+  })
+
   it('never waits longer than a quarter of an hour, and forgets', async (t) => {
     const server = await startServer(t)
     for (let n = 0; n < 40; n++) {
