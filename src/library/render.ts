@@ -1,5 +1,6 @@
 /** The three rendering engines of specification §4.5 (prompts rule 3) behind one compiled content. */
 import { AppError } from '../core/errors.ts'
+import { defaultLimits } from '../jinja/limits.ts'
 import { compile, type TemplateFault } from '../jinja/template.ts'
 import { parseFormatString } from './format-string.ts'
 import type { RenderingEngine } from './library.ts'
@@ -58,9 +59,24 @@ function formatString(source: string, fault: ContentFault): CompiledContent {
   }
   return {
     names,
-    render: (values) =>
-      parts
-        .map((part) => ('text' in part ? part.text : printed.render({ value: values[part.name] ?? '' })))
-        .join(''),
+    render: (values) => {
+      let text = ''
+      const texts = new Map<string, string>()
+      for (const part of parts) {
+        if ('text' in part) text += part.text
+        else {
+          const known = texts.get(part.name) ?? printed.render({ value: values[part.name] ?? '' })
+          texts.set(part.name, known)
+          text += known
+        }
+        // A long value in many places: the same bound as for Jinja2.
+        if (text.length > defaultLimits.outputBytes)
+          throw new AppError(
+            'invalid',
+            `${name}: the output is longer than ${defaultLimits.outputBytes} bytes`,
+          )
+      }
+      return text
+    },
   }
 }

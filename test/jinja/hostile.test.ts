@@ -279,6 +279,14 @@ describe('a hostile template', () => {
     }
   })
 
+  it('cannot make one filter go through a long word again and again past every limit', () => {
+    // Counted in steps, so that a slow machine does not decide.
+    const render = (word: string) => () =>
+      compile('{{ word|wordwrap(3) }}').render({ word }, { milliseconds: 600_000 })
+    assert.throws(render('ab'.repeat(40_000)), /needs more than 5000000 steps/)
+    assert.equal(render('ab'.repeat(1000))().split('\n').length, 667)
+  })
+
   it('that includes itself ends with a fault', () => {
     const template: Template = compile('{% include "me" %}', { name: 'me', loader: () => template })
     assert.throws(() => template.render({}), /nested deeper/)

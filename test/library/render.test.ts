@@ -42,6 +42,20 @@ describe('§4.5 prompts rule 3: the three engines', () => {
     )
   })
 
+  it('Format String makes no more text of a long value than Jinja2 may', async (t) => {
+    const { library } = await openWith(t, {
+      'prompts/x.md': template(
+        'rendering_engine: Format String\narguments: [{ argument_name: name }]',
+        '{name}'.repeat(3000),
+      ),
+    })
+    assert.equal((await library.render(sales, 'x', { name: 'abc' })).text.length, 9001)
+    await assert.rejects(library.render(sales, 'x', { name: 'a'.repeat(90_000) }), {
+      code: 'invalid',
+      message: /the output is longer than 1000000 bytes/,
+    })
+  })
+
   it('Raw returns the content unchanged', async (t) => {
     const { library } = await openWith(t, {
       'prompts/x.md': template('rendering_engine: Raw', '{{ name }} {x} {% if %}'),

@@ -36,7 +36,7 @@ export function wrapLine(run: Run, line: string, options: Options): string[] {
   const lines: string[] = []
   while (chunks.length > 0) {
     if (lines.length > 0 && isBlank(chunks.at(-1)!)) chunks.pop()
-    const current = takeLine(chunks, options)
+    const current = takeLine(run, chunks, options)
     if (current.length > 0 && isBlank(current.at(-1)!)) current.pop()
     if (current.length > 0) lines.push(current.join(''))
     run.tick(1)
@@ -48,7 +48,7 @@ function isBlank(chunk: string): boolean {
   return chunk === '' || isSpace(chunk)
 }
 
-function takeLine(chunks: string[], { width, breakLongWords, breakOnHyphens }: Options): string[] {
+function takeLine(run: Run, chunks: string[], { width, breakLongWords, breakOnHyphens }: Options): string[] {
   const current: string[] = []
   let used = 0
   for (let chunk = chunks.at(-1); chunk !== undefined; chunk = chunks.at(-1)) {
@@ -58,7 +58,10 @@ function takeLine(chunks: string[], { width, breakLongWords, breakOnHyphens }: O
     used += length
   }
   const next = chunks.at(-1)
-  if (next === undefined || lengthOf(next) <= width) return current
+  if (next === undefined) return current
+  // What is left of a long word is gone through for each line that is cut off it.
+  run.tick(next.length >> 4)
+  if (lengthOf(next) <= width) return current
   if (breakLongWords) {
     const letters = chars(next)
     const end = breakAt(letters, width - used, breakOnHyphens)
