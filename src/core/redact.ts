@@ -1,12 +1,17 @@
 /** Removes secrets from what is logged or audited: values under secret-like keys at any depth, and token-like texts anywhere. */
 
 const marker = '[redacted]'
+/** Nobody reads more of one object in a log, and the audit log would cut them away. */
+const mostKeys = 10_000
 
 // Whole words of a key: `access_token`, `apiKey`, `x-api-key` are secret; `input_tokens`, `author`, `token_type` are not.
 const secretKey =
   /(^|[_\-.\s])(password|passwd|passphrase|secret|token|credentials?|authorization|cookie|assertion|api[_\-\s]?key|private[_\-\s]?key|code[_\-\s]?verifier|signature)$/i
+// None of these may go through a text again from each place where it could begin: callers choose the texts. So a
+// JWT is looked for once in each run of its letters, and only where two more parts follow; a key without an end
+// goes to the end.
 const secretValue =
-  /\b(Bearer|Basic|token)\s+[A-Za-z0-9._~+/:-]{8,}=*|\bac_[a-z]{2,4}_[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/g
+  /\b(Bearer|Basic|token)\s+[A-Za-z0-9._~+/:-]{8,}=*|\bac_[a-z]{2,4}_[A-Za-z0-9_-]{16,}|(?<![\w-])(?=[\w-]+\.[\w-]+\.)(?:[\w-]*?-)?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g
 
 /** A copy of a JSON-like value without secrets. `paths` names more keys (dotted, from the root) to remove. */
 export function redact(value: unknown, paths: readonly string[] = []): unknown {
@@ -29,6 +34,10 @@ function walk(value: unknown, path: string, paths: ReadonlySet<string>, depth: n
   if (Array.isArray(value)) return value.map((item) => walk(item, path, paths, depth + 1))
   const clean: [string, unknown][] = []
   for (const [key, item] of Object.entries(value)) {
+    if (clean.length === mostKeys) {
+      clean.push(['…', 'more'])
+      break
+    }
     const here = path === '' ? key : `${path}.${key}`
     const secret = paths.has(here) || isSecretKey(key)
     clean.push([

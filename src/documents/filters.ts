@@ -61,7 +61,7 @@ export function readFilters(access: Access, filters: unknown): Condition[] {
   const conditions: Condition[] = []
   const triples = triplesOf(filters, problems)
   if (triples.length > mostConditions)
-    throw new AppError('invalid', `filters: at most ${mostConditions} conditions, not ${triples.length}`)
+    throw new AppError('invalid', `filters: at most ${mostConditions} conditions`)
   for (const [field, operator, value] of triples) {
     const comparable = comparableField(access, field)
     if (typeof comparable === 'string') problems.push(comparable)

@@ -67,6 +67,10 @@ describe('redacting', () => {
     const pem = '-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----'
     assert.equal(redactText(`a ${pem} b`), 'a [redacted] b')
     assert.equal(redactText('the token expired'), 'the token expired')
+    const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln'
+    assert.equal(redactText(`a.b.${jwt}, id=${jwt}; x-${jwt}`), 'a.b.[redacted], id=[redacted]; [redacted]')
+    assert.equal(redactText('heyJude-is-a-song.part.txt'), 'heyJude-is-a-song.part.txt')
+    assert.equal(redactText('-----BEGIN PRIVATE KEY-----\nMIIE, cut off here'), '[redacted]')
   })
 
   it('removes the paths that are named', () => {
@@ -74,6 +78,25 @@ describe('redacting', () => {
       data: { iban: '[redacted]', name: 'x' },
       iban: 'y',
     })
+  })
+
+  it('goes through a text once, whatever its writer made it begin with again and again', () => {
+    // Each took hours at this size when every beginning was followed to the end of the text.
+    const beginnings = [
+      'eyJaaaaaaaa-',
+      '-----BEGIN PRIVATE KEY-----',
+      '-----BEGIN A A',
+      'eyJaaaaaaaa.',
+      'Bearer ',
+      'ac_at_a-',
+    ]
+    for (const beginning of beginnings) {
+      const text = beginning.repeat(4_000_000 / beginning.length)
+      assert.ok(redactText(text).length <= text.length, beginning)
+    }
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`key${n}`, 'x']))
+    const clean = redact({ many, after: { token: 'x' } }) as { many: object; after: object }
+    assert.deepEqual([Object.keys(clean.many).length, clean.after], [10_001, { token: '[redacted]' }])
   })
 
   it('changes nothing of its input, and ends on any depth', () => {
