@@ -126,9 +126,9 @@ describe('operations', () => {
   it('follow the audit log without a gap and without telling an event twice, however it is written', async (t) => {
     const service = await runService(t)
     const { audit } = service.daemon.services
-    let writing = true
+    const enough = new AbortController()
     const written = (async () => {
-      while (writing) await audit.record({ type: 'test.event', status: 'ok' })
+      while (!enough.signal.aborted) await audit.record({ type: 'test.event', status: 'ok' })
     })()
     for (let time = 0; time < 20; time++) {
       const seen: number[] = []
@@ -141,7 +141,7 @@ describe('operations', () => {
         seen.map((_, index) => seen[0]! + index),
       )
     }
-    writing = false
+    enough.abort()
     await written
   })
 
