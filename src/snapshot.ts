@@ -9,14 +9,16 @@ import { packageFolder, version } from './core/version.ts'
 import { createDocuments, type Documents } from './documents/documents.ts'
 import type { DocumentMemory } from './documents/memory.ts'
 import type { Platform } from './documents/platform.ts'
+import { withoutConsequences } from './documents/doctype-reading.ts'
 import { readPlatform } from './documents/read-platform.ts'
 import type { RunSql } from './documents/run-sql.ts'
 import { readSeeds } from './documents/seeds.ts'
 import type { Seed } from './documents/seed-schema.ts'
-import type { Libraries, LibraryRead, LibrarySource } from './library/libraries.ts'
+import { readChannels, type Libraries, type LibraryRead, type LibrarySource } from './library/libraries.ts'
 import { doctypeOfDoctypes } from './library/library.ts'
 import { readLibrary, type LibraryReading } from './library/read-library.ts'
 import type { LiveLibrary } from './library/live-library.ts'
+import { openRepository } from './site/git.ts'
 import { readSite } from './site/read-site.ts'
 import { readSettings } from './site/read-settings.ts'
 import type { Built } from './site/site.ts'
@@ -33,7 +35,7 @@ import { builtInTools } from './tools/index.ts'
 import { optionalTools } from './tools/optional-tools.ts'
 import type { OwnTools } from './tools/own/own-tools.ts'
 import { type OwnDefinitions, readOwnTools } from './tools/own/read-own-tools.ts'
-import { readToolSettings, type ToolSettings } from './tools/read-tools.ts'
+import { checkClientTools, readToolSettings, type ToolSettings } from './tools/read-tools.ts'
 import type { Tool } from './tools/tool.ts'
 import type { People } from './users/people.ts'
 import { readPeople } from './users/read-people.ts'
@@ -88,6 +90,7 @@ export async function readParts<Library>(
   const own = await readOwnTools(files, faults, people)
   const names = [...tools.map((tool) => tool.name), ...own.names]
   const toolSettings = readToolSettings(files, faults, { names, people })
+  checkClientTools(files, faults, platform.clientLimits, names)
   const library = await readLibrary(files, faults, warnings, {
     people,
     ...(settings.library.built_ins && { builtIns }),
@@ -99,7 +102,7 @@ export async function readParts<Library>(
   for (const [index, name] of names.entries())
     if (names.indexOf(name) < index) faults.push(fileFault('config/tools', `two tools are called "${name}"`))
   const reading = { settings, people, platform, seeds, tools, own, toolSettings, library }
-  return { reading, faults, warnings }
+  return { reading, faults: withoutConsequences(faults, files, platform.doctypes), warnings }
 }
 
 /** The package's own prompts and skills. */
@@ -112,7 +115,21 @@ export async function readWholeSite(
   site: string,
   files?: SiteFiles,
 ): Promise<{ reading: SiteReading<LibraryReading>; faults: Fault[]; warnings: Fault[] }> {
-  return readParts(files ?? (await readSite(site)), await readBuiltIns(), builtInTools, readLibrary)
+  // Files that are given are of another commit, whose channels nobody serves.
+  const read = files ? readLibrary : readLibraryWithChannels
+  return readParts(files ?? (await readSite(site)), await readBuiltIns(), builtInTools, read)
+}
+
+async function readLibraryWithChannels(
+  files: SiteFiles,
+  faults: Fault[],
+  warnings: Fault[],
+  source: LibrarySource,
+): Promise<LibraryReading> {
+  const reading = readLibrary(files, faults, warnings, source)
+  if (Object.keys(source.channels).length > 0)
+    await readChannels(files, faults, source, await openRepository(files.folder), () => new Map())
+  return reading
 }
 
 /** What a snapshot is bound to. */

@@ -39,8 +39,14 @@ export function compileSchema(
   return check
 }
 
+/** What is wrong with a schema itself, each at its place in it. */
+export function schemaProblems(schema: Record<string, unknown>): Problem[] {
+  return checking.problems(schema)
+}
+
 interface Engine {
   readonly checks: WeakMap<object, Check>
+  problems(schema: Record<string, unknown>): Problem[]
   compile(schema: Record<string, unknown>): Check
 }
 
@@ -64,6 +70,15 @@ function createEngine(useDefaults: boolean): Engine {
   formats.default(ajv)
   return {
     checks: new WeakMap(),
+    problems: (schema) => {
+      if (ajv.validateSchema(schema) === true) return []
+      const errors = ajv.errors ?? []
+      // Where a list of allowed values failed, its alternatives ("or an array of them") say less.
+      const listed = new Set(
+        errors.filter((error) => error.keyword === 'enum').map((error) => error.instancePath),
+      )
+      return describe(errors.filter((error) => error.keyword === 'enum' || !listed.has(error.instancePath)))
+    },
     compile: (schema) => {
       try {
         const validate = ajv.compile(schema)
@@ -137,7 +152,10 @@ function textOf(error: ErrorObject): string {
     case 'const':
       return `must be ${JSON.stringify(params['allowedValue'])}, not ${brief(error.data)}`
     case 'pattern':
-      return `${brief(error.data)} does not match ${String(params['pattern'])}`
+      // Who wrote the schema may have said in words what the pattern means.
+      return typeof error.parentSchema?.['title'] === 'string'
+        ? `must be ${error.parentSchema['title']}, not ${brief(error.data)}`
+        : `${brief(error.data)} does not match ${String(params['pattern'])}`
     case 'format':
       return `${brief(error.data)} is not a valid ${String(params['format'])}`
     default:

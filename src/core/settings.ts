@@ -9,7 +9,11 @@ export const settingsVersion = 2
 
 /** One value a line, or a list; read both (see `linesOf`). `site/read-settings` always hands on a list. */
 const lines = { type: ['array', 'string'], items: { type: 'string' } } as const
-const uri = { type: ['string', 'null'], pattern: '^https?://' } as const
+const uri = {
+  type: ['string', 'null'],
+  pattern: '^https?://',
+  title: 'an address that begins with https:// or http://',
+} as const
 const count = { type: 'integer', minimum: 0 } as const
 const positive = { type: 'integer', minimum: 1 } as const
 const flag = { type: 'boolean' } as const
@@ -48,7 +52,12 @@ export const settingsSchema = {
   ],
   properties: {
     version: { type: 'integer', default: settingsVersion },
-    public_url: { type: ['string', 'null'], pattern: '^https?://[^/?#]+/?$', default: null },
+    public_url: {
+      type: ['string', 'null'],
+      pattern: '^https?://[^/?#]+/?$',
+      title: 'an address without a path, such as https://assistant.example.com',
+      default: null,
+    },
     store: {
       type: 'object',
       additionalProperties: false,
@@ -56,7 +65,12 @@ export const settingsSchema = {
       required: ['kind', 'url_file', 'connections'],
       properties: {
         kind: { type: 'string', enum: ['embedded', 'postgres'], default: 'embedded' },
-        url_file: { type: ['string', 'null'], pattern: '^/', default: null },
+        url_file: {
+          type: ['string', 'null'],
+          pattern: '^/',
+          title: 'a full path, which begins with /',
+          default: null,
+        },
         connections: { type: 'integer', minimum: 4, maximum: 100, default: 8 },
       },
     },
@@ -80,7 +94,12 @@ export const settingsSchema = {
       ],
       properties: {
         enabled: { ...flag, default: true },
-        name: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,64}$', default: 'assistant-core' },
+        name: {
+          type: 'string',
+          pattern: '^[A-Za-z0-9_.-]{1,64}$',
+          title: 'one to 64 letters, digits, -, _ and .',
+          default: 'assistant-core',
+        },
         display_name: { type: 'string', minLength: 1, maxLength: 100, default: 'Assistant Core' },
         host: { type: 'string', default: '127.0.0.1' },
         port: { type: 'integer', minimum: 0, maximum: 65535, default: 8787 },
@@ -175,7 +194,11 @@ export const settingsSchema = {
           additionalProperties: false,
           required: ['issuer', 'client_id', 'client_secret_file'],
           properties: {
-            issuer: { type: 'string', pattern: '^https?://' },
+            issuer: {
+              type: 'string',
+              pattern: '^https?://',
+              title: 'an address that begins with https:// or http://',
+            },
             client_id: { type: 'string', minLength: 1 },
             client_secret_file: { type: 'string', minLength: 1 },
             label: { type: 'string', minLength: 1 },
@@ -240,14 +263,21 @@ export const settingsSchema = {
         syslog: {
           type: ['string', 'null'],
           pattern: '^((udp|tcp|tls)://([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\])(:[0-9]{1,5})?|unix:///.+)$',
+          title: 'udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH',
           default: null,
         },
         webhook: {
           type: ['string', 'null'],
           pattern: '^(https://|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:|/|$))',
+          title: 'an https address, or an http address on this machine',
           default: null,
         },
-        webhook_secret_file: { type: ['string', 'null'], pattern: '^/', default: null },
+        webhook_secret_file: {
+          type: ['string', 'null'],
+          pattern: '^/',
+          title: 'a full path, which begins with /',
+          default: null,
+        },
       },
     },
     library: {
@@ -326,8 +356,17 @@ export const settingsSchema = {
           ],
           properties: {
             enabled: { ...flag, default: true },
-            interpreter: { type: 'string', pattern: '^/', default: '/usr/bin/python3' },
-            paths: { type: 'array', items: { type: 'string', pattern: '^/' }, default: [] },
+            interpreter: {
+              type: 'string',
+              pattern: '^/',
+              title: 'a full path, which begins with /',
+              default: '/usr/bin/python3',
+            },
+            paths: {
+              type: 'array',
+              items: { type: 'string', pattern: '^/', title: 'a full path, which begins with /' },
+              default: [],
+            },
             timeout_seconds: { ...positive, default: 30 },
             max_timeout_seconds: { ...positive, default: 300 },
             memory_mb: { ...positive, default: 512 },
@@ -373,6 +412,7 @@ export const settingsSchema = {
         listen: {
           type: ['string', 'null'],
           pattern: '^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$',
+          title: 'HOST:PORT, such as 127.0.0.1:9464',
           default: null,
         },
       },
@@ -386,9 +426,15 @@ export const settingsSchema = {
         otlp: {
           type: ['string', 'null'],
           pattern: '^(https://|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:|/|$))',
+          title: 'an https address, or an http address on this machine',
           default: null,
         },
-        headers_file: { type: ['string', 'null'], pattern: '^/', default: null },
+        headers_file: {
+          type: ['string', 'null'],
+          pattern: '^/',
+          title: 'a full path, which begins with /',
+          default: null,
+        },
         sample_ratio: { type: 'number', minimum: 0, maximum: 1, default: 1 },
       },
     },

@@ -1,6 +1,6 @@
 /** What the readers of doctypes share: where they are, and how they say what is wrong. */
 import { nearest } from '../core/schema.ts'
-import type { Fault, SourceDocument } from '../site/site-files.ts'
+import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { DoctypeSource } from './doctype-schema.ts'
 import { type Expression, parseExpression } from './expression.ts'
@@ -60,6 +60,29 @@ function unknownPath(
   const rows = sources.get(field.doctype ?? '')?.fields.map(({ fieldname }) => fieldname)
   if (field.type !== 'table' || !rows) return `${name} has no rows`
   return rows.includes(column) ? undefined : unknown('field', path, rows)
+}
+
+/**
+ * The faults without those that say `unknown doctype` of a doctype whose own file has a fault: its author
+ * would look for a second mistake where there is none.
+ */
+export function withoutConsequences(
+  faults: readonly Fault[],
+  files: SiteFiles,
+  doctypes: ReadonlyMap<string, unknown>,
+): Fault[] {
+  const broken = new Set(faults.map(({ file }) => file).filter((file) => file.startsWith('config/doctypes/')))
+  const names = new Set<unknown>()
+  for (const file of broken)
+    names.add((files.documents.get(file)?.data as { doctype?: unknown } | undefined)?.doctype)
+  const isBroken = (name: string): boolean =>
+    !doctypes.has(name) &&
+    // A file that is not even YAML tells its doctype by its own name only.
+    (names.has(name) || broken.has(`config/doctypes/${name.toLowerCase().replaceAll(' ', '-')}.yaml`))
+  return faults.filter(({ message }) => {
+    const name = /^unknown doctype "([^"]*)"/.exec(message)?.[1]
+    return name === undefined || !isBroken(name)
+  })
 }
 
 /** `unknown role "Sales Usr"; did you mean "Sales User"?` */

@@ -7,6 +7,7 @@
  *   round(sum(items.amount) * (1 - coalesce(discount, 0) / 100), 2)
  */
 import { AppError } from '../core/errors.ts'
+import { nearest } from '../core/schema.ts'
 import { type Evaluate, functions, type Scope } from './expression-functions.ts'
 import { add, compare, contains, divide, equal, numeric, truthy } from './expression-values.ts'
 
@@ -62,6 +63,11 @@ function tokenize(text: string): Token[] {
   }
   tokens.push({ kind: 'end', text: 'the end', at: text.length })
   return tokens
+}
+
+function unknownFunction(name: string): string {
+  const near = nearest(name, functions.keys())
+  return `unknown function "${name}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`
 }
 
 function fault(message: string, at: number): AppError {
@@ -228,7 +234,7 @@ class Parser {
 
   #call(name: Token): Evaluate {
     const known = functions.get(name.text)
-    if (!known) throw fault(`unknown function "${name.text}"`, name.at)
+    if (!known) throw fault(unknownFunction(name.text), name.at)
     this.#expect('(')
     const args: Evaluate[] = []
     while (this.#accept(')') === undefined) {

@@ -71,16 +71,7 @@ export class Libraries {
   ): Promise<LibraryRead> {
     const repository = await openRepository(files.folder)
     const reading = readLibrary(files, faults, warnings, { ...source, cache: this.cacheOf(siteLine) })
-    const lines: ReadLine[] = []
-    for (const [role, ref] of Object.entries(source.channels)) {
-      const setting = (message: string): Fault => settingFault(files, role, message)
-      if (role !== defaultChannel && !source.people.roles.has(role)) {
-        faults.push(setting(`unknown role "${role}"; channels are named by roles, or "${defaultChannel}"`))
-        continue
-      }
-      const line = await this.readChannel(files.folder, role, ref, repository, source, faults, setting)
-      if (line) lines.push(line)
-    }
+    const lines = await readChannels(files, faults, source, repository, (role) => this.cacheOf(role))
     lines.push({ line: siteLine, ref: 'HEAD', commit: await repository?.head(), files, reading })
     return { lines, source, repository, warnings }
   }
@@ -167,40 +158,10 @@ export class Libraries {
     const found: Fault[] = []
     const files = lines.at(-1)!.files
     const setting = (message: string): Fault => settingFault(files, line.line, message)
-    const next = await this.readChannel(files.folder, line.line, line.ref, repository, source, found, setting)
+    const cached = { ...source, cache: this.cacheOf(line.line) }
+    const next = await readChannel(files.folder, line.line, line.ref, repository, cached, found, setting)
     faults.push(...found)
     return next && found.length === 0 ? next : line
-  }
-
-  private async readChannel(
-    folder: string,
-    role: string,
-    ref: string,
-    repository: Repository | undefined,
-    source: LibrarySource,
-    faults: Fault[],
-    setting: (message: string) => Fault,
-  ): Promise<ReadLine | undefined> {
-    if (!repository) {
-      faults.push(setting('channels need the site to be in a git repository'))
-      return undefined
-    }
-    const commit = await repository.resolve(ref)
-    if (commit === undefined) {
-      faults.push(setting(`there is no branch, tag or commit "${ref}" in the site's git repository`))
-      return undefined
-    }
-    try {
-      const files = await readSiteAt(folder, commit)
-      const found: Fault[] = files.faults.filter(({ file }) => /^(prompts|skills)\//.test(file))
-      // The warnings of a branch are its own authors' business.
-      const reading = readLibrary(files, found, [], { ...source, cache: this.cacheOf(role) })
-      faults.push(...found.map((fault) => ({ ...fault, file: `${ref}:${fault.file}` })))
-      return { line: role, ref, commit, files, reading }
-    } catch (error) {
-      faults.push(setting(messageOf(error)))
-      return undefined
-    }
   }
 
   private async openLine(
@@ -221,6 +182,59 @@ export class Libraries {
     const cache = this.caches.get(line) ?? new Map()
     this.caches.set(line, cache)
     return cache
+  }
+}
+
+/** Reads and checks the library of every channel; a channel with a fault is left out. */
+export async function readChannels(
+  files: SiteFiles,
+  faults: Fault[],
+  source: LibrarySource,
+  repository: Repository | undefined,
+  cacheOf: (line: string) => TemplateCache,
+): Promise<ReadLine[]> {
+  const lines: ReadLine[] = []
+  for (const [role, ref] of Object.entries(source.channels)) {
+    const setting = (message: string): Fault => settingFault(files, role, message)
+    if (role !== defaultChannel && !source.people.roles.has(role)) {
+      faults.push(setting(`unknown role "${role}"; channels are named by roles, or "${defaultChannel}"`))
+      continue
+    }
+    const cached = { ...source, cache: cacheOf(role) }
+    const line = await readChannel(files.folder, role, ref, repository, cached, faults, setting)
+    if (line) lines.push(line)
+  }
+  return lines
+}
+
+async function readChannel(
+  folder: string,
+  role: string,
+  ref: string,
+  repository: Repository | undefined,
+  source: LibrarySource,
+  faults: Fault[],
+  setting: (message: string) => Fault,
+): Promise<ReadLine | undefined> {
+  if (!repository) {
+    faults.push(setting('channels need the site to be in a git repository'))
+    return undefined
+  }
+  const commit = await repository.resolve(ref)
+  if (commit === undefined) {
+    faults.push(setting(`there is no branch, tag or commit "${ref}" in the site's git repository`))
+    return undefined
+  }
+  try {
+    const files = await readSiteAt(folder, commit)
+    const found: Fault[] = files.faults.filter(({ file }) => /^(prompts|skills)\//.test(file))
+    // The warnings of a branch are its own authors' business.
+    const reading = readLibrary(files, found, [], source)
+    faults.push(...found.map((fault) => ({ ...fault, file: `${ref}:${fault.file}` })))
+    return { line: role, ref, commit, files, reading }
+  } catch (error) {
+    faults.push(setting(messageOf(error)))
+    return undefined
   }
 }
 

@@ -7,6 +7,10 @@ import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './si
  * do not change what was read), or undefined when there was any problem.
  */
 export function checkDocument<T>(document: SourceDocument, check: Check, faults: Fault[]): T | undefined {
+  if (document.data === null && document.body !== undefined) {
+    faults.push(document.fault([], 'must begin with front matter: a line "---", YAML, and a line "---"'))
+    return undefined
+  }
   const data = structuredClone(document.data)
   const problems = check(data)
   for (const { path, message } of problems) {
@@ -22,7 +26,8 @@ export function requiredDocument(
   faults: Fault[],
 ): SourceDocument | undefined {
   const document = files.documents.get(file)
-  if (!document && !files.faults.some((fault) => fault.file === file)) {
+  // A site that cannot be read at all has one fault, not one a file.
+  if (!document && !files.faults.some((fault) => fault.file === file || fault.file === '.')) {
     faults.push(fileFault(file, 'there is no such file'))
   }
   return document

@@ -1,6 +1,7 @@
 /** Reads `config/tools.yaml`: what the site says about each tool, and which tools its people are offered. */
 import { compileSchema, type FromSchema, type JSONSchema, nearest } from '../core/schema.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
+import type { ClientLimit } from '../documents/platform.ts'
 import type { People } from '../users/people.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Confirmation } from './catalogue.ts'
@@ -77,6 +78,26 @@ export interface ToolSettings {
   readonly profiles: readonly Profile[]
 }
 
+/** Tells the tools of `config/clients.yaml` that there are not: a limit with a typo takes a tool away unseen. */
+export function checkClientTools(
+  files: SiteFiles,
+  faults: Fault[],
+  limits: readonly ClientLimit[],
+  names: readonly string[],
+): void {
+  const document = files.documents.get('config/clients.yaml')
+  const known = [...names, ...optionalTools]
+  for (const [index, limit] of limits.entries())
+    for (const [i, name] of (limit.tools ?? []).entries())
+      if (!isKnown(name, known))
+        faults.push(document!.fault(['limits', index, 'tools', i], unknown('tool', name, known)))
+}
+
+/** Whether there is a tool of this name, or one that a pattern means, or a pattern whose names are not known yet. */
+function isKnown(name: string, known: readonly string[]): boolean {
+  return known.some((tool) => matchesName(name, tool) || matchesName(tool, name))
+}
+
 /** Reads the settings; `names` are those of the tools there are (`every_*` for names that are not known yet). */
 export function readToolSettings(
   files: SiteFiles,
@@ -87,7 +108,6 @@ export function readToolSettings(
   const data = document && checkDocument<FromSchema<typeof toolsSchema>>(document, checkTools, faults)
   if (!document || !data) return { settings: new Map(), profiles: [] }
   const known = [...names, ...optionalTools]
-  const isKnown = (name: string) => known.some((tool) => matchesName(name, tool) || matchesName(tool, name))
   const lineOf = (path: readonly string[]): string => `${file}:${document.fault(path, '', 'key').line}`
   const checkRoles = (path: readonly string[], roles: readonly string[]): void => {
     for (const [index, role] of roles.entries())
@@ -96,7 +116,8 @@ export function readToolSettings(
   }
   const settings = new Map<string, ToolSetting>()
   for (const [name, entry] of Object.entries(data.tools ?? {})) {
-    if (!isKnown(name)) faults.push(document.fault(['tools', name], unknown('tool', name, known), 'key'))
+    if (!isKnown(name, known))
+      faults.push(document.fault(['tools', name], unknown('tool', name, known), 'key'))
     const roles = entry.roles === 'all' ? [] : (entry.roles as readonly string[] | undefined)
     checkRoles(['tools', name, 'roles'], roles ?? [])
     settings.set(name, {
@@ -114,7 +135,7 @@ export function readToolSettings(
   const profiles = Object.entries(data.profiles ?? {}).map(([name, profile]): Profile => {
     checkRoles(['profiles', name, 'roles'], profile.roles ?? [])
     for (const [index, tool] of profile.tools.entries())
-      if (!isKnown(tool))
+      if (!isKnown(tool, known))
         faults.push(document.fault(['profiles', name, 'tools', index], unknown('tool', tool, known)))
     return {
       name,

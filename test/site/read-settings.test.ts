@@ -276,7 +276,7 @@ describe('settings in the layout before version 2', () => {
       'config/settings.yaml:3:3 assistant_core_settings.skip_authorisation: unknown key; did you mean "skip_authorization"?',
       'config/settings.yaml:6:21 assistant_core_settings.supported_scopes: must be text with one value a line',
       'config/settings.yaml:7:3 assistant_core_settings.resource_name: is given again as oauth.resource_name; remove one of them',
-      'config/settings.yaml:4:22 assistant_core_settings.documentation_url: "docs.example" does not match ^https?://',
+      'config/settings.yaml:4:22 assistant_core_settings.documentation_url: must be an address that begins with https:// or http://, not "docs.example"',
     ])
     const later = read('assistant_core_settings:\n  allowed_public_client_origins: [https://a.example/x]\n')
     assert.match(

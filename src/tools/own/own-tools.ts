@@ -86,7 +86,7 @@ export class OwnTools {
     const name = prefixOf(definition) + listed.name
     // Upstreams name older dialects of JSON Schema for what is the same in all of them.
     const { $schema: _, ...input } = listed.inputSchema
-    const problem = inputProblem(input)
+    const problem = inputProblem(input)?.message
     if (rules?.enabled === false) return []
     if (problem !== undefined || !/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/.test(name)) {
       this.#log.warn('a tool of an upstream server cannot be offered', { tool: name, problem })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf } from '../../core/errors.ts'
-import { compileSchema, nearest } from '../../core/schema.ts'
+import { compileSchema, nearest, pathText, type Problem, schemaProblems } from '../../core/schema.ts'
 import { checkDocument } from '../../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../../site/site-files.ts'
 import type { People } from '../../users/people.ts'
@@ -51,13 +51,20 @@ export async function readOwnTools(
   const http: HttpDefinition[] = []
   const sql: SqlDefinition[] = []
   const upstreams: UpstreamDefinition[] = []
+  // Known by name, so that a fault in a tool's own file is not told again wherever the tool is named.
+  const broken: string[] = []
   for (const [path, document] of files.documents) {
     if (!path.startsWith('config/tools/')) continue
-    const type = (document.data as { type?: unknown } | null)?.type
+    const { type, tool } = (document.data ?? {}) as { type?: unknown; tool?: unknown }
+    const before = faults.length
     if (type === 'http') take(http, checkHttp)
     else if (type === 'sql') take(sql, checkSql)
     else if (type === 'mcp') take(upstreams, checkUpstream)
-    else faults.push(document.fault(['type'], 'must be "http", "sql" or "mcp"'))
+    else
+      faults.push(
+        document.fault(['type'], `must be "http", "sql" or "mcp", not ${JSON.stringify(type) ?? 'nothing'}`),
+      )
+    if (faults.length > before && typeof tool === 'string') broken.push(tool)
 
     function take<T>(list: T[], check: (definition: T) => void): void {
       const definition = checkDocument<T>(document, checks[type as keyof typeof checks], faults)
@@ -96,13 +103,24 @@ export async function readOwnTools(
       ...[...http, ...sql].map((definition) => definition.tool),
       ...modules.map((tool) => tool.name),
       ...upstreams.map((definition) => `${prefixOf(definition)}*`),
+      ...broken.filter((name) => ![...http, ...sql].some((definition) => definition.tool === name)),
     ],
   }
 
   function checkCommon({ input, roles }: HttpDefinition | SqlDefinition, document: SourceDocument): void {
     checkRoles(roles, ['roles'], document)
     const problem = inputProblem(input)
-    if (problem !== undefined) faults.push(document.fault(['input'], problem))
+    if (problem !== undefined) faults.push(document.fault(['input', ...problem.path], problem.message))
+    const { properties, required } = input as { properties?: object; required?: unknown }
+    // JSON Schema allows it, and nobody means it: a model would have to guess what to give.
+    for (const [index, name] of (Array.isArray(required) ? required : []).map(String).entries())
+      if (!Object.hasOwn(properties ?? {}, name))
+        faults.push(
+          document.fault(
+            ['input', 'required', index],
+            unknown('argument', name, Object.keys(properties ?? {})),
+          ),
+        )
   }
   function checkRoles(
     roles: readonly string[] | undefined,
@@ -143,13 +161,16 @@ function readSources(files: SiteFiles, faults: Fault[]): Readonly<Record<string,
 }
 
 /** What is wrong with a schema as the input of a tool. */
-export function inputProblem(input: Readonly<Record<string, unknown>>): string | undefined {
-  if (input['type'] !== 'object') return 'the input of a tool is a schema with "type: object"'
+export function inputProblem(input: Readonly<Record<string, unknown>>): Problem | undefined {
+  if (input['type'] !== 'object')
+    return { path: [], message: 'the input of a tool is a schema with "type: object"' }
+  const [wrong] = schemaProblems(input)
+  if (wrong) return wrong
   try {
     compileSchema({ ...input })
     return undefined
   } catch (error) {
-    return messageOf(error)
+    return { path: [], message: messageOf(error) }
   }
 }
 
@@ -193,7 +214,7 @@ function toolProblem(tool: Partial<Tool> | undefined): string | undefined {
   if (typeof tool!.title !== 'string' || typeof tool!.run !== 'function')
     return `${name}: needs a title and a function run`
   const problem = inputProblem(tool!.input ?? {})
-  return problem === undefined ? undefined : `${name}: input: ${problem}`
+  return problem && `${name}: ${pathText(['input', ...problem.path])}: ${problem.message}`
 }
 
 function unknown(kind: string, name: string, candidates: Iterable<string>): string {
