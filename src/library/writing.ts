@@ -4,6 +4,7 @@
  * committed under the user's name where the site wants that, audited, and followed by a reload.
  */
 import { posix } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { actorOf } from '../audit/event.ts'
 import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
@@ -71,10 +72,17 @@ export class PromptWriter {
       const { bytes, data } = library.read(id).document
       // Jinja2 goes without saying, unless the file says something now.
       const saysEngine = version.engine !== 'Jinja2' || Object.hasOwn(data as object, 'rendering_engine')
+      // The author's own way of writing the arguments stays where nothing of them comes back.
+      const sameArguments = isDeepStrictEqual(
+        argumentRows(version.arguments),
+        argumentRows(template.arguments),
+      )
       const text = changedText(template.file, bytes, {
         front: {
           ...(saysEngine && { rendering_engine: version.engine }),
-          arguments: version.arguments.length > 0 ? argumentRows(version.arguments) : undefined,
+          ...(!sameArguments && {
+            arguments: version.arguments.length > 0 ? argumentRows(version.arguments) : undefined,
+          }),
         },
         content: version.content,
       })

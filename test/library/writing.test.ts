@@ -107,6 +107,15 @@ describe('§9.6 restore_version', () => {
     )
   })
 
+  it('leaves arguments as their author wrote them when none of them comes back', async (t) => {
+    const d = await desk(t, { 'prompts/x.md': first })
+    await write(d.folder, { 'prompts/x.md': first.replace('Hello', 'Good day') })
+    await d.reload()
+    await d.writer.restore(sales, 'x', 1)
+    const text = await readFile(join(d.folder, 'prompts/x.md'), 'utf8')
+    assert.match(text, /\n {4}allowed_values: a, b\n {4}default_value: a\n[^]*\nHello \{\{ who \}\}\n$/)
+  })
+
   it('is for owners and System Managers; others change nothing', async (t) => {
     const d = await desk(t, {
       'prompts/x.md': first,
