@@ -38,10 +38,28 @@ export async function main(argv: readonly string[]): Promise<void> {
   })
   // Every command throws; only here does a fault become text and an exit code.
   try {
-    await createProgram().parseAsync([...argv])
+    const program = createProgram()
+    await program.parseAsync(withHelpOption(argv, program))
   } catch (error) {
     process.exitCode = report(error)
   }
+}
+
+/**
+ * `help a b` as `a b --help`: Commander's own `help` looks at one word only. A word that is no command stays the
+ * last, so that it is told.
+ */
+export function withHelpOption(argv: readonly string[], program: Command): string[] {
+  const [node, script, first, ...words] = argv
+  if (first !== 'help' || words.length === 0) return [...argv]
+  const path: string[] = []
+  for (let command: Command | undefined = program; command && path.length < words.length;) {
+    const word = words[path.length]!
+    path.push(word)
+    command = command.commands.find((child) => child.name() === word)
+    if (!command) return [node!, script!, ...path]
+  }
+  return [node!, script!, ...path, '--help']
 }
 
 /** Every command there is. */
@@ -97,10 +115,36 @@ function report(error: unknown): number {
     tell(`assistant-core: error: ${error.message}`)
     return hasSiteFaults(error) ? 78 : 1
   }
+  const machine = faultOfMachine(error)
+  if (machine !== undefined) {
+    tell(`assistant-core: error: ${machine}`)
+    return 1
+  }
   tell(
     `assistant-core: internal error: ${error instanceof Error ? (error.stack ?? error.message) : messageOf(error)}`,
   )
   return 1
+}
+
+/** What the operating system refused, in words; undefined for what is a fault of the program. */
+function faultOfMachine(error: unknown): string | undefined {
+  const { code, path } = error as NodeJS.ErrnoException
+  if (typeof path !== 'string') return undefined
+  switch (code) {
+    case 'EACCES':
+    case 'EPERM':
+      return `no permission for ${path}; run this as the user to whom it belongs`
+    case 'EROFS':
+      return `${path} is on a file system that is mounted read-only`
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `there is no room left for ${path}`
+    case 'EEXIST':
+    case 'ENOTDIR':
+      return `${path} is not a folder`
+    default:
+      return undefined
+  }
 }
 
 /** 78 is EX_CONFIG of sysexits.h: systemd does not start a badly configured service again. */

@@ -44,10 +44,14 @@ export function tell(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** A table with a header; columns as wide as their widest cell. */
-export function table(header: readonly string[], rows: readonly (readonly unknown[])[]): string {
+/** A table with a header; columns as wide as their widest cell. `none` is said instead of an empty one. */
+export function table(
+  header: readonly string[],
+  rows: readonly (readonly unknown[])[],
+  none = `no ${header[0]?.toLowerCase() ?? 'result'}s`,
+): string {
   // A header over nothing looks like a fault of the program.
-  if (rows.length === 0) return `no ${header[0]?.toLowerCase() ?? 'result'}s`
+  if (rows.length === 0) return none
   const cells = [header.map((name) => name.toUpperCase()), ...rows.map((row) => row.map(cellText))]
   const widths = header.map((_, column) =>
     Math.max(...cells.map((row) => Array.from(row[column] ?? '').length)),

@@ -5,7 +5,7 @@ import process from 'node:process'
 import { AppError } from '../core/errors.ts'
 import type { TemplateDifference } from '../library/history.ts'
 import type { PromptTestResult } from '../library/prompt-tests.ts'
-import type { Fault } from '../site/site-files.ts'
+import { type Fault, faultText } from '../site/site-files.ts'
 import { tell } from './output.ts'
 
 /** Whether an argument names a file of the operator's own, and not a prompt of the library. */
@@ -23,6 +23,8 @@ export async function previewFile(file: string, args: Readonly<Record<string, st
   const faults: Fault[] = [...parsed.faults]
   const read = parsed.document && readTemplate(parsed.document, faults)
   if (faults.length > 0 || !read) throw siteFaults(dirname(resolve(file)), faults)
+  // A misspelt variable renders as nothing; only the warning shows it.
+  for (const warning of read.warnings) tell(`warning: ${faultText(warning)}`)
   return renderTemplate(read, args, () => Promise.resolve(true))
 }
 

@@ -86,6 +86,9 @@ export function initSite(site: string): string {
   cpSync(join(packageFolder, 'config'), join(site, 'config'), { recursive: true })
   writeFileSync(join(site, '.gitignore'), '# What the program itself learns is not part of the site.\nvar/\n')
   writeFileSync(join(site, 'prompts', 'hello.md'), examplePrompt)
+  // The formats, where they are needed.
+  for (const folder of ['prompts', 'skills'])
+    cpSync(join(packageFolder, folder, 'README.md'), join(site, folder, 'README.md'))
   return site
 }
 

@@ -126,6 +126,7 @@ export function addStatusCommands(program: Command): void {
             one.died_at ?? one.steps.at(-1),
             one.reason,
           ]),
+          'no authorization attempts',
         ),
       )
     })

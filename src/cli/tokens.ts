@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { AppError } from '../core/errors.ts'
 import { operate } from './control.ts'
 import { secondsOption } from './durations.ts'
 import { readOptions } from './options.ts'
@@ -109,7 +108,7 @@ export function addTokensCommands(program: Command): void {
       async (flags: { user?: string; client?: string; token?: string; all?: true }, command: Command) => {
         // Ending everything by leaving out a flag would be too easy.
         if (Object.keys(flags).length === 0)
-          throw new AppError('invalid', 'say which: --user, --client, --token or --all')
+          command.error('error: say which: --user, --client, --token or --all')
         const options = readOptions(command)
         const result = await operate<{ revoked: number; users: string[] }>(options, 'tokens.revoke', flags)
         print(options.json, result, (done) => `${done.revoked} revoked`)

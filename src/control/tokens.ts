@@ -102,6 +102,10 @@ export const revokeTokens = defineOperation({
       },
       'the operator revoked it',
     )
+    // Who cuts a person off must not take a mistyped address for success. Somebody who left may still have tokens.
+    const user = params.user?.toLowerCase()
+    if (families.length === 0 && user !== undefined && !services.site.current().people.users.has(user))
+      throw new AppError('not_found', `no user ${user}`)
     return { revoked: families.length, users: [...new Set(families.map((family) => family.user))] }
 
     /** The id of a token, given either as its id or as the token itself. */

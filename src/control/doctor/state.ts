@@ -43,10 +43,19 @@ export async function examineState(
 
 function examineModes(state: string, facts: Stats): Finding {
   const check = 'state.mode'
-  const open = [
-    { path: state, facts },
-    ...readdirSync(state).map((name) => ({ path: join(state, name), facts: statSync(join(state, name)) })),
-  ]
+  const open = [{ path: state, facts }]
+  try {
+    for (const name of readdirSync(state))
+      open.push({ path: join(state, name), facts: statSync(join(state, name)) })
+  } catch (error) {
+    return wrong(
+      check,
+      'failure',
+      messageOf(error),
+      `the state belongs to user ${facts.uid}`,
+      "run this as the daemon's user",
+    )
+  }
   const readable = open.filter((one) => (one.facts.mode & 0o077) !== 0).map(({ path }) => path)
   const foreign = open.filter((one) => one.facts.uid !== facts.uid).map(({ path }) => path)
   if (foreign.length > 0)
