@@ -82,18 +82,22 @@ export function addAuditCommands(program: Command): void {
 }
 
 function withFilters(command: Command): Command {
-  return command
-    .option('--user <user>', 'of this user')
-    .option('--tool <name>', 'of this tool, prompt or other target')
-    .option('--type <type>', 'of this type, such as tool.call, or token. for all that begin so')
-    .addOption(new Option('--status <status>', 'that ended so').choices(['ok', 'error', 'denied', 'timeout']))
-    .option('--session <id>', 'of this MCP session')
-    .option('--client <id>', 'of this client')
-    .option('--request <id>', 'of this request, as its answer says in X-Request-Id')
-    .option('--trace <id>', 'of this W3C trace')
-    // Read here: 'two hours back' counts from the question, and operations take milliseconds.
-    .option('--since <moment>', 'since a date, or a duration back from now such as 2h', momentOption)
-    .option('--until <moment>', 'before a date', momentOption)
+  return (
+    command
+      .option('--user <user>', 'of this user')
+      .option('--tool <name>', 'of this tool, prompt or other target')
+      .option('--type <type>', 'of this type, such as tool.call, or token. for all that begin so')
+      .addOption(
+        new Option('--status <status>', 'that ended so').choices(['ok', 'error', 'denied', 'timeout']),
+      )
+      .option('--session <id>', 'of this MCP session')
+      .option('--client <id>', 'of this client')
+      .option('--request <id>', 'of this request, as its answer says in X-Request-Id')
+      .option('--trace <id>', 'of this W3C trace')
+      // Read here: 'two hours back' counts from the question, and operations take milliseconds.
+      .option('--since <moment>', 'since a date, or a duration back from now such as 2h', momentOption)
+      .option('--until <moment>', 'before a date', momentOption)
+  )
 }
 
 function operationFilter({ tool, ...wanted }: Wanted): Record<string, unknown> {
