@@ -100,7 +100,7 @@ function number(supplied: unknown): Coerced {
   const text = typeof supplied === 'string' ? supplied.trim() : ''
   if (/^[+-]?\d{1,400}$/.test(text)) return { value: wholeNumber(text) }
   // A text with a point is a float, as 1.0 is in Python; bare, it would print as 1.
-  if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,4})?$/i.test(text)) {
+  if (/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?$/i.test(text)) {
     const value = Number(text)
     if (Number.isFinite(value)) return { value: Number.isInteger(value) ? new Float(value) : value }
   }

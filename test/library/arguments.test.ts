@@ -55,6 +55,18 @@ describe('§4.6 argument types', () => {
     }
   })
 
+  it('tells at once that a long text is no number, and takes numbers in all their forms', () => {
+    // This took hours when the digits were divided in every possible way.
+    const text = `${'1'.repeat(1_000_000)}x`
+    assert.match(String(value({ argument_type: 'number' }, text)), /must be a number, not "1{57}…"/)
+    for (const whole of ['1.', '+1.5e3'])
+      assert.ok(value({ argument_type: 'number' }, whole) instanceof Float)
+    assert.equal(value({ argument_type: 'number' }, '.5'), 0.5)
+    assert.equal(value({ argument_type: 'number' }, '2E-2'), 0.02)
+    for (const none of ['.', 'e3', '1.5.', '1e', ''])
+      assert.match(String(value({ argument_type: 'number', is_required: 1 }, none)), /problem/, none)
+  })
+
   it('takes text for a string, and no lists or objects', () => {
     assert.equal(value({}, 'x'), 'x')
     assert.equal(value({}, 7), '7')
