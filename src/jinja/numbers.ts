@@ -6,7 +6,9 @@ import { Float, integer, isFloat, isInt, type Value } from './values.ts'
 /** Digits beyond which Python refuses to convert between int and str. */
 const MAX_DIGITS = 4300
 
-const FLOAT_TEXT = /^[+-]?(?:(?:\d(?:_?\d)*)?\.?(?:\d(?:_?\d)*)?(?:e[+-]?\d(?:_?\d)*)?|inf(?:inity)?|nan)$/i
+// The point parts the digits: without one there is one way to read them, not one for each place between them.
+const FLOAT_TEXT =
+  /^[+-]?(?:(?:\d(?:_?\d)*)?(?:\.(?:\d(?:_?\d)*)?)?(?:e[+-]?\d(?:_?\d)*)?|inf(?:inity)?|nan)$/i
 const HAS_DIGIT = /^[+-]?\.?\d/
 
 /** The value of a float, or an int as one; an OverflowError when it is too large. */

@@ -287,6 +287,11 @@ describe('a hostile template', () => {
     assert.equal(render('ab'.repeat(1000))().split('\n').length, 667)
   })
 
+  it('tells at once that a long text is no number', () => {
+    for (const text of [`${'1'.repeat(500_000)}x`, `${'1_'.repeat(250_000)}x`, `1.${'1'.repeat(500_000)}x`])
+      assert.equal(compile('{{ text|int }} {{ text|float(2) }}').render({ text }), '0 2')
+  })
+
   it('that includes itself ends with a fault', () => {
     const template: Template = compile('{% include "me" %}', { name: 'me', loader: () => template })
     assert.throws(() => template.render({}), /nested deeper/)
