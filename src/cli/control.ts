@@ -6,6 +6,7 @@ import { request } from 'node:http'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import type { IncomingMessage } from 'node:http'
 import { controlSocketName, type ControlLine } from '../control/protocol.ts'
 import { AppError } from '../core/errors.ts'
@@ -21,9 +22,29 @@ export async function operate<Result>(options: Options, name: string, params: ob
 
 /** Runs an operation and gives its items as they come; one with a single result gives that. */
 export async function* stream(options: Options, name: string, params: object): AsyncGenerator {
-  const response = await post(options, name, params)
-  if (response) yield* itemsOf(response)
-  else yield* runHere(options, name, params)
+  for (let waited = 0; ; waited += retryMilliseconds) {
+    const response = await post(options, name, params)
+    if (response) return yield* itemsOf(response)
+    try {
+      return yield* runHere(options, name, params)
+    } catch (error) {
+      // A daemon holds its state before it listens, and another command lets go of it soon.
+      if (!isHeld(error) || waited >= patienceMilliseconds) throw error
+      await setTimeout(retryMilliseconds)
+    }
+  }
+}
+
+const retryMilliseconds = 250
+const patienceMilliseconds = 5000
+
+/** Whether somebody else has the state, so that nothing was done yet. */
+function isHeld(error: unknown): boolean {
+  return (
+    error instanceof AppError &&
+    error.code === 'conflict' &&
+    (error.data as { pid?: unknown } | undefined)?.pid !== undefined
+  )
 }
 
 /** Asks the running daemon and nobody else; undefined when none listens. */

@@ -3,10 +3,14 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { operate } from '../../src/cli/control.ts'
 import { createProgram, withHelpOption } from '../../src/cli/main.ts'
 import { table } from '../../src/cli/output.ts'
 import { initSite } from '../../src/cli/site.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { lockState } from '../../src/store/lock.ts'
 import { copyOfShippedSite, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
+import { folders } from './running-service.ts'
 
 const program = ['node', 'assistant-core']
 
@@ -44,6 +48,24 @@ describe('a command', () => {
       state,
     ])
     assert.deepEqual([code, stderr], [1, `assistant-core: error: ${state} is not a folder\n`])
+  })
+})
+
+describe('a command beside a daemon that is only starting', () => {
+  it('waits for it, and does not call the state taken', async (t) => {
+    const { options, state } = folders(t)
+    await operate(options, 'users.list', {})
+    // What a daemon does first, a good while before it listens.
+    const lock = await lockState(state, systemClock)
+    let released = false
+    const release = (): void => {
+      released = true
+      lock.release()
+    }
+    setTimeout(release, 600)
+    const users = await operate<unknown[]>(options, 'users.list', {})
+    assert.ok(released)
+    assert.ok(users.length > 0)
   })
 })
 
