@@ -100,7 +100,10 @@ function listen(
 ): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const reason = error.code === 'EADDRINUSE' ? 'another program listens there; choose another port with --port or the setting server.port' : error.message
+      const reason =
+        error.code === 'EADDRINUSE'
+          ? 'another program listens there; choose another port with --port or the setting server.port'
+          : error.message
       const place = 'fd' in where ? 'the socket of systemd' : `${where.host}:${where.port}`
       reject(new AppError('unavailable', `cannot listen on ${place}: ${reason}`, { cause: error }))
     })
