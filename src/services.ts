@@ -21,6 +21,7 @@ import { renderTemplate, type Links } from './library/site-library.ts'
 import { PromptWriter } from './library/writing.ts'
 import { Approvals } from './mcp/approvals.ts'
 import type { Extras } from './mcp/extras.ts'
+import { Running } from './mcp/running.ts'
 import { Subscriptions } from './mcp/subscriptions.ts'
 import { Metrics } from './metrics.ts'
 import { Assertions } from './oauth/assertions.ts'
@@ -105,6 +106,8 @@ export interface Services {
   readonly upstream: Upstream
   readonly subscriptions: Subscriptions
   readonly approvals: Approvals
+  /** The MCP calls that run now. */
+  readonly running: Running
   /** What a client may at most use, whoever it acts for. */
   readonly clientLimits: ClientLimits
   /** A principal as it would be made now; undefined once the user may not use the service. */
@@ -212,11 +215,13 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     store,
     clock,
     settings,
-    onRevoked: (ended) =>
-      subscriptions.closeWhere(
-        ({ user, client }) =>
-          ended?.some((family) => family.user === user && family.client === client?.id) ?? true,
-      ),
+    onRevoked: (ended) => {
+      const isOver = ({ user, client }: Principal): boolean =>
+        ended?.some((family) => family.user === user && family.client === client?.id) ?? true
+      subscriptions.closeWhere(isOver)
+      // Not known whose: streams are opened again at once, but work that is half done would be lost.
+      if (ended) running.endWhere(isOver)
+    },
   })
   const fetch = guardedFetch()
   const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
@@ -241,6 +246,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     refreshed,
   })
   const approvals = new Approvals({ clock, audit, publicUrl })
+  const running = new Running()
   const signingKey = await signingKeyOf(store)
 
   async function swapped(snapshot: Snapshot, result: ReloadResult): Promise<void> {
@@ -357,6 +363,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     upstream: new Upstream({ store, clock, settings, publicUrl, log, folder: options.site }),
     subscriptions,
     approvals,
+    running,
     clientLimits,
     refreshed,
     signingKey,

@@ -31,3 +31,11 @@ export class AppError extends Error {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+const mostCharacters = 2000
+
+/** The words of an error for a peer: what it named itself may have been as long as it liked. */
+export function peerMessageOf(error: Error): string {
+  const { message } = error
+  return message.length > mostCharacters ? `${message.slice(0, mostCharacters)}…` : message
+}

@@ -6,6 +6,8 @@ import { nearest } from '../core/schema.ts'
 import { coercionOf, type Coercion } from './argument-types.ts'
 import type { PromptArgument } from './library.ts'
 
+const mostProblems = 100
+
 /** What is wrong with one argument of a call; goes to the peer as `data.problems`. */
 export interface ArgumentProblem {
   readonly argument: string
@@ -59,6 +61,8 @@ export function compileArguments(
       else values[argument.name] = coerced.value
     }
     for (const name of Object.keys(supplied)) {
+      // Whoever made up a hundred needs no longer list.
+      if (problems.length >= mostProblems) break
       if (!names.has(name)) problems.push({ argument: name, problem: unknownArgument(name, names) })
     }
     return { values, problems }

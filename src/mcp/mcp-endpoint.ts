@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
-import { AppError } from '../core/errors.ts'
+import { AppError, peerMessageOf } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Span } from '../core/trace-context.ts'
 import type { Approvals } from './approvals.ts'
@@ -28,13 +28,14 @@ import {
 import { Questions } from './questions.ts'
 import { preferred, type Revision } from './revisions.ts'
 import { Rounds } from './rounds.ts'
-import { Cancelled, LogLevels, Running } from './running.ts'
+import { Cancelled, LogLevels, type Running } from './running.ts'
 import { type Handshake, readSession, sessionIdOf, sessionRule } from './session.ts'
 import { shapeResult } from './shape.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
-/** What the daemon keeps a hand on besides: it tells `subscriptions` of reloads, and the pages decide `approvals`. */
+/** What the daemon keeps a hand on besides: it tells `subscriptions` of reloads, ends `running` calls, and the pages decide `approvals`. */
 export interface EndpointDeps extends McpDeps {
+  readonly running: Running
   readonly subscriptions: Subscriptions
   readonly approvals: Approvals
 }
@@ -48,7 +49,7 @@ export function mcpEndpoint(deps: EndpointDeps): Middleware {
     pages: new Pages(deps.key),
     questions: new Questions(),
     rounds: new Rounds(deps.key, deps.clock),
-    running: new Running(),
+    running: deps.running,
     logLevels: new LogLevels(),
     approvals: deps.approvals,
     subscriptions: deps.subscriptions,
@@ -202,11 +203,11 @@ function watchForEnd(
   controller: AbortController,
   { running }: Nouns,
 ): () => void {
-  if (!revision.disconnectCancels) return running.add(principal, id, controller)
-  channel.onClose(() => {
-    if (!channel.finished) controller.abort(new Cancelled())
-  })
-  return () => {}
+  if (revision.disconnectCancels)
+    channel.onClose(() => {
+      if (!channel.finished) controller.abort(new Cancelled())
+    })
+  return running.add(principal, id, controller)
 }
 
 /** The whole JSON-RPC answer; lists come as bytes that were made before. */
@@ -285,7 +286,7 @@ function faultOf(
   }
   if (error instanceof AppError) {
     const code = error.code === 'unavailable' ? codes.internal : codes.invalidParams
-    return new JsonRpcError(code, error.message, { ...shape, data: error.data })
+    return new JsonRpcError(code, peerMessageOf(error), { ...shape, data: error.data })
   }
   deps.log.error('a request failed', { request_id: requestId, error })
   return new JsonRpcError(

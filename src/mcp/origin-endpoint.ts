@@ -8,7 +8,7 @@ import type { McpDeps } from './protocol.ts'
 export function originGuard(deps: Pick<McpDeps, 'publicUrl' | 'snapshot'>): Middleware {
   const checkOf = originChecks(deps)
   return (ctx, next) => {
-    const problem = checkOf(deps.snapshot().settings)(ctx.req.headers)
+    const problem = twoHosts(ctx.req.rawHeaders) ?? checkOf(deps.snapshot().settings)(ctx.req.headers)
     if (problem === undefined) return next()
     ctx.status = 403
     ctx.type = 'application/json'
@@ -19,6 +19,12 @@ export function originGuard(deps: Pick<McpDeps, 'publicUrl' | 'snapshot'>): Midd
     })
     return Promise.resolve()
   }
+}
+
+/** Of two Host headers Node keeps one, and a proxy may have looked at the other (RFC 9112 §3.2). */
+function twoHosts(raw: readonly string[]): string | undefined {
+  const hosts = raw.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
+  return hosts.length > 1 ? 'the request has more than one Host header' : undefined
 }
 
 /** The Host and Origin rules, made anew when the settings change. */

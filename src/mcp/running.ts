@@ -1,4 +1,4 @@
-/** The calls of legacy clients that run just now, so that `notifications/cancelled` can end one; and their log levels. */
+/** The calls that run just now, so that `notifications/cancelled` and a revocation can end them; and log levels. */
 import type { Principal } from '../core/principal.ts'
 import { type LogLevel, peerOf, type RequestId } from './protocol.ts'
 
@@ -8,16 +8,24 @@ const maxLevels = 1000
 /** What is running, by peer, session id and request id. */
 export class Running {
   readonly #calls = new Map<string, Set<AbortController>>()
+  readonly #all = new Map<AbortController, Principal>()
 
   /** Counts a call as running until the returned function is called. */
   add(principal: Principal, id: RequestId, controller: AbortController): () => void {
     const key = keyOf(principal, id)
     const calls = this.#calls.get(key) ?? new Set()
     this.#calls.set(key, calls.add(controller))
+    this.#all.set(controller, principal)
     return () => {
       calls.delete(controller)
+      this.#all.delete(controller)
       if (calls.size === 0) this.#calls.delete(key)
     }
+  }
+
+  /** Ends every call whose right to run has ended. */
+  endWhere(test: (principal: Principal) => boolean): void {
+    for (const [controller, principal] of this.#all) if (test(principal)) controller.abort(new Cancelled())
   }
 
   /** Cancels a call. Two processes of one client may use the same id at once: then it is not known which is meant. */

@@ -79,5 +79,9 @@ function forUsers(deps: DeskDeps, handle: (ctx: Context, principal: Principal) =
 }
 
 function idOf(ctx: Context): string {
-  return decodeURIComponent(ctx.path.slice(ctx.path.lastIndexOf('/') + 1))
+  try {
+    return decodeURIComponent(ctx.path.slice(ctx.path.lastIndexOf('/') + 1))
+  } catch {
+    throw new AppError('not_found', 'nothing is at this address')
+  }
 }

@@ -1,7 +1,7 @@
 import type { Audit } from '../audit/audit.ts'
 import { actorOf, type AuditStatus } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
-import { AppError, messageOf } from '../core/errors.ts'
+import { AppError, messageOf, peerMessageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import { redact } from '../core/redact.ts'
@@ -271,7 +271,8 @@ function failed({ log }: CatalogueParts, tool: Tool, principal: Principal, error
   // Not a fault: the call comes again with the answers.
   if (error instanceof AnswerPending) return { outcome: failure(error.message), status: 'ok' }
   if (error instanceof AppError) {
-    const text = error.code === 'unavailable' ? `${error.message} (try again later)` : error.message
+    const said = peerMessageOf(error)
+    const text = error.code === 'unavailable' ? `${said} (try again later)` : said
     return { outcome: failure(text), status: error.code === 'forbidden' ? 'denied' : 'error', error: text }
   }
   log.error('a tool failed', {

@@ -53,7 +53,7 @@ describe('the desk', () => {
 
     const theirs = await signedIn(`${daemon.url}/desk`, people[1]!)
     assert.ok(!theirs.page.html.includes('Mine'))
-    for (const path of [`/desk/${id}`, `/desk/charts/${chart.chart_id}`, '/desk/NONE']) {
+    for (const path of [`/desk/${id}`, `/desk/charts/${chart.chart_id}`, '/desk/NONE', '/desk/%zz']) {
       const refused = await theirs.browser.open(daemon.url + path)
       assert.ok('status' in refused && refused.status === 404, path)
     }

@@ -137,6 +137,17 @@ describe('prompts/get', () => {
   })
 })
 
+describe('a call with a hundred thousand arguments that are not there', () => {
+  it('is told of the first hundred', async (t) => {
+    const { library } = await openWith(t, { 'prompts/x.md': template('', 'text') })
+    const args = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`a${index}`, 1]))
+    await assert.rejects(library.render(sales, 'x', args), (error: unknown) => {
+      assert.ok(error instanceof Error && error.message.length < 20_000)
+      return true
+    })
+  })
+})
+
 describe('completion', () => {
   const complete = `arguments:
   - { argument_name: one, argument_type: select, allowed_values: 'Sales, service, other' }

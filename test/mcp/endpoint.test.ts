@@ -254,6 +254,31 @@ describe('the MCP endpoint at 2025-06-18', () => {
     assert.equal(await status({ host: 'internal.example:8787' }), 200)
   })
 
+  it('refuses a request with two Host headers, whichever comes first', async (t) => {
+    const server = await startServer(t)
+    const { port } = new URL(server.url)
+    const firstLine = (hosts: readonly string[]): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        const socket = connect(Number(port), '127.0.0.1')
+        socket.on('error', reject)
+        socket.once('data', (bytes: Buffer) => {
+          resolve(bytes.toString().split('\r\n', 1)[0]!)
+          socket.destroy()
+        })
+        const lines = [
+          `POST ${new URL(server.url).pathname} HTTP/1.1`,
+          ...hosts.map((host) => `Host: ${host}`),
+          'Content-Type: application/json',
+          `Content-Length: ${body.length}`,
+        ]
+        socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
+      })
+    assert.match(await firstLine(['localhost']), / 200 /)
+    assert.match(await firstLine(['localhost', 'evil.example.com']), / 403 /)
+    assert.match(await firstLine(['evil.example.com', 'localhost']), / 403 /)
+  })
+
   it('returns the client’s session id in either spelling, and refuses one that is not visible ASCII', async (t) => {
     const server = await startServer(t, { tools })
     for (const name of ['Mcp-Session-Id', 'MCP-Session-Id']) {

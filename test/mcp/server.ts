@@ -17,6 +17,7 @@ import type { Extras } from '../../src/mcp/extras.ts'
 import { mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
 import { originGuard } from '../../src/mcp/origin-endpoint.ts'
 import type { McpSnapshot } from '../../src/mcp/protocol.ts'
+import { Running } from '../../src/mcp/running.ts'
 import { Subscriptions } from '../../src/mcp/subscriptions.ts'
 import type { Catalogue, Confirmation, OfferedTool } from '../../src/tools/catalogue.ts'
 import type { Content, Tool } from '../../src/tools/tool.ts'
@@ -113,7 +114,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   const approvals = new Approvals({ clock, audit, publicUrl })
   const subscriptions = new Subscriptions(deps)
   app.use(originGuard(deps))
-  app.use(mcpEndpoint({ ...deps, approvals, subscriptions }))
+  app.use(mcpEndpoint({ ...deps, approvals, running: new Running(), subscriptions }))
   // eslint-disable-next-line typescript/no-misused-promises
   server.on('request', app.callback())
   t.after(() => {

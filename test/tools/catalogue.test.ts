@@ -24,6 +24,19 @@ function saying(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool 
 
 const empty = siteOf({ 'config/doctypes/a.yaml': 'doctype: Thing\nfields: [{fieldname: title, type: text}]' })
 
+describe('an error', () => {
+  it('does not repeat the whole of a name that its caller made up', async (t) => {
+    const name = 'x'.repeat(1_000_000)
+    const tool = saying('finds_nothing', () =>
+      Promise.reject(new AppError('not_found', `there is no Customer "${name}"`)),
+    )
+    const { call } = await openOffice(t, { files: empty, tools: [tool] })
+    const { text, isError } = await call(plain, 'finds_nothing')
+    assert.ok(isError && text.length < 3000, `${text.length}`)
+    assert.match(text, /^there is no Customer "x+…$/)
+  })
+})
+
 describe('outputs', () => {
   const outputs: [string, unknown, string, boolean][] = [
     ['a text as it stands', 'Grüße "x"', 'Grüße "x"', false],

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { operate } from '../../src/cli/control.ts'
+import { createLog } from '../../src/core/log.ts'
+import { startDaemon } from '../../src/daemon.ts'
+import type { Tool } from '../../src/tools/tool.ts'
+import { folders, mcpPath } from '../cli/running-service.ts'
+import { until } from '../store/state-folder.ts'
+
+describe('a call that runs while its token is revoked', () => {
+  it('is ended at once, and those of others go on', { timeout: 60_000 }, async (t) => {
+    const running = new Map<string, AbortSignal>()
+    const release: (() => void)[] = []
+    const wait: Tool = {
+      name: 'wait',
+      title: 'Wait',
+      description: 'Waits until it is told to stop.',
+      category: 'read_only',
+      input: { type: 'object' },
+      run: (_, { principal, signal }) => {
+        running.set(principal.user, signal)
+        return new Promise((done) => release.push(() => done('waited')))
+      },
+    }
+    const { site, state, options } = folders(t)
+    const log = createLog('silent', process.stderr)
+    const daemon = await startDaemon({
+      site,
+      state,
+      port: 0,
+      log,
+      logLevel: 'silent',
+      extras: { tools: [wait] },
+    })
+    t.after(() => daemon.stop())
+    const call = async (user: string, more: Record<string, string> = {}) => {
+      const { access_token: token } = await operate<{ access_token: string }>(options, 'tokens.issue', {
+        user,
+      })
+      const meta = more['MCP-Protocol-Version'] && {
+        'io.modelcontextprotocol/protocolVersion': more['MCP-Protocol-Version'],
+        'io.modelcontextprotocol/clientCapabilities': {},
+      }
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...more }
+      const ask = (): Promise<Response> =>
+        fetch(`http://localhost:${daemon.address.port}${mcpPath}`, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify({
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'tools/call',
+            params: { name: 'wait', arguments: {}, ...(meta && { _meta: meta }) },
+          }),
+        })
+      const answer = ask().then((response) => response.text())
+      await until(() => running.has(user))
+      return { answer, ask }
+    }
+    const modern = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'wait' }
+    const legacy = await call('sales@example.com')
+    const newer = await call('hr@example.com', modern)
+    const other = await call('admin@example.com')
+
+    for (const user of ['sales@example.com', 'hr@example.com']) {
+      await operate(options, 'tokens.revoke', { user })
+      assert.ok(running.get(user)!.aborted, user)
+    }
+    assert.match(await legacy.answer, /cancelled/)
+    assert.match(await newer.answer, /cancelled/)
+    assert.equal((await legacy.ask()).status, 401)
+    assert.equal(running.get('admin@example.com')!.aborted, false)
+    for (const end of release) end()
+    assert.match(await other.answer, /waited/)
+  })
+})
