@@ -91,6 +91,8 @@ class Postgres implements PostgresStore {
   readonly #undeclared = new Set<string>()
   /** What this process has declared. */
   readonly #declared = new Set<string>()
+  /** What this process is declaring. */
+  readonly #declaring = new Map<string, Promise<void>>()
   /** How the collections can be looked up, as of the generation. */
   #specs = new Map<string, TableSpec>()
   #generation = -1
@@ -314,9 +316,10 @@ class Postgres implements PostgresStore {
     this.#undeclared.add(name)
     if (this.#undeclared.size > 1) return
     setImmediate(() => {
-      const specs = [...this.#undeclared].map((one) => this.#collections.get(one)!.spec)
+      const names = [...this.#undeclared].filter((one) => !this.#declared.has(one))
+      const specs = names.map((one) => this.#collections.get(one)!.spec)
       this.#undeclared.clear()
-      if (this.#closed) return
+      if (this.#closed || specs.length === 0) return
       // Until then reads look at every document, and a write tries again and tells.
       this.#declare(specs).catch((error: unknown) => {
         if (!this.#closed) this.#log.warn('collections could not be made ready', { reason: messageOf(error) })
@@ -332,11 +335,22 @@ class Postgres implements PostgresStore {
     return stored === undefined || (!covers(stored, spec) && !this.#declared.has(spec.name))
   }
 
+  /** What is being declared already is waited for: a second time could come after another daemon's, and undo it. */
   async #declare(specs: readonly TableSpec[]): Promise<void> {
-    await this.#inSession(true, async (session) => {
-      for (const spec of specs) await session.declare(spec)
-    })
-    for (const { name } of specs) this.#declared.add(name)
+    const missing = specs.filter(({ name }) => !this.#declaring.has(name))
+    if (missing.length > 0) {
+      const work = this.#inSession(true, async (session) => {
+        for (const spec of missing) await session.declare(spec)
+      })
+        .then(() => {
+          for (const { name } of missing) this.#declared.add(name)
+        })
+        .finally(() => {
+          for (const { name } of missing) this.#declaring.delete(name)
+        })
+      for (const { name } of missing) this.#declaring.set(name, work)
+    }
+    await Promise.all(specs.map(({ name }) => this.#declaring.get(name)))
   }
 
   /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */
