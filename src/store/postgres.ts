@@ -339,18 +339,21 @@ class Postgres implements PostgresStore {
   async #declare(specs: readonly TableSpec[]): Promise<void> {
     const missing = specs.filter(({ name }) => !this.#declaring.has(name))
     if (missing.length > 0) {
-      const work = this.#inSession(true, async (session) => {
-        for (const spec of missing) await session.declare(spec)
-      })
-        .then(() => {
-          for (const { name } of missing) this.#declared.add(name)
-        })
-        .finally(() => {
-          for (const { name } of missing) this.#declaring.delete(name)
-        })
+      const work = this.#declareNow(missing)
       for (const { name } of missing) this.#declaring.set(name, work)
     }
-    await Promise.all(specs.map(({ name }) => this.#declaring.get(name)))
+    await Promise.all(specs.flatMap(({ name }) => this.#declaring.get(name) ?? []))
+  }
+
+  async #declareNow(specs: readonly TableSpec[]): Promise<void> {
+    try {
+      await this.#inSession(true, async (session) => {
+        for (const spec of specs) await session.declare(spec)
+      })
+      for (const { name } of specs) this.#declared.add(name)
+    } finally {
+      for (const { name } of specs) this.#declaring.delete(name)
+    }
   }
 
   /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */
