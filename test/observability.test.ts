@@ -10,6 +10,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { operate } from '../src/cli/control.ts'
 import { folders, mcpPath, runService, type RunningService } from './cli/running-service.ts'
+import { freePort } from './helpers/free-port.ts'
 
 interface Ready {
   readonly status: string
@@ -262,14 +263,6 @@ function callTool(name: string, headers: Record<string, string> = {}): Promise<R
 
 function metricsText(): Promise<string> {
   return service.daemon.services.metrics.text()
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
 }
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {

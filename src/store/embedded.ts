@@ -14,8 +14,8 @@ import { count, select } from './select.ts'
 import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
-import { tableSpec } from './table.ts'
-import { inTime, Turns } from './turns.ts'
+import { declaredSpec } from './table.ts'
+import { inTime, requireOutside, type Running, Turns } from './turns.ts'
 import { upgrade } from './upgrade.ts'
 import type { Verification } from './verify.ts'
 
@@ -121,18 +121,10 @@ class Embedded implements EmbeddedStore {
   }
 
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
-    const wanted = tableSpec(spec)
     const known = this.#collections.get(spec.name)
     const table = this.#low.data.table(spec.name)
-    if (known) {
-      if (JSON.stringify(table.spec) !== JSON.stringify(wanted)) {
-        throw new Error(`collection ${spec.name} is declared twice, and differently`)
-      }
-      return known as unknown as Collection<T>
-    }
-    if (!/^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$/.test(spec.name)) {
-      throw new Error(`${JSON.stringify(spec.name)} is no name of a collection`)
-    }
+    const wanted = declaredSpec(spec, known && table.spec)
+    if (known) return known as unknown as Collection<T>
     table.declare(wanted)
     const collection = new EmbeddedCollection<Stored>(spec.name, {
       get: (id) => table.living(id, this.#clock.now()),
@@ -229,12 +221,7 @@ class Embedded implements EmbeddedStore {
 
   /** Runs work that nobody writes in between, and answers when what it changed is on disk. */
   async #change<R>(work: (overlay: Overlay, running: Running) => Promise<R>): Promise<R> {
-    const outer = this.#inside.getStore()
-    if (outer && !outer.over) {
-      throw new Error(
-        'inside a transaction, write through transaction.in(collection), or this would wait for ever',
-      )
-    }
+    requireOutside(this.#inside.getStore())
     const running: Running = { over: false }
     let result: R
     let durable: Promise<void>
@@ -301,9 +288,4 @@ class Embedded implements EmbeddedStore {
       setTimeout(() => (this.#compactionRests = false), restMilliseconds).unref()
     })
   }
-}
-
-/** A transaction under way; over once its work has ended. */
-interface Running {
-  over: boolean
 }

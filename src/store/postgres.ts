@@ -24,8 +24,8 @@ import { Session } from './postgres-session.ts'
 import { type Head, openTables, readHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
-import { type TableSpec, tableSpec } from './table.ts'
-import { inTime, Turns } from './turns.ts'
+import { declaredSpec, type TableSpec } from './table.ts'
+import { inTime, requireOutside, type Running, Turns } from './turns.ts'
 
 const sweepBatch = 500
 const attempts = 3
@@ -145,17 +145,9 @@ class Postgres implements PostgresStore {
   }
 
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
-    const wanted = tableSpec(spec)
     const known = this.#collections.get(spec.name)
-    if (known) {
-      if (JSON.stringify(known.spec) !== JSON.stringify(wanted)) {
-        throw new Error(`collection ${spec.name} is declared twice, and differently`)
-      }
-      return known as unknown as Collection<T>
-    }
-    if (!/^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$/.test(spec.name)) {
-      throw new Error(`${JSON.stringify(spec.name)} is no name of a collection`)
-    }
+    const wanted = declaredSpec(spec, known?.spec)
+    if (known) return known as unknown as Collection<T>
     const collection = new PostgresCollection<Stored>(wanted, {
       get: (spec, id) => this.#database.read((on) => readDocument(on, this.#ground(spec), id)),
       select: (spec, query) => this.#database.read((on) => readDocuments(on, this.#ground(spec), query)),
@@ -168,7 +160,7 @@ class Postgres implements PostgresStore {
   }
 
   async transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R> {
-    this.#requireOutside()
+    requireOutside(this.#inside.getStore())
     const then: (() => void)[] = []
     await this.#turns.take()
     let result: R
@@ -253,7 +245,7 @@ class Postgres implements PostgresStore {
 
   /** The write of one document. What collides with another's is begun anew: nothing of it was kept. */
   async #changeOne<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R> {
-    this.#requireOutside()
+    requireOutside(this.#inside.getStore())
     if (this.#mustDeclare(spec, this.#specs.get(spec.name))) await this.#declare([spec])
     for (let attempt = 1; ; attempt++) {
       try {
@@ -399,18 +391,4 @@ class Postgres implements PostgresStore {
     this.#documents = documents
     this.#bytes = bytes
   }
-
-  #requireOutside(): void {
-    const outer = this.#inside.getStore()
-    if (outer && !outer.over) {
-      throw new Error(
-        'inside a transaction, write through transaction.in(collection), or this would wait for ever',
-      )
-    }
-  }
-}
-
-/** A transaction under way; over once its work has ended. */
-interface Running {
-  over: boolean
 }

@@ -12,10 +12,26 @@ export interface TableSpec {
 }
 
 /** The spec of a collection with every list present and in order, so that two can be compared. */
-export function tableSpec<T extends Stored>(spec: CollectionSpec<T>): TableSpec {
+function tableSpec<T extends Stored>(spec: CollectionSpec<T>): TableSpec {
   const unique = [...new Set<string>(spec.unique ?? [])].sort()
   const indexes = [...new Set<string>([...(spec.indexes ?? []), ...unique])].sort()
   return { name: spec.name, indexes, unique, expires: spec.expires }
+}
+
+/**
+ * The spec of a collection that is asked for, which `known` is the spec of if it was asked for before. Throws for a
+ * name that no collection has, and when the two differ: both are bugs of the caller.
+ */
+export function declaredSpec<T extends Stored>(
+  spec: CollectionSpec<T>,
+  known: TableSpec | undefined,
+): TableSpec {
+  const wanted = tableSpec(spec)
+  if (known && JSON.stringify(known) !== JSON.stringify(wanted))
+    throw new Error(`collection ${spec.name} is declared twice, and differently`)
+  if (!/^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$/.test(spec.name))
+    throw new Error(`${JSON.stringify(spec.name)} is no name of a collection`)
+  return wanted
 }
 
 /** The documents of one collection in memory, with what they are looked up by. */

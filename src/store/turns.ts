@@ -32,3 +32,16 @@ export async function inTime<R>(work: Promise<R>, milliseconds: number): Promise
   work.catch(() => undefined)
   return await Promise.race([work, limit]).finally(() => clearTimeout(timer))
 }
+
+/** A transaction under way; over once its work has ended. */
+export interface Running {
+  over: boolean
+}
+
+/** Refuses a write past the transaction that the running code belongs to: it would wait for it for ever. */
+export function requireOutside(outer: Running | undefined): void {
+  if (outer && !outer.over)
+    throw new Error(
+      'inside a transaction, write through transaction.in(collection), or this would wait for ever',
+    )
+}

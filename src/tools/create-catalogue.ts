@@ -80,6 +80,15 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
   const currentOf = (principal: Principal): Principal | undefined =>
     parts.current ? parts.current(principal) : principal
 
+  /** A call that did not come to its tool is told like one that did. */
+  function refused(principal: Principal, name: string, status: AuditStatus, error: string): ToolOutcome {
+    const target = name.slice(0, 128)
+    parts.audit
+      .record({ ...actorOf(principal), type: 'tool.call', status, target, error: error.slice(0, 500) })
+      .catch((fault: unknown) => parts.log.error('a tool call could not be audited', { tool: target, fault }))
+    return failure(error)
+  }
+
   /** A call that a running tool makes: only of tools that read and need nobody's consent, and those make none. */
   async function callFrom(
     caller: Principal,
@@ -89,14 +98,14 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
   ): Promise<ToolOutcome> {
     // A program runs for minutes: what its user lost meanwhile, it has lost too.
     const principal = currentOf(caller)
-    if (!principal) return failure('you may not use this service any more')
+    if (!principal) return refused(caller, name, 'denied', 'you may not use this service any more')
     const entry = entries.get(name)
     const offered = entry && offerOf(principal, entry.offered.tool, parts.settings).refusal === undefined
-    if (!offered) return failure(`there is no tool "${name}" that you may call`)
+    if (!offered) return refused(principal, name, 'denied', `there is no tool "${name}" that you may call`)
     if (!entry.offered.annotations.readOnlyHint || entry.offered.confirm !== 'never')
-      return failure(`${name} does more than read; it must be called by itself`)
+      return refused(principal, name, 'denied', `${name} does more than read; it must be called by itself`)
     const problems = entry.check(args ?? {})
-    if (problems.length > 0) return failure(problemsText(problems))
+    if (problems.length > 0) return refused(principal, name, 'error', problemsText(problems))
     // One level only: each call has limits and an audit event, but a chain of them could go on for ever.
     return callTool(parts, entry, principal, args ?? {}, connection, () =>
       Promise.resolve(failure('a tool that was called by a tool cannot call further ones')),

@@ -1,7 +1,6 @@
 /** The example configuration of nginx before the service, met by a real MCP client over TLS and by `doctor --public`. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { examinePublic } from '../../src/control/doctor/public.ts'
@@ -11,6 +10,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { folders, mcpPath, runService } from '../cli/running-service.ts'
 import { projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { nginxMissing, startNginx } from './nginx.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 const missing = nginxMissing()
 
@@ -130,12 +130,4 @@ function output(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
     child.on('close', (code) => (code === 0 ? resolve(stdout) : reject(new Error(stderr))))
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
 }

@@ -10,7 +10,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,6 +19,7 @@ import { folders } from '../cli/running-service.ts'
 import { launcher, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { blocksOf, commandsOf } from '../helpers/readme.ts'
 import { manualSteps } from './manual.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 const units = join(projectRoot, 'systemd')
 const analyze = spawnSync('systemd-analyze', ['--version']).error ? 'systemd-analyze is not installed' : false
@@ -241,11 +241,3 @@ describe('the socket unit', () => {
     await new Promise((ended) => child.once('close', ended))
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
-}

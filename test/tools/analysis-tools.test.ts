@@ -142,8 +142,18 @@ print(rows)`,
     ])
     assert.match(found['variables'].errors[3], /doctype/)
     assert.equal(found['execution_info'].tool_calls, 6)
-    const audited = events.filter(({ type }) => type === 'tool.call').map(({ target }) => target)
-    assert.deepEqual(audited, ['list_documents', 'get_document', 'run_python_code'])
+    const audited = events
+      .filter(({ type }) => type === 'tool.call')
+      .map(({ target, status }) => `${target} ${status}`)
+    assert.deepEqual(audited, [
+      'list_documents ok',
+      'get_document ok',
+      'create_document denied',
+      'run_python_code denied',
+      'nope denied',
+      'list_documents error',
+      'run_python_code ok',
+    ])
   })
 
   it('reports an error with its line and advice as a failure', async (t) => {

@@ -50,6 +50,13 @@ describe('a program that calls tools', () => {
     assert.equal(texts[0], 'a secret')
     assert.match(texts[1]!, /there is no tool "read" that you may call/)
     assert.match(texts[2]!, /you may not use this service any more/)
-    assert.equal(events.filter(({ target }) => target === 'read').length, 1)
+    assert.deepEqual(
+      events.filter(({ target }) => target === 'read').map(({ status, user }) => [status, user]),
+      [
+        ['ok', clerk.user],
+        ['denied', clerk.user],
+        ['denied', clerk.user],
+      ],
+    )
   })
 })

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import { AppError, messageOf } from '../../core/errors.ts'
 import type { Settings } from '../../core/settings.ts'
 import { databaseUrl } from '../../open-state.ts'
-import { verifyStore } from '../../store/verify.ts'
+import { type Verification, verifyStore } from '../../store/verify.ts'
 import { fine, unknown, wrong, type Finding } from './finding.ts'
 import type { Patient } from './patient.ts'
 
@@ -94,37 +94,31 @@ function examineRoom(state: string): Finding {
 async function examineContent(state: string): Promise<Finding> {
   const check = 'state.valid'
   try {
-    const { ok, documents, faults } = await verifyStore(state)
-    const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
-    return ok
-      ? fine(check, `${count} records`)
-      : wrong(
-          check,
-          'failure',
-          faults[0] ?? 'damaged',
-          'the disk, or somebody, changed the files of the state',
-          'assistant-core store verify names every line; restore the last backup',
-        )
+    return verified(check, await verifyStore(state), 'the disk, or somebody, changed the files of the state')
   } catch (error) {
     return unknown(check, messageOf(error))
   }
+}
+
+function verified(check: string, { ok, documents, faults }: Verification, cause: string): Finding {
+  const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
+  return ok
+    ? fine(check, `${count} records`)
+    : wrong(
+        check,
+        'failure',
+        faults[0] ?? 'damaged',
+        cause,
+        'assistant-core store verify names every fault; restore the last backup',
+      )
 }
 
 async function examineDatabase(settings: Settings['store'], clock: Clock): Promise<Finding> {
   const check = 'state.database'
   try {
     const { verifyPostgres } = await import('../../store/postgres-verify.ts')
-    const { ok, documents, faults } = await verifyPostgres(await databaseUrl(settings), clock)
-    const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
-    return ok
-      ? fine(check, `${count} records`)
-      : wrong(
-          check,
-          'failure',
-          faults[0] ?? 'damaged',
-          'somebody changed the tables of the state',
-          'assistant-core store verify names every document; restore the last backup',
-        )
+    const found = await verifyPostgres(await databaseUrl(settings), clock)
+    return verified(check, found, 'somebody changed the tables of the state')
   } catch (error) {
     if (error instanceof AppError && error.code === 'not_found') return unknown(check, error.message)
     return wrong(
