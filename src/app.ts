@@ -5,9 +5,9 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { AppError } from './core/errors.ts'
 import { roleKeyOf, type Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
-import { healthEndpoint, healthPaths, readinessEndpoint } from './health-endpoint.ts'
+import { healthEndpoint, healthPaths, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
-import { createDesk } from './desk.ts'
+import { createDesk } from './build/desk.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { originGuard } from './mcp/origin-endpoint.ts'
 import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
@@ -42,8 +42,8 @@ import {
 import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint } from './pages/upstream-endpoint.ts'
 import { createViews, type Render } from './pages/views.ts'
-import { isPage, requestFields, requests } from './requests-middleware.ts'
-import type { Services } from './services.ts'
+import { isPage, requestFields, requests } from './http/requests-middleware.ts'
+import type { Services } from './build/services.ts'
 
 /** Everything that answers HTTP. */
 export function createApp(services: Services): RequestListener {

@@ -8,8 +8,8 @@ import process from 'node:process'
 import { createApp } from './app.ts'
 import { listenForControl, type ControlServer } from './control/server.ts'
 import { AppError } from './core/errors.ts'
-import { listenForMetrics } from './metrics-listener.ts'
-import { openServices, type Services, type ServicesOptions } from './services.ts'
+import { listenForMetrics } from './http/metrics-listener.ts'
+import { openServices, type Services, type ServicesOptions } from './build/services.ts'
 
 export interface DaemonOptions extends ServicesOptions {
   /** Instead of the settings' own. */

@@ -20,10 +20,12 @@ const mayImport: Record<string, readonly string[]> = {
   oauth: ['users', 'audit', 'store', 'core'],
   mcp: ['tools', 'library', 'audit', 'core'],
   pages: ['oauth', 'users', 'library', 'audit', 'core'],
-  // snapshot, services, app, daemon: what ties the folders together.
+  http: ['analysis', 'oauth', 'library', 'site', 'store', 'audit', 'core'],
+  // What ties the folders together.
+  build: ['*'],
   '.': ['*'],
   control: ['*'],
-  cli: ['control', '.', 'site', 'core', 'audit', 'store', 'library'],
+  cli: ['control', 'build', '.', 'site', 'core', 'audit', 'store', 'library'],
 }
 
 /** What only some places may use. */
@@ -32,7 +34,7 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
     name: /^(koa|@koa\/router|koa-body|@koa\/cors)$/,
     where: (file) =>
       /(-endpoint|-middleware|bearer|cors)\.ts$/.test(file) ||
-      file.startsWith('pages/') ||
+      /^(pages|http)\//.test(file) ||
       !file.includes('/'),
   },
   { name: /^commander$/, where: (file) => file.startsWith('cli/') },

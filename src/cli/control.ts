@@ -102,7 +102,7 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator {
 async function* runHere(options: Options, name: string, params: object): AsyncGenerator {
   // Loaded when no daemon runs: a command that speaks to one should start at once.
   const [{ openServices }, { operations }, { isStream, runOperation }] = await Promise.all([
-    import('../services.ts'),
+    import('../build/services.ts'),
     import('../control/index.ts'),
     import('../control/operation.ts'),
   ])

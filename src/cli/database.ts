@@ -13,7 +13,7 @@ import type { Options } from './options.ts'
 /** The address of the database that the settings name; undefined while the state is embedded. */
 export async function databaseOf({ site }: Options): Promise<string | undefined> {
   // Reading a site takes much that most commands never need.
-  const { databaseUrl, readStoreSettings } = await import('../open-state.ts')
+  const { databaseUrl, readStoreSettings } = await import('../build/open-state.ts')
   const settings = await readStoreSettings(site)
   return settings.kind === 'postgres' ? await databaseUrl(settings) : undefined
 }

@@ -51,7 +51,7 @@ export async function showAgain(file: string, show: () => Promise<void>): Promis
 
 /** Runs the tests that the prompts of a site hold: all, or those of some. AppError `not_found` for a prompt that is not there. */
 export async function testPrompts(site: string, ids: readonly string[]): Promise<PromptTestResult[]> {
-  const { readWholeSite } = await import('../snapshot.ts')
+  const { readWholeSite } = await import('../build/snapshot.ts')
   const { siteFaults } = await import('../site/site.ts')
   const { reading, faults } = await readWholeSite(site)
   if (faults.length > 0) throw siteFaults(site, faults)
@@ -67,7 +67,7 @@ export async function testPrompts(site: string, ids: readonly string[]): Promise
 /** How the library of a site differs from what it was at a git reference. */
 export async function differencesSince(site: string, ref: string): Promise<TemplateDifference[]> {
   const [{ readWholeSite }, { readSiteAt }, { libraryDifference }, { siteFaults }] = await Promise.all([
-    import('../snapshot.ts'),
+    import('../build/snapshot.ts'),
     import('../site/read-site-at.ts'),
     import('../library/history.ts'),
     import('../site/site.ts'),

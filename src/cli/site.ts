@@ -138,7 +138,7 @@ async function checkState(options: Options): Promise<void> {
 /** Reads everything as the daemon would, and runs the prompts' own tests; throws every fault at once. */
 async function checkSite(site: string): Promise<Checked> {
   // Loaded when asked for: most commands only speak to a daemon, and should start at once.
-  const { readWholeSite } = await import('../snapshot.ts')
+  const { readWholeSite } = await import('../build/snapshot.ts')
   const { siteFaults } = await import('../site/site.ts')
   const { runPromptTests } = await import('../library/prompt-tests.ts')
   const { reading, faults, warnings } = await readWholeSite(site)

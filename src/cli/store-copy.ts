@@ -44,7 +44,7 @@ export function addStoreCopyCommand(store: Command): void {
 
 async function copyState({ site, state: folder }: Options, to: Kind): Promise<CopyReport> {
   const [{ databaseUrl, readStoreSettings }, { readPostgres, writePostgres }] = await Promise.all([
-    import('../open-state.ts'),
+    import('../build/open-state.ts'),
     import('../store/postgres-copy.ts'),
   ])
   const url = await databaseUrl(await readStoreSettings(site))

@@ -1,6 +1,6 @@
 import { AppError } from '../core/errors.ts'
 import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/principal.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../build/services.ts'
 import { offerOf } from '../tools/offer.ts'
 import { defineOperation } from './operation.ts'
 

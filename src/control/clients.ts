@@ -5,7 +5,7 @@ import { readClientMetadata, registrationMethods } from '../oauth/client-metadat
 import { OAuthError } from '../oauth/protocol.ts'
 import type { Client } from '../oauth/records.ts'
 import { registrationOf } from '../oauth/registration-endpoint.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../build/services.ts'
 import { defineOperation } from './operation.ts'
 
 /** The parameters of operations on one client. */

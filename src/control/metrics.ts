@@ -1,5 +1,5 @@
 import { AppError } from '../core/errors.ts'
-import { readiness } from '../health-endpoint.ts'
+import { readiness } from '../http/health-endpoint.ts'
 import { defineOperation } from './operation.ts'
 
 /** Everything that Prometheus would read, as its text. Kept by a running daemon only. */

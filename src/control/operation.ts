@@ -1,6 +1,6 @@
 import { AppError } from '../core/errors.ts'
 import { compileSchema, problemsText, type Check } from '../core/schema.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../build/services.ts'
 import type { Fits } from '../tools/tool.ts'
 
 /** What an operation may use besides its parameters. */

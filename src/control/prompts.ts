@@ -2,7 +2,7 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { systemPrincipal } from '../documents/seeds.ts'
 import { promptRows } from '../library/prompt-rows.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../build/services.ts'
 import { defineOperation } from './operation.ts'
 
 const user = { type: 'string' } as const

@@ -5,9 +5,9 @@ import { version } from '../core/version.ts'
 import { createDocuments } from '../documents/documents.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
 import { noSql } from '../documents/run-sql.ts'
-import { readiness } from '../health-endpoint.ts'
+import { readiness } from '../http/health-endpoint.ts'
 import { faultText } from '../site/site-files.ts'
-import { readWholeSite } from '../snapshot.ts'
+import { readWholeSite } from '../build/snapshot.ts'
 import { defineOperation } from './operation.ts'
 
 /** What `site.state_problems` answers a list of. */

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { faultText } from '../../src/site/site-files.ts'
-import { readWholeSite } from '../../src/snapshot.ts'
+import { readWholeSite } from '../../src/build/snapshot.ts'
 import { copyOfShippedSite, projectRoot } from '../helpers/daemon.ts'
 import { writeFiles } from './site-folder.ts'
 

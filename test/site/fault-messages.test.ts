@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { faultText } from '../../src/site/site-files.ts'
-import { readWholeSite } from '../../src/snapshot.ts'
+import { readWholeSite } from '../../src/build/snapshot.ts'
 import { copyOfShippedSite } from '../helpers/daemon.ts'
 import { gitIn, writeFiles } from './site-folder.ts'
 

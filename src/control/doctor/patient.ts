@@ -2,7 +2,7 @@
 import type { AnalysisProbe } from '../../analysis/analysis.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import type { ReadinessCheck } from '../../health-endpoint.ts'
+import type { ReadinessCheck } from '../../http/health-endpoint.ts'
 
 /** What a running daemon says of itself (`daemon.health`). */
 export interface DaemonHealth {

@@ -1,6 +1,6 @@
 /** What `doctor --public` asks: of the address as a client does, redirects and faults included; and of the daemon behind it. */
 import { messageOf } from '../../core/errors.ts'
-import type { Arrival } from '../../doctor-probe.ts'
+import type { Arrival } from '../../http/doctor-probe.ts'
 
 /** What is asked of the daemon behind the address, over its control socket; undefined where it cannot be. */
 export interface Inside {

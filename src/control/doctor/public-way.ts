@@ -1,6 +1,6 @@
 /** The way of one request and one stream through the proxies, which the daemon was told to expect. */
 import { messageOf } from '../../core/errors.ts'
-import { probeHeader, streamPauseMilliseconds, type Arrival } from '../../doctor-probe.ts'
+import { probeHeader, streamPauseMilliseconds, type Arrival } from '../../http/doctor-probe.ts'
 import { paths } from '../../oauth/urls.ts'
 import { fine, unknown, wrong, type Finding } from './finding.ts'
 import { patience, type Inside } from './public-ask.ts'

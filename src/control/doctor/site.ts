@@ -2,7 +2,7 @@
 import { messageOf } from '../../core/errors.ts'
 import type { Settings } from '../../core/settings.ts'
 import { faultText } from '../../site/site-files.ts'
-import { readWholeSite } from '../../snapshot.ts'
+import { readWholeSite } from '../../build/snapshot.ts'
 import { fine, wrong, type Finding } from './finding.ts'
 import type { DaemonHealth, Patient } from './patient.ts'
 

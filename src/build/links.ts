@@ -1,8 +1,8 @@
 /** What the library asks of documents: its prompts take names of them as arguments, and permissions hold there too. */
-import { AppError } from './core/errors.ts'
-import type { Principal } from './core/principal.ts'
-import { doctypeOfDoctypes } from './library/library.ts'
-import type { Links } from './library/site-library.ts'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { doctypeOfDoctypes } from '../library/library.ts'
+import type { Links } from '../library/site-library.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Links to documents, always of the snapshot in use. */

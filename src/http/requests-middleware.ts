@@ -1,18 +1,30 @@
 /** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
 import type { BlockList } from 'node:net'
 import type { Context, Middleware } from 'koa'
-import { clientAddress, contains, networksOf } from './core/address.ts'
-import type { Principal } from './core/principal.ts'
-import { randomId } from './core/secrets.ts'
-import { linesOf, type Settings } from './core/settings.ts'
-import { readTraceContext, type Span, type TraceContext } from './core/trace-context.ts'
-import { probeHeader } from './doctor-probe.ts'
+import { clientAddress, contains, networksOf } from '../core/address.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/principal.ts'
+import { randomId } from '../core/secrets.ts'
+import { linesOf, type Settings } from '../core/settings.ts'
+import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
+import type { Site } from '../site/site.ts'
+import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
-import { promptMethodPrefix } from './library/prompt-methods-endpoint.ts'
-import { aliases, paths } from './oauth/urls.ts'
-import type { Services } from './services.ts'
+import type { Metrics } from './metrics.ts'
+import { promptMethodPrefix } from '../library/prompt-methods-endpoint.ts'
+import { aliases, paths } from '../oauth/urls.ts'
 
-type Needed = Pick<Services, 'site' | 'log' | 'metrics' | 'clock' | 'subscriptions' | 'probe' | 'tracing'>
+interface Needed {
+  readonly site: Pick<Site<{ readonly settings: Settings }>, 'current'>
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly clock: Clock
+  /** How many streams are open. */
+  readonly subscriptions: { readonly size: number }
+  readonly probe: DoctorProbe
+  readonly tracing: Tracer | undefined
+}
 
 /** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
 export function requests({ site, log, metrics, clock, subscriptions, probe, tracing }: Needed): Middleware {

@@ -5,8 +5,8 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import type { Context } from 'koa'
-import type { Clock } from './core/clock.ts'
-import { randomId } from './core/secrets.ts'
+import type { Clock } from '../core/clock.ts'
+import { randomId } from '../core/secrets.ts'
 
 /** The header that carries the nonce. */
 export const probeHeader = 'x-assistant-core-doctor'

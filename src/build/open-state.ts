@@ -3,20 +3,20 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
-import type { Clock } from './core/clock.ts'
-import { AppError } from './core/errors.ts'
-import type { Log } from './core/log.ts'
-import type { Settings } from './core/settings.ts'
-import { parseSource } from './site/parse-source.ts'
-import { readSettings, settingsFile } from './site/read-settings.ts'
-import { fileFault, type Fault } from './site/site-files.ts'
-import { siteFaults } from './site/site.ts'
-import { openEmbeddedStore } from './store/embedded.ts'
-import { openPrivateFolder } from './store/files.ts'
-import { lockState } from './store/lock.ts'
-import { migrations } from './store/migrations.ts'
-import { snapshotName } from './store/recovery.ts'
-import type { Store } from './store/store.ts'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Settings } from '../core/settings.ts'
+import { parseSource } from '../site/parse-source.ts'
+import { readSettings, settingsFile } from '../site/read-settings.ts'
+import { fileFault, type Fault } from '../site/site-files.ts'
+import { siteFaults } from '../site/site.ts'
+import { openEmbeddedStore } from '../store/embedded.ts'
+import { openPrivateFolder } from '../store/files.ts'
+import { lockState } from '../store/lock.ts'
+import { migrations } from '../store/migrations.ts'
+import { snapshotName } from '../store/recovery.ts'
+import type { Store } from '../store/store.ts'
 
 /** A state that is open, whichever kind it is. */
 export interface OpenedState extends Store {
@@ -43,7 +43,7 @@ export async function openState({ site, state, clock, log }: StatePlace): Promis
   await openPrivateFolder(state, log)
   const lock = await lockState(state, clock)
   try {
-    const { openPostgresStore } = await import('./store/postgres.ts')
+    const { openPostgresStore } = await import('../store/postgres.ts')
     const url = await databaseUrl(settings)
     const { connections } = settings
     const store = await openPostgresStore({ url, connections, clock, log, migrations, backupFolder: state })

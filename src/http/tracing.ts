@@ -4,11 +4,11 @@
  */
 import { readFile } from 'node:fs/promises'
 import type { DiagLogger, SpanContext } from '@opentelemetry/api'
-import { AppError } from './core/errors.ts'
-import type { Log } from './core/log.ts'
-import type { Settings } from './core/settings.ts'
-import type { Span, TraceContext, Tracer } from './core/trace-context.ts'
-import { version } from './core/version.ts'
+import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Span, TraceContext, Tracer } from '../core/trace-context.ts'
+import { version } from '../core/version.ts'
 
 /** A tracer that can be asked to send what it still has. */
 export interface Tracing extends Tracer {

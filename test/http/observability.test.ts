@@ -8,9 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { operate } from '../src/cli/control.ts'
-import { folders, mcpPath, runService, type RunningService } from './cli/running-service.ts'
-import { freePort } from './helpers/free-port.ts'
+import { operate } from '../../src/cli/control.ts'
+import { folders, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 interface Ready {
   readonly status: string

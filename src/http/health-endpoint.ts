@@ -1,9 +1,13 @@
 /** `/healthz` (does it live), `/readyz` (may it be sent requests, and what is degraded). Both answer when nothing else does. */
 import type { Middleware } from 'koa'
-import { isoTime } from './core/clock.ts'
-import { version } from './core/version.ts'
-import type { Services } from './services.ts'
-import { faultText } from './site/site-files.ts'
+import type { Analysis } from '../analysis/analysis.ts'
+import type { AuditLog } from '../audit/open-audit.ts'
+import { isoTime, type Clock } from '../core/clock.ts'
+import type { Settings } from '../core/settings.ts'
+import { version } from '../core/version.ts'
+import type { Site } from '../site/site.ts'
+import { faultText } from '../site/site-files.ts'
+import type { Store } from '../store/store.ts'
 
 /** What load shedding and the main switch leave alone. */
 export const healthPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
@@ -16,12 +20,22 @@ export interface ReadinessCheck {
   readonly detail: string
 }
 
+/** What readiness is read from. */
+export interface Vitals {
+  readonly site: Pick<Site<{ readonly settings: Settings }>, 'current' | 'state'>
+  readonly store: Pick<Store, 'stats'>
+  readonly audit: Pick<AuditLog, 'stats'>
+  readonly analysis: Pick<Analysis, 'probes'> | undefined
+}
+
 /** Answers while requests are accepted; tells what is wrong without telling strangers what is inside. */
-export function healthEndpoint(services: Services): Middleware {
-  const { site, startedAt, clock } = services
+export function healthEndpoint(
+  vitals: Vitals & { readonly startedAt: number; readonly clock: Clock },
+): Middleware {
+  const { site, startedAt, clock } = vitals
   return async (ctx) => {
     const state = site.state()
-    const problems = (await readiness(services))
+    const problems = (await readiness(vitals))
       .filter(({ name, status }) => status !== 'ok' && telling.has(name))
       .map(({ name, detail }) => `${name}: ${detail}`)
     answer(ctx, 200, {
@@ -42,9 +56,9 @@ export function healthEndpoint(services: Services): Middleware {
 const telling = new Set(['site', 'store', 'audit'])
 
 /** 200 while requests should be sent here, 503 when not; each check with what is stale or degraded. */
-export function readinessEndpoint(services: Services): Middleware {
+export function readinessEndpoint(vitals: Vitals): Middleware {
   return async (ctx) => {
-    const checks = await readiness(services)
+    const checks = await readiness(vitals)
     const failed = checks.some(({ status }) => status === 'failed')
     const degraded = checks.some(({ status }) => status === 'degraded')
     if (failed) ctx.set('Retry-After', '5')
@@ -56,8 +70,12 @@ export function readinessEndpoint(services: Services): Middleware {
 }
 
 /** How everything stands that a request may need. */
-export async function readiness(services: Services): Promise<readonly ReadinessCheck[]> {
-  const { site, store, audit, analysis } = services
+export async function readiness({
+  site,
+  store,
+  audit,
+  analysis,
+}: Vitals): Promise<readonly ReadinessCheck[]> {
   const state = site.state()
   const { enabled } = site.current().settings.server
   const auditing = await audit.stats()

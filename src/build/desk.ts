@@ -1,12 +1,12 @@
-import { isAvailable, type Analysis } from './analysis/analysis.ts'
-import type { Audit } from './audit/audit.ts'
-import { actorOf } from './audit/event.ts'
-import type { Clock } from './core/clock.ts'
-import { AppError } from './core/errors.ts'
-import type { Principal } from './core/principal.ts'
-import type { Desk } from './pages/desk-endpoint.ts'
+import { isAvailable, type Analysis } from '../analysis/analysis.ts'
+import type { Audit } from '../audit/audit.ts'
+import { actorOf } from '../audit/event.ts'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import type { Desk } from '../pages/desk-endpoint.ts'
 import type { Snapshot } from './snapshot.ts'
-import { drawStored, itemsOf } from './tools/dashboards.ts'
+import { drawStored, itemsOf } from '../tools/dashboards.ts'
 
 const mostDashboards = 200
 

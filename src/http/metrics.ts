@@ -1,12 +1,12 @@
 /** What Prometheus reads. What is audited is counted where it is audited, so the two can never disagree. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { AuditEvent } from './audit/event.ts'
-import type { AuditLog } from './audit/open-audit.ts'
-import type { Analysis } from './analysis/analysis.ts'
-import { version } from './core/version.ts'
-import type { LimitCounts } from './oauth/rate-limits.ts'
-import type { ReloadResult, SiteState } from './site/site.ts'
-import type { StoreStats } from './store/store.ts'
+import type { AuditEvent } from '../audit/event.ts'
+import type { AuditLog } from '../audit/open-audit.ts'
+import type { Analysis } from '../analysis/analysis.ts'
+import { version } from '../core/version.ts'
+import type { LimitCounts } from '../oauth/rate-limits.ts'
+import type { ReloadResult, SiteState } from '../site/site.ts'
+import type { StoreStats } from '../store/store.ts'
 
 /** Where the numbers come from that are read only when somebody asks. */
 export interface MetricSources {
