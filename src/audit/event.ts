@@ -1,7 +1,24 @@
 import type { Principal } from '../core/principal.ts'
 
-/** How what an audit event tells of ended. */
-export type AuditStatus = 'ok' | 'error' | 'denied' | 'timeout'
+/** How what an audit event tells of may have ended. */
+export const auditStatuses = ['ok', 'error', 'denied', 'timeout', 'cancelled'] as const
+
+/** How what an audit event tells of ended; `denied` only when somebody was not allowed to. */
+export type AuditStatus = (typeof auditStatuses)[number]
+
+/** Documents of one doctype that somebody was shown: the first names, and how many there were. */
+export interface ShownDocuments {
+  readonly doctype: string
+  readonly names: readonly string[]
+  readonly count: number
+}
+
+/** A field of the target that was changed; null where there is no value. */
+export interface AuditedChange {
+  readonly field: string
+  readonly from: unknown
+  readonly to: unknown
+}
 
 /**
  * What happened, as the parts of the program say it. `type` is noun.verb: `tool.call`, `prompt.get`,
@@ -23,7 +40,15 @@ export interface AuditEvent {
   readonly target?: string
   /** Seconds. */
   readonly execution_time?: number
+  /** Whether it did what it was asked to (specification §4.5 rule 2). */
+  readonly success?: boolean
   readonly error?: string
+  /** What was answered; redacted as `data` is. */
+  readonly result?: unknown
+  /** The documents that came back, one entry a doctype. */
+  readonly documents?: readonly ShownDocuments[]
+  /** What a write changed in `target`; a value whose field's name tells a secret is redacted. */
+  readonly changes?: readonly AuditedChange[]
   /** Anything else worth keeping; redacted at depth before it is written. */
   readonly data?: Readonly<Record<string, unknown>>
 }

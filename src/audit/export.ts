@@ -19,6 +19,10 @@ const columns = [
   'data',
   'id',
   'trace_id',
+  'success',
+  'result',
+  'documents',
+  'changes',
 ] as const
 
 /** Events as JSON lines, byte for byte as they stand in the log, so that their hashes still hold. */
@@ -34,7 +38,7 @@ export async function* exportCsv(lines: AsyncIterable<AuditLine>): AsyncGenerato
 
 function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'number') return String(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const text = visible(typeof value === 'string' ? value : JSON.stringify(value))
   const safe = /^[=+\-@]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

@@ -1,7 +1,7 @@
 /** From what a part of the program tells to what stands in the log: redacted, bounded, one line of JSON. */
 import { redact, redactText } from '../core/redact.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
-import type { AuditEvent, AuditLine, AuditStatus } from './event.ts'
+import type { AuditedChange, AuditEvent, AuditLine, AuditStatus } from './event.ts'
 
 /** What the first line of a log gives as the hash of the line before it. */
 export const firstPrev = sha256('the audit log of assistant-core begins here')
@@ -71,20 +71,39 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
 
 function bounded(event: AuditEvent, maximumBytes: number): Pick<Told, 'event' | 'text'> {
   // Secrets go before texts are cut: half a secret would not be known as one.
-  const data = event.data === undefined ? undefined : (redact(event.data) as AuditEvent['data'])
-  const whole = { ...namesOf(event, steps[0].name), ...(data && { data }) }
+  const details = detailsOf(event)
+  const whole = { ...namesOf(event, steps[0].name), ...details }
   const text = jsonText(whole)
   if (fits(text, maximumBytes)) return { event: whole, text }
   for (const step of steps) {
-    const cutData = data && {
-      data: cut(data, step.text, step.members, step.depth) as Record<string, unknown>,
+    const smaller = {
+      ...namesOf(event, step.name),
+      // The members themselves are counted from here.
+      ...(cut(details, step.text, step.members, step.depth + 1) as Details),
     }
-    const smaller = { ...namesOf(event, step.name), ...cutData }
     const smallerText = jsonText(smaller)
     if (fits(smallerText, maximumBytes)) return { event: smaller, text: smallerText }
   }
   const least = { ...namesOf(event, steps.at(-1)!.name), data: { cut: `more than ${maximumBytes} bytes` } }
   return { event: least, text: jsonText(least) }
+}
+
+type Details = Pick<AuditEvent, 'result' | 'documents' | 'changes' | 'data'>
+
+/** What may be of any size and hold anything. */
+function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
+  return {
+    ...(result !== undefined && { result: redact(result) }),
+    ...(documents && { documents: redact(documents) as AuditEvent['documents'] }),
+    ...(changes && { changes: changes.map(redactChange) }),
+    ...(data && { data: redact(data) as AuditEvent['data'] }),
+  }
+}
+
+/** By the name of the field, as if the document stood here. */
+function redactChange({ field, from, to }: AuditedChange): AuditedChange {
+  const clean = (value: unknown): unknown => (redact({ [field]: value }) as Record<string, unknown>)[field]
+  return { field: redactText(field), from: clean(from) ?? null, to: clean(to) ?? null }
 }
 
 function fits(text: string, bytes: number): boolean {
@@ -94,7 +113,8 @@ function fits(text: string, bytes: number): boolean {
 
 function namesOf(event: AuditEvent, limit: number): AuditEvent {
   const name = (value: unknown): string => cutText(redactText(plain(value)), limit)
-  const { user, client, session_id, request_id, trace_id, address, target, execution_time, error } = event
+  const { user, client, session_id, request_id, trace_id, address, target } = event
+  const { execution_time, success, error } = event
   return {
     type: name(event.type),
     status: name(event.status) as AuditStatus,
@@ -106,6 +126,7 @@ function namesOf(event: AuditEvent, limit: number): AuditEvent {
     ...(address !== undefined && { address: name(address) }),
     ...(target !== undefined && { target: name(target) }),
     ...(Number.isFinite(execution_time) && { execution_time }),
+    ...(success !== undefined && { success }),
     ...(error !== undefined && { error: cutText(redactText(plain(error)), limit * 8) }),
   }
 }

@@ -3,7 +3,7 @@ import type { AuditLine } from './event.ts'
 
 const hidden =
   /[\u0080-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\u{e0000}|[\u{e0001}-\u{e007f}]|[\ud800-\udfff]/gu
-const colours = { ok: 32, error: 31, denied: 33, timeout: 33 } as const
+const colours = { ok: 32, error: 31, denied: 33, timeout: 33, cancelled: 33 } as const
 const dataLength = 400
 
 /** A text whose control characters are shown as pictures and whose invisible characters as `⟨U+202E⟩`. */

@@ -29,7 +29,13 @@ export interface SyslogSettings {
   readonly ca_file?: string
 }
 
-const severities: Readonly<Record<AuditStatus, number>> = { ok: 6, denied: 4, timeout: 4, error: 3 }
+const severities: Readonly<Record<AuditStatus, number>> = {
+  ok: 6,
+  cancelled: 6,
+  denied: 4,
+  timeout: 4,
+  error: 3,
+}
 const sendMilliseconds = 10_000
 
 /** A sink for the settings; AppError `invalid` when they do not say where to send to. */

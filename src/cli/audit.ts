@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { Option, type Command } from 'commander'
-import type { AuditLine } from '../audit/event.ts'
+import { type AuditLine, auditStatuses } from '../audit/event.ts'
 import { exportCsv, exportJsonl } from '../audit/export.ts'
 import type { AuditStats } from '../audit/open-audit.ts'
 import { renderLine } from '../audit/render.ts'
@@ -87,9 +87,7 @@ function withFilters(command: Command): Command {
       .option('--user <user>', 'of this user')
       .option('--tool <name>', 'of this tool, prompt or other target')
       .option('--type <type>', 'of this type, such as tool.call, or token. for all that begin so')
-      .addOption(
-        new Option('--status <status>', 'that ended so').choices(['ok', 'error', 'denied', 'timeout']),
-      )
+      .addOption(new Option('--status <status>', 'that ended so').choices(auditStatuses))
       .option('--session <id>', 'of this MCP session')
       .option('--client <id>', 'of this client')
       .option('--request <id>', 'of this request, as its answer says in X-Request-Id')

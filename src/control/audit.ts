@@ -1,3 +1,4 @@
+import { auditStatuses } from '../audit/event.ts'
 import { followAudit, searchAudit, tailAudit } from '../audit/search.ts'
 import { summarizeAudit } from '../audit/summary.ts'
 import { defineOperation } from './operation.ts'
@@ -7,7 +8,7 @@ const filter = {
   user: { type: 'string' },
   target: { type: 'string' },
   type: { type: 'string' },
-  status: { type: 'string', enum: ['ok', 'error', 'denied', 'timeout'] },
+  status: { type: 'string', enum: auditStatuses },
   session: { type: 'string' },
   client: { type: 'string' },
   request: { type: 'string' },

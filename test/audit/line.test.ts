@@ -38,7 +38,12 @@ const event: fc.Arbitrary<AuditEvent> = fc.record(
     address: text,
     target: text,
     execution_time: fc.double(),
+    success: fc.boolean(),
     error: text,
+    result: fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }),
+    documents: fc.array(fc.record({ doctype: text, names: fc.array(text), count: fc.nat() }), {
+      maxLength: 3,
+    }),
     data: fc.dictionary(text, fc.jsonValue({ maxDepth: 5, stringUnit: 'binary' })),
   },
   { requiredKeys: ['type', 'status'] },
@@ -88,6 +93,24 @@ describe('a line of the audit log', () => {
       }),
       { numRuns: 100 },
     )
+  })
+
+  it('keeps old and new values of a write, but those of a field whose name tells a secret', () => {
+    const changes = [
+      { field: 'phone', from: '1', to: '2' },
+      { field: 'api_key', from: 'old', to: 'new' },
+      { field: 'items[a].qty', from: undefined, to: 3 },
+    ]
+    const line = lineText(
+      tell({ type: 'document.update', status: 'ok', changes }, time, 16_384),
+      1,
+      firstPrev,
+    )
+    assert.deepEqual((JSON.parse(line) as AuditLine).changes, [
+      { field: 'phone', from: '1', to: '2' },
+      { field: 'api_key', from: '[redacted]', to: '[redacted]' },
+      { field: 'items[a].qty', from: null, to: 3 },
+    ])
   })
 
   it('survives values that JSON does not know', () => {

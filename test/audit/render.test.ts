@@ -95,9 +95,9 @@ describe('exporting events', () => {
     )
     assert.equal(
       text,
-      'seq,time,type,status,user,client,session_id,request_id,address,target,execution_time,error,data,id,trace_id\r\n' +
-        '1,2026-01-02T03:04:05.000Z,tool.call,error,ann@example.com,,,,,list_documents,0.0123,no,"{""a"":1}",i,\r\n' +
-        `1,2026-01-02T03:04:05.000Z,tool.call,error,"'=HYPERLINK(""http://x"")",,,,,'+1,0.0123,"a,""b""␊c","{""x"":""@y""}",i,\r\n`,
+      'seq,time,type,status,user,client,session_id,request_id,address,target,execution_time,error,data,id,trace_id,success,result,documents,changes\r\n' +
+        '1,2026-01-02T03:04:05.000Z,tool.call,error,ann@example.com,,,,,list_documents,0.0123,no,"{""a"":1}",i,,,,,\r\n' +
+        `1,2026-01-02T03:04:05.000Z,tool.call,error,"'=HYPERLINK(""http://x"")",,,,,'+1,0.0123,"a,""b""␊c","{""x"":""@y""}",i,,,,,\r\n`,
     )
   })
 })
