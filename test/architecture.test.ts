@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
 
 const src = resolve(import.meta.dirname, '../src')
 
-/** Which folder may import which; type imports count. The programmer's README explains it. */
+/** Which folder may import which; type imports count. The table in the programmer's README says the same, in words. */
 const mayImport: Record<string, readonly string[]> = {
   core: [],
   store: ['core'],
@@ -19,7 +22,7 @@ const mayImport: Record<string, readonly string[]> = {
   tools: ['documents', 'analysis', 'library', 'audit', 'users', 'site', 'core'],
   oauth: ['users', 'audit', 'store', 'core'],
   mcp: ['tools', 'library', 'audit', 'core'],
-  pages: ['oauth', 'users', 'library', 'audit', 'core'],
+  pages: ['oauth', 'users', 'audit', 'core'],
   http: ['analysis', 'oauth', 'library', 'site', 'store', 'audit', 'core'],
   // What ties the folders together.
   build: ['*'],
@@ -40,8 +43,23 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
   { name: /^commander$/, where: (file) => file.startsWith('cli/') },
   { name: /^nunjucks$/, where: (file) => file.startsWith('pages/') },
   { name: /^lowdb/, where: (file) => file.startsWith('store/') },
-  { name: /^(node:)?child_process$/, where: (file) => /^(analysis|site|cli|tools|mcp|core)\//.test(file) },
+  { name: /^(node:)?child_process$/, where: (file) => /^(analysis|site|cli|tools)\//.test(file) },
 ]
+
+/** Where time, chance and the environment enter (decision 13). */
+const entrances: { name: RegExp; where: RegExp }[] = [
+  { name: /\bnew Date\(\)|\bDate\.now\(\)/, where: /^core\/clock\.ts$|^cli\// },
+  { name: /\bMath\.random\b|\brandom(Bytes|UUID|Int|FillSync)\b/, where: /^core\/secrets\.ts$/ },
+  { name: /\bprocess\.env\b/, where: /^cli\// },
+]
+
+/** The lines that a file and a function may have, and what exceeds them today: numbers here only ever fall. */
+const limits = JSON.parse(readFileSync(join(import.meta.dirname, 'architecture-limits.json'), 'utf8')) as {
+  readonly linesOfFile: number
+  readonly linesOfFunction: number
+  readonly longer: Record<string, number>
+  readonly exportedTwice: readonly string[]
+}
 
 interface Import {
   readonly from: string
@@ -94,6 +112,43 @@ describe('the architecture', () => {
     assert.deepEqual(crossing, [])
   })
 
+  it('is in the programmer\u2019s README as it is enforced here', () => {
+    const readme = readFileSync(join(src, 'README.md'), 'utf8')
+    const rows = [...readme.matchAll(/^\| `([a-z]+)` +\| [^|]+ \| ([^|]+) \|$/gm)]
+    const told = Object.fromEntries(rows.map(([, folder, may]) => [folder, namesIn(may!)]))
+    const { '.': root, ...folders } = mayImport
+    assert.deepEqual(root, ['*'])
+    assert.deepEqual(
+      told,
+      Object.fromEntries(Object.entries(folders).map(([folder, may]) => [folder, may.toSorted()])),
+    )
+  })
+
+  it('lets time, chance and the environment in at one place each', () => {
+    const wrong = files.filter((file) =>
+      entrances.some(({ name, where }) => !where.test(file) && name.test(codeOf(file))),
+    )
+    assert.deepEqual(wrong, [])
+  })
+
+  it('has no file and no function that is too long, but for those that are listed, which only shrink', async () => {
+    const { longer } = limits
+    const found = await tooLong()
+    const worse = [...found].filter(([place, lines]) => lines > (longer[place] ?? 0))
+    assert.deepEqual(worse, [], 'longer than test/architecture-limits.json allows')
+    const mended = Object.keys(longer).filter((place) => !found.has(place))
+    assert.deepEqual(mended, [], 'not too long any more: take them out of test/architecture-limits.json')
+  })
+
+  it('exports no name from two files, but for those that are listed, which become fewer', () => {
+    const twice = exportedTwice()
+    const known = new Set(limits.exportedTwice)
+    const added = [...twice].filter(([name]) => !known.has(name))
+    assert.deepEqual(added, [], 'a stranger could not tell which is meant: rename one')
+    const mended = [...known].filter((name) => !twice.has(name))
+    assert.deepEqual(mended, [], 'exported once only: take them out of test/architecture-limits.json')
+  })
+
   it('has no default exports and no junk drawers', () => {
     assert.deepEqual(
       files.filter((file) => /(^|\/)(utils?|helpers?|common|shared|types)(\/|\.ts$)/.test(file)),
@@ -110,6 +165,53 @@ function specifiersOf(source: string): string[] {
   const statement =
     /^\s*(?:import|export)\b[^'"`;]*?\bfrom\s+['"]([^'"]+)['"]|^\s*import\s+['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm
   return [...source.matchAll(statement)].map((match) => match[1] ?? match[2] ?? match[3] ?? '')
+}
+
+/** What a row of the table says: names of folders, `everything`, `–` for nothing. Pseudo-folders are files of the root. */
+function namesIn(cell: string): string[] {
+  const names = cell.split(',').map((name) => name.trim())
+  if (names[0] === '–') return []
+  return names.map((name) => ({ everything: '*', daemon: '.' })[name] ?? name).sort()
+}
+
+function codeOf(file: string): string {
+  return readFileSync(join(src, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
+}
+
+/** Files and functions over the limits with their lines, counted by the linter, by `file` and `file function`. */
+async function tooLong(): Promise<ReadonlyMap<string, number>> {
+  const folder = mkdtempSync(join(tmpdir(), 'limits-'))
+  const config = join(folder, 'oxlintrc.json')
+  const rules = {
+    'max-lines': ['error', limits.linesOfFile],
+    'max-lines-per-function': ['error', { max: limits.linesOfFunction }],
+  }
+  writeFileSync(config, JSON.stringify({ categories: { correctness: 'off' }, rules }))
+  const linter = resolve(src, '../node_modules/oxlint/bin/oxlint')
+  const run = promisify(execFile)(process.execPath, [linter, '--config', config, '--format', 'json', '.'], {
+    cwd: src,
+    maxBuffer: 2 ** 24,
+  })
+  // It ends with 1 when it has found something, which is what it is asked for.
+  const { stdout } = await run.catch((error: { stdout: string }) => error)
+  rmSync(folder, { recursive: true })
+  const { diagnostics } = JSON.parse(stdout) as { diagnostics: { filename: string; message: string }[] }
+  return new Map(
+    diagnostics.map(({ filename, message }) => {
+      const [, name] = /`([^`]+)`/.exec(message) ?? []
+      return [name === undefined ? filename : `${filename} ${name}`, Number(/\((\d+)\)/.exec(message)![1])]
+    }),
+  )
+}
+
+function exportedTwice(): ReadonlyMap<string, readonly string[]> {
+  const statement =
+    /^export (?:abstract |async )?(?:function\*?|class|const|let|interface|type|enum) ([A-Za-z_$][\w$]*)/gm
+  const places = new Map<string, string[]>()
+  for (const file of files)
+    for (const [, name] of new Set(codeOf(file).matchAll(statement)))
+      places.set(name!, [...new Set([...(places.get(name!) ?? []), file])])
+  return new Map([...places].filter(([, where]) => where.length > 1))
 }
 
 function resolved(from: string, to: string): string {

@@ -150,7 +150,10 @@ describe('the metrics', () => {
   it('are what the dashboard shows: every name of it exists', async () => {
     const text = await metricsText()
     const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1]))
-    const dashboard = readFileSync(resolve(import.meta.dirname, '../systemd/grafana-dashboard.json'), 'utf8')
+    const dashboard = readFileSync(
+      resolve(import.meta.dirname, '../../systemd/grafana-dashboard.json'),
+      'utf8',
+    )
     const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] }
     const names = panels
       .flatMap(({ targets }) => targets)
