@@ -9,6 +9,7 @@ import { sameText } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import type { Collection, Store } from '../store/store.ts'
 import { readClientMetadata } from './client-metadata.ts'
+import { grantTypeNames } from './grant-types/index.ts'
 import type { FetchedJson, GuardedFetch } from './guarded-fetch.ts'
 import { OAuthError } from './protocol.ts'
 import { clientRecords, type Client } from './records.ts'
@@ -111,13 +112,14 @@ export class ClientDocuments {
 function ourPart(given: Readonly<Record<string, unknown>>, rules: RedirectRules): Record<string, unknown> {
   const kept = ['client_name', 'token_endpoint_auth_method', 'response_types', 'jwks', 'jwks_uri']
   const { redirect_uris: uris, grant_types: grants } = given
-  const ours = ['authorization_code', 'refresh_token']
   return {
     ...Object.fromEntries(kept.map((key) => [key, given[key]])),
     redirect_uris: Array.isArray(uris)
       ? uris.filter((uri) => typeof uri === 'string' && redirectUriFault(uri, rules) === undefined)
       : uris,
-    ...(Array.isArray(grants) && { grant_types: grants.filter((grant) => ours.includes(String(grant))) }),
+    ...(Array.isArray(grants) && {
+      grant_types: grants.filter((grant) => grantTypeNames.includes(String(grant))),
+    }),
   }
 }
 

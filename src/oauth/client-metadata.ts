@@ -1,4 +1,5 @@
 /** What a client says about itself (RFC 7591 §2), checked: by registration, by the operator, or in a document. */
+import { grantTypeNames } from './grant-types/index.ts'
 import { OAuthError } from './protocol.ts'
 import type { AuthMethod } from './records.ts'
 import type { ClientDescription } from './clients.ts'
@@ -38,7 +39,7 @@ export function readClientMetadata(value: unknown, rules: MetadataRules): Client
   const redirectUris = readRedirectUris(given['redirect_uris'], rules)
   const faults: string[] = []
   const authMethod = readMethod(given['token_endpoint_auth_method'], rules, faults)
-  checkList(given, 'grant_types', ['authorization_code', 'refresh_token'], faults)
+  checkList(given, 'grant_types', grantTypeNames, faults)
   checkList(given, 'response_types', ['code'], faults)
   const name = readName(given['client_name'], faults)
   const metadata = { ...readMetadata(given, faults), ...readKeys(given, authMethod, faults) }
@@ -47,9 +48,6 @@ export function readClientMetadata(value: unknown, rules: MetadataRules): Client
     name: name ?? defaultName(redirectUris),
     redirectUris,
     authMethod,
-    // Many clients leave refresh_token out and want it all the same.
-    grantTypes: ['authorization_code', 'refresh_token'],
-    responseTypes: ['code'],
     metadata,
   }
 }

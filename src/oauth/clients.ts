@@ -13,8 +13,6 @@ export interface ClientDescription {
   readonly name: string
   readonly redirectUris: readonly string[]
   readonly authMethod: AuthMethod
-  readonly grantTypes: readonly string[]
-  readonly responseTypes: readonly string[]
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
@@ -37,8 +35,6 @@ export const commandLineClient: Client = {
   name: 'assistant-core command line',
   redirectUris: [],
   authMethod: 'none',
-  grantTypes: ['refresh_token'],
-  responseTypes: [],
   source: 'built_in',
   metadata: {},
   createdAt: 0,

@@ -2,6 +2,7 @@
 import type { Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
 import { assertionAlgorithms } from './assertions.ts'
+import { grantTypeNames } from './grant-types/index.ts'
 import { answerJson } from './http-middleware.ts'
 import { keySetSeconds, type Keys } from './keys.ts'
 import { defaultScopes, supportedScopes } from './scopes.ts'
@@ -63,7 +64,7 @@ function serverMetadata(settings: Settings, publicUrl: string): Record<string, u
     scopes_supported: supportedScopes(settings),
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: ['authorization_code', 'refresh_token'],
+    grant_types_supported: grantTypeNames,
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
     revocation_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],

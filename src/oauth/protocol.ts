@@ -2,7 +2,7 @@
  * What the OAuth endpoints say: the one error class of the protocol, and the parameters of a request.
  *
  * How the files of this folder play together:
- * - Endpoints: `discovery-`, `registration-`, `authorization-`, `token-` (with `grants/`),
+ * - Endpoints: `discovery-`, `registration-`, `authorization-`, `token-` (with `grant-types/`),
  *   `revocation-`, `introspection-`, `userinfo-endpoint.ts`; what they share on the wire is in
  *   `http-middleware.ts` and `browser-middleware.ts`, every path in `urls.ts`.
  * - Who asks: `client-authentication.ts` for clients, `bearer.ts` for callers of the MCP endpoint,

@@ -9,8 +9,6 @@ export interface Client extends Stored {
   readonly name: string
   readonly redirectUris: readonly string[]
   readonly authMethod: AuthMethod
-  readonly grantTypes: readonly string[]
-  readonly responseTypes: readonly string[]
   /** Who vouches for it: itself, the operator, a document at its URL, or the program. */
   readonly source: 'dynamic' | 'operator' | 'document' | 'built_in'
   /** argon2id; only of confidential clients. */

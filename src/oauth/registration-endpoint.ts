@@ -5,6 +5,7 @@ import { epochSeconds } from '../core/clock.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readClientMetadata, registrationMethods } from './client-metadata.ts'
 import type { Clients } from './clients.ts'
+import { grantTypeNames } from './grant-types/index.ts'
 import { answerJson, jsonEndpoint, originOf, readJson } from './http-middleware.ts'
 import { OAuthError } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -65,8 +66,9 @@ export function registrationOf(client: Client, secret?: string): Record<string, 
     client_name: client.name,
     redirect_uris: client.redirectUris,
     token_endpoint_auth_method: client.authMethod,
-    grant_types: client.grantTypes,
-    response_types: client.responseTypes,
+    // Many clients leave refresh_token out and want it all the same, so each has every grant type.
+    grant_types: grantTypeNames,
+    response_types: ['code'],
     ...(secret !== undefined && { client_secret: secret, client_secret_expires_at: 0 }),
   }
 }

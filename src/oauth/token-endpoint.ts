@@ -3,17 +3,13 @@ import type { Middleware } from 'koa'
 import type { Log } from '../core/log.ts'
 import type { Assertions } from './assertions.ts'
 import { authenticateClient } from './client-authentication.ts'
-import { authorizationCode } from './grants/authorization-code.ts'
-import type { Exchanged, GrantDeps, GrantType } from './grants/grant-type.ts'
-import { refreshToken } from './grants/refresh-token.ts'
+import type { Exchanged, GrantDeps } from './grant-types/grant-type.ts'
+import { grantTypeNames, grantTypes } from './grant-types/index.ts'
 import { answerJson, jsonEndpoint, originOf, readForm } from './http-middleware.ts'
 import { idToken } from './id-tokens.ts'
 import type { Keys } from './keys.ts'
 import { OAuthError, refuseRepeated, required } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
-
-/** The grants of specification §5.8; implicit and client credentials are not among them. */
-const grantTypes: readonly GrantType[] = [authorizationCode, refreshToken]
 
 /** What the token endpoint works with. */
 export interface TokenDeps extends GrantDeps {
@@ -39,8 +35,7 @@ export function tokenEndpoint(deps: TokenDeps): Middleware {
     const client = await authenticateClient(ctx.get('Authorization'), params, deps)
     const grant = grantTypes.find((known) => known.name === name)
     if (!grant) {
-      const known = grantTypes.map((type) => type.name).join(' or ')
-      throw new OAuthError('unsupported_grant_type', `grant_type must be ${known}`)
+      throw new OAuthError('unsupported_grant_type', `grant_type must be ${grantTypeNames.join(' or ')}`)
     }
     const issued = await grant.exchange({ params, client, origin }, deps)
     answerJson(ctx, 200, {
