@@ -71,12 +71,23 @@ export function runCli(
 /** Starts `assistant-core serve` on a free port and waits until it accepts requests. */
 export async function startDaemon(
   t: TestContext,
-  options: { site?: string; state?: string; args?: readonly string[]; env?: NodeJS.ProcessEnv } = {},
+  options: {
+    site?: string
+    state?: string
+    args?: readonly string[]
+    env?: NodeJS.ProcessEnv
+    /** Another program than this one, such as a copy with a change. */
+    program?: string
+  } = {},
 ): Promise<RunningDaemon> {
   const site = options.site ?? copyOfShippedSite(t)
   const state = options.state ?? join(temporaryFolder(t), 'state')
   const env = { ...process.env, ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: state, ...options.env }
-  const child = spawn(launcher, ['serve', '--port', '0', ...(options.args ?? [])], { cwd: tmpdir(), env })
+  const serve = ['serve', '--port', '0', ...(options.args ?? [])]
+  const [command, args] = options.program
+    ? [process.execPath, [options.program, ...serve]]
+    : [launcher, serve]
+  const child = spawn(command, args, { cwd: tmpdir(), env })
   let stdout = ''
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
