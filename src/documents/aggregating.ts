@@ -1,7 +1,8 @@
 /** Counts, sums, averages and extremes over the rows that the principal may read. */
+import { Decimal, DecimalSum } from '../core/decimal.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { order, roundTo } from './expression-values.ts'
+import { order } from './expression-values.ts'
 import { type Comparable, comparableField, type Condition, readFilters } from './filters.ts'
 import { accessFor, type Ground, requireAction } from './ground.ts'
 import type { Access } from './permission.ts'
@@ -32,7 +33,7 @@ export interface AggregateQuery {
   readonly offset?: number
 }
 
-/** A page of groups: one row each, with the group's keys and its metrics by name. */
+/** A page of groups: one row each, with the group's keys and its metrics by name; metrics of money are decimals. */
 export interface AggregatePage {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
   /** How many groups there are. */
@@ -127,7 +128,7 @@ interface ReadMetric {
 
 interface Sum {
   count: number
-  sum: number
+  readonly sum: DecimalSum
   least: unknown
   most: unknown
 }
@@ -202,7 +203,7 @@ function readGroupOrder(
 }
 
 function emptySum(): Sum {
-  return { count: 0, sum: 0, least: null, most: null }
+  return { count: 0, sum: new DecimalSum(), least: null, most: null }
 }
 
 function addTo(sum: Sum, { field }: ReadMetric, document: StoredDocument): void {
@@ -213,26 +214,28 @@ function addTo(sum: Sum, { field }: ReadMetric, document: StoredDocument): void 
   const value = valueOf(document, field.name)
   if (value === null) return
   sum.count++
-  if (typeof value === 'number') sum.sum += value
+  if (typeof value === 'number') sum.sum.add(value)
   if (sum.least === null || order(value, sum.least) < 0) sum.least = value
   if (sum.most === null || order(value, sum.most) > 0) sum.most = value
 }
 
 function resultOf({ function: kind, field }: ReadMetric, sum: Sum): unknown {
-  // Sums of binary fractions carry noise beyond these digits.
-  const digits = field?.type === 'currency' ? 2 : 6
+  if (kind === 'count') return sum.count
+  const places = field?.type === 'currency' ? (field.precision ?? 2) : undefined
+  // Other numbers: nobody reads more digits.
+  const of = (result: Decimal): Decimal | number => (places === undefined ? result.toNumber() : result)
   switch (kind) {
-    case 'count':
-      return sum.count
     case 'sum':
-      return roundTo(sum.sum, digits)
-    case 'avg':
+      return of(sum.sum.total(places ?? 6))
+    case 'avg': {
       // Nothing has no average, and JSON has no NaN.
-      return sum.count === 0 ? null : roundTo(sum.sum / sum.count, digits)
-    case 'min':
-      return sum.least
-    default:
-      return sum.most
+      const average = sum.sum.average(places ?? 6)
+      return average === undefined ? null : of(average)
+    }
+    default: {
+      const extreme = kind === 'min' ? sum.least : sum.most
+      return places !== undefined && typeof extreme === 'number' ? Decimal.of(extreme).round(places) : extreme
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** The functions that expressions may call. */
 import { isoTime } from '../core/clock.ts'
+import { DecimalSum } from '../core/decimal.ts'
 import { systemManager } from '../core/principal.ts'
 import { compare, roundTo, truthy } from './expression-values.ts'
 
@@ -25,8 +26,8 @@ const day = 86_400_000
 
 /** By name. */
 export const functions: ReadonlyMap<string, Known> = new Map<string, Known>([
-  ['sum', list((numbers) => numbers.reduce((total, value) => total + value, 0))],
-  ['avg', list((numbers) => (numbers.length ? numbers.reduce((a, b) => a + b, 0) / numbers.length : null))],
+  ['sum', list((numbers) => sumOf(numbers))],
+  ['avg', list((numbers) => (numbers.length ? sumOf(numbers) / numbers.length : null))],
   ['min', extreme((order) => order < 0)],
   ['max', extreme((order) => order > 0)],
   ['count', plain(1, 1, ([value]) => (Array.isArray(value) ? value.length : value === null ? 0 : 1))],
@@ -104,6 +105,13 @@ function list(calculate: (numbers: number[]) => number | null): Known {
     const result = calculate(values.flat().filter((value): value is number => typeof value === 'number'))
     return result !== null && Number.isFinite(result) ? result : null
   })
+}
+
+/** As decimals: a total of amounts has no tail of binary fractions. */
+function sumOf(numbers: readonly number[]): number {
+  const sum = new DecimalSum()
+  for (const number of numbers) sum.add(number)
+  return sum.total().toNumber()
 }
 
 function extreme(better: (order: number) => boolean): Known {

@@ -1,4 +1,5 @@
 /** How expressions and filters compare and calculate: total functions on JSON values, null for what makes no sense. */
+import { Decimal } from '../core/decimal.ts'
 
 /** What counts as true in `and`, `or`, `not` and `if`: everything but null, false, 0 and the empty text. */
 export function truthy(value: unknown): boolean {
@@ -21,6 +22,7 @@ export function equal(a: unknown, b: unknown): boolean {
 /** Negative, zero or positive; undefined when the two cannot be compared. */
 export function compare(a: unknown, b: unknown): number | undefined {
   if (typeof a === 'number' && typeof b === 'number') return a - b
+  if (a instanceof Decimal && b instanceof Decimal) return a.compare(b)
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0
   if (typeof a === 'boolean' || typeof b === 'boolean') {
     const [x, y] = [Number(a), Number(b)]
@@ -76,6 +78,6 @@ export function roundTo(value: number, digits: number): number {
 
 function rank(value: unknown): number {
   if (value === null || value === undefined) return 0
-  if (typeof value === 'boolean' || typeof value === 'number') return 1
+  if (typeof value === 'boolean' || typeof value === 'number' || value instanceof Decimal) return 1
   return typeof value === 'string' ? 2 : 3
 }

@@ -43,7 +43,7 @@ export interface Condition {
 }
 
 /** What can be compared: a field of the doctype, or one that every document has. */
-export type Comparable = Pick<Field, 'name' | 'type' | 'options'>
+export type Comparable = Pick<Field, 'name' | 'type' | 'options' | 'precision'>
 
 const operatorWords: ReadonlyMap<string, Operator> = new Map([
   ...operators.map((operator) => [operator, operator] as const),

@@ -11,9 +11,12 @@ export interface SqlRequest {
   readonly signal: AbortSignal
 }
 
-/** Runs statements for SQL reports, outside the daemon's process; `analysis/` has one. */
+/**
+ * Runs statements for SQL reports, outside the daemon's process; `analysis/` has one. Values of a
+ * `DECIMAL(…)` column are texts.
+ */
 export type RunSql = (request: SqlRequest) => Promise<{
-  readonly columns: readonly { readonly name: string }[]
+  readonly columns: readonly { readonly name: string; readonly type?: string }[]
   readonly rows: readonly (readonly unknown[])[]
 }>
 

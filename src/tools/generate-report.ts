@@ -1,4 +1,5 @@
 import { isoTime } from '../core/clock.ts'
+import { Decimal } from '../core/decimal.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
@@ -76,7 +77,7 @@ function csvLine(values: readonly unknown[]): string {
 
 function csvValue(value: unknown): string {
   if (value === null || value === undefined) return ''
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = typeof value === 'string' || value instanceof Decimal ? String(value) : JSON.stringify(value)
   // A spreadsheet would run a text that begins like a formula.
   const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

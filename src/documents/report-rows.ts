@@ -1,0 +1,152 @@
+/** The rows and totals of one run of a report; amounts of money in them are decimals. */
+import { Decimal, DecimalSum } from '../core/decimal.ts'
+import type { Principal } from '../core/principal.ts'
+import { aggregateIn } from './aggregating.ts'
+import { order } from './expression-values.ts'
+import { type Condition, readFilters } from './filters.ts'
+import { accessFor, type Ground } from './ground.ts'
+import type { Access } from './permission.ts'
+import type { Field, Report } from './platform.ts'
+import { listDocuments } from './reading.ts'
+import type { RunSql } from './run-sql.ts'
+import type { ReadableTables } from './tables.ts'
+
+type Row = Readonly<Record<string, unknown>>
+
+/** What a report gave, before its cap. */
+export interface ReportRows {
+  readonly columns: readonly { readonly name: string; readonly label: string }[]
+  readonly rows: readonly Row[]
+  /** How many there are in all, as far as was looked. */
+  readonly total: number
+}
+
+/** Runs the statement of an SQL report over what the principal may read of its doctypes. */
+export async function rowsOfSql(
+  report: Report,
+  filters: Row,
+  all: ReadableTables,
+  runSql: RunSql,
+  signal: AbortSignal,
+): Promise<ReportRows> {
+  const result = await runSql({
+    sql: report.sql!,
+    parameters: Object.fromEntries(report.filters.map(({ name }) => [name, filters[name] ?? null])),
+    tables: { ...all, tables: all.tables.filter((table) => report.doctypes.includes(table.name)) },
+    // One more than may be shown, to know whether there are more.
+    maxRows: report.maxRows + 1,
+    signal,
+  })
+  const valueOf = (type: string | undefined, value: unknown): unknown =>
+    type?.startsWith('DECIMAL') && typeof value === 'string' ? (Decimal.read(value) ?? value) : value
+  return {
+    columns: result.columns.map(({ name }) => ({ name, label: name })),
+    rows: result.rows.map((row) =>
+      Object.fromEntries(result.columns.map(({ name, type }, index) => [name, valueOf(type, row[index])])),
+    ),
+    total: result.rows.length,
+  }
+}
+
+/** Lists or groups the documents of a declarative report. */
+export async function rowsOfDocuments(
+  ground: Ground,
+  principal: Principal,
+  report: Report,
+  filters: Row,
+): Promise<ReportRows> {
+  const access = accessFor(ground, principal, report.doctypes[0]!)
+  const triples = report.filters
+    .filter((filter) => filters[filter.name] !== undefined && filters[filter.name] !== null)
+    .map((filter) => [filter.field, filter.operator, filters[filter.name]])
+  const conditions = [...readFilters(access, report.where), ...readFilters(access, triples)]
+  const grouped = report.groupBy.length > 0 || report.columns.some((column) => column.aggregate)
+  return {
+    columns: report.columns.map(({ name, label }) => ({ name, label })),
+    ...(grouped
+      ? await groups(ground, access, report, conditions)
+      : await list(ground, principal, access, report, conditions)),
+  }
+}
+
+async function groups(
+  ground: Ground,
+  access: Access,
+  report: Report,
+  conditions: readonly Condition[],
+): Promise<Omit<ReportRows, 'columns'>> {
+  const metrics = report.columns
+    .filter((column) => column.aggregate)
+    .map((column) => ({
+      function: column.aggregate!,
+      ...(!(column.aggregate === 'count' && column.field === undefined) && {
+        field: column.field ?? column.name,
+      }),
+      as: column.name,
+    }))
+  const query = { groupBy: report.groupBy, metrics, limit: Infinity }
+  const page = await aggregateIn(ground, access, conditions, query)
+  const rows = page.rows.map((row) =>
+    Object.fromEntries(
+      report.columns.map(({ name, field = name, aggregate }) => [
+        name,
+        row[aggregate ? name : field.replace(':', '_')],
+      ]),
+    ),
+  )
+  return { rows: report.orderBy === undefined ? rows : sorted(rows, report.orderBy), total: rows.length }
+}
+
+async function list(
+  ground: Ground,
+  principal: Principal,
+  access: Access,
+  report: Report,
+  conditions: readonly Condition[],
+): Promise<Omit<ReportRows, 'columns'>> {
+  const page = await listDocuments(ground, principal, {
+    doctype: access.doctype.name,
+    filters: conditions.map(({ field, operator, value }) => [field, operator, value]),
+    fields: report.columns.map(({ name, field = name }) => field),
+    limit: report.maxRows,
+    ...(report.orderBy !== undefined && { orderBy: report.orderBy }),
+    most: report.maxRows,
+    clearOnly: true,
+  })
+  const valueOf = (field: Field | undefined, value: unknown): unknown =>
+    field?.type === 'currency' && typeof value === 'number'
+      ? Decimal.of(value).round(field.precision ?? 2)
+      : value
+  const rows = page.data.map((row) =>
+    Object.fromEntries(
+      report.columns.map(({ name, field = name }) => [
+        name,
+        valueOf(access.doctype.fields.get(field), row[field]),
+      ]),
+    ),
+  )
+  return { rows, total: page.total }
+}
+
+/** The sums of the columns that a report totals, over the rows that it shows. */
+export function totalsOf(report: Report, rows: readonly Row[]): Row {
+  return Object.fromEntries(
+    report.totals.map((name) => {
+      const sum = new DecimalSum()
+      let places: number | undefined
+      for (const { [name]: value } of rows) {
+        if (typeof value === 'number') sum.add(value)
+        if (!(value instanceof Decimal)) continue
+        sum.add(value)
+        places = Math.max(places ?? 0, value.places)
+      }
+      return [name, places === undefined ? sum.total(2).toNumber() : sum.total(places)]
+    }),
+  )
+}
+
+function sorted(rows: Row[], orderBy: string): Row[] {
+  const [name = '', direction] = orderBy.trim().split(/\s+/)
+  const sign = direction?.toLowerCase() === 'desc' ? -1 : 1
+  return rows.sort((a, b) => sign * order(a[name] ?? null, b[name] ?? null))
+}
