@@ -48,20 +48,16 @@ export function extractFileContent(files: Files): Tool {
       const { operation, language = 'en', first_page: firstPage = 1, max_pages: maxPages = 50 } = args
       const { text_offset: textOffset = 0, row_offset: rowOffset = 0, row_limit: rowLimit = 200 } = args
       // A character may take three bytes of the answer.
-      const textLimit = Math.min(mostText, Math.floor(context.budget / 3))
+      const textLimit = operation === 'extract' ? Math.min(mostText, Math.floor(context.budget / 3)) : 0
       const { attachment, content: bytes } = await context.documents.attachment(
         context.principal,
         await idOf(args, context),
       )
       context.progress(0, 1, `reading ${attachment.file_name}`)
-      const part = {
-        firstPage,
-        lastPage: firstPage + maxPages - 1,
-        textOffset,
-        textLimit,
-        rowOffset,
-        rowLimit,
-      }
+      const lastPage = firstPage + maxPages - 1
+      // Room for what the answer says besides.
+      const maxBytes = context.budget - 1500
+      const part = { firstPage, lastPage, textOffset, textLimit, rowOffset, rowLimit, maxBytes }
       const content = await files.read(attachment.file_name, bytes, part, context.signal)
       const known = {
         success: true,
@@ -84,7 +80,7 @@ export function extractFileContent(files: Files): Tool {
       }
       if (operation === 'parse_data' && content.tables.length === 0)
         throw new AppError('invalid', `${attachment.file_name} holds no rows; use extract`)
-      return within({ ...known, ...shape(operation, content, part) }, context.budget)
+      return { ...known, ...shape(operation, content, part) }
     },
   })
 }
@@ -127,6 +123,9 @@ function shape(operation: string, content: FileContent, part: Part): Readonly<Re
     tables: content.tables,
     table_count: content.table_count,
     ...(longest > 0 && { next_row_offset: part.rowOffset + rowsShown }),
+    ...(content.rows_fit !== undefined && {
+      note: `only ${content.rows_fit} rows of each table fit into the answer; use row_offset and row_limit`,
+    }),
   }
   if (operation !== 'extract') return tables
   const shown = content.pages.reduce((sum, { text }) => sum + text.length, 0)
@@ -139,25 +138,4 @@ function shape(operation: string, content: FileContent, part: Part): Readonly<Re
     ...(content.tables.length > 0 && tables),
     ...(scanned && { note: 'the PDF holds hardly any text: it is probably a scan' }),
   }
-}
-
-/** Cut to the budget: fewer rows, then less text; what was cut is said, and how to get it. */
-function within(result: Readonly<Record<string, unknown>>, budget: number): unknown {
-  const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
-  let cut = result
-  for (let rows = 100; size(cut) > budget && rows >= 1; rows = Math.floor(rows / 3)) {
-    const tables = cut['tables'] as FileContent['tables'] | undefined
-    if (!tables) break
-    cut = {
-      ...cut,
-      tables: tables.map((table) => ({ ...table, rows: table.rows.slice(0, rows) })),
-      note: `only ${rows} rows of each table fit into the answer; use row_offset and row_limit`,
-      next_row_offset: undefined,
-    }
-  }
-  if (size(cut) <= budget) return cut
-  throw new AppError(
-    'invalid',
-    `this part of the file has ${size(cut)} bytes, more than the ${budget} that an answer may have; ask for fewer pages (max_pages) or use extract_tables or parse_data with row_limit`,
-  )
 }

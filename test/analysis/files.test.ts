@@ -15,6 +15,7 @@ const all: FilePart = {
   textLimit: 10_000,
   rowOffset: 0,
   rowLimit: 100,
+  maxBytes: 250_000,
 }
 const files = new Files(isolation, settings.files)
 after(() => files.close())

@@ -22,12 +22,11 @@ export interface ChartImage {
 
 const worker = join(import.meta.dirname, 'worker.mjs')
 const check = compileSchema({
-  oneOf: ['svg', 'png', 'fault'].map((key) => ({
-    type: 'object',
-    additionalProperties: false,
-    required: [key],
-    properties: { [key]: { type: 'string' } },
-  })),
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+  properties: { format: { enum: ['svg', 'png'] }, fault: { type: 'string' } },
 })
 
 /** The drawer of charts. */
@@ -77,14 +76,18 @@ export class Charts {
   ): Promise<ChartImage> {
     const format = wanted === 'png' && this.noPng === undefined ? 'png' : 'svg'
     const rows = points.slice(0, this.#settings.max_points)
-    const message = await this.#jobs.run({ spec, rows, format }, signal)
-    const answer =
-      check(message).length === 0 ? (message as Partial<Record<'svg' | 'png' | 'fault', string>>) : {}
-    if (answer.fault !== undefined)
-      throw new AppError('invalid', `the chart cannot be drawn: ${answer.fault}`)
-    if (answer.png !== undefined) return { mimeType: 'image/png', data: answer.png }
-    if (answer.svg === undefined) throw new AppError('unavailable', 'the chart could not be drawn')
-    return { mimeType: 'image/svg+xml', data: Buffer.from(answer.svg).toString('base64') }
+    return await this.#jobs.run(signal, async (child) => {
+      await child.send({ spec, rows, format })
+      const answer = await child.receive()
+      if (check(answer).length > 0) throw new AppError('unavailable', 'the chart could not be drawn')
+      const drawn = answer as { readonly format: ChartFormat } | { readonly fault: string }
+      if ('fault' in drawn) throw new AppError('invalid', `the chart cannot be drawn: ${drawn.fault}`)
+      const picture = await child.receiveBytes()
+      return {
+        mimeType: drawn.format === 'png' ? 'image/png' : 'image/svg+xml',
+        data: picture.toString('base64'),
+      }
+    })
   }
 }
 

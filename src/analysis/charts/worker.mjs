@@ -3,29 +3,31 @@
  * The process that draws one chart. The specification may come from anyone who may edit a chart:
  * its expressions are interpreted, never compiled, and it can load nothing.
  */
-import { Socket } from 'node:net'
-import process from 'node:process'
-import { createInterface } from 'node:readline'
 import { parse, View } from 'vega'
 import { expressionInterpreter } from 'vega-interpreter'
 import { compile } from 'vega-lite'
+import { DaemonChannel } from '../sandbox/frames.mjs'
 
 const maxSide = 2000
 const refuse = () => Promise.reject(new Error('a chart cannot load anything'))
-const channel = new Socket({ fd: 3, readable: true, writable: true })
+const channel = new DaemonChannel()
 const resvg = await import('@resvg/resvg-js').catch(() => undefined)
-answer({ ready: true })
-for await (const line of createInterface({ input: channel })) {
+channel.say({ ready: true })
+for await (const job of channel.heard()) {
   try {
-    answer(await draw(JSON.parse(line)))
+    const [format, picture] = await draw(job)
+    channel.say({ format }, picture)
   } catch (error) {
-    answer({ fault: (error instanceof Error ? error.message : String(error)).slice(0, 1000) })
+    channel.say({ fault: (error instanceof Error ? error.message : String(error)).slice(0, 1000) })
   }
   break
 }
-channel.end(() => process.exit(0))
+channel.end()
 
-/** @param {{ spec: Record<string, unknown>, rows: unknown[], format: 'svg' | 'png' }} job */
+/**
+ * @param {{ spec: Record<string, unknown>, rows: unknown[], format: 'svg' | 'png' }} job
+ * @returns {Promise<['svg' | 'png', Uint8Array]>}
+ */
 async function draw({ spec, rows, format }) {
   const logger = {
     level: () => logger,
@@ -47,7 +49,7 @@ async function draw({ spec, rows, format }) {
     logLevel: 0,
   })
   const svg = await view.toSVG()
-  if (format === 'svg') return { svg }
+  if (format === 'svg') return ['svg', Buffer.from(svg)]
   if (!resvg) throw new Error('PNG needs the optional package @resvg/resvg-js')
   const [, width = '0', height = '0'] = /<svg[^>]* width="([\d.]+)" height="([\d.]+)"/.exec(svg) ?? []
   if (Number(width) > maxSide || Number(height) > maxSide)
@@ -57,10 +59,5 @@ async function draw({ spec, rows, format }) {
     font: { loadSystemFonts: true, defaultFontFamily: 'DejaVu Sans' },
     fitTo: { mode: 'zoom', value: 1.5 },
   })
-  return { png: Buffer.from(picture.render().asPng()).toString('base64') }
-}
-
-/** @param {unknown} message */
-function answer(message) {
-  channel.write(`${JSON.stringify(message)}\n`)
+  return ['png', picture.render().asPng()]
 }

@@ -1,14 +1,17 @@
 // @ts-check
+import { maxLine } from '../sandbox/frames.mjs'
+import { FileFault } from './zip.mjs'
+
 /**
  * @typedef {object} Job
  * @property {string} name
- * @property {string} bytes base64
  * @property {number} firstPage
  * @property {number} lastPage
  * @property {number} textOffset
  * @property {number} textLimit
  * @property {number} rowOffset
  * @property {number} rowLimit
+ * @property {number} maxBytes of the answer
  * @property {number} maxUnpacked
  */
 
@@ -94,7 +97,7 @@ export class Collected {
 
   /** @param {string} kind */
   result(kind) {
-    return {
+    const result = {
       kind,
       pages: this.pages,
       page_count: Math.max(this.pageCount, this.pagesSeen),
@@ -102,7 +105,24 @@ export class Collected {
       tables: this.tables,
       table_count: this.tableCount,
     }
+    // Fewer rows rather than none of a table; what was cut can be asked for.
+    const most = Math.min(this.job.maxBytes, maxLine)
+    for (let rows = 100; tooLarge(result, most) && rows >= 1; rows = Math.floor(rows / 3)) {
+      if (this.tables.length === 0) break
+      const tables = this.tables.map((table) => ({ ...table, rows: table.rows.slice(0, rows) }))
+      Object.assign(result, { tables, rows_fit: rows })
+    }
+    if (tooLarge(result, most))
+      throw new FileFault(
+        'says more in this part than an answer can hold; ask for fewer pages (max_pages) or use extract_tables or parse_data with row_limit',
+      )
+    return result
   }
+}
+
+/** @param {unknown} result @param {number} bytes */
+function tooLarge(result, bytes) {
+  return Buffer.byteLength(JSON.stringify(result)) >= bytes
 }
 
 /** @param {unknown} value */

@@ -4,6 +4,7 @@ import { AppError } from '../../core/errors.ts'
 import { compileSchema } from '../../core/schema.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { Child } from '../sandbox/child.ts'
+import { maxLine } from '../sandbox/frames.mjs'
 import { OneJob } from '../sandbox/one-job.ts'
 import type { Load } from '../sandbox/slots.ts'
 import type { AnalysisSettings } from '../settings.ts'
@@ -16,6 +17,8 @@ export interface FilePart {
   readonly textLimit: number
   readonly rowOffset: number
   readonly rowLimit: number
+  /** Of the answer; rows are left out until it is no longer. */
+  readonly maxBytes: number
 }
 
 /**
@@ -39,6 +42,8 @@ export interface FileContent {
   readonly text_length: number
   readonly tables: readonly FileTable[]
   readonly table_count: number
+  /** How many rows of each table are there, where more were asked for than fit. */
+  readonly rows_fit?: number
 }
 
 const worker = join(import.meta.dirname, 'worker.mjs')
@@ -90,6 +95,7 @@ const check = compileSchema({
           },
         },
         table_count: count,
+        rows_fit: count,
       },
     },
   ],
@@ -110,7 +116,7 @@ export class Files {
       packages: ['yauzl', 'saxes', 'csv-parse/sync', 'unpdf'],
       memoryMb: settings.memory_mb,
       timeoutSeconds: settings.timeout_seconds,
-      maxAnswerBytes: 32_000_000,
+      maxAnswerBytes: maxLine,
       what: 'reading the file',
     })
   }
@@ -136,13 +142,11 @@ export class Files {
   async read(name: string, bytes: Uint8Array, part: FilePart, signal: AbortSignal): Promise<FileContent> {
     if (bytes.length > this.#settings.max_bytes)
       throw new AppError('invalid', `the file is larger than ${this.#settings.max_bytes} bytes`)
-    const job = {
-      name,
-      bytes: Buffer.from(bytes).toString('base64'),
-      ...part,
-      maxUnpacked: this.#settings.max_unpacked_bytes,
-    }
-    const message = await this.#jobs.run(job, signal)
+    const message = await this.#jobs.run(signal, async (child) => {
+      await child.send({ name, ...part, maxUnpacked: this.#settings.max_unpacked_bytes })
+      await child.send(bytes)
+      return await child.receive()
+    })
     if (check(message).length > 0) throw new AppError('unavailable', 'the file could not be read')
     const answer = message as FileContent | { fault: string }
     if ('fault' in answer) throw new AppError('invalid', `the file ${answer.fault}`)

@@ -1,8 +1,6 @@
 // @ts-check
 /** The process that reads one file of unknown intent and answers with its text and tables. */
-import { Socket } from 'node:net'
-import process from 'node:process'
-import { createInterface } from 'node:readline'
+import { DaemonChannel } from '../sandbox/frames.mjs'
 import { Collected } from './collected.mjs'
 import { readDocx, readPptx, readXlsx } from './office.mjs'
 import { readPdf } from './pdf.mjs'
@@ -11,26 +9,31 @@ import { FileFault, openZip } from './zip.mjs'
 
 /** @typedef {import('./collected.mjs').Job} Job */
 
-const channel = new Socket({ fd: 3, readable: true, writable: true })
-answer({ ready: true })
-for await (const line of createInterface({ input: channel })) {
+const channel = new DaemonChannel()
+channel.say({ ready: true })
+/** @type {Job | undefined} */
+let job
+for await (const heard of channel.heard()) {
+  if (!job) {
+    job = heard
+    continue
+  }
   try {
-    answer(await extract(JSON.parse(line)))
+    channel.say(await extract(heard, job))
   } catch (error) {
-    answer({
+    channel.say({
       fault:
         error instanceof FileFault
           ? error.message
-          : `cannot be read: ${error instanceof Error ? error.message : 'unknown fault'}`,
+          : `cannot be read: ${error instanceof Error ? error.message : 'unknown fault'}`.slice(0, 2000),
     })
   }
   break
 }
-channel.end(() => process.exit(0))
+channel.end()
 
-/** @param {Job} job */
-async function extract(job) {
-  const bytes = Buffer.from(job.bytes, 'base64')
+/** @param {Buffer} bytes @param {Job} job */
+async function extract(bytes, job) {
   const kind = kindOf(bytes, job.name)
   const out = new Collected(job)
   switch (kind) {
@@ -84,9 +87,4 @@ function kindOf(bytes, name) {
   const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase()
   if (ending === 'csv' || ending === 'tsv') return 'csv'
   return ending === 'json' ? 'json' : 'txt'
-}
-
-/** @param {unknown} message */
-function answer(message) {
-  channel.write(`${JSON.stringify(message)}\n`)
 }

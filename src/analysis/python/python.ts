@@ -13,7 +13,7 @@ import { Child, ChildEnded, endedEarly } from '../sandbox/child.ts'
 import { cancelled, type Load, Slots } from '../sandbox/slots.ts'
 import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
-import { type Done, type PythonError, readMessage, readReady, type ToolCall } from './protocol.ts'
+import { type Done, isPng, type PythonError, readMessage, readReady, type ToolCall } from './protocol.ts'
 
 /** One program and what it is given. */
 export interface PythonProgram {
@@ -56,7 +56,7 @@ export interface PythonResult {
 const runner = join(import.meta.dirname, 'runner.py')
 const maxCode = 200_000
 const rowsPerMessage = 5000
-const maxMessage = 48_000_000
+const maxImage = 3_000_000
 /** A program that ignores its own alarm is killed after this many milliseconds more. */
 const grace = 1000
 
@@ -139,14 +139,17 @@ export class Python {
     )
     const timer = setTimeout(() => child.kill('ran out of time'), timeout + grace)
     let toolCalls = 0
-    const finish = (done: Partial<Done> & Pick<Done, 'error'>): PythonResult => ({
+    const finish = (
+      done: Partial<Done> & Pick<Done, 'error'>,
+      images: readonly string[] = [],
+    ): PythonResult => ({
       ...(done.error && { error: done.error }),
       ...(typeof done.result === 'string' && { result: done.result }),
       output: child.output.toString('utf8'),
       outputDropped: Math.max(done.dropped ?? 0, child.outputBytes - child.output.length),
       variables: done.variables ?? {},
       problems: done.problems ?? {},
-      images: done.images ?? [],
+      images,
       toolCalls,
       milliseconds: performance.now() - started,
     })
@@ -157,8 +160,14 @@ export class Python {
         const message = readMessage(await child.receive())
         if (message === undefined) return finish({ error: stopped('said what it cannot say') })
         if ('done' in message) {
+          const images: string[] = []
+          while (images.length < message.done.images) {
+            const image = await child.receiveBytes()
+            if (!isPng(image)) return finish({ error: stopped('said what it cannot say') })
+            images.push(image.toString('base64'))
+          }
           await child.written(message.done.written, 250)
-          return finish(message.done)
+          return finish(message.done, images)
         }
         toolCalls += 1
         if (toolCalls > settings.max_tool_calls)
@@ -182,7 +191,7 @@ export class Python {
       // Isolated from the environment and the user's own packages, and writing no byte code.
       program: [interpreter, '-I', '-B', '/runner.py', 'numpy', 'pandas'],
       limits: { fileBytes: scratch * 1_048_576, openFiles: 256 },
-      maxMessageBytes: maxMessage,
+      maxMessageBytes: maxImage,
       maxOutputBytes: output,
     })
     const timer = setTimeout(() => child.kill('took too long to start'), 60_000)

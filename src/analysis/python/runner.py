@@ -1,7 +1,7 @@
 """Runs one program for a caller, inside the sandbox; started ahead of time and used once.
 
-Speaks JSON lines over descriptor 3: `ready`, then the job, then calls of tools, then `done`. The
-program shares this process, so nothing said here is believed on the other side: it is checked as
+Speaks over descriptor 3, JSON a line: `ready`, then the job, then calls of tools, then `done` and
+the images as bytes. The program shares this process, so nothing said here is believed on the other side: it is checked as
 if the program had written it.
 """
 
@@ -35,19 +35,39 @@ CHANNEL = 3
 CODE = "<code>"
 MAX_IMAGES = 8
 MAX_IMAGE_BYTES = 3_000_000
-MAX_VARIABLE_NODES = 200_000
-MAX_VARIABLES_BYTES = 4_000_000
+# What the other side reads as one message: bytes, and values in it.
+MAX_MESSAGE_BYTES = 262_144
+MAX_MESSAGE_VALUES = 50_000
+MAX_VARIABLES_BYTES = 150_000
 MAX_FRAME_ROWS = 1000
+TOO_LARGE = "is too large to return; return a part or a summary of it"
 
 _lock = threading.Lock()
 _reader = open(CHANNEL, "rb", buffering=1 << 16, closefd=False)
 
 
-def send(message):
-    data = json.dumps(message, allow_nan=False).encode("ascii") + b"\n"
+def encoded(message):
+    # Half of a surrogate pair has no bytes in UTF-8; its escape is JSON.
+    return json.dumps(message, allow_nan=False, ensure_ascii=False).encode("utf-8", "backslashreplace")
+
+
+def write(data):
     view = memoryview(data)
     while view:
         view = view[os.write(CHANNEL, view):]
+
+
+def send(message):
+    write(encoded(message) + b"\n")
+
+
+def values_in(value, depth=0):
+    """How many values there are in a message, roughly and quickly: it may be made of millions."""
+    if depth < 100 and isinstance(value, dict):
+        return 1 + sum(values_in(item, depth + 1) for item in value.values())
+    if depth < 100 and isinstance(value, (list, tuple)):
+        return len(value) if len(value) > MAX_MESSAGE_VALUES else 1 + sum(values_in(item, depth + 1) for item in value)
+    return 1
 
 
 def receive():
@@ -79,8 +99,12 @@ class Tools:
 
     def call(self, name, arguments=None):
         """Calls any tool by name and returns what it answers, decoded when it is JSON."""
+        call = {"call": str(name), "arguments": dict(arguments or {})}
+        data = encoded(call) if values_in(call) <= MAX_MESSAGE_VALUES else None
+        if data is None or len(data) >= MAX_MESSAGE_BYTES:
+            raise ToolError(f"the arguments of {call['call']} are too large: at most {MAX_MESSAGE_BYTES} bytes and {MAX_MESSAGE_VALUES} values")
         with _lock:
-            send({"call": str(name), "arguments": dict(arguments or {})})
+            write(data + b"\n")
             answer = receive()
         text = answer["text"]
         if answer["error"]:
@@ -177,8 +201,8 @@ class Plain:
 
     def of(self, value, depth=0):
         self.nodes += 1
-        if self.nodes > MAX_VARIABLE_NODES:
-            raise ValueError("is too large to return; return a part or a summary of it")
+        if self.nodes > MAX_MESSAGE_VALUES:
+            raise ValueError(TOO_LARGE)
         if depth > 40:
             return self.text(value)
         if value is None or value is True or value is False:
@@ -191,7 +215,7 @@ class Plain:
         if kind is float:
             return value if math.isfinite(value) else None
         if isinstance(value, dict):
-            return {self.text(key): self.of(item, depth + 1) for key, item in itertools.islice(value.items(), MAX_VARIABLE_NODES)}
+            return {self.text(key): self.of(item, depth + 1) for key, item in itertools.islice(value.items(), MAX_MESSAGE_VALUES)}
         if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
             return [self.of(item, depth + 1) for item in value]
         pandas = sys.modules.get("pandas")
@@ -227,18 +251,21 @@ class Plain:
 
 
 def variables(namespace, names):
-    values, problems, size = {}, {}, 0
+    values, problems, size, plain = {}, {}, 0, Plain()
     for name in names:
         if name not in namespace:
             problems[name] = "is not defined"
             continue
+        before = plain.nodes
         try:
-            value = Plain().of(namespace[name])
-            size += len(json.dumps(value))
-            if size > MAX_VARIABLES_BYTES:
-                raise ValueError("is too large to return; return a part or a summary of it")
+            value = plain.of(namespace[name])
+            bytes_of = len(encoded(value))
+            if size + bytes_of > MAX_VARIABLES_BYTES:
+                raise ValueError(TOO_LARGE)
+            size += bytes_of
             values[name] = value
         except Exception as error:
+            plain.nodes = before
             problems[name] = str(error)[:500]
     return values, problems
 
@@ -252,7 +279,7 @@ def figures():
         data = io.BytesIO()
         pyplot.figure(number).savefig(data, format="png", bbox_inches="tight", dpi=100)
         if data.tell() <= MAX_IMAGE_BYTES:
-            images.append(base64.b64encode(data.getvalue()).decode("ascii"))
+            images.append(data.getvalue())
     return images
 
 
@@ -341,7 +368,8 @@ def execute(code, namespace):
 def run(job, libraries):
     output = Limited(job["output_bytes"] if job["capture"] else 0)
     sys.stdout = sys.stderr = io.TextIOWrapper(output, encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    done = {"error": None, "result": None, "variables": {}, "problems": {}, "images": []}
+    done = {"error": None, "result": None, "variables": {}, "problems": {}}
+    images = []
     namespace = {}
     try:
         limit(job)
@@ -360,15 +388,22 @@ def run(job, libraries):
         done["error"] = describe(error)
     try:
         done["variables"], done["problems"] = variables(namespace, job["return"])
-        done["images"] = figures()
+        images = figures()
     except BaseException as error:
         done["error"] = done["error"] or describe(error)
     try:
         sys.stdout.flush()
     except Exception:
         pass
-    done["written"], done["dropped"] = output.written, output.dropped
+    done["written"], done["dropped"], done["images"] = output.written, output.dropped, len(images)
+    # Text that is mostly escapes takes six times the room.
+    if len(encoded({"done": done})) >= MAX_MESSAGE_BYTES:
+        done["result"] = done["result"] and done["result"][:1000]
+        done["problems"].update(dict.fromkeys(done["variables"], TOO_LARGE))
+        done["variables"] = {}
     send({"done": done})
+    for image in images:
+        write(b"#%d\n" % len(image) + image)
 
 
 def warm_up(pandas):

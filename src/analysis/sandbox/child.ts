@@ -1,13 +1,15 @@
 /**
- * A child process that does one kind of untrusted work and speaks JSON lines over descriptor 3.
- * Whatever it says is data from an enemy: sizes are bounded, a flood ends the child, and nothing it
- * sends names code or files of ours.
+ * A child process that does one kind of untrusted work and speaks over descriptor 3 (`frames.mjs`).
+ * Whatever it says is data from an enemy: a message is small and its values are counted before it is
+ * parsed, what waits is bounded in bytes, and nothing it sends names code or files of ours.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import process from 'node:process'
 import type { Duplex } from 'node:stream'
 import { AppError } from '../../core/errors.ts'
 import { bubblewrapArgs, type Isolation, userFor, type View } from './bubblewrap.ts'
+import { announced, FrameFault, Frames, maxLine } from './frames.mjs'
+import { parseModest } from './modest-json.ts'
 
 /** Limits that the kernel keeps for the process. */
 export interface ProcessLimits {
@@ -26,13 +28,14 @@ export interface ChildOptions {
   readonly limits: ProcessLimits
   /** What it finds on standard input; nothing without it. */
   readonly input?: Uint8Array
-  /** The largest message that is read; a longer one ends the child. */
+  /** The most bytes that are read as one; more end the child. A message of JSON is smaller still (`maxLine`). */
   readonly maxMessageBytes: number
   /** What of its output is kept; twice as much ends the child. */
   readonly maxOutputBytes: number
 }
 
-/** How many messages wait unread before the child has to. */
+/** How many bytes, and how many messages, wait unread before the child has to. */
+const queueBytes = 1_048_576
 const queueLength = 32
 
 /** Thrown by `receive` and `send` when the child has ended; `reason` says why when we ended it. */
@@ -59,9 +62,9 @@ export class Child {
   #process: ChildProcess
   #channel: Duplex
   #options: ChildOptions
-  #parts: Buffer[] = []
-  #partBytes = 0
-  #messages: Buffer[] = []
+  #frames: Frames
+  #queue: ReturnType<Frames['take']> = []
+  #queued = 0
   #waiting: (() => void)[] = []
   #closed = false
   #exited = false
@@ -71,7 +74,8 @@ export class Child {
 
   constructor(options: ChildOptions) {
     this.#options = options
-    const { isolation, view, program } = options
+    const { isolation, view, program, maxMessageBytes: maxBytes } = options
+    this.#frames = new Frames({ maxLine: Math.min(maxLine, maxBytes), maxBytes })
     const command =
       isolation.kind === 'bubblewrap'
         ? [isolation.path, ...bubblewrapArgs(isolation, view), ...program]
@@ -121,11 +125,11 @@ export class Child {
     return this.#output[0]!
   }
 
-  /** Hands the child a message; settles when it can take another one. */
+  /** Hands the child a message, or bytes as they are; settles when it can take another one. */
   async send(message: unknown): Promise<void> {
     if (!this.alive) throw this.#gone()
-    const line = `${JSON.stringify(message)}\n`
-    if (this.#channel.write(line)) return
+    if (message instanceof Uint8Array) this.#channel.write(announced(message))
+    if (this.#channel.write(message instanceof Uint8Array ? message : `${JSON.stringify(message)}\n`)) return
     await new Promise<void>((resolve) => {
       const go = (): void => {
         this.#channel.off('drain', go).off('close', go)
@@ -137,21 +141,41 @@ export class Child {
 
   /** The child's next message. Throws `ChildEnded` when there will be none. */
   async receive(): Promise<unknown> {
-    while (this.#messages.length === 0) {
+    const line = await this.#next('line')
+    try {
+      return parseModest(line)
+    } catch {
+      throw this.#refused()
+    }
+  }
+
+  /** Bytes that the child sends next. Throws `ChildEnded` when it sends anything else. */
+  async receiveBytes(): Promise<Buffer> {
+    return await this.#next('bytes')
+  }
+
+  async #next(kind: 'line' | 'bytes'): Promise<Buffer> {
+    while (this.#queue.length === 0) {
       if (this.#closed) {
         await this.ended
         throw this.#gone()
       }
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
-    const line = this.#messages.shift()!
-    if (this.#messages.length < queueLength) this.#channel.resume()
-    try {
-      return JSON.parse(line.toString('utf8'), withoutProto)
-    } catch {
-      this.kill('sent what is not a message')
-      throw this.#gone()
-    }
+    const frame = this.#queue.shift()!
+    this.#queued -= frame.data.length
+    if (this.#hasRoom()) this.#channel.resume()
+    if (frame.kind !== kind) throw this.#refused()
+    return frame.data
+  }
+
+  #hasRoom(): boolean {
+    return this.#queued < queueBytes && this.#queue.length < queueLength
+  }
+
+  #refused(): ChildEnded {
+    this.kill('sent what is not a message')
+    return this.#gone()
   }
 
   /** Ends the child at once, with everything in its sandbox. */
@@ -178,20 +202,17 @@ export class Child {
   }
 
   #read(data: Buffer): void {
-    let rest = data
-    for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-      this.#messages.push(Buffer.concat([...this.#parts, rest.subarray(0, end)]))
-      this.#parts = []
-      this.#partBytes = 0
-      rest = rest.subarray(end + 1)
-    }
-    if (rest.length > 0) this.#parts.push(rest)
-    this.#partBytes += rest.length
-    if (this.#partBytes > this.#options.maxMessageBytes) {
-      this.kill('sent too large a message')
+    try {
+      for (const frame of this.#frames.take(data)) {
+        this.#queue.push(frame)
+        this.#queued += frame.data.length
+      }
+    } catch (error) {
+      if (!(error instanceof FrameFault)) throw error
+      this.kill(error.message)
       return
     }
-    if (this.#messages.length >= queueLength) this.#channel.pause()
+    if (!this.#hasRoom()) this.#channel.pause()
     this.#wake()
   }
 
@@ -238,11 +259,6 @@ export function endedEarly(error: unknown, what: string): unknown {
   return new AppError('unavailable', `${what} ${error.reason ?? 'ended before it answered'}`, {
     cause: error,
   })
-}
-
-/** A key that would reach an object's prototype when it is copied by assignment. */
-function withoutProto(this: unknown, key: string, value: unknown): unknown {
-  return key === '__proto__' ? undefined : value
 }
 
 /** The POSIX shell sets limits on every Unix, without a further program. */

@@ -22,6 +22,7 @@ export function viewForWorker(worker: string, packages: readonly string[]): View
       ...new Set([
         ...(process.execPath.startsWith('/usr/') ? [] : [process.execPath]),
         dirname(worker),
+        import.meta.dirname,
         ...folders,
       ]),
     ],

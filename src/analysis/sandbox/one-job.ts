@@ -48,8 +48,8 @@ export class OneJob {
     return this.#slots.load()
   }
 
-  /** What the worker answers to a job. AppError `unavailable` when it overran its limits or the caller left. */
-  async run(job: unknown, signal: AbortSignal): Promise<unknown> {
+  /** Lets a worker do one job. AppError `unavailable` when it overran its limits or the caller left. */
+  async run<T>(signal: AbortSignal, job: (child: Child) => Promise<T>): Promise<T> {
     const { timeoutSeconds, what } = this.#options
     return await this.#slots.use(signal, async () => {
       const child = await this.#spares.take()
@@ -62,8 +62,7 @@ export class OneJob {
       signal.addEventListener('abort', leave, { once: true })
       try {
         if (signal.aborted) throw cancelled()
-        await child.send(job)
-        return await child.receive()
+        return await job(child)
       } catch (error) {
         if (signal.aborted) throw cancelled()
         throw endedEarly(error, what)

@@ -8,13 +8,9 @@ export interface SqlColumn {
   readonly type: string
 }
 
-/** What a statement came to. */
+/** What a statement came to; so many messages with rows follow. */
 export type SqlAnswer =
-  | {
-      readonly columns: readonly SqlColumn[]
-      readonly rows: readonly (readonly unknown[])[]
-      readonly more: boolean
-    }
+  | { readonly columns: readonly SqlColumn[]; readonly parts: number; readonly more: boolean }
   | { readonly refused: string }
   | { readonly late: true }
   | { readonly error: string }
@@ -24,7 +20,7 @@ const check = compileSchema({
     {
       type: 'object',
       additionalProperties: false,
-      required: ['columns', 'rows', 'more'],
+      required: ['columns', 'parts', 'more'],
       properties: {
         columns: {
           type: 'array',
@@ -35,7 +31,7 @@ const check = compileSchema({
             properties: { name: { type: 'string' }, type: { type: 'string' } },
           },
         },
-        rows: { type: 'array', items: { type: 'array' } },
+        parts: { type: 'integer', minimum: 0 },
         more: { type: 'boolean' },
       },
     },
@@ -58,7 +54,12 @@ const check = compileSchema({
 export function readAnswer(message: unknown): SqlAnswer | undefined {
   if (check(message).length > 0) return undefined
   const answer = message as SqlAnswer | { failed: string }
-  if ('failed' in answer) return { error: answer.failed }
-  if ('columns' in answer && answer.rows.some((row) => row.length !== answer.columns.length)) return undefined
-  return answer
+  return 'failed' in answer ? { error: answer.failed } : answer
+}
+
+/** Some rows of a result, or undefined when they are none of so many columns. */
+export function readPart(message: unknown, columns: number): readonly (readonly unknown[])[] | undefined {
+  const { rows } = (message ?? {}) as { rows?: unknown }
+  const fits = (row: unknown): row is unknown[] => Array.isArray(row) && row.length === columns
+  return Array.isArray(rows) && rows.every(fits) ? rows : undefined
 }

@@ -3,15 +3,17 @@
  * and serves nobody else; it ends with the first statement that overruns its limits.
  */
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
 import { type PermittedTable, type PermittedTables, sqlName } from '../permitted.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { Child, endedEarly } from '../sandbox/child.ts'
+import { maxLine } from '../sandbox/frames.mjs'
 import { viewForWorker, workerProgram } from '../sandbox/node-program.ts'
 import { cancelled, type Load, Slots } from '../sandbox/slots.ts'
 import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
-import { readAnswer, type SqlColumn } from './answer.ts'
+import { readAnswer, readPart, type SqlColumn } from './answer.ts'
 import { missingTable, sqlError } from './sql-error.ts'
 
 /** One statement and what it runs over. */
@@ -151,14 +153,21 @@ export class Sql {
         timeout,
       })
       const answer = readAnswer(await session.child.receive())
-      if (answer === undefined) {
-        session.child.kill()
-        throw new AppError('unavailable', 'the statement ended without an answer')
-      }
+      if (answer === undefined) throw unanswered(session)
       if ('refused' in answer) throw new AppError('invalid', answer.refused)
       if ('late' in answer)
         throw new AppError('unavailable', `the statement ${late}; narrow it with WHERE or aggregate`)
-      return 'error' in answer ? answer : { ...answer, milliseconds: performance.now() - started }
+      if ('error' in answer) return answer
+      const { columns, parts, more } = answer
+      const rows: (readonly unknown[])[] = []
+      for (let part = 0; part < parts; part++) {
+        const read = readPart(await session.child.receive(), columns.length)
+        if (read === undefined) throw unanswered(session)
+        rows.push(...read)
+        // Others have their turn between two parts.
+        await setImmediate()
+      }
+      return { columns, rows, more, milliseconds: performance.now() - started }
     } finally {
       clearTimeout(timer)
     }
@@ -228,7 +237,7 @@ export class Sql {
   }
 
   async #start(): Promise<Child> {
-    const { memory_mb: memory, threads, max_result_bytes: bytes } = this.#settings
+    const { memory_mb: memory, threads } = this.#settings
     const view = viewForWorker(worker, ['@duckdb/node-api'])
     const child = new Child({
       isolation: this.#isolation,
@@ -236,7 +245,7 @@ export class Sql {
       program: workerProgram(worker, view, 256, [`${memory}MB`, String(threads)]),
       // DuckDB does not count everything against its own limit; what it allocates beyond this fails in it.
       limits: { dataBytes: (memory * 2 + 512) * 1_048_576, fileBytes: 0, openFiles: 1024 },
-      maxMessageBytes: bytes * 4,
+      maxMessageBytes: maxLine,
       maxOutputBytes: 16_384,
     })
     const timer = setTimeout(() => child.kill('took too long to start'), 20_000)
@@ -249,6 +258,11 @@ export class Sql {
       clearTimeout(timer)
     }
   }
+}
+
+function unanswered({ child }: Session): AppError {
+  child.kill()
+  return new AppError('unavailable', 'the statement ended without an answer')
 }
 
 /** Whether a statement may mean the table: too many cost time, one too few is loaded when it is missed. */

@@ -1,12 +1,10 @@
 // @ts-check
 /**
  * The process that runs SQL: an in-memory DuckDB without files, network, extensions or settings,
- * holding the permitted rows of one principal. It answers JSON lines over descriptor 3. Plain
- * JavaScript, because it starts without the TypeScript loader.
+ * holding the permitted rows of one principal. Plain JavaScript, because it starts without the
+ * TypeScript loader.
  */
-import { Socket } from 'node:net'
 import process from 'node:process'
-import { createInterface } from 'node:readline'
 import {
   BIGINT,
   BOOLEAN,
@@ -27,12 +25,16 @@ import {
   TIMESTAMP,
   VARCHAR,
 } from '@duckdb/node-api'
+import { DaemonChannel, maxLine } from '../sandbox/frames.mjs'
 
 /** @typedef {{ name: string, type: string }} Column */
 /** @typedef {import('@duckdb/node-api').DuckDBConnection} Connection */
 
 const [memoryLimit = '256MB', threads = '2'] = process.argv.slice(2)
-const channel = new Socket({ fd: 3, readable: true, writable: true })
+/** Bytes of rows in one message, and what one row may have of them. */
+const partBytes = 65_536
+const maxRow = maxLine - 100
+const channel = new DaemonChannel()
 const types = {
   text: VARCHAR,
   integer: BIGINT,
@@ -46,13 +48,12 @@ const types = {
 const connection = await open()
 /** @type {Map<string, { columns: Column[], appender: import('@duckdb/node-api').DuckDBAppender }>} */
 const loading = new Map()
-answer({ ready: true })
-for await (const line of createInterface({ input: channel })) {
-  const message = JSON.parse(line)
+channel.say({ ready: true })
+for await (const message of channel.heard()) {
   try {
-    answer(await handle(message))
+    for (const said of [await handle(message)].flat()) channel.say(said)
   } catch (error) {
-    answer({ failed: error instanceof Error ? error.message : String(error) })
+    channel.say({ failed: error instanceof Error ? error.message : String(error) })
   }
 }
 process.exit(0)
@@ -185,15 +186,14 @@ async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
     const names = distinct(reader.deduplicatedColumnNames())
     const columns = names.map((name, index) => ({ name, type: String(reader.columnType(index)) }))
     const available = reader.getRows()
-    const rows = []
-    let bytes = 0
-    for (const values of available.slice(0, maxRows)) {
-      const row = values.map((value) => plain(value, 0))
-      bytes += Buffer.byteLength(JSON.stringify(row))
-      if (bytes > maxBytes) break
-      rows.push(row)
-    }
-    return { columns, rows, more: rows.length < available.length || !reader.done }
+    const rows = available.slice(0, maxRows).map((values) => values.map((value) => plain(value, 0)))
+    const { parts, count, tooLarge } = inParts(rows, maxBytes)
+    if (tooLarge > 0)
+      return {
+        refused: `row ${count + 1} has ${tooLarge} bytes, more than the ${maxRow} that a row may have; select fewer columns, or a part of the text`,
+      }
+    const more = count < available.length || !reader.done
+    return [{ columns, parts: parts.length, more }, ...parts]
   } catch (error) {
     return late ? { late: true } : { error: error instanceof Error ? error.message : String(error) }
   } finally {
@@ -270,12 +270,31 @@ function plain(value, depth) {
   return String(value)
 }
 
+/**
+ * Rows as messages of a size that can be parsed without anybody noticing, up to so many bytes.
+ * @param {unknown[][]} rows @param {number} maxBytes
+ */
+function inParts(rows, maxBytes) {
+  /** @type {{ rows: unknown[][] }[]} */
+  const parts = []
+  let [count, bytes, room] = [0, 0, 0]
+  for (const row of rows) {
+    const size = Buffer.byteLength(JSON.stringify(row))
+    if (size > maxRow) return { parts, count, tooLarge: size }
+    bytes += size
+    if (bytes > maxBytes) break
+    if (size > room) {
+      parts.push({ rows: [] })
+      room = partBytes
+    }
+    parts.at(-1)?.rows.push(row)
+    room -= size
+    count++
+  }
+  return { parts, count, tooLarge: 0 }
+}
+
 /** @param {string} name */
 function quoted(name) {
   return `"${name.replaceAll('"', '""')}"`
-}
-
-/** @param {unknown} message */
-function answer(message) {
-  channel.write(`${JSON.stringify(message)}\n`)
 }
