@@ -4,6 +4,10 @@
  *
  *   node --import tsx bench/documents/documents.ts [documents]
  */
+import { updateDocument } from '../../src/documents/updating.ts'
+import { searchDocuments, suggestLinks } from '../../src/documents/searching.ts'
+import { getDocument, listDocuments } from '../../src/documents/reading.ts'
+import { aggregateDocuments, countDocuments } from '../../src/documents/aggregating.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,8 +15,8 @@ import process from 'node:process'
 import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
-import { createDocuments, type Documents } from '../../src/documents/documents.ts'
-import { collectionFor, type Ground } from '../../src/documents/ground.ts'
+
+import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { noSql } from '../../src/documents/run-sql.ts'
@@ -35,9 +39,9 @@ try {
     recordIn: async () => undefined,
     requireWritable: () => undefined,
   }
-  const ground: Ground = { platform, store, audit, clock: systemClock, memory: createDocumentMemory() }
-  await fill(ground)
-  const documents = createDocuments(ground, noSql)
+  const memory = createDocumentMemory()
+  const documents: Documents = { platform, store, audit, clock: systemClock, memory, runSql: noSql }
+  await fill(documents)
   console.log(`${count} opportunities; milliseconds, median and worst of 20`)
   for (const who of [
     someone('boss@example.com', 'Sales Manager'),
@@ -53,35 +57,37 @@ async function measureAll(documents: Documents, who: Principal): Promise<void> {
   const doctype = 'Opportunity'
   console.log(`\n${[...who.roles].join(', ')}`)
   await measure('first search (builds the index)', 1, () =>
-    documents.search(who, { doctype, words: 'amber', limit: 20 }),
+    searchDocuments(documents, who, { doctype, words: 'amber', limit: 20 }),
   )
-  await measure('list, newest first', 20, () => documents.list(who, { doctype }))
+  await measure('list, newest first', 20, () => listDocuments(documents, who, { doctype }))
   await measure('list, deep page, other order', 20, () =>
-    documents.list(who, { doctype, orderBy: 'amount desc', offset: 10_000, limit: 100 }),
+    listDocuments(documents, who, { doctype, orderBy: 'amount desc', offset: 10_000, limit: 100 }),
   )
-  await measure('list, indexed filter', 20, () => documents.list(who, { doctype, filters: { stage: 'Won' } }))
+  await measure('list, indexed filter', 20, () =>
+    listDocuments(documents, who, { doctype, filters: { stage: 'Won' } }),
+  )
   await measure('list, like', 20, () =>
-    documents.list(who, { doctype, filters: { title: ['like', '%amber%'] } }),
+    listDocuments(documents, who, { doctype, filters: { title: ['like', '%amber%'] } }),
   )
-  await measure('count', 20, () => documents.count(who, doctype, { amount: ['>', 50_000] }))
+  await measure('count', 20, () => countDocuments(documents, who, doctype, { amount: ['>', 50_000] }))
   await measure('aggregate by month and stage', 20, () =>
-    documents.aggregate(who, {
+    aggregateDocuments(documents, who, {
       doctype,
       groupBy: ['expected_close:month', 'stage'],
       metrics: [{ function: 'count' }, { function: 'sum', field: 'weighted_amount' }],
     }),
   )
   await measure('search, common word', 20, () =>
-    documents.search(who, { doctype, words: 'amber', limit: 20 }),
+    searchDocuments(documents, who, { doctype, words: 'amber', limit: 20 }),
   )
   await measure('search, rare words', 20, () =>
-    documents.search(who, { doctype, words: 'amber tender 4711', limit: 20 }),
+    searchDocuments(documents, who, { doctype, words: 'amber tender 4711', limit: 20 }),
   )
   await measure('link suggestions', 20, () =>
-    documents.suggest(who, { doctype, typed: 'opp-0471', limit: 20 }),
+    suggestLinks(documents, who, { doctype, typed: 'opp-0471', limit: 20 }),
   )
-  await measure('get', 20, () => documents.get(who, doctype, 'OPP-00001'))
-  await measure('update', 20, (n) => documents.update(who, doctype, 'OPP-00001', { amount: n }))
+  await measure('get', 20, () => getDocument(documents, who, doctype, 'OPP-00001'))
+  await measure('update', 20, (n) => updateDocument(documents, who, doctype, 'OPP-00001', { amount: n }))
 }
 
 async function measure(name: string, times: number, run: (n: number) => Promise<unknown>): Promise<void> {
@@ -96,13 +102,13 @@ async function measure(name: string, times: number, run: (n: number) => Promise<
   console.log(`${name.padEnd(34)} ${median.toFixed(1).padStart(8)} ${worst.toFixed(1).padStart(8)}`)
 }
 
-async function fill(ground: Ground): Promise<void> {
+async function fill(documents: Documents): Promise<void> {
   const words = ['amber', 'basalt', 'cedar', 'dune', 'ember', 'fjord', 'grove', 'heath']
   const kinds = ['order', 'contract', 'refit', 'tender', 'pilot']
   const stages = ['Prospecting', 'Proposal', 'Negotiation', 'Won', 'Lost']
-  const opportunities = collectionFor(ground, ground.platform.doctypes.get('Opportunity')!)
+  const opportunities = collectionFor(documents, documents.platform.doctypes.get('Opportunity')!)
   for (let from = 0; from < count; from += 5000)
-    await ground.store.transaction(async (tx) => {
+    await documents.store.transaction(async (tx) => {
       for (let n = from; n < Math.min(count, from + 5000); n++) {
         const time = new Date(Date.UTC(2025, 0, 1) + n * 300_000).toISOString()
         const amount = (n * 7919) % 100_000

@@ -1,7 +1,7 @@
 /** What analysis works on: tables that hold exactly the rows and columns that one principal may read. */
 
 import type { FieldType } from '../documents/platform.ts'
-import type { ReadableTables } from '../documents/tables.ts'
+import type { ReadableTables } from '../documents/run-sql.ts'
 
 /** How the values of a column are written: dates as `2026-01-31`, datetimes as ISO 8601, json as any JSON value. */
 export type ColumnType = 'text' | 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'json'

@@ -4,6 +4,7 @@ import { actorOf } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import { getDocument, listDocuments } from '../documents/reading.ts'
 import type { Desk } from '../pages/desk-endpoint.ts'
 import type { Snapshot } from './snapshot.ts'
 import { drawStored, itemsOf } from '../tools/dashboards.ts'
@@ -21,7 +22,7 @@ export function createDesk(
 ): Desk {
   return {
     dashboards: async (principal) => {
-      const { data } = await snapshot().documents.list(principal, {
+      const { data } = await listDocuments(snapshot().documents, principal, {
         doctype: 'Dashboard',
         fields: ['name', 'dashboard_name', 'owner'],
         orderBy: 'modified desc',
@@ -35,7 +36,7 @@ export function createDesk(
     },
     dashboard: async (principal, id) => {
       const { documents } = snapshot()
-      const view = await documents.get(principal, 'Dashboard', id)
+      const view = await getDocument(documents, principal, 'Dashboard', id)
       const charts = await Promise.all(itemsOf(view).map(({ chart }) => nameOf(principal, chart)))
       return {
         id,
@@ -49,7 +50,7 @@ export function createDesk(
         who: Principal,
         chart: string,
       ): Promise<{ id: string; name: string } | undefined> {
-        const { data } = await documents.list(who, {
+        const { data } = await listDocuments(documents, who, {
           doctype: 'Dashboard Chart',
           filters: { name: chart },
           fields: ['chart_name'],

@@ -1,6 +1,8 @@
 /** What the library asks of documents: its prompts take names of them as arguments, and permissions hold there too. */
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import { listDoctypes } from '../documents/describing.ts'
+import { getDocument, listDocuments } from '../documents/reading.ts'
 import { doctypeOfDoctypes } from '../library/library.ts'
 import type { Links } from '../library/site-library.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -13,7 +15,7 @@ export function linksOf(current: () => Snapshot): Links {
     typed: string,
     limit: number,
   ): Promise<{ values: string[]; total: number }> => {
-    const page = await current().documents.list(principal, {
+    const page = await listDocuments(current().documents, principal, {
       doctype,
       filters: { name: ['like', `${typed}%`] },
       fields: ['name'],
@@ -23,9 +25,7 @@ export function linksOf(current: () => Snapshot): Links {
     return { values: page.data.map((row) => String(row['name'])), total: page.total }
   }
   const doctypes = (principal: Principal): string[] =>
-    current()
-      .documents.doctypes(principal)
-      .map(({ doctype }) => doctype)
+    listDoctypes(current().documents, principal).map(({ doctype }) => doctype)
   return {
     find: async (principal, doctype, typed, limit) => {
       if (doctype !== doctypeOfDoctypes) {
@@ -37,9 +37,7 @@ export function linksOf(current: () => Snapshot): Links {
     exists: async (principal, doctype, name) =>
       doctype === doctypeOfDoctypes
         ? doctypes(principal).includes(name)
-        : current()
-            .documents.get(principal, doctype, name)
-            .then(() => true, nothingToSee(false)),
+        : getDocument(current().documents, principal, doctype, name).then(() => true, nothingToSee(false)),
   }
 }
 

@@ -317,8 +317,8 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     : undefined
   undo.push(() => clearInterval(pruning))
 
-  const { platform, seeds } = site.current()
-  await loadSeeds({ platform, store, audit, clock, memory }, seeds)
+  const { documents, seeds } = site.current()
+  await loadSeeds(documents, seeds)
   return {
     folders: { site: options.site, state: options.state },
     startedAt: clock.now(),

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Settings } from '../core/settings.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import { packageFolder, version } from '../core/version.ts'
-import { createDocuments, type Documents } from '../documents/documents.ts'
+import type { Documents } from '../documents/documents.ts'
 import type { DocumentMemory } from '../documents/memory.ts'
 import type { Platform } from '../documents/platform.ts'
 import { withoutConsequences } from '../documents/doctype-reading.ts'
@@ -180,7 +180,7 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
   const toolSettings = withExtras(reading.toolSettings, parts.extraTools)
   const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
-  const documents = createDocuments({ platform, store, audit, clock, memory }, runSql)
+  const documents = { platform, store, audit, clock, memory, runSql }
   const library = await parts.libraries.open(reading.library)
   const catalogue = createCatalogue({
     tools: settings.mcp.skill_tools ? tools : tools.filter(({ name }) => !skillTools.has(name)),

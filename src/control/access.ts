@@ -1,3 +1,4 @@
+import { explainAccess as explainDoctype } from '../documents/explaining.ts'
 import { AppError } from '../core/errors.ts'
 import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/principal.ts'
 import type { Services } from '../build/services.ts'
@@ -53,7 +54,7 @@ export const explainAccess = defineOperation({
     if (!platform.doctypes.has(subject) && !tool) {
       throw new AppError('not_found', `"${subject}" is neither a tool nor a doctype`)
     }
-    const explained = await documents.explain(principal, subject, name)
+    const explained = await explainDoctype(documents, principal, subject, name)
     const reasons = explained.actions.map(({ action, allowed, because, source }): Reason => ({
       subject: action,
       allowed,

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { version } from '../core/version.ts'
-import { createDocuments } from '../documents/documents.ts'
+import { stateProblems as problemsOf } from '../documents/state-problems.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
 import { noSql } from '../documents/run-sql.ts'
 import { readiness } from '../http/health-endpoint.ts'
@@ -127,6 +127,6 @@ export const stateProblems = defineOperation({
     const { platform } = reading
     // Of its own: what is kept in memory belongs to the site in use.
     const memory = createDocumentMemory()
-    return createDocuments({ platform, store, audit, clock, memory }, noSql).stateProblems()
+    return problemsOf({ platform, store, audit, clock, memory, runSql: noSql })
   },
 })

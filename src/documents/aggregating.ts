@@ -4,7 +4,7 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { order } from './expression-values.ts'
 import { type Comparable, comparableField, type Condition, readFilters } from './filters.ts'
-import { accessFor, type Ground, requireAction } from './ground.ts'
+import { accessFor, type Documents, requireAction } from './documents.ts'
 import type { Access } from './permission.ts'
 import type { AggregateFunction } from './platform.ts'
 import { permitted } from './reading.ts'
@@ -45,14 +45,14 @@ export interface AggregatePage {
 
 /** How many of the documents that the principal may read pass the filters; to count others would tell of them. */
 export async function countDocuments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
-  filters: unknown,
+  filters?: unknown,
 ): Promise<number> {
-  const access = accessFor(ground, principal, doctype)
+  const access = accessFor(documents, principal, doctype)
   requireAction(access, 'read')
-  return (await permitted(ground, access, readFilters(access, filters))).length
+  return (await permitted(documents, access, readFilters(access, filters))).length
 }
 
 /**
@@ -60,18 +60,18 @@ export async function countDocuments(
  * every fault of the query.
  */
 export async function aggregateDocuments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   query: AggregateQuery,
 ): Promise<AggregatePage> {
-  const access = accessFor(ground, principal, query.doctype)
+  const access = accessFor(documents, principal, query.doctype)
   requireAction(access, 'read')
-  return await aggregateIn(ground, access, readFilters(access, query.filters), query)
+  return await aggregateIn(documents, access, readFilters(access, query.filters), query)
 }
 
 /** Aggregates with conditions that were read already. */
 export async function aggregateIn(
-  ground: Ground,
+  documents: Documents,
   access: Access,
   conditions: readonly Condition[],
   query: Omit<AggregateQuery, 'doctype' | 'filters'>,
@@ -86,9 +86,9 @@ export async function aggregateIn(
     problems.push('two columns have one name; give metrics another "as"')
   const compare = readGroupOrder(query.orderBy, names, keys.length, problems)
   if (problems.length > 0) throw new AppError('invalid', problems.join('; '), { data: { problems } })
-  const documents = await permitted(ground, access, conditions)
+  const found = await permitted(documents, access, conditions)
   const groups = new Map<string, { values: readonly unknown[]; sums: Sum[] }>()
-  for (const document of documents) {
+  for (const document of found) {
     const values = keys.map((key) => key.read(document))
     // As JSON, because joined texts could make one group of two.
     const id = JSON.stringify(values)
@@ -111,7 +111,7 @@ export async function aggregateIn(
     rows: rows.slice(offset, offset + (query.limit ?? 100)),
     total: rows.length,
     offset,
-    documents: documents.length,
+    documents: found.length,
   }
 }
 

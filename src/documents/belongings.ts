@@ -4,7 +4,7 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { randomId } from '../core/secrets.ts'
 import type { Collection, Store } from '../store/store.ts'
-import { accessFor, changeable, type Ground, readable } from './ground.ts'
+import { accessFor, changeable, type Documents, readable } from './documents.ts'
 import { accessTo } from './permission.ts'
 import { cleanText } from './values.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
@@ -57,27 +57,27 @@ const mostAttachments = 50
  * `forbidden` without the action.
  */
 export async function addComment(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
   text: string,
-  options: ChangeOptions,
+  options: ChangeOptions = {},
 ): Promise<Comment> {
-  const access = accessFor(ground, principal, doctype)
+  const access = accessFor(documents, principal, doctype)
   const clean = cleanText(text).trim()
   if (clean === '' || clean.length > 10_000)
     throw new AppError('invalid', 'a comment has 1 to 10000 characters')
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    await changeable(ground, access, 'comment', name, work.tx)
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    await changeable(documents, access, 'comment', name, work.tx)
     const comment = {
       id: randomId(),
       key: keyOf(doctype, name),
       user: principal.user,
-      time: now(ground),
+      time: now(documents),
       text: clean,
     }
-    await work.tx.in(commentsOf(ground.store)).insert(comment)
+    await work.tx.in(commentsOf(documents.store)).insert(comment)
     await keep(work, access.doctype, name, 'comment', [])
     return comment
   })
@@ -85,30 +85,30 @@ export async function addComment(
 
 /** The comments of a document that the principal may read, oldest first. */
 export async function listComments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
 ): Promise<readonly Comment[]> {
-  await readable(ground, accessFor(ground, principal, doctype), name)
-  return await commentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+  await readable(documents, accessFor(documents, principal, doctype), name)
+  return await commentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
 }
 
 /** Assigns a document to a user who may read it. */
 export async function assign(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
   to: { readonly user: string; readonly note: string; readonly remove: boolean },
-  options: ChangeOptions,
+  options: ChangeOptions = {},
 ): Promise<readonly Assignment[]> {
-  const access = accessFor(ground, principal, doctype)
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const document = await changeable(ground, access, 'assign', name, work.tx)
-    const assignments = work.tx.in(assignmentsOf(ground.store))
+  const access = accessFor(documents, principal, doctype)
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    const document = await changeable(documents, access, 'assign', name, work.tx)
+    const assignments = work.tx.in(assignmentsOf(documents.store))
     const key = keyOf(doctype, name)
-    const user = ground.platform.people.find(to.user)
+    const user = documents.platform.people.find(to.user)
     const id = `${key}\n${(user?.id ?? to.user).toLowerCase()}`
     if (to.remove) {
       if (!(await assignments.delete(id)))
@@ -120,7 +120,7 @@ export async function assign(
         accessTo(
           { ...principal, user: user.id, fullName: user.fullName, roles: user.roles },
           access.doctype,
-          ground.clock.now(),
+          documents.clock.now(),
         )
       // Whether there is such a user and whether they may read it is one answer.
       if (!user?.enabled || !theirs?.allows('read', document))
@@ -130,7 +130,7 @@ export async function assign(
         key,
         user: user.id,
         by: principal.user,
-        time: now(ground),
+        time: now(documents),
         note: cleanText(to.note),
       })
       await keep(work, access.doctype, name, 'assign', [], user.id)
@@ -141,13 +141,13 @@ export async function assign(
 
 /** For whom a document waits that the principal may read, oldest first. */
 export async function listAssignments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
 ): Promise<readonly Assignment[]> {
-  await readable(ground, accessFor(ground, principal, doctype), name)
-  return await assignmentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+  await readable(documents, accessFor(documents, principal, doctype), name)
+  return await assignmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
 }
 
 /**
@@ -155,14 +155,14 @@ export async function listAssignments(
  * `conflict` for a name that is there already and for too many files.
  */
 export async function attachFile(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
   file: { readonly fileName: string; readonly mimeType: string; readonly content: Uint8Array },
-  options: ChangeOptions,
+  options: ChangeOptions = {},
 ): Promise<Attachment> {
-  const access = accessFor(ground, principal, doctype)
+  const access = accessFor(documents, principal, doctype)
   const fileName = cleanText(file.fileName).trim()
   // A name with slashes becomes a path where somebody saves the file.
   if (!/^[^/\\]{1,200}$/.test(fileName) || fileName === '.' || fileName === '..')
@@ -172,9 +172,9 @@ export async function attachFile(
       'invalid',
       `content: must have 1 to ${maxAttachmentBytes} bytes, not ${file.content.length}`,
     )
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    await changeable(ground, access, 'write', name, work.tx)
-    const attachments = work.tx.in(attachmentsOf(ground.store))
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    await changeable(documents, access, 'write', name, work.tx)
+    const attachments = work.tx.in(attachmentsOf(documents.store))
     const key = keyOf(doctype, name)
     const there = await attachments.find({ where: { key } })
     if (there.length >= mostAttachments)
@@ -191,12 +191,11 @@ export async function attachFile(
       mime_type: file.mimeType,
       bytes: file.content.length,
       user: principal.user,
-      time: now(ground),
+      time: now(documents),
     }
     await attachments.insert(attachment)
-    await work.tx
-      .in(contentsOf(ground.store))
-      .insert({ id: attachment.id, base64: Buffer.from(file.content).toString('base64') })
+    const base64 = Buffer.from(file.content).toString('base64')
+    await work.tx.in(contentsOf(documents.store)).insert({ id: attachment.id, base64 })
     await keep(work, access.doctype, name, 'attach', [], fileName)
     return attachment
   })
@@ -204,35 +203,35 @@ export async function attachFile(
 
 /** The files on a document that the principal may read, without their bytes, oldest first. */
 export async function listAttachments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
 ): Promise<readonly Attachment[]> {
-  await readable(ground, accessFor(ground, principal, doctype), name)
-  return await attachmentsOf(ground.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+  await readable(documents, accessFor(documents, principal, doctype), name)
+  return await attachmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
 }
 
 /** Whether a file of that id or name hangs on a document. */
 export async function hasAttachment(
-  { ground, tx }: Work,
+  { documents, tx }: Work,
   doctype: string,
   name: string,
   file: string,
 ): Promise<boolean> {
-  const all = await tx.in(attachmentsOf(ground.store)).find({ where: { key: keyOf(doctype, name) } })
+  const all = await tx.in(attachmentsOf(documents.store)).find({ where: { key: keyOf(doctype, name) } })
   return all.some((other) => other.id === file || other.file_name === file)
 }
 
 /** An attachment with its bytes; permission is that of the document it hangs on. */
 export async function readAttachment(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   id: string,
 ): Promise<{ readonly attachment: Attachment; readonly content: Uint8Array }> {
-  const attachment = await attachmentsOf(ground.store).get(id)
-  const content = await contentsOf(ground.store).get(id)
-  if (attachment && content && (await mayRead(ground, principal, attachment.key)))
+  const attachment = await attachmentsOf(documents.store).get(id)
+  const content = await contentsOf(documents.store).get(id)
+  if (attachment && content && (await mayRead(documents, principal, attachment.key)))
     return { attachment, content: Buffer.from(content.base64, 'base64') }
   throw new AppError(
     'not_found',
@@ -245,17 +244,17 @@ export async function readAttachment(
  * `not_found` where there is none.
  */
 export async function removeAttachment(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
   id: string,
-  options: ChangeOptions,
+  options: ChangeOptions = {},
 ): Promise<Attachment> {
-  const access = accessFor(ground, principal, doctype)
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    await changeable(ground, access, 'write', name, work.tx)
-    const attachments = work.tx.in(attachmentsOf(ground.store))
+  const access = accessFor(documents, principal, doctype)
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    await changeable(documents, access, 'write', name, work.tx)
+    const attachments = work.tx.in(attachmentsOf(documents.store))
     const key = keyOf(doctype, name)
     const found = await attachments.find({
       where: { key },
@@ -264,23 +263,24 @@ export async function removeAttachment(
     const attachment = found[0]
     if (!attachment) throw new AppError('not_found', `"${name}" has no attachment "${id}"`)
     await attachments.delete(attachment.id)
-    await work.tx.in(contentsOf(ground.store)).delete(attachment.id)
+    await work.tx.in(contentsOf(documents.store)).delete(attachment.id)
     await keep(work, access.doctype, name, 'detach', [], attachment.file_name)
     return attachment
   })
 }
 
 /** Removes everything that hangs on a document that is deleted. */
-export async function removeBelongings({ ground, tx }: Work, doctype: string, name: string): Promise<void> {
+export async function removeBelongings(work: Work, doctype: string, name: string): Promise<void> {
+  const { documents, tx } = work
   const key = keyOf(doctype, name)
-  for (const collection of [commentsOf(ground.store), assignmentsOf(ground.store)]) {
+  for (const collection of [commentsOf(documents.store), assignmentsOf(documents.store)]) {
     const inside = tx.in<{ readonly id: string; readonly key: string }>(collection)
     for (const { id } of await inside.find({ where: { key } })) await inside.delete(id)
   }
-  const attachments = tx.in(attachmentsOf(ground.store))
+  const attachments = tx.in(attachmentsOf(documents.store))
   for (const { id } of await attachments.find({ where: { key } })) {
     await attachments.delete(id)
-    await tx.in(contentsOf(ground.store)).delete(id)
+    await tx.in(contentsOf(documents.store)).delete(id)
   }
 }
 
@@ -288,10 +288,10 @@ export async function removeBelongings({ ground, tx }: Work, doctype: string, na
  * A file is asked for by its id alone, so whoever may not read its document must not learn that there
  * is one.
  */
-async function mayRead(ground: Ground, principal: Principal, key: string): Promise<boolean> {
+async function mayRead(documents: Documents, principal: Principal, key: string): Promise<boolean> {
   const [doctype, name] = [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)]
   try {
-    await readable(ground, accessFor(ground, principal, doctype), name)
+    await readable(documents, accessFor(documents, principal, doctype), name)
     return true
   } catch (error) {
     if (error instanceof AppError && error.code === 'not_found') return false
@@ -320,8 +320,8 @@ function keyOf(doctype: string, name: string): string {
   return `${doctype}/${name}`
 }
 
-function now(ground: Ground): string {
-  return isoTime(ground.clock.now())
+function now(documents: Documents): string {
+  return isoTime(documents.clock.now())
 }
 
 function byTime(

@@ -85,10 +85,10 @@ export function noteReadOnly(
 }
 
 /** What a field holds when nothing was given. */
-export function defaultOf({ work: { ground, principal } }: Change, field: Field): unknown {
+export function defaultOf({ work: { documents, principal } }: Change, field: Field): unknown {
   if (field.defaultExpression) {
     const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
-    return field.defaultExpression.evaluate({ doc: {}, user, now: ground.clock.now() })
+    return field.defaultExpression.evaluate({ doc: {}, user, now: documents.clock.now() })
   }
   if (field.default === undefined) return field.type === 'check' ? false : undefined
   return field.default

@@ -3,7 +3,7 @@ import { hasAttachment } from './belongings.ts'
 import type { Change, Values } from './change.ts'
 import { equal } from './expression-values.ts'
 import { holds } from './expression.ts'
-import { collectionFor } from './ground.ts'
+import { collectionFor } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Field } from './platform.ts'
 import type { StoredDocument } from './stored.ts'
@@ -16,7 +16,7 @@ export async function checkDocument(
   before: StoredDocument | undefined,
 ): Promise<void> {
   const { access, problems } = change
-  const { ground, principal } = change.work
+  const { documents, principal } = change.work
   const missing: string[] = []
   for (const field of access.doctype.fields.values()) {
     const value = document[field.name]
@@ -36,7 +36,7 @@ export async function checkDocument(
     problems.push(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} required`)
   const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
   for (const { rule, message } of access.doctype.validations)
-    if (!holds(rule, { doc: document, user, now: ground.clock.now() })) problems.push(message)
+    if (!holds(rule, { doc: document, user, now: documents.clock.now() })) problems.push(message)
 }
 
 async function checkRows(
@@ -46,7 +46,7 @@ async function checkRows(
   before: StoredDocument | undefined,
   missing: string[],
 ): Promise<void> {
-  const columns = change.work.ground.platform.doctypes.get(field.doctype!)!
+  const columns = change.work.documents.platform.doctypes.get(field.doctype!)!
   const old = new Map(rowsOf(before?.[field.name]).map((row) => [row['name'], row]))
   for (const [index, row] of rowsOf(document[field.name]).entries()) {
     for (const column of columns.fields.values()) {
@@ -64,7 +64,7 @@ async function checkRows(
       roles: change.work.principal.roles,
     }
     for (const { rule, message } of columns.validations)
-      if (!holds(rule, { doc: row, user, now: change.work.ground.clock.now() }))
+      if (!holds(rule, { doc: row, user, now: change.work.documents.clock.now() }))
         change.problems.push(`${field.name}[${index}]: ${message}`)
   }
 }
@@ -79,12 +79,12 @@ async function checkLink(
 ): Promise<void> {
   if (field.type !== 'link' && field.type !== 'dynamic_link') return
   const { problems } = change
-  const { ground, principal, tx } = change.work
+  const { documents, principal, tx } = change.work
   const target = field.type === 'link' ? field.doctype! : holder[field.doctypeField!]
-  const doctype = typeof target === 'string' ? ground.platform.doctypes.get(target) : undefined
-  const access = doctype && !doctype.child ? accessTo(principal, doctype, ground.clock.now()) : undefined
+  const doctype = typeof target === 'string' ? documents.platform.doctypes.get(target) : undefined
+  const access = doctype && !doctype.child ? accessTo(principal, doctype, documents.clock.now()) : undefined
   const linked = access?.may('read')
-    ? await collectionFor(ground, doctype!, tx).get(String(value))
+    ? await collectionFor(documents, doctype!, tx).get(String(value))
     : undefined
   if (!linked || !access!.allows('read', linked)) {
     const kind = doctype && access?.may('read') ? doctype.name : 'document'
@@ -99,8 +99,8 @@ const deepest = 100
 
 /** In a tree nothing stands below itself. */
 async function checkTree(change: Change, field: Field, document: StoredDocument): Promise<void> {
-  const { ground, tx } = change.work
-  const collection = collectionFor(ground, change.access.doctype, tx)
+  const { documents, tx } = change.work
+  const collection = collectionFor(documents, change.access.doctype, tx)
   let above = document[field.name]
   for (let level = 0; level < deepest; level++) {
     if (typeof above !== 'string' || above === '') return
@@ -129,7 +129,7 @@ async function checkAttachment(
 
 /** Cancelled documents do not count, because the amended copy carries the same value. */
 async function checkUnique(change: Change, field: Field, document: StoredDocument): Promise<void> {
-  const same = await collectionFor(change.work.ground, change.access.doctype, change.work.tx).find({
+  const same = await collectionFor(change.work.documents, change.access.doctype, change.work.tx).find({
     where: { [field.name]: document[field.name] },
     filter: (other) => other.id !== document.id && other.docstatus !== 2,
     limit: 1,

@@ -3,7 +3,7 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { type Change, changeOf, refuseProblems, type Warning } from './change.ts'
 import { checkDocument } from './checking.ts'
-import { accessFor, collectionFor, type Ground, requireAction } from './ground.ts'
+import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import { submitIn } from './lifecycle.ts'
 import { nameFor } from './naming.ts'
 import { compute, readData, withDefaults } from './preparing.ts'
@@ -30,21 +30,21 @@ export interface Saved {
  * `conflict` for a name that is taken; then nothing was kept.
  */
 export async function createDocument(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   data: Readonly<Record<string, unknown>>,
-  options: CreateOptions,
+  options: CreateOptions = {},
 ): Promise<Saved> {
-  const access = accessFor(ground, principal, doctype)
+  const access = accessFor(documents, principal, doctype)
   requireAction(access, 'create')
   if (options.submit) requireAction(access, 'submit')
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     const change = changeOf(work, access, 'create')
     const created = await insertDocument(change, data)
     await keep(work, access.doctype, created.id, 'create', [])
     const document = options.submit ? await submitIn(work, access, created) : created
-    return { document: viewOf(ground, access, document), warnings: change.warnings }
+    return { document: viewOf(documents, access, document), warnings: change.warnings }
   })
 }
 
@@ -56,8 +56,8 @@ export async function insertDocument(
   name?: string,
 ): Promise<StoredDocument> {
   const { access } = change
-  const { ground, principal, tx } = change.work
-  const now = isoTime(ground.clock.now())
+  const { documents, principal, tx } = change.work
+  const now = isoTime(documents.clock.now())
   const blank: StoredDocument = {
     id: '',
     owner: principal.user,
@@ -66,16 +66,16 @@ export async function insertDocument(
     modified_by: principal.user,
     docstatus: 0,
   }
-  const initial = ground.platform.workflows.get(access.doctype.name)?.initial
+  const initial = documents.platform.workflows.get(access.doctype.name)?.initial
   const values = withDefaults(change, readData(change, data, undefined, blank))
   const state = initial === undefined ? {} : { workflow_state: initial }
   const draft = compute(change, { ...blank, ...values, ...state, ...more })
   await checkDocument(change, draft, undefined)
   refuseProblems(change)
-  const collection = collectionFor(ground, access.doctype, tx)
+  const collection = collectionFor(documents, access.doctype, tx)
   const taken = async (wanted: string) => (await collection.get(wanted)) !== undefined
   // Named last, because the name may be the value of a field that was filled in above.
-  const id = name ?? (await nameFor(ground.store, tx, access.doctype, draft, data['name'], taken))
+  const id = name ?? (await nameFor(documents.store, tx, access.doctype, draft, data['name'], taken))
   const document: StoredDocument = { ...draft, id }
   // Permission before the name: who may not create must not learn which names are taken.
   if (!access.allows('create', document))

@@ -1,6 +1,6 @@
 /** What the principal may know of doctypes. */
 import type { Principal } from '../core/principal.ts'
-import { accessFor, type Ground } from './ground.ts'
+import { accessFor, type Documents } from './documents.ts'
 import { type Access, accessTo } from './permission.ts'
 import { actions, type Field } from './platform.ts'
 
@@ -14,10 +14,10 @@ export interface DoctypeSummary {
 }
 
 /** The doctypes that the principal may read or create. */
-export function listDoctypes(ground: Ground, principal: Principal): readonly DoctypeSummary[] {
-  return [...ground.platform.doctypes.values()]
+export function listDoctypes(documents: Documents, principal: Principal): readonly DoctypeSummary[] {
+  return [...documents.platform.doctypes.values()]
     .filter((doctype) => !doctype.child)
-    .map((doctype) => accessTo(principal, doctype, ground.clock.now()))
+    .map((doctype) => accessTo(principal, doctype, documents.clock.now()))
     .filter((access) => access.may('read') || access.may('create'))
     .map((access) => ({
       doctype: access.doctype.name,
@@ -29,13 +29,13 @@ export function listDoctypes(ground: Ground, principal: Principal): readonly Doc
 
 /** Everything that a caller needs to know to work with documents of a doctype. */
 export function describeDoctype(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   name: string,
 ): Readonly<Record<string, unknown>> {
-  const access = accessFor(ground, principal, name)
+  const access = accessFor(documents, principal, name)
   const { doctype } = access
-  const workflow = ground.platform.workflows.get(name)
+  const workflow = documents.platform.workflows.get(name)
   const fields = known(access, doctype.fields.values())
   const naming = doctype.naming.rule === 'field' ? `field:${doctype.naming.field}` : doctype.naming.rule
   return {
@@ -54,8 +54,8 @@ export function describeDoctype(
       .map((field) => ({
         fieldname: field.name,
         doctype: field.doctype,
-        fields: known(access, ground.platform.doctypes.get(field.doctype!)!.fields.values()).map((column) =>
-          describeField(access, column),
+        fields: known(access, documents.platform.doctypes.get(field.doctype!)!.fields.values()).map(
+          (column) => describeField(access, column),
         ),
       })),
     link_fields: fields
@@ -70,17 +70,19 @@ export function describeDoctype(
     }),
     // A rule about a field that the caller does not know would tell of it.
     rules: doctype.validations
-      .filter(({ rule }) => rule.fields.every((path) => knowsPath(ground, access, path)))
+      .filter(({ rule }) => rule.fields.every((path) => knowsPath(documents, access, path)))
       .map(({ message }) => message),
   }
 }
 
-function knowsPath(ground: Ground, access: Access, path: string): boolean {
+function knowsPath(documents: Documents, access: Access, path: string): boolean {
   const [name, column] = path.split('.') as [string, string | undefined]
   const field = access.doctype.fields.get(name)
   if (!field) return true
   const part =
-    column === undefined ? undefined : ground.platform.doctypes.get(field.doctype ?? '')?.fields.get(column)
+    column === undefined
+      ? undefined
+      : documents.platform.doctypes.get(field.doctype ?? '')?.fields.get(column)
   return access.knows(field) && (part === undefined || access.knows(part))
 }
 

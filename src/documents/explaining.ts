@@ -1,6 +1,6 @@
 /** Why someone may or may not do something: the evaluator's own answer with the deciding lines of the site. */
 import type { Principal } from '../core/principal.ts'
-import { collectionFor, type Ground } from './ground.ts'
+import { collectionFor, type Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import { type Action, actions, type Rule } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
@@ -33,16 +33,16 @@ export interface Explanation {
  * documents that the user itself may not see. AppError `not_found` for what does not exist at all.
  */
 export async function explainAccess(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctypeName: string,
   name?: string,
 ): Promise<Explanation> {
-  const doctype = ground.platform.doctypes.get(doctypeName)
+  const doctype = documents.platform.doctypes.get(doctypeName)
   if (!doctype)
-    throw new AppError('not_found', unknown('doctype', doctypeName, ground.platform.doctypes.keys()))
-  const access = accessTo(principal, doctype, ground.clock.now())
-  const document = name === undefined ? undefined : await collectionFor(ground, doctype).get(name)
+    throw new AppError('not_found', unknown('doctype', doctypeName, documents.platform.doctypes.keys()))
+  const access = accessTo(principal, doctype, documents.clock.now())
+  const document = name === undefined ? undefined : await collectionFor(documents, doctype).get(name)
   if (name !== undefined && !document) throw new AppError('not_found', `there is no ${doctypeName} "${name}"`)
   const fields = [...doctype.fields.values()]
   return {

@@ -5,7 +5,7 @@
 import type { Principal } from '../core/principal.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
 import { equal } from './expression-values.ts'
-import { accessFor, type Ground, readable } from './ground.ts'
+import { accessFor, type Documents, readable } from './documents.ts'
 import { type Access, maskMarker } from './permission.ts'
 import type { Doctype } from './platform.ts'
 import { collectionOf } from './read-doctypes.ts'
@@ -81,15 +81,15 @@ export async function changedSince(
 
 /** The history of a document that the principal may read, newest first, without the fields that it may not. */
 export async function historyOf(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
   limit: number,
 ): Promise<readonly Omit<HistoryEntry, 'document'>[]> {
-  const access = accessFor(ground, principal, doctype)
-  const document = await readable(ground, access, name)
-  const all = await entriesOf(ground.store).find({
+  const access = accessFor(documents, principal, doctype)
+  const document = await readable(documents, access, name)
+  const all = await entriesOf(documents.store).find({
     where: { key: keyOf(doctype, name) },
     compare: (a, b) => (a.id < b.id ? 1 : -1),
   })
@@ -101,7 +101,7 @@ export async function historyOf(
     user,
     ...(client !== undefined && { client }),
     action,
-    changes: changes.flatMap((change) => visibleChange(ground, access, document, change)),
+    changes: changes.flatMap((change) => visibleChange(documents, access, document, change)),
     ...(note !== undefined && { note }),
   }))
 }
@@ -152,7 +152,7 @@ function rowsByName(rows: unknown): Map<string, Record<string, unknown>> {
 
 /** An old value appears as the principal sees that field of the document now, whoever could see it then. */
 function visibleChange(
-  ground: Ground,
+  documents: Documents,
   access: Access,
   document: StoredDocument,
   change: FieldChange,
@@ -161,7 +161,7 @@ function visibleChange(
   if (table === 'docstatus') return [change]
   const field = access.doctype.fields.get(table ?? '')
   if (!field) return []
-  const columns = field.type === 'table' ? ground.platform.doctypes.get(field.doctype!)?.fields : undefined
+  const columns = field.type === 'table' ? documents.platform.doctypes.get(field.doctype!)?.fields : undefined
   if (columns && column === undefined) {
     // A whole row: only the columns that may be seen.
     const clean = (row: unknown) =>

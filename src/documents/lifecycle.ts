@@ -4,7 +4,7 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { changeOf, refuseProblems } from './change.ts'
 import { checkDocument } from './checking.ts'
-import { accessFor, changeable, collectionFor, type Ground } from './ground.ts'
+import { accessFor, changeable, collectionFor, type Documents } from './documents.ts'
 import { differences } from './history.ts'
 import { linksTo } from './links.ts'
 import type { Access } from './permission.ts'
@@ -17,7 +17,7 @@ export const submitDocument = changing('submit', submitIn)
 
 /** Takes back what was submitted, unless submitted documents build upon it. */
 export const cancelDocument = changing('cancel', async (work, access, document) => {
-  refuseWorkflow(work.ground, access)
+  refuseWorkflow(work.documents, access)
   await requireCancellable(work, access, document)
   return await moveTo(work, access, document, { docstatus: 2 }, 'cancel')
 })
@@ -30,16 +30,16 @@ type Step = (work: Work, access: Access, document: StoredDocument) => Promise<St
 /** A change from one state to the next: who may not is refused before the step looks at anything. */
 function changing(action: 'submit' | 'cancel' | 'amend', step: Step) {
   return async (
-    ground: Ground,
+    documents: Documents,
     principal: Principal,
     doctype: string,
     name: string,
-    options: ChangeOptions,
+    options: ChangeOptions = {},
   ): Promise<DocumentView> => {
-    const access = submittable(ground, principal, doctype)
-    return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-      const document = await changeable(ground, access, action, name, work.tx)
-      return viewOf(ground, access, await step(work, access, document))
+    const access = submittable(documents, principal, doctype)
+    return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+      const document = await changeable(documents, access, action, name, work.tx)
+      return viewOf(documents, access, await step(work, access, document))
     })
   }
 }
@@ -50,7 +50,7 @@ export async function submitIn(
   access: Access,
   document: StoredDocument,
 ): Promise<StoredDocument> {
-  refuseWorkflow(work.ground, access)
+  refuseWorkflow(work.documents, access)
   if (!access.doctype.submittable)
     throw new AppError('invalid', `${access.doctype.name} documents cannot be submitted`)
   if (!access.allows('submit', document))
@@ -87,18 +87,18 @@ export async function requireCancellable(
 }
 
 async function amendIn(work: Work, access: Access, document: StoredDocument): Promise<StoredDocument> {
-  const { ground, principal, tx } = work
+  const { documents, principal, tx } = work
   const { doctype } = access
   if (document.docstatus !== 2)
     throw new AppError(
       'conflict',
       `"${document.id}" is ${statusText(document)}; only cancelled documents are amended`,
     )
-  const collection = collectionFor(ground, doctype, tx)
+  const collection = collectionFor(documents, doctype, tx)
   const earlier = await collection.find({ where: { amended_from: document.id }, limit: 1 })
   if (earlier.length > 0) throw new AppError('conflict', `"${document.id}" was amended already`)
-  const now = isoTime(ground.clock.now())
-  const initial = ground.platform.workflows.get(doctype.name)?.initial
+  const now = isoTime(documents.clock.now())
+  const initial = documents.platform.workflows.get(doctype.name)?.initial
   const copy: StoredDocument = {
     ...document,
     id: await amendedName(document.id, async (wanted) => (await collection.get(wanted)) !== undefined),
@@ -126,21 +126,21 @@ export async function moveTo(
   action: string,
   note?: string,
 ): Promise<StoredDocument> {
-  const { ground, principal, tx } = work
+  const { documents, principal, tx } = work
   const after: StoredDocument = {
     ...before,
     ...values,
-    modified: laterThan(before.modified, ground.clock.now()),
+    modified: laterThan(before.modified, documents.clock.now()),
     modified_by: principal.user,
   }
-  await collectionFor(ground, access.doctype, tx).put(after)
+  await collectionFor(documents, access.doctype, tx).put(after)
   await keep(work, access.doctype, before.id, action, differences(access.doctype, before, after), note)
   return after
 }
 
 /** Refuses a direct change of state where a workflow rules. */
-export function refuseWorkflow(ground: Ground, access: Access): void {
-  if (ground.platform.workflows.has(access.doctype.name))
+export function refuseWorkflow(documents: Documents, access: Access): void {
+  if (documents.platform.workflows.has(access.doctype.name))
     throw new AppError('invalid', `a workflow moves ${access.doctype.name} documents; use run_workflow`)
 }
 
@@ -149,8 +149,8 @@ export function statusText({ docstatus }: StoredDocument): string {
   return ['a draft', 'submitted', 'cancelled'][docstatus]!
 }
 
-function submittable(ground: Ground, principal: Principal, doctype: string): Access {
-  const access = accessFor(ground, principal, doctype)
+function submittable(documents: Documents, principal: Principal, doctype: string): Access {
+  const access = accessFor(documents, principal, doctype)
   if (!access.doctype.submittable)
     throw new AppError('invalid', `${doctype} documents have no states to submit, cancel or amend`)
   return access

@@ -1,6 +1,6 @@
 import { accessTo } from './permission.ts'
 import type { Doctype } from './platform.ts'
-import { collectionFor } from './ground.ts'
+import { collectionFor } from './documents.ts'
 import type { StoredDocument } from './stored.ts'
 import type { Work } from './work.ts'
 
@@ -15,19 +15,19 @@ const mostNamed = 5
 
 /** Finds the documents that link to one, by link fields, dynamic links and rows. */
 export async function linksTo(
-  { ground, principal, tx }: Work,
+  { documents, principal, tx }: Work,
   doctype: string,
   name: string,
   counts: (document: StoredDocument) => boolean,
 ): Promise<Links> {
   const named: string[] = []
   let count = 0
-  for (const other of ground.platform.doctypes.values()) {
+  for (const other of documents.platform.doctypes.values()) {
     if (other.child) continue
-    const access = accessTo(principal, other, ground.clock.now())
+    const access = accessTo(principal, other, documents.clock.now())
     const found = new Map<string, StoredDocument>()
-    for (const query of linkQueries(ground.platform.doctypes, other, doctype, name))
-      for (const document of await collectionFor(ground, other, tx).find(query))
+    for (const query of linkQueries(documents.platform.doctypes, other, doctype, name))
+      for (const document of await collectionFor(documents, other, tx).find(query))
         found.set(document.id, document)
     for (const document of found.values()) {
       if ((other.name === doctype && document.id === name) || !counts(document)) continue

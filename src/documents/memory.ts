@@ -1,4 +1,5 @@
 import type MiniSearch from 'minisearch'
+import { randomId } from '../core/secrets.ts'
 import type { Collection } from '../store/store.ts'
 import type { ReportRun } from './report-runs.ts'
 import type { StoredDocument } from './stored.ts'
@@ -25,9 +26,23 @@ export interface DocumentMemory {
   readonly collections: Map<string, Collection<StoredDocument>>
   readonly indexes: Map<string, SearchIndex>
   readonly reports: Map<string, ReportRun>
+  readonly versions: ObjectVersions
+}
+
+/** Tells objects that never change apart: a document that is written anew is another object. */
+export class ObjectVersions {
+  readonly #id = randomId()
+  readonly #seen = new WeakMap<object, string>()
+  #last = 0
+
+  of(object: object): string {
+    let version = this.#seen.get(object)
+    if (version === undefined) this.#seen.set(object, (version = `${this.#id}.${++this.#last}`))
+    return version
+  }
 }
 
 /** An empty memory for a store that was just opened; snapshots hand it on to each other. */
 export function createDocumentMemory(): DocumentMemory {
-  return { collections: new Map(), indexes: new Map(), reports: new Map() }
+  return { collections: new Map(), indexes: new Map(), reports: new Map(), versions: new ObjectVersions() }
 }

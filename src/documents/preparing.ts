@@ -45,12 +45,12 @@ export function withDefaults(change: Change, values: Values): Values {
 
 /** Calculates the computed fields, of the rows first. */
 export function compute({ work, access }: Change, document: StoredDocument): StoredDocument {
-  const { ground, principal } = work
+  const { documents, principal } = work
   const result: Values = { ...document }
   const scopeOf = (doc: Readonly<Record<string, unknown>>) => ({
     doc,
     user: { id: principal.user, fullName: principal.fullName, roles: principal.roles },
-    now: ground.clock.now(),
+    now: documents.clock.now(),
   })
   const fill = (fields: Iterable<Field>, target: Values): void => {
     for (const field of fields)
@@ -60,7 +60,7 @@ export function compute({ work, access }: Change, document: StoredDocument): Sto
   for (const field of access.doctype.fields.values()) {
     const rows = result[field.name]
     if (field.type !== 'table' || !Array.isArray(rows)) continue
-    const columns = ground.platform.doctypes.get(field.doctype!)!.fields
+    const columns = documents.platform.doctypes.get(field.doctype!)!.fields
     if (![...columns.values()].some((column) => column.computed)) continue
     result[field.name] = rows.map((row: Values) => {
       const copy = { ...row }

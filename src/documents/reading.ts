@@ -11,7 +11,7 @@ import {
   readFilters,
   readOrder,
 } from './filters.ts'
-import { accessFor, collectionFor, type Ground, readable, requireAction } from './ground.ts'
+import { accessFor, collectionFor, type Documents, readable, requireAction } from './documents.ts'
 import { type Access, maskMarker, readsAll } from './permission.ts'
 import { standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
@@ -57,11 +57,11 @@ const maxLimit = 1000
  * `not_found`, `forbidden`, or `invalid` for filters, order and fields.
  */
 export async function listDocuments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   query: ListQuery,
 ): Promise<DocumentPage> {
-  const access = accessFor(ground, principal, query.doctype)
+  const access = accessFor(documents, principal, query.doctype)
   requireAction(access, 'read')
   const fields = readFields(access, query.fields)
   if (query.clearOnly) requireComparable(access, fields)
@@ -69,7 +69,7 @@ export async function listDocuments(
   const compare = readOrder(access, query.orderBy ?? 'creation desc')
   const limit = Math.min(Math.max(1, query.limit ?? defaultLimit), query.most ?? maxLimit)
   const offset = Math.max(0, query.offset ?? 0)
-  const all = await permitted(ground, access, conditions)
+  const all = await permitted(documents, access, conditions)
   const page = firstOf(all, compare, offset + limit).slice(offset)
   return {
     doctype: query.doctype,
@@ -81,20 +81,20 @@ export async function listDocuments(
 
 /** One document with its rows. AppError `not_found` also for one that is there but may not be read. */
 export async function getDocument(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
-  options: GetOptions,
+  options: GetOptions = {},
 ): Promise<DocumentView> {
-  const access = accessFor(ground, principal, doctype)
-  const document = await readable(ground, access, name)
-  return viewOf(ground, access, document, options.fields)
+  const access = accessFor(documents, principal, doctype)
+  const document = await readable(documents, access, name)
+  return viewOf(documents, access, document, options.fields)
 }
 
 /** Every document that the principal may read and of which the conditions hold, in no order. */
 export async function permitted(
-  ground: Ground,
+  documents: Documents,
   access: Access,
   conditions: readonly Condition[],
   tx?: Transaction,
@@ -106,7 +106,7 @@ export async function permitted(
       ? undefined
       : (document: StoredDocument) =>
           (all || access.allows('read', document)) && matches(conditions, document, effort)
-  return await collectionFor(ground, access.doctype, tx).find({
+  return await collectionFor(documents, access.doctype, tx).find({
     where: equalities(conditions),
     ...(filter && { filter }),
   })
@@ -114,7 +114,7 @@ export async function permitted(
 
 /** The whole document as the principal may see it; fields without a value are left out. */
 export function viewOf(
-  ground: Ground,
+  documents: Documents,
   access: Access,
   document: StoredDocument,
   only?: readonly string[],
@@ -130,20 +130,20 @@ export function viewOf(
     const value = valueOf(document, field.name)
     if (visibility === 'masked') view[field.name] = maskMarker
     else if (field.type === 'table')
-      view[field.name] = rowsView(ground, access, document, field.doctype!, value)
+      view[field.name] = rowsView(documents, access, document, field.doctype!, value)
     else if (value !== null) view[field.name] = value
   }
   return view
 }
 
 function rowsView(
-  ground: Ground,
+  documents: Documents,
   access: Access,
   document: StoredDocument,
   doctype: string,
   rows: unknown,
 ): DocumentView[] {
-  const fields = [...(ground.platform.doctypes.get(doctype)?.fields.values() ?? [])]
+  const fields = [...(documents.platform.doctypes.get(doctype)?.fields.values() ?? [])]
   return (Array.isArray(rows) ? rows : []).map((row: Record<string, unknown>) => {
     const view: Record<string, unknown> = { name: row['name'], idx: row['idx'] }
     for (const field of fields) {

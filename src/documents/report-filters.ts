@@ -3,14 +3,14 @@ import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { nearest } from '../core/schema.ts'
-import { collectionFor, type Ground } from './ground.ts'
+import { collectionFor, type Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Report, ReportFilter } from './platform.ts'
 import { readValue, show } from './values.ts'
 
 /** The values in force, defaults included. AppError `invalid` with every problem at once. */
 export async function readReportFilters(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   report: Report,
   given: Readonly<Record<string, unknown>>,
@@ -26,7 +26,7 @@ export async function readReportFilters(
       )
     }
   for (const filter of report.filters) {
-    const value = given[filter.name] ?? defaultOf(ground, filter)
+    const value = given[filter.name] ?? defaultOf(documents, filter)
     if (value === undefined || value === null || value === '') {
       // Collected with the other problems: a model mends all of them in one go.
       if (filter.required) problems.push(`${filter.name} is required (${filter.type})`)
@@ -36,7 +36,7 @@ export async function readReportFilters(
     if ('problem' in read) problems.push(`${filter.name}: ${read.problem}`)
     else if (
       filter.type === 'link' &&
-      !(await isVisible(ground, principal, filter.doctype!, String(read.value)))
+      !(await isVisible(documents, principal, filter.doctype!, String(read.value)))
     )
       problems.push(
         `${filter.name}: there is no ${filter.doctype!} ${show(value)} that you may read (search_link finds names)`,
@@ -49,23 +49,23 @@ export async function readReportFilters(
 }
 
 async function isVisible(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   name: string,
   document: string,
 ): Promise<boolean> {
-  const doctype = ground.platform.doctypes.get(name)!
-  const found = await collectionFor(ground, doctype).get(document)
-  return found !== undefined && accessTo(principal, doctype, ground.clock.now()).allows('read', found)
+  const doctype = documents.platform.doctypes.get(name)!
+  const found = await collectionFor(documents, doctype).get(document)
+  return found !== undefined && accessTo(principal, doctype, documents.clock.now()).allows('read', found)
 }
 
 /** A date default may be `today`, or `today-30` for thirty days ago. */
-function defaultOf(ground: Ground, filter: ReportFilter): unknown {
+function defaultOf(documents: Documents, filter: ReportFilter): unknown {
   const match =
     filter.type === 'date' && typeof filter.default === 'string'
       ? /^today(?:([+-])(\d{1,5}))?$/.exec(filter.default)
       : null
   if (!match) return filter.default
   const days = Number(match[2] ?? 0) * (match[1] === '-' ? -1 : 1)
-  return isoTime(ground.clock.now() + days * 86_400_000).slice(0, 10)
+  return isoTime(documents.clock.now() + days * 86_400_000).slice(0, 10)
 }

@@ -4,12 +4,11 @@ import type { Principal } from '../core/principal.ts'
 import { aggregateIn } from './aggregating.ts'
 import { order } from './expression-values.ts'
 import { type Condition, readFilters } from './filters.ts'
-import { accessFor, type Ground } from './ground.ts'
+import { accessFor, type Documents } from './documents.ts'
 import type { Access } from './permission.ts'
 import type { Field, Report } from './platform.ts'
 import { listDocuments } from './reading.ts'
-import type { RunSql } from './run-sql.ts'
-import type { ReadableTables } from './tables.ts'
+import type { ReadableTables, RunSql } from './run-sql.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -50,12 +49,12 @@ export async function rowsOfSql(
 
 /** Lists or groups the documents of a declarative report. */
 export async function rowsOfDocuments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   report: Report,
   filters: Row,
 ): Promise<ReportRows> {
-  const access = accessFor(ground, principal, report.doctypes[0]!)
+  const access = accessFor(documents, principal, report.doctypes[0]!)
   const triples = report.filters
     .filter((filter) => filters[filter.name] !== undefined && filters[filter.name] !== null)
     .map((filter) => [filter.field, filter.operator, filters[filter.name]])
@@ -64,13 +63,13 @@ export async function rowsOfDocuments(
   return {
     columns: report.columns.map(({ name, label }) => ({ name, label })),
     ...(grouped
-      ? await groups(ground, access, report, conditions)
-      : await list(ground, principal, access, report, conditions)),
+      ? await groups(documents, access, report, conditions)
+      : await list(documents, principal, access, report, conditions)),
   }
 }
 
 async function groups(
-  ground: Ground,
+  documents: Documents,
   access: Access,
   report: Report,
   conditions: readonly Condition[],
@@ -85,7 +84,7 @@ async function groups(
       as: column.name,
     }))
   const query = { groupBy: report.groupBy, metrics, limit: Infinity }
-  const page = await aggregateIn(ground, access, conditions, query)
+  const page = await aggregateIn(documents, access, conditions, query)
   const rows = page.rows.map((row) =>
     Object.fromEntries(
       report.columns.map(({ name, field = name, aggregate }) => [
@@ -98,13 +97,13 @@ async function groups(
 }
 
 async function list(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   access: Access,
   report: Report,
   conditions: readonly Condition[],
 ): Promise<Omit<ReportRows, 'columns'>> {
-  const page = await listDocuments(ground, principal, {
+  const page = await listDocuments(documents, principal, {
     doctype: access.doctype.name,
     filters: conditions.map(({ field, operator, value }) => [field, operator, value]),
     fields: report.columns.map(({ name, field = name }) => field),

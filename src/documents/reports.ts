@@ -2,19 +2,16 @@
 import { AppError } from '../core/errors.ts'
 import { hasRole, type Principal } from '../core/principal.ts'
 import { nearest } from '../core/schema.ts'
-import type { Ground } from './ground.ts'
+import type { Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Report } from './platform.ts'
 import { readReportFilters } from './report-filters.ts'
 import { rowsOfDocuments, rowsOfSql, totalsOf } from './report-rows.ts'
 import type { ReportRun } from './report-runs.ts'
-import type { RunSql } from './run-sql.ts'
-import type { ReadableTables } from './tables.ts'
+import { readableTables } from './tables.ts'
 
-/** What a report needs besides the documents. */
+/** How long a report may take. */
 export interface RunOptions {
-  readonly runSql: RunSql
-  readonly tables: (principal: Principal) => ReadableTables
   readonly signal: AbortSignal
   /** How long to wait for a run in the background, in milliseconds. */
   readonly wait: number
@@ -39,17 +36,17 @@ export interface ReportPending {
 }
 
 /** The reports that the principal may run. */
-export function listReports(ground: Ground, principal: Principal): readonly Report[] {
-  return [...ground.platform.reports.values()].filter((report) => mayRun(ground, principal, report))
+export function listReports(documents: Documents, principal: Principal): readonly Report[] {
+  return [...documents.platform.reports.values()].filter((report) => mayRun(documents, principal, report))
 }
 
 /** A report that the principal may run; AppError `not_found` for others and for none. */
-export function findReport(ground: Ground, principal: Principal, name: string): Report {
-  const report = ground.platform.reports.get(name)
-  if (report && mayRun(ground, principal, report)) return report
+export function findReport(documents: Documents, principal: Principal, name: string): Report {
+  const report = documents.platform.reports.get(name)
+  if (report && mayRun(documents, principal, report)) return report
   const near = nearest(
     name,
-    listReports(ground, principal).map((other) => other.name),
+    listReports(documents, principal).map((other) => other.name),
   )
   throw new AppError(
     'not_found',
@@ -59,19 +56,19 @@ export function findReport(ground: Ground, principal: Principal, name: string): 
 
 /** Runs a report, or shows what a run in the background has left; `wait` is how long to wait for one, in milliseconds. */
 export async function runReport(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   name: string,
   given: Readonly<Record<string, unknown>>,
   options: RunOptions,
 ): Promise<ReportResult | ReportPending> {
-  const report = findReport(ground, principal, name)
-  const filters = await readReportFilters(ground, principal, report, given)
+  const report = findReport(documents, principal, name)
+  const filters = await readReportFilters(documents, principal, report, given)
   const run = async (signal: AbortSignal): Promise<ReportResult> => {
     const made =
       report.type === 'sql'
-        ? await rowsOfSql(report, filters, options.tables(principal), options.runSql, signal)
-        : await rowsOfDocuments(ground, principal, report, filters)
+        ? await rowsOfSql(report, filters, readableTables(documents, principal), documents.runSql, signal)
+        : await rowsOfDocuments(documents, principal, report, filters)
     const rows = made.rows.slice(0, report.maxRows)
     return {
       columns: made.columns,
@@ -79,11 +76,11 @@ export async function runReport(
       ...(report.totals.length > 0 && { totals: totalsOf(report, rows) }),
       capped: made.total > rows.length,
       filters,
-      at: ground.clock.now(),
+      at: documents.clock.now(),
     }
   }
   if (report.cacheSeconds === undefined) return await run(options.signal)
-  return await inBackground(ground, principal, report, filters, run, options)
+  return await inBackground(documents, principal, report, filters, run, options)
 }
 
 /** Results that nobody asked for again make room: after an hour, or at once when there are many. */
@@ -91,32 +88,32 @@ const longestKept = 3_600_000
 const mostKept = 200
 
 async function inBackground(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   report: Report,
   filters: Readonly<Record<string, unknown>>,
   run: (signal: AbortSignal) => Promise<ReportResult>,
   options: { readonly signal: AbortSignal; readonly wait: number },
 ): Promise<ReportResult | ReportPending> {
-  const { reports } = ground.memory
+  const { reports } = documents.memory
   // For one user with these roles: the rows of others differ, though report and filters are the same.
   const key = JSON.stringify([report.name, report.source, principal.user, principal.roleKey, filters])
-  const now = ground.clock.now()
+  const now = documents.clock.now()
   for (const [other, old] of reports)
     if (old.end && (now - old.end.at > longestKept || reports.size > mostKept)) reports.delete(other)
   let kept = reports.get(key)
   const over = kept?.end && ('error' in kept.end || now - kept.end.at > report.cacheSeconds! * 1000)
   // Another reading of the site may allow less than the one that the result was made under.
-  if (over || kept?.platform !== ground.platform) {
+  if (over || kept?.platform !== documents.platform) {
     reports.delete(key)
     kept = undefined
   }
   if (!kept) {
-    const entry: ReportRun = { platform: ground.platform, started: now, done: Promise.resolve() }
+    const entry: ReportRun = { platform: documents.platform, started: now, done: Promise.resolve() }
     // The caller may go; who asks again finds what was made meanwhile.
     entry.done = run(new AbortController().signal).then(
-      (value) => void (entry.end = { value, at: ground.clock.now() }),
-      (error: unknown) => void (entry.end = { error, at: ground.clock.now() }),
+      (value) => void (entry.end = { value, at: documents.clock.now() }),
+      (error: unknown) => void (entry.end = { error, at: documents.clock.now() }),
     )
     reports.set(key, entry)
     kept = entry
@@ -134,14 +131,14 @@ function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-function mayRun(ground: Ground, principal: Principal, report: Report): boolean {
+function mayRun(documents: Documents, principal: Principal, report: Report): boolean {
   if (report.roles.length > 0 && !report.roles.some((role) => hasRole(principal, role))) return false
   return report.doctypes.every((name) => {
-    const doctype = ground.platform.doctypes.get(name)
+    const doctype = documents.platform.doctypes.get(name)
     if (!doctype) return false
     // Rows of a table are read through their document; the statement sees only what that allows.
     if (doctype.child) return true
-    const access = accessTo(principal, doctype, ground.clock.now())
+    const access = accessTo(principal, doctype, documents.clock.now())
     return access.may('read') && access.may('report')
   })
 }

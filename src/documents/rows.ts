@@ -33,7 +33,7 @@ export function readRows(
     problems.push(`${field.name}: has at most ${maxRows} rows`)
     return before
   }
-  const columns = work.ground.platform.doctypes.get(field.doctype!)!
+  const columns = work.documents.platform.doctypes.get(field.doctype!)!
   // Rows of a new document have no ids yet; a name in them is only a label of the caller.
   const patch = before.length > 0 && rows.some((row) => typeof row['name'] === 'string')
   const result = new Map<string, Values>(patch ? before.map((row) => [row['name'] as string, row]) : [])

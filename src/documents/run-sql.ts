@@ -1,5 +1,33 @@
 import { AppError } from '../core/errors.ts'
-import type { ReadableTables } from './tables.ts'
+import type { FieldType } from './platform.ts'
+
+/** A column, with the type that decides how SQL and Python see its values. */
+export interface TableColumn {
+  readonly name: string
+  readonly type: FieldType
+}
+
+/** A doctype as one principal may read it, or the rows of a child doctype within what it may read. */
+export interface ReadableTable {
+  readonly name: string
+  readonly columns: readonly TableColumn[]
+  read(): Promise<ReadableRows>
+}
+
+/** The rows of a table at one moment. */
+export interface ReadableRows {
+  /** Equal only when the rows are. */
+  readonly revision: string
+  /** Values in the order of the columns; null where this row hides the field. */
+  rows(): readonly (readonly unknown[])[]
+}
+
+/** Every table of one principal. */
+export interface ReadableTables {
+  /** Equal only for the same user with the same roles under the same reading of the site. */
+  readonly key: string
+  readonly tables: readonly ReadableTable[]
+}
 
 /** One statement of a report over tables of exactly what a principal may read. */
 export interface SqlRequest {

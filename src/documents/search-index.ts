@@ -3,7 +3,7 @@
  * were kept since (see history.ts), so what a search finds is what a list would show.
  */
 import MiniSearch, { type SearchResult } from 'minisearch'
-import { collectionFor, type Ground } from './ground.ts'
+import { collectionFor, type Documents } from './documents.ts'
 import { changedSince, lastChange } from './history.ts'
 import type { SearchEntry, SearchIndex } from './memory.ts'
 import type { Doctype, Field } from './platform.ts'
@@ -40,13 +40,13 @@ export function indexedFields(
  * counts: neither what they hold, nor how many of them hold a word.
  */
 export async function findWords(
-  ground: Ground,
+  documents: Documents,
   doctype: Doctype,
   words: string,
   fields: readonly string[],
   open: (hits: readonly Hit[]) => Promise<readonly Hit[]>,
 ): Promise<readonly Hit[]> {
-  const index = await upToDate(ground, doctype)
+  const index = await upToDate(documents, doctype)
   const options = {
     fields: ['name', ...fields],
     prefix: (term: string) => term.length >= 2,
@@ -77,17 +77,17 @@ function ownScore(hit: SearchResult, boost: Readonly<Record<string, number>>): n
   return words.reduce((sum, word) => sum + word, 0)
 }
 
-async function upToDate(ground: Ground, doctype: Doctype): Promise<SearchIndex> {
-  const paths = indexedFields(ground.platform.doctypes, doctype).map(({ path }) => path)
+async function upToDate(documents: Documents, doctype: Doctype): Promise<SearchIndex> {
+  const paths = indexedFields(documents.platform.doctypes, doctype).map(({ path }) => path)
   const signature = paths.join()
-  let index = ground.memory.indexes.get(doctype.name)
+  let index = documents.memory.indexes.get(doctype.name)
   if (index?.signature !== signature) {
     index = emptyIndex(paths, signature)
-    ground.memory.indexes.set(doctype.name, index)
+    documents.memory.indexes.set(doctype.name, index)
   }
   const catching = index
   // One after another: two that catch up at once would add a document twice.
-  index.ready = index.ready.catch(() => undefined).then(() => catchUp(ground, doctype, catching, paths))
+  index.ready = index.ready.catch(() => undefined).then(() => catchUp(documents, doctype, catching, paths))
   await index.ready
   return index
 }
@@ -98,15 +98,15 @@ function emptyIndex(paths: readonly string[], signature: string): SearchIndex {
 }
 
 async function catchUp(
-  ground: Ground,
+  documents: Documents,
   doctype: Doctype,
   index: SearchIndex,
   paths: readonly string[],
 ): Promise<void> {
-  const { store } = ground
+  const { store } = documents
   const last = await lastChange(store, doctype.name)
   if (last === index.seen) return
-  const collection = collectionFor(ground, doctype)
+  const collection = collectionFor(documents, doctype)
   // New, or behind an older state that was put back, or too far behind.
   if (index.seen < 0 || last < index.seen || last - index.seen > mostToCatchUp) {
     const all = await collection.find()

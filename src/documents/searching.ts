@@ -2,7 +2,7 @@
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { comparableField, readFilters } from './filters.ts'
-import { accessFor, collectionFor, type Ground, requireAction } from './ground.ts'
+import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import { type Access, accessTo, readsAll } from './permission.ts'
 import { firstOf, permitted } from './reading.ts'
 import { findWords, type Hit, indexedFields } from './search-index.ts'
@@ -27,7 +27,7 @@ export interface FoundPage {
 
 /** Searches one doctype, or all that the principal may read. */
 export async function searchDocuments(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   query: {
     readonly words: string
@@ -40,13 +40,15 @@ export async function searchDocuments(
   const words = query.words.trim().slice(0, 500)
   if (words === '') throw new AppError('invalid', 'query: must have at least one word')
   const accesses =
-    query.doctype === undefined ? readable(ground, principal) : [accessFor(ground, principal, query.doctype)]
+    query.doctype === undefined
+      ? readable(documents, principal)
+      : [accessFor(documents, principal, query.doctype)]
   // What may only be created is known, but not searched.
   for (const access of accesses) requireAction(access, 'read')
   const found: { access: Access; hit: Hit }[] = []
   for (const access of accesses) {
-    const open = (hits: readonly Hit[]) => permittedHits(ground, access, hits)
-    const hits = await findWords(ground, access.doctype, words, searchable(ground, access), open)
+    const open = (hits: readonly Hit[]) => permittedHits(documents, access, hits)
+    const hits = await findWords(documents, access.doctype, words, searchable(documents, access), open)
     for (const hit of hits) found.push({ access, hit })
   }
   const offset = query.offset ?? 0
@@ -57,7 +59,7 @@ export async function searchDocuments(
   )
   const results: Found[] = []
   for (const { access, hit } of page.slice(offset)) {
-    const document = await collectionFor(ground, access.doctype).get(hit.name)
+    const document = await collectionFor(documents, access.doctype).get(hit.name)
     if (document)
       results.push({
         doctype: access.doctype.name,
@@ -79,7 +81,7 @@ export interface LinkSuggestion {
 
 /** Suggests documents for a link field: names and titles that contain what was typed, those that begin with it first. */
 export async function suggestLinks(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   query: {
     readonly doctype: string
@@ -88,7 +90,7 @@ export async function suggestLinks(
     readonly limit: number
   },
 ): Promise<{ readonly suggestions: readonly LinkSuggestion[]; readonly total: number }> {
-  const access = accessFor(ground, principal, query.doctype)
+  const access = accessFor(documents, principal, query.doctype)
   requireAction(access, 'read')
   const typed = query.typed.trim().toLowerCase()
   const rank = (document: StoredDocument): number => {
@@ -96,7 +98,7 @@ export async function suggestLinks(
     if (texts.some((text) => text.startsWith(typed))) return 0
     return texts.some((text) => text.includes(typed)) ? 1 : 2
   }
-  const all = (await permitted(ground, access, readFilters(access, query.filters)))
+  const all = (await permitted(documents, access, readFilters(access, query.filters)))
     .map((document) => ({ document, rank: rank(document) }))
     .filter((candidate) => candidate.rank < 2)
   const best = firstOf(
@@ -132,24 +134,28 @@ function describe(access: Access, document: StoredDocument): string {
     .join(', ')
 }
 
-function readable(ground: Ground, principal: Principal): Access[] {
-  return [...ground.platform.doctypes.values()]
+function readable(documents: Documents, principal: Principal): Access[] {
+  return [...documents.platform.doctypes.values()]
     .filter((doctype) => !doctype.child)
-    .map((doctype) => accessTo(principal, doctype, ground.clock.now()))
+    .map((doctype) => accessTo(principal, doctype, documents.clock.now()))
     .filter((access) => access.may('read'))
 }
 
 /** A match in a field that the principal cannot read everywhere would tell what stands in it. */
-function searchable(ground: Ground, access: Access): string[] {
-  return indexedFields(ground.platform.doctypes, access.doctype)
+function searchable(documents: Documents, access: Access): string[] {
+  return indexedFields(documents.platform.doctypes, access.doctype)
     .filter(({ fields }) => fields.every((field) => access.queryable(field)))
     .filter(({ fields }) => fields.length > 1 || typeof comparableField(access, fields[0]!.name) !== 'string')
     .map(({ path }) => path)
 }
 
-async function permittedHits(ground: Ground, access: Access, hits: readonly Hit[]): Promise<readonly Hit[]> {
+async function permittedHits(
+  documents: Documents,
+  access: Access,
+  hits: readonly Hit[],
+): Promise<readonly Hit[]> {
   if (readsAll(access)) return hits
-  const collection = collectionFor(ground, access.doctype)
+  const collection = collectionFor(documents, access.doctype)
   const mine: Hit[] = []
   for (const hit of hits) {
     const document = await collection.get(hit.name)

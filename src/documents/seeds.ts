@@ -11,7 +11,7 @@ import type { Transaction } from '../store/store.ts'
 import { changeOf } from './change.ts'
 import { insertDocument } from './creating.ts'
 import { roundTo } from './expression-values.ts'
-import { collectionFor, type Ground } from './ground.ts'
+import { collectionFor, type Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Doctype, Platform } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
@@ -64,26 +64,26 @@ interface SeedMark {
 }
 
 /** Makes the documents, once, in a state that has none; answers how many were made. */
-export async function loadSeeds(ground: Ground, seeds: readonly Seed[]): Promise<number> {
-  const marks = ground.store.collection<SeedMark>({ name: 'platform.seed' })
+export async function loadSeeds(documents: Documents, seeds: readonly Seed[]): Promise<number> {
+  const marks = documents.store.collection<SeedMark>({ name: 'platform.seed' })
   if (seeds.length === 0 || (await marks.get('seeds'))) return 0
-  return await ground.store.transaction(async (tx) => {
-    let documents = 0
-    const empty = await everyDoctypeEmpty(ground, tx)
+  return await documents.store.transaction(async (tx) => {
+    let made = 0
+    const empty = await everyDoctypeEmpty(documents, tx)
     if (empty) {
       const random = randomNumbers(20260101)
       const names = new Map<string, string[]>()
-      for (const seed of seeds) documents += await plant(ground, tx, seed, random, names)
-      await ground.audit.recordIn(tx, {
+      for (const seed of seeds) made += await plant(documents, tx, seed, random, names)
+      await documents.audit.recordIn(tx, {
         type: 'document.seed',
         status: 'ok',
         user: 'system',
-        data: { documents },
+        data: { documents: made },
       })
     }
     // Marked even when nothing was made: a state that its owner emptied is not filled again.
-    await tx.in(marks).put({ id: 'seeds', time: isoTime(ground.clock.now()), documents })
-    return documents
+    await tx.in(marks).put({ id: 'seeds', time: isoTime(documents.clock.now()), documents: made })
+    return made
   })
 }
 
@@ -93,21 +93,21 @@ export function systemPrincipal(requestId: string): Principal {
   return { user: 'system', fullName: 'System', roles, roleKey: roleKeyOf(roles), scopes: [], requestId }
 }
 
-async function everyDoctypeEmpty(ground: Ground, tx: Transaction): Promise<boolean> {
-  for (const doctype of ground.platform.doctypes.values())
-    if (!doctype.child && (await collectionFor(ground, doctype, tx).count()) > 0) return false
+async function everyDoctypeEmpty(documents: Documents, tx: Transaction): Promise<boolean> {
+  for (const doctype of documents.platform.doctypes.values())
+    if (!doctype.child && (await collectionFor(documents, doctype, tx).count()) > 0) return false
   return true
 }
 
 async function plant(
-  ground: Ground,
+  documents: Documents,
   tx: Transaction,
   seed: Seed,
   random: () => number,
   names: Map<string, string[]>,
 ): Promise<number> {
-  const doctype = ground.platform.doctypes.get(seed.doctype)!
-  const collection = collectionFor(ground, doctype, tx)
+  const doctype = documents.platform.doctypes.get(seed.doctype)!
+  const collection = collectionFor(documents, doctype, tx)
   const total = seed.records?.length ?? seed.count ?? 0
   const created: string[] = []
   const [from, to] = seed.created ?? ['2026-01-01', '2026-06-30']
@@ -117,15 +117,15 @@ async function plant(
   for (let n = 0; n < total; n++) {
     const submitted = doctype.submittable && random() < (seed.submit ?? 0)
     const made: Record<string, unknown> = { ...seed.records?.[n] }
-    const bed: Bed = { ground, tx, random, names, n }
+    const bed: Bed = { documents, tx, random, names, n }
     for (const [name, maker] of Object.entries({ ...seed.fields, ...(submitted && seed.submitted) }))
       if (!(name in made)) made[name] = await make(bed, maker, made, doctype, name)
     const principal = systemPrincipal('seeds')
-    const access = accessTo(principal, doctype, ground.clock.now())
+    const access = accessTo(principal, doctype, documents.clock.now())
     // Only the program may choose a state that a workflow would lead to.
     const { workflow_state: state, ...data } = made
-    const status = ground.platform.workflows.get(seed.doctype)?.states.get(String(state))?.docstatus
-    const change = changeOf({ ground, principal, tx, dry: false }, access, 'create')
+    const status = documents.platform.workflows.get(seed.doctype)?.states.get(String(state))?.docstatus
+    const change = changeOf({ documents, principal, tx, dry: false }, access, 'create')
     let document: StoredDocument
     try {
       document = await insertDocument(change, data, status === undefined ? {} : { workflow_state: state })
@@ -154,7 +154,7 @@ async function plant(
 
 /** Where a value grows: the state, chance, and the number of the document. */
 interface Bed {
-  readonly ground: Ground
+  readonly documents: Documents
   readonly tx: Transaction
   readonly random: () => number
   /** The names of documents by doctype, looked up once. */
@@ -189,7 +189,7 @@ async function make(
   if (maker.link !== undefined) return await someDocument(bed, maker.link)
   if (maker.from !== undefined) return await fetched(bed, maker, made, doctype)
   if (maker.rows) {
-    const columns = bed.ground.platform.doctypes.get(doctype.fields.get(name)!.doctype!)!
+    const columns = bed.documents.platform.doctypes.get(doctype.fields.get(name)!.doctype!)!
     const rows: Record<string, unknown>[] = []
     for (let count = numberBetween(maker.rows, 1, random); count > 0; count--) {
       const row: Record<string, unknown> = {}
@@ -206,24 +206,24 @@ function isMaker(value: unknown): value is SeedMaker {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-async function someDocument({ ground, tx, random, names }: Bed, name: string): Promise<string | null> {
+async function someDocument({ documents, tx, random, names }: Bed, name: string): Promise<string | null> {
   let all = names.get(name)
   if (!all) {
-    const doctype = ground.platform.doctypes.get(name)
-    all = doctype ? (await collectionFor(ground, doctype, tx).find()).map(({ id }) => id) : []
+    const doctype = documents.platform.doctypes.get(name)
+    all = doctype ? (await collectionFor(documents, doctype, tx).find()).map(({ id }) => id) : []
     names.set(name, all)
   }
   return all.length === 0 ? null : all[Math.floor(random() * all.length)]!
 }
 
 async function fetched(
-  { ground, tx, random }: Bed,
+  { documents, tx, random }: Bed,
   maker: SeedMaker,
   made: Readonly<Record<string, unknown>>,
   doctype: Doctype,
 ): Promise<unknown> {
-  const target = ground.platform.doctypes.get(doctype.fields.get(maker.from!)?.doctype ?? '')
-  const document = target && (await collectionFor(ground, target, tx).get(String(made[maker.from!])))
+  const target = documents.platform.doctypes.get(doctype.fields.get(maker.from!)?.doctype ?? '')
+  const document = target && (await collectionFor(documents, target, tx).get(String(made[maker.from!])))
   const value = document?.[maker.field!] ?? null
   if (typeof value !== 'number' || !maker.factor) return value
   return roundTo(value * (maker.factor[0] + random() * (maker.factor[1] - maker.factor[0])), 2)

@@ -1,5 +1,5 @@
 /** What a changed site makes of the documents that are there already: told, never mended silently. */
-import { collectionFor, type Ground } from './ground.ts'
+import { collectionFor, type Documents } from './documents.ts'
 import type { Doctype, Field } from './platform.ts'
 import { collectionOf } from './read-doctypes.ts'
 import type { StoredDocument } from './stored.ts'
@@ -21,11 +21,11 @@ export interface StateProblem {
 const mostExamples = 3
 
 /** Compares every document with the platform's doctypes. For operators: it sees all documents. */
-export async function stateProblems(ground: Ground): Promise<readonly StateProblem[]> {
+export async function stateProblems(documents: Documents): Promise<readonly StateProblem[]> {
   const problems: StateProblem[] = []
-  const known = new Set([...ground.platform.doctypes.keys()].map(collectionOf))
+  const known = new Set([...documents.platform.doctypes.keys()].map(collectionOf))
   // A doctype that was taken out or renamed leaves its documents behind.
-  for (const [collection, count] of Object.entries(ground.store.stats().documents))
+  for (const [collection, count] of Object.entries(documents.store.stats().documents))
     if (collection.startsWith('document.') && !known.has(collection) && count > 0)
       problems.push({
         doctype: collection.slice('document.'.length),
@@ -34,12 +34,12 @@ export async function stateProblems(ground: Ground): Promise<readonly StateProbl
         message: 'no doctype has these documents any more; nobody can reach them',
         source: 'config/doctypes',
       })
-  for (const doctype of ground.platform.doctypes.values())
-    if (!doctype.child) problems.push(...(await problemsOf(ground, doctype)))
+  for (const doctype of documents.platform.doctypes.values())
+    if (!doctype.child) problems.push(...(await problemsOf(documents, doctype)))
   return problems
 }
 
-async function problemsOf(ground: Ground, doctype: Doctype): Promise<StateProblem[]> {
+async function problemsOf(documents: Documents, doctype: Doctype): Promise<StateProblem[]> {
   const found = new Map<
     string,
     { field?: string; names: string[]; count: number; message: string; source: string }
@@ -74,8 +74,8 @@ async function problemsOf(ground: Ground, doctype: Doctype): Promise<StateProble
     'amended_from',
     'workflow_state',
   ])
-  const state = ground.platform.workflows.get(doctype.name)?.states
-  for (const document of await collectionFor(ground, doctype).find()) {
+  const state = documents.platform.workflows.get(doctype.name)?.states
+  for (const document of await collectionFor(documents, doctype).find()) {
     for (const field of doctype.fields.values()) {
       const value = document[field.name] ?? null
       if (field.name === 'workflow_state' && value !== null && !state?.has(value as string))
@@ -111,8 +111,8 @@ async function problemsOf(ground: Ground, doctype: Doctype): Promise<StateProble
         : readValue(field, value)
     if ('problem' in read) tell(document, field, field.name, kindOf(read.problem))
     if (field.type === 'link') {
-      const target = ground.platform.doctypes.get(field.doctype!)!
-      if (!(await collectionFor(ground, target).get(value as string)))
+      const target = documents.platform.doctypes.get(field.doctype!)!
+      if (!(await collectionFor(documents, target).get(value as string)))
         tell(document, field, field.name, `links to a ${target.name} that is not there`)
     }
     // As on saving: a cancelled document does not count.

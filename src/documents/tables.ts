@@ -1,42 +1,15 @@
 /** Business data as tables: what analysis computes on is exactly what the principal could read one by one. */
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { randomId, sha256 } from '../core/secrets.ts'
+import { sha256 } from '../core/secrets.ts'
 import { readFilters, readOrder } from './filters.ts'
-import { accessFor, type Ground, requireAction } from './ground.ts'
+import { accessFor, type Documents, requireAction } from './documents.ts'
+import type { ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
 import { type Access, accessTo } from './permission.ts'
-import { type Doctype, type Field, type FieldType, standardFields } from './platform.ts'
+import { type Doctype, type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import { firstOf, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
-
-/** A column, with the type that decides how SQL and Python see its values. */
-export interface TableColumn {
-  readonly name: string
-  readonly type: FieldType
-}
-
-/** A doctype as one principal may read it, or the rows of a child doctype within what it may read. */
-export interface ReadableTable {
-  readonly name: string
-  readonly columns: readonly TableColumn[]
-  read(): Promise<ReadableRows>
-}
-
-/** The rows of a table at one moment. */
-export interface ReadableRows {
-  /** Equal only when the rows are. */
-  readonly revision: string
-  /** Values in the order of the columns; null where this row hides the field. */
-  rows(): readonly (readonly unknown[])[]
-}
-
-/** Every table of one principal. */
-export interface ReadableTables {
-  /** Equal only for the same user with the same roles under the same reading of the site. */
-  readonly key: string
-  readonly tables: readonly ReadableTable[]
-}
 
 /** Rows of one doctype for analysis and charts: `list_documents` without its cap, and without markers. */
 export interface RowsQuery {
@@ -59,118 +32,105 @@ export interface RowsPage {
 
 interface Part {
   readonly access: Access
-  readonly documents: readonly StoredDocument[]
+  readonly found: readonly StoredDocument[]
   readonly fields: readonly Field[]
 }
 
-type Columns = readonly { readonly name: string; readonly type: FieldType; readonly field?: Field }[]
+type Columns = readonly { readonly name: string; readonly type: Field['type']; readonly field?: Field }[]
 
-/** The tables under one reading of the site. */
-export class Tables {
-  #ground: Ground
-  #id = randomId()
-  // The store replaces a document that changes, so an object stands for one version of it.
-  #versions = new WeakMap<StoredDocument, number>()
-  #lastVersion = 0
-
-  constructor(ground: Ground) {
-    this.#ground = ground
+/** Every doctype that the principal may read, child doctypes within them, and masked fields nowhere. */
+export function readableTables(documents: Documents, principal: Principal): ReadableTables {
+  const { platform, memory, clock } = documents
+  const readable = [...platform.doctypes.values()]
+    .filter((doctype) => !doctype.child)
+    .map((doctype) => accessTo(principal, doctype, clock.now()))
+    .filter((access) => access.may('read'))
+  return {
+    key: [memory.versions.of(platform), principal.user, principal.roleKey].join('\n'),
+    tables: [...readable.map((access) => tableOf(documents, access)), ...childTables(documents, readable)],
   }
+}
 
-  /** Every doctype that the principal may read, child doctypes within them, and masked fields nowhere. */
-  of(principal: Principal): ReadableTables {
-    const now = this.#ground.clock.now()
-    const readable = [...this.#ground.platform.doctypes.values()]
-      .filter((doctype) => !doctype.child)
-      .map((doctype) => accessTo(principal, doctype, now))
-      .filter((access) => access.may('read'))
-    return {
-      key: [this.#id, principal.user, principal.roleKey].join('\n'),
-      tables: [...readable.map((access) => this.#table(access)), ...this.#childTables(readable)],
-    }
+/** Rows of one doctype that pass filters. AppError `not_found`, `forbidden` or `invalid` as for a list. */
+export async function readTableRows(
+  documents: Documents,
+  principal: Principal,
+  query: RowsQuery,
+): Promise<RowsPage> {
+  const access = accessFor(documents, principal, query.doctype)
+  requireAction(access, 'read')
+  const columns = chosen(columnsOf(access), query.fields)
+  const conditions = readFilters(access, query.filters)
+  const compare = readOrder(access, query.orderBy ?? 'creation desc')
+  const all = await permitted(documents, access, conditions)
+  const found = query.limit < 1 ? [] : firstOf(all, compare, query.limit)
+  return {
+    columns: plain(columns),
+    rows: found.map((document) => rowOf(access, columns, document)),
+    total: all.length,
   }
+}
 
-  /** Rows of one doctype that pass filters. AppError `not_found`, `forbidden` or `invalid` as for a list. */
-  async rows(principal: Principal, query: RowsQuery): Promise<RowsPage> {
-    const access = accessFor(this.#ground, principal, query.doctype)
-    requireAction(access, 'read')
-    const columns = chosen(columnsOf(access), query.fields)
-    const conditions = readFilters(access, query.filters)
-    const compare = readOrder(access, query.orderBy ?? 'creation desc')
-    const all = await permitted(this.#ground, access, conditions)
-    const documents = query.limit < 1 ? [] : firstOf(all, compare, query.limit)
-    return {
-      columns: plain(columns),
-      rows: documents.map((document) => rowOf(access, columns, document)),
-      total: all.length,
-    }
+function tableOf(documents: Documents, access: Access): ReadableTable {
+  const columns = columnsOf(access)
+  return {
+    name: access.doctype.name,
+    columns: plain(columns),
+    read: async () => {
+      const found = await permitted(documents, access, [])
+      const fields = [...access.doctype.fields.values()]
+      return {
+        revision: revisionOf(documents, [{ access, found, fields }]),
+        rows: () => found.map((document) => rowOf(access, columns, document)),
+      }
+    },
   }
+}
 
-  #table(access: Access): ReadableTable {
-    const columns = columnsOf(access)
-    return {
-      name: access.doctype.name,
-      columns: plain(columns),
-      read: async () => {
-        const documents = await permitted(this.#ground, access, [])
-        return {
-          revision: this.#revision([{ access, documents, fields: [...access.doctype.fields.values()] }]),
-          rows: () => documents.map((document) => rowOf(access, columns, document)),
-        }
-      },
-    }
-  }
-
-  #childTables(readable: readonly Access[]): ReadableTable[] {
-    const { doctypes } = this.#ground.platform
-    return [...doctypes.values()]
-      .filter((doctype) => doctype.child)
-      .flatMap((child) => {
-        const parents = readable.filter((access) => tableFields(access, child).length > 0)
-        return parents.length === 0 ? [] : [this.#childTable(child, parents)]
-      })
-  }
-
-  #childTable(child: Doctype, parents: readonly Access[]): ReadableTable {
-    const fields = [...child.fields.values()].filter((field) =>
-      parents.some((access) => reads(access, field)),
-    )
-    return {
-      name: child.name,
-      columns: [...childColumns, ...fields.map(({ name, type }) => ({ name, type }))],
-      read: async () => {
-        const parts = await Promise.all(
-          parents.map(async (access) => ({
-            access,
-            documents: await permitted(this.#ground, access, []),
-            fields: [...tableFields(access, child), ...fields],
-          })),
-        )
-        return {
-          revision: this.#revision(parts),
-          rows: () =>
-            parts.flatMap(({ access, documents }) =>
-              documents.flatMap((document) => childRows(access, child, fields, document)),
-            ),
-        }
-      },
-    }
-  }
-
-  /** Which versions of which documents there are, and which fields they show. */
-  #revision(parts: readonly Part[]): string {
-    const words = parts.flatMap(({ access, documents, fields: all }) => {
-      // Only where rows differ in what they show; conditions may also change with the day.
-      const fields = all.filter((field) => !access.queryable(field))
-      return documents.map((document) => {
-        let version = this.#versions.get(document)
-        if (version === undefined) this.#versions.set(document, (version = ++this.#lastVersion))
-        const shown = fields.map((field) => (access.shows(field, document) === 'clear' ? '1' : '0'))
-        return `${version}${shown.length > 0 ? `:${shown.join('')}` : ''}`
-      })
+function childTables(documents: Documents, readable: readonly Access[]): ReadableTable[] {
+  return [...documents.platform.doctypes.values()]
+    .filter((doctype) => doctype.child)
+    .flatMap((child) => {
+      const parents = readable.filter((access) => tableFields(access, child).length > 0)
+      return parents.length === 0 ? [] : [childTable(documents, child, parents)]
     })
-    return sha256(words.join(','))
+}
+
+function childTable(documents: Documents, child: Doctype, parents: readonly Access[]): ReadableTable {
+  const fields = [...child.fields.values()].filter((field) => parents.some((access) => reads(access, field)))
+  return {
+    name: child.name,
+    columns: [...childColumns, ...fields.map(({ name, type }) => ({ name, type }))],
+    read: async () => {
+      const parts = await Promise.all(
+        parents.map(async (access) => ({
+          access,
+          found: await permitted(documents, access, []),
+          fields: [...tableFields(access, child), ...fields],
+        })),
+      )
+      return {
+        revision: revisionOf(documents, parts),
+        rows: () =>
+          parts.flatMap(({ access, found }) =>
+            found.flatMap((document) => childRows(access, child, fields, document)),
+          ),
+      }
+    },
   }
+}
+
+/** Which versions of which documents there are, and which fields they show. */
+function revisionOf({ memory }: Documents, parts: readonly Part[]): string {
+  const words = parts.flatMap(({ access, found, fields: all }) => {
+    // Only where rows differ in what they show; conditions may also change with the day.
+    const fields = all.filter((field) => !access.queryable(field))
+    return found.map((document) => {
+      const shown = fields.map((field) => (access.shows(field, document) === 'clear' ? '1' : '0'))
+      return `${memory.versions.of(document)}${shown.length > 0 ? `:${shown.join('')}` : ''}`
+    })
+  })
+  return sha256(words.join(','))
 }
 
 const childColumns: Columns = [

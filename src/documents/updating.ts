@@ -4,7 +4,7 @@ import { removeBelongings } from './belongings.ts'
 import { changeOf, refuseProblems, type Warning } from './change.ts'
 import { checkDocument } from './checking.ts'
 import { readFilters } from './filters.ts'
-import { accessFor, changeable, collectionFor, type Ground, requireAction } from './ground.ts'
+import { accessFor, changeable, collectionFor, type Documents, requireAction } from './documents.ts'
 import { differences, sameValue } from './history.ts'
 import { linksTo } from './links.ts'
 import { moveTo, statusText } from './lifecycle.ts'
@@ -33,16 +33,16 @@ export interface Updated {
  * `conflict` when the document is cancelled or was changed meanwhile.
  */
 export async function updateDocument(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
   data: Readonly<Record<string, unknown>>,
-  options: UpdateOptions,
+  options: UpdateOptions = {},
 ): Promise<Updated> {
-  const access = accessFor(ground, principal, doctype)
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const before = await changeable(ground, access, 'write', name, work.tx)
+  const access = accessFor(documents, principal, doctype)
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    const before = await changeable(documents, access, 'write', name, work.tx)
     return await updateIn(work, access, before, data, options.expectedModified)
   })
 }
@@ -54,7 +54,7 @@ async function updateIn(
   data: Readonly<Record<string, unknown>>,
   expectedModified?: string,
 ): Promise<Updated> {
-  const { ground, principal } = work
+  const { documents, principal } = work
   const { doctype } = access
   // Compared as times: the same moment is written in several ways.
   if (expectedModified !== undefined && Date.parse(expectedModified) !== Date.parse(before.modified))
@@ -67,7 +67,7 @@ async function updateIn(
       'conflict',
       `${doctype.name} "${before.id}" is cancelled; amend_document makes a copy to change`,
     )
-  requireState(ground, principal, access, before)
+  requireState(documents, principal, access, before)
   const change = changeOf(work, access, 'write')
   const values = readData(change, data, before, before)
   const after = compute(change, { ...before, ...values })
@@ -82,7 +82,7 @@ async function updateIn(
   await checkDocument(change, after, before)
   refuseProblems(change)
   if (changed.length === 0)
-    return { document: viewOf(ground, access, before), updatedFields: [], warnings: change.warnings }
+    return { document: viewOf(documents, access, before), updatedFields: [], warnings: change.warnings }
   // A change must not move a document to where one may not change it.
   if (!access.allows('write', after))
     throw new AppError(
@@ -91,7 +91,7 @@ async function updateIn(
     )
   const stored = await moveTo(work, access, before, after, 'update')
   return {
-    document: viewOf(ground, access, stored),
+    document: viewOf(documents, access, stored),
     updatedFields: changed
       .filter((field) => access.shows(field, stored) !== 'hidden')
       .map((field) => field.name),
@@ -110,27 +110,27 @@ export interface DeleteOptions extends ChangeOptions {
  * submitted, or linked from elsewhere.
  */
 export async function deleteDocument(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
-  options: DeleteOptions,
+  options: DeleteOptions = {},
 ): Promise<void> {
-  const access = accessFor(ground, principal, doctype)
+  const access = accessFor(documents, principal, doctype)
   if (options.force && !hasRole(principal, systemManager))
     throw new AppError('forbidden', 'only a System Manager may delete with force')
-  await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const document = await changeable(ground, access, 'delete', name, work.tx)
+  await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    const document = await changeable(documents, access, 'delete', name, work.tx)
     if (document.docstatus === 1)
       throw new AppError('conflict', `${doctype} "${name}" is submitted; cancel it before it can be deleted`)
-    requireState(ground, principal, access, document)
+    requireState(documents, principal, access, document)
     const links = await linksTo(work, doctype, name, () => true)
     if (links.count > 0 && !options.force)
       throw new AppError(
         'conflict',
         `${doctype} "${name}" is linked from other documents${links.text}; change or delete those first`,
       )
-    await collectionFor(ground, access.doctype, work.tx).delete(name)
+    await collectionFor(documents, access.doctype, work.tx).delete(name)
     await removeBelongings(work, doctype, name)
     // Its last values go into the history, where they can be looked up.
     const gone = differences(access.doctype, document, { ...blankOf(document) })
@@ -149,20 +149,20 @@ const mostInBulk = 500
 
 /** Changes several documents in the same way: all of them, or none when one cannot be changed. */
 export async function bulkUpdate(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   which: { readonly names?: readonly string[]; readonly filters?: unknown },
   data: Readonly<Record<string, unknown>>,
-  options: ChangeOptions,
+  options: ChangeOptions = {},
 ): Promise<BulkUpdated> {
-  const access = accessFor(ground, principal, doctype)
+  const access = accessFor(documents, principal, doctype)
   requireAction(access, 'write')
   const conditions = readFilters(access, which.filters)
   if (which.names === undefined && conditions.length === 0)
     throw new AppError('invalid', 'give names or filters: changing every document is not allowed')
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const names = which.names ?? (await permitted(ground, access, conditions, work.tx)).map(({ id }) => id)
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    const names = which.names ?? (await permitted(documents, access, conditions, work.tx)).map(({ id }) => id)
     if (names.length > mostInBulk)
       throw new AppError(
         'invalid',
@@ -173,7 +173,7 @@ export async function bulkUpdate(
     const failures: string[] = []
     for (const name of new Set(names)) {
       try {
-        const before = await changeable(ground, access, 'write', name, work.tx)
+        const before = await changeable(documents, access, 'write', name, work.tx)
         const { updatedFields } = await updateIn(work, access, before, data)
         ;(updatedFields.length > 0 ? updated : unchanged).push(name)
       } catch (error) {
@@ -192,8 +192,13 @@ export async function bulkUpdate(
 }
 
 /** Refuses a change of a document in a workflow state that the principal may not edit. */
-function requireState(ground: Ground, principal: Principal, access: Access, document: StoredDocument): void {
-  const workflow = ground.platform.workflows.get(access.doctype.name)
+function requireState(
+  documents: Documents,
+  principal: Principal,
+  access: Access,
+  document: StoredDocument,
+): void {
+  const workflow = documents.platform.workflows.get(access.doctype.name)
   const named = document['workflow_state']
   const state = workflow?.states.get(typeof named === 'string' ? named : workflow.initial)
   if (!state || state.editRoles.length === 0 || state.editRoles.some((role) => hasRole(principal, role)))

@@ -3,13 +3,13 @@ import { actorOf } from '../audit/event.ts'
 import { isoTime } from '../core/clock.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Transaction } from '../store/store.ts'
-import type { Ground } from './ground.ts'
+import type { Documents } from './documents.ts'
 import { recordChange, type FieldChange } from './history.ts'
 import type { Doctype } from './platform.ts'
 
 /** A transaction under way, and for whom. */
 export interface Work {
-  readonly ground: Ground
+  readonly documents: Documents
   readonly principal: Principal
   readonly tx: Transaction
   /** Nothing of it will be kept. */
@@ -27,15 +27,15 @@ class DryRun extends Error {}
 
 /** Runs the work in a transaction; a dry run does all of it, answers the same, and keeps nothing. */
 export async function inWork<R>(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   dry: boolean,
   run: (work: Work) => Promise<R>,
 ): Promise<R> {
   let result: { readonly value: R } | undefined
   try {
-    await ground.store.transaction(async (tx) => {
-      result = { value: await run({ ground, principal, tx, dry }) }
+    await documents.store.transaction(async (tx) => {
+      result = { value: await run({ documents, principal, tx, dry }) }
       if (dry) throw new DryRun()
     })
   } catch (error) {
@@ -46,7 +46,7 @@ export async function inWork<R>(
 
 /** Keeps what was done to a document, in its history and in the audit log. */
 export async function keep(
-  { ground, principal, tx, dry }: Work,
+  { documents, principal, tx, dry }: Work,
   doctype: Doctype,
   name: string,
   action: string,
@@ -55,16 +55,16 @@ export async function keep(
 ): Promise<void> {
   // The log must not tell of what never happened.
   if (dry) return
-  await recordChange(ground.store, tx, doctype, {
+  await recordChange(documents.store, tx, doctype, {
     document: name,
-    time: isoTime(ground.clock.now()),
+    time: isoTime(documents.clock.now()),
     user: principal.user,
     ...(principal.client && { client: principal.client.name }),
     action,
     changes,
     ...(note !== undefined && { note }),
   })
-  await ground.audit.recordIn(tx, {
+  await documents.audit.recordIn(tx, {
     type: `document.${action}`,
     status: 'ok',
     ...actorOf(principal),

@@ -4,7 +4,7 @@ import { hasRole, type Principal } from '../core/principal.ts'
 import { changeOf, refuseProblems } from './change.ts'
 import { checkDocument } from './checking.ts'
 import { holds } from './expression.ts'
-import { accessFor, type Ground, readable } from './ground.ts'
+import { accessFor, type Documents, readable } from './documents.ts'
 import { moveTo, requireCancellable } from './lifecycle.ts'
 import { accessTo } from './permission.ts'
 import type { Transition, Workflow } from './platform.ts'
@@ -33,23 +33,23 @@ export interface WorkflowMove {
  * would be cancelled.
  */
 export async function runWorkflow(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
   action: string,
-  options: ChangeOptions & { readonly comment?: string },
+  options: ChangeOptions & { readonly comment?: string } = {},
 ): Promise<WorkflowMove> {
-  const access = accessFor(ground, principal, doctype)
-  const workflow = ground.platform.workflows.get(doctype)
+  const access = accessFor(documents, principal, doctype)
+  const workflow = documents.platform.workflows.get(doctype)
   if (!workflow)
     throw new AppError(
       'invalid',
       `${doctype} has no workflow${access.doctype.submittable ? '; use submit_document' : ''}`,
     )
-  return await inWork(ground, principal, options.dryRun ?? false, async (work) => {
-    const document = await readable(ground, access, name, work.tx)
-    const transition = transitionFor(ground, principal, workflow, document, action)
+  return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
+    const document = await readable(documents, access, name, work.tx)
+    const transition = transitionFor(documents, principal, workflow, document, action)
     const state = workflow.states.get(transition.to)!
     if (document.docstatus === 1 && state.docstatus === 2) await requireCancellable(work, access, document)
     if (document.docstatus === 0) {
@@ -61,23 +61,23 @@ export async function runWorkflow(
     const moved = await moveTo(work, access, document, values, 'workflow', options.comment ?? action)
     return {
       // The move may have taken it out of the principal's sight.
-      document: access.allows('read', moved) ? viewOf(ground, access, moved) : { name },
+      document: access.allows('read', moved) ? viewOf(documents, access, moved) : { name },
       previousState: stateOf(workflow, document),
       currentState: state.name,
-      next: availableActions(ground, principal, workflow, moved),
+      next: availableActions(documents, principal, workflow, moved),
     }
   })
 }
 
 /** The moves that the principal can make with a document as it is. */
 export function availableActions(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   workflow: Workflow,
   document: StoredDocument,
 ): AvailableAction[] {
   return workflow.transitions
-    .filter((transition) => refusalOf(ground, principal, workflow, transition, document) === undefined)
+    .filter((transition) => refusalOf(documents, principal, workflow, transition, document) === undefined)
     .map(({ action, to }) => ({ action, next_state: to }))
 }
 
@@ -94,18 +94,22 @@ export interface PendingApproval {
 
 /** The documents that wait for something that the principal can do, oldest first. */
 export async function pendingApprovals(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   query: { readonly doctype?: string; readonly limit: number },
 ): Promise<{ readonly pending: readonly PendingApproval[]; readonly total: number }> {
-  if (query.doctype !== undefined) accessFor(ground, principal, query.doctype)
+  if (query.doctype !== undefined) accessFor(documents, principal, query.doctype)
   const pending: PendingApproval[] = []
-  for (const workflow of ground.platform.workflows.values()) {
+  for (const workflow of documents.platform.workflows.values()) {
     if (query.doctype !== undefined && workflow.doctype !== query.doctype) continue
-    const access = accessTo(principal, ground.platform.doctypes.get(workflow.doctype)!, ground.clock.now())
+    const access = accessTo(
+      principal,
+      documents.platform.doctypes.get(workflow.doctype)!,
+      documents.clock.now(),
+    )
     if (!access.may('read')) continue
-    for (const document of await permitted(ground, access, [])) {
-      const actions = availableActions(ground, principal, workflow, document)
+    for (const document of await permitted(documents, access, [])) {
+      const actions = availableActions(documents, principal, workflow, document)
       // What is submitted waits for nobody, though it may be cancelled.
       if (actions.length === 0 || document.docstatus !== 0) continue
       pending.push({
@@ -126,7 +130,7 @@ export async function pendingApprovals(
 }
 
 function transitionFor(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   workflow: Workflow,
   document: StoredDocument,
@@ -137,11 +141,11 @@ function transitionFor(
     (transition) => transition.from === state && transition.action.toLowerCase() === action.toLowerCase(),
   )
   const refusals = candidates.map((transition) =>
-    refusalOf(ground, principal, workflow, transition, document),
+    refusalOf(documents, principal, workflow, transition, document),
   )
   const open = candidates[refusals.indexOf(undefined)]
   if (open) return open
-  const available = availableActions(ground, principal, workflow, document)
+  const available = availableActions(documents, principal, workflow, document)
   const can =
     available.length > 0
       ? `you can: ${available.map((other) => other.action).join(', ')}`
@@ -155,7 +159,7 @@ function transitionFor(
 
 /** Why the principal cannot make the move; undefined when it can. */
 function refusalOf(
-  ground: Ground,
+  documents: Documents,
   principal: Principal,
   workflow: Workflow,
   transition: Transition,
@@ -167,7 +171,7 @@ function refusalOf(
     return `needs one of the roles ${transition.roles.join(', ')}`
   if (!transition.allowSelf && document.owner === principal.user) return 'not by the owner of the document'
   const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
-  if (transition.when && !holds(transition.when, { doc: document, user, now: ground.clock.now() }))
+  if (transition.when && !holds(transition.when, { doc: document, user, now: documents.clock.now() }))
     return `only when ${transition.when.text}`
   return undefined
 }

@@ -4,7 +4,7 @@ import type { TableSpec } from './table.ts'
 import type { Session } from './postgres-session.ts'
 
 /** What a collection stands on: the database itself, or a transaction of ours. */
-export interface PostgresGround {
+export interface PostgresWork {
   get(spec: TableSpec, id: string): Promise<Stored | undefined>
   select(spec: TableSpec, query: AnyQuery): Promise<Stored[]>
   count(spec: TableSpec, query: AnyQuery): Promise<number>
@@ -14,27 +14,27 @@ export interface PostgresGround {
 /** A collection of the PostgreSQL store, inside or outside a transaction. */
 export class PostgresCollection<T extends Stored> implements Collection<T> {
   readonly spec: TableSpec
-  readonly #ground: PostgresGround
+  readonly #work: PostgresWork
 
-  constructor(spec: TableSpec, ground: PostgresGround) {
+  constructor(spec: TableSpec, work: PostgresWork) {
     this.spec = spec
-    this.#ground = ground
+    this.#work = work
   }
 
   async get(id: string): Promise<T | undefined> {
-    return (await this.#ground.get(this.spec, id)) as T | undefined
+    return (await this.#work.get(this.spec, id)) as T | undefined
   }
 
   async find(query: AnyQuery = {}): Promise<readonly T[]> {
-    return (await this.#ground.select(this.spec, query)) as T[]
+    return (await this.#work.select(this.spec, query)) as T[]
   }
 
   async first(query: AnyQuery): Promise<T | undefined> {
-    return (await this.#ground.select(this.spec, { ...query, limit: 1 }))[0] as T | undefined
+    return (await this.#work.select(this.spec, { ...query, limit: 1 }))[0] as T | undefined
   }
 
   async count(query: AnyQuery = {}): Promise<number> {
-    return await this.#ground.count(this.spec, query)
+    return await this.#work.count(this.spec, query)
   }
 
   async insert(document: T): Promise<T> {
@@ -55,6 +55,6 @@ export class PostgresCollection<T extends Stored> implements Collection<T> {
   }
 
   #change<R>(work: (session: Session) => Promise<R>): Promise<R> {
-    return this.#ground.change(this.spec, work)
+    return this.#work.change(this.spec, work)
   }
 }

@@ -9,7 +9,7 @@ import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
 
 /** What a read knows of its collection. */
-export interface Ground {
+export interface Known {
   readonly name: string
   /** When its documents end. */
   readonly expiry: Expiry | undefined
@@ -19,22 +19,22 @@ export interface Ground {
 }
 
 /** The document unless it has ended. */
-export async function readDocument(on: Queryable, ground: Ground, id: string): Promise<Stored | undefined> {
+export async function readDocument(on: Queryable, view: Known, id: string): Promise<Stored | undefined> {
   const text = 'SELECT body FROM assistant_core.document WHERE collection = $1 AND id = $2'
-  const [row] = await on.rows({ name: 'get', text, values: [ground.name, idBytes(id)] })
-  return row && living(ground, parsed(row[0]))
+  const [row] = await on.rows({ name: 'get', text, values: [view.name, idBytes(id)] })
+  return row && living(view, parsed(row[0]))
 }
 
 /** The documents that a query asks for. One statement: they are of one moment. */
-export async function readDocuments(on: Queryable, ground: Ground, query: AnyQuery): Promise<Stored[]> {
+export async function readDocuments(on: Queryable, view: Known, query: AnyQuery): Promise<Stored[]> {
   const offset = Math.max(0, query.offset ?? 0)
   const limit = Number.isFinite(query.limit) ? Math.max(0, query.limit!) : undefined
   if (limit === 0) return []
-  const { keys, tests } = divided(ground, query)
-  const { from, where, values } = lookUp(ground, keys)
+  const { keys, tests } = divided(view, query)
+  const { from, where, values } = lookUp(view, keys)
   const bare = !query.compare && !query.filter && tests.length === 0
-  if (bare && ground.stored && (limit !== undefined || offset > 0)) {
-    values.push(ground.now, limit ?? null, offset)
+  if (bare && view.stored && (limit !== undefined || offset > 0)) {
+    values.push(view.now, limit ?? null, offset)
     const [now, most, skipped] = [values.length - 2, values.length - 1, values.length]
     const rows = await on.rows({
       name: `page_${keys.length}`,
@@ -47,7 +47,7 @@ export async function readDocuments(on: Queryable, ground: Ground, query: AnyQue
   const found: Stored[] = []
   const text = `${from} SELECT d.body FROM ${where} ORDER BY d.id`
   for (const [body] of await on.rows({ name: `find_${keys.length}`, text, values })) {
-    const document = living(ground, parsed(body))
+    const document = living(view, parsed(body))
     if (document && matches(document, tests) && (!query.filter || query.filter(document)))
       found.push(document)
   }
@@ -55,14 +55,14 @@ export async function readDocuments(on: Queryable, ground: Ground, query: AnyQue
 }
 
 /** How many documents a query asks for. */
-export async function countDocuments(on: Queryable, ground: Ground, query: AnyQuery): Promise<number> {
-  const { keys, tests } = divided(ground, query)
-  if (query.filter || tests.length > 0 || !ground.stored) {
+export async function countDocuments(on: Queryable, view: Known, query: AnyQuery): Promise<number> {
+  const { keys, tests } = divided(view, query)
+  if (query.filter || tests.length > 0 || !view.stored) {
     const { where, filter } = query
-    return (await readDocuments(on, ground, { ...(where && { where }), ...(filter && { filter }) })).length
+    return (await readDocuments(on, view, { ...(where && { where }), ...(filter && { filter }) })).length
   }
-  const { from, where, values } = lookUp(ground, keys)
-  values.push(ground.now)
+  const { from, where, values } = lookUp(view, keys)
+  values.push(view.now)
   const name = `count_${keys.length}`
   const text = `${from} SELECT count(*) FROM ${where} AND (d.ends IS NULL OR d.ends >= $${values.length})`
   const [row] = await on.rows({ name, text, values })
@@ -71,7 +71,7 @@ export async function countDocuments(on: Queryable, ground: Ground, query: AnyQu
 
 /** What the entries answer, and what must be looked up in the documents. */
 function divided(
-  { stored }: Ground,
+  { stored }: Known,
   { where = {} }: AnyQuery,
 ): { readonly keys: readonly Pick<Entry, 'field' | 'key'>[]; readonly tests: readonly [string, unknown][] } {
   const keys: Pick<Entry, 'field' | 'key'>[] = []
@@ -85,7 +85,7 @@ function divided(
 
 // Materialized: the entries are always read first. A planner that hopes to meet a match early would read documents instead.
 function lookUp(
-  { name }: Ground,
+  { name }: Known,
   keys: readonly Pick<Entry, 'field' | 'key'>[],
 ): { readonly from: string; readonly where: string; readonly values: unknown[] } {
   const values: unknown[] = [name]
@@ -102,7 +102,7 @@ function lookUp(
   }
 }
 
-function living({ expiry, now }: Ground, document: Stored): Stored | undefined {
+function living({ expiry, now }: Known, document: Stored): Stored | undefined {
   return expiry?.isOver(document, now) ? undefined : document
 }
 

@@ -5,7 +5,7 @@ import { storable } from './plain-json.ts'
 import { codeOf, ourError, type Queryable, type Statement } from './postgres-connection.ts'
 import { adding, endOf, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
 import { channel } from './postgres-listener.ts'
-import { covers, countDocuments, type Ground, parsed, readDocuments } from './postgres-reading.ts'
+import { covers, countDocuments, type Known, parsed, readDocuments } from './postgres-reading.ts'
 import { readSpecs, uniqueConstraint } from './postgres-tables.ts'
 import type { AnyQuery } from './select.ts'
 import type { Stored } from './store.ts'
@@ -58,11 +58,11 @@ export class Session {
   }
 
   select(spec: TableSpec, query: AnyQuery): Promise<Stored[]> {
-    return this.#inTurn(() => readDocuments(this.#guarded, this.#ground(spec), query))
+    return this.#inTurn(() => readDocuments(this.#guarded, this.#view(spec), query))
   }
 
   count(spec: TableSpec, query: AnyQuery): Promise<number> {
-    return this.#inTurn(() => countDocuments(this.#guarded, this.#ground(spec), query))
+    return this.#inTurn(() => countDocuments(this.#guarded, this.#view(spec), query))
   }
 
   insert(spec: TableSpec, document: Stored): Promise<Stored> {
@@ -269,7 +269,7 @@ export class Session {
     return parsed(row[0])
   }
 
-  #ground(spec: TableSpec): Ground {
+  #view(spec: TableSpec): Known {
     const stored = this.#specs.get(spec.name)
     return {
       name: spec.name,

@@ -19,7 +19,7 @@ import { Database } from './postgres-database.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, sizes } from './postgres-picture.ts'
-import { countDocuments, covers, type Ground, readDocument, readDocuments } from './postgres-reading.ts'
+import { countDocuments, covers, type Known, readDocument, readDocuments } from './postgres-reading.ts'
 import { Session } from './postgres-session.ts'
 import { type Head, openTables, readHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
@@ -149,9 +149,9 @@ class Postgres implements PostgresStore {
     const wanted = declaredSpec(spec, known?.spec)
     if (known) return known as unknown as Collection<T>
     const collection = new PostgresCollection<Stored>(wanted, {
-      get: (spec, id) => this.#database.read((on) => readDocument(on, this.#ground(spec), id)),
-      select: (spec, query) => this.#database.read((on) => readDocuments(on, this.#ground(spec), query)),
-      count: (spec, query) => this.#database.read((on) => countDocuments(on, this.#ground(spec), query)),
+      get: (spec, id) => this.#database.read((on) => readDocument(on, this.#view(spec), id)),
+      select: (spec, query) => this.#database.read((on) => readDocuments(on, this.#view(spec), query)),
+      count: (spec, query) => this.#database.read((on) => countDocuments(on, this.#view(spec), query)),
       change: (spec, work) => this.#changeOne(spec, work),
     })
     this.#collections.set(spec.name, collection)
@@ -293,7 +293,7 @@ class Postgres implements PostgresStore {
     }) as unknown as Collection<T>
   }
 
-  #ground(spec: TableSpec): Ground {
+  #view(spec: TableSpec): Known {
     const stored = this.#specs.get(spec.name)
     return {
       name: spec.name,

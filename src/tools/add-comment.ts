@@ -1,3 +1,4 @@
+import { addComment } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -5,7 +6,7 @@ import { defineTool } from './tool.ts'
  * Leaves a note where colleagues look for it. Refused without the action `comment` or `write` on the
  * document, and for more than 10,000 characters.
  */
-export const addComment = defineTool({
+export const addCommentTool = defineTool({
   name: 'add_comment',
   title: 'Comment on a document',
   description: 'Adds a comment to a document, for everyone who may read it.',
@@ -23,7 +24,7 @@ export const addComment = defineTool({
   },
   example: { doctype: 'Task', name: 'TASK-00001', comment: 'Waiting for the supplier.' },
   async run({ doctype, name, comment: text, dry_run: dryRun = false }, { principal, documents }) {
-    const { user, time } = await documents.addComment(principal, doctype, name, text, { dryRun })
+    const { user, time } = await addComment(documents, principal, doctype, name, text, { dryRun })
     return { doctype, name, comment: { user, time, text }, ...(dryRun && { dry_run: true }) }
   },
 })

@@ -1,3 +1,4 @@
+import { aggregateDocuments } from '../documents/aggregating.ts'
 import { doctype, likeFilters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
@@ -56,7 +57,7 @@ export const aggregate = defineTool({
   async run(args, { principal, documents, budget }) {
     // Spread conditionally: an argument that was left out must not become an undefined one.
     const { doctype, filters, group_by: groupBy, metrics, order_by: orderBy, limit, offset } = args
-    const page = await documents.aggregate(principal, {
+    const page = await aggregateDocuments(documents, principal, {
       doctype,
       filters,
       ...(groupBy && { groupBy }),

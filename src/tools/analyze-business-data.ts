@@ -1,3 +1,4 @@
+import { readTableRows } from '../documents/tables.ts'
 import { analyzeBusiness, businessAnalyses } from '../analysis/business.ts'
 import { columnType } from '../analysis/permitted.ts'
 import { doctype, filters } from './arguments.ts'
@@ -44,7 +45,7 @@ export const analyzeBusinessData = defineTool({
     progress(0, 2, 'reading the documents')
     // Trends need the date, whether it was asked for or not.
     const wanted = fields && fields.length > 0 && kind === 'trends' ? [...fields, dateField] : fields
-    const page = await documents.rows(principal, {
+    const page = await readTableRows(documents, principal, {
       doctype,
       ...(wanted && { fields: wanted }),
       ...(filters !== undefined && { filters }),

@@ -1,3 +1,4 @@
+import { assign } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -5,7 +6,7 @@ import { defineTool } from './tool.ts'
  * Puts a document on somebody's list, or takes it off. Refused for users who may not read the document,
  * with the words for users who do not exist.
  */
-export const assign = defineTool({
+export const assignTool = defineTool({
   name: 'assign',
   title: 'Assign a document',
   description: 'Assigns a document to a user who may read it, or takes it back.',
@@ -29,7 +30,7 @@ export const assign = defineTool({
     { doctype, name, user, note = '', remove = false, dry_run: dryRun = false },
     { principal, documents },
   ) {
-    const all = await documents.assign(principal, doctype, name, { user, note, remove }, { dryRun })
+    const all = await assign(documents, principal, doctype, name, { user, note, remove }, { dryRun })
     return {
       doctype,
       name,

@@ -1,3 +1,4 @@
+import { attachFile } from '../documents/belongings.ts'
 import { AppError } from '../core/errors.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
@@ -7,7 +8,7 @@ import { defineTool } from './tool.ts'
  * Keeps a file with a document. Refused without write permission, above 2 MiB, and for a name that is
  * there already: it replaces nothing.
  */
-export const attachFile = defineTool({
+export const attachFileTool = defineTool({
   name: 'attach_file',
   title: 'Attach a file',
   description: 'Attaches a small file (2 MB) to a document: text, or base64 for anything else.',
@@ -38,7 +39,8 @@ export const attachFile = defineTool({
       throw new AppError('invalid', 'give either text or base64')
     const content = text === undefined ? decode(base64!) : Buffer.from(text)
     const mimeType = args.mime_type ?? (text === undefined ? 'application/octet-stream' : 'text/plain')
-    const attachment = await documents.attach(
+    const attachment = await attachFile(
+      documents,
       principal,
       doctype,
       name,

@@ -1,3 +1,4 @@
+import { bulkUpdate } from '../documents/updating.ts'
 import { doctype, dryRun, likeFilters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -5,7 +6,7 @@ import { defineTool } from './tool.ts'
  * The same change on many documents in one transaction. Refused without names or filters, for more than
  * 500 documents, and as a whole when one of them cannot be changed.
  */
-export const bulkUpdate = defineTool({
+export const bulkUpdateTool = defineTool({
   name: 'bulk_update',
   title: 'Update many documents',
   description:
@@ -27,7 +28,7 @@ export const bulkUpdate = defineTool({
   example: { doctype: 'Task', filters: { status: 'Review' }, data: { status: 'Done' }, dry_run: true },
   async run({ doctype, names, filters, data, dry_run: dryRun = false }, { principal, documents }) {
     const which = { ...(names && { names }), ...(filters && { filters }) }
-    const { updated, unchanged } = await documents.bulkUpdate(principal, doctype, which, data, { dryRun })
+    const { updated, unchanged } = await bulkUpdate(documents, principal, doctype, which, data, { dryRun })
     return { doctype, updated_count: updated.length, updated, unchanged, ...(dryRun && { dry_run: true }) }
   },
 })

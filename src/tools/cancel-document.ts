@@ -1,12 +1,13 @@
+import { cancelDocument } from '../documents/lifecycle.ts'
 import { lifecycleTool } from './lifecycle-tool.ts'
 
 /**
  * Takes a submitted document back. Refused while submitted documents build upon it, and where a
  * workflow moves the doctype.
  */
-export const cancelDocument = lifecycleTool({
+export const cancelDocumentTool = lifecycleTool({
   name: 'cancel_document',
   title: 'Cancel a document',
   description: 'Cancels a submitted document; amend_document then makes a copy to correct.',
-  change: (documents, ...document) => documents.cancel(...document),
+  change: cancelDocument,
 })

@@ -1,8 +1,9 @@
+import { countDocuments } from '../documents/aggregating.ts'
 import { doctype, likeFilters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
 /** A number instead of a list, where a model only needs to know how many. Counts what the caller may read. */
-export const countDocuments = defineTool({
+export const countDocumentsTool = defineTool({
   name: 'count_documents',
   title: 'Count documents',
   description: 'Counts documents that match filters. For sums or counts per group use aggregate.',
@@ -15,6 +16,6 @@ export const countDocuments = defineTool({
   },
   example: { doctype: 'Lead', filters: { status: 'Open' } },
   async run({ doctype, filters }, { principal, documents }) {
-    return { doctype, count: await documents.count(principal, doctype, filters) }
+    return { doctype, count: await countDocuments(documents, principal, doctype, filters) }
   },
 })

@@ -1,3 +1,5 @@
+import { readTableRows } from '../documents/tables.ts'
+import { createDocument } from '../documents/creating.ts'
 import type { Charts } from '../analysis/charts/charts.ts'
 import { chartPoints } from '../analysis/charts/chart-data.ts'
 import {
@@ -51,7 +53,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
     },
     async run({ dashboard_name: dashboard, format = 'png', ...given }, context) {
       const { principal, documents, signal, progress } = context
-      const { columns } = await documents.rows(principal, { doctype: given.doctype, limit: 0 })
+      const { columns } = await readTableRows(documents, principal, { doctype: given.doctype, limit: 0 })
       const { definition, warnings } = completeChart(given as ChartDefinition, columns)
       progress(0, 3, 'reading the documents')
       const points = await chartPoints(documents, principal, definition, clock.now())
@@ -61,7 +63,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
       const image = await charts.draw(spec, points, format, signal)
       progress(2, 3, 'keeping it')
       const { doctype: documentType, filters, ...fields } = definition
-      const { document } = await documents.create(principal, 'Dashboard Chart', {
+      const { document } = await createDocument(documents, principal, 'Dashboard Chart', {
         ...fields,
         document_type: documentType,
         ...(filters !== undefined && { filters }),

@@ -1,3 +1,6 @@
+import { updateDocument } from '../documents/updating.ts'
+import { getDocument, listDocuments } from '../documents/reading.ts'
+import { createDocument } from '../documents/creating.ts'
 import { AppError } from '../core/errors.ts'
 import type { ToolContext } from './tool.ts'
 import { defineTool } from './tool.ts'
@@ -42,7 +45,7 @@ export const createDashboard = defineTool({
       ...(users.length > 0 && { shared_users: users }),
       ...(roles.length > 0 && { shared_roles: roles }),
     }
-    const { document } = await documents.create(principal, 'Dashboard', {
+    const { document } = await createDocument(documents, principal, 'Dashboard', {
       dashboard_name: title,
       charts: charts.map(({ name }) => ({ chart: name })),
       ...sharing,
@@ -87,7 +90,7 @@ async function chartsOf(
   { principal, documents }: ToolContext,
   names: readonly string[],
 ): Promise<{ name: string; title: string; owner: string }[]> {
-  const { data } = await documents.list(principal, {
+  const { data } = await listDocuments(documents, principal, {
     doctype: 'Dashboard Chart',
     fields: ['name', 'chart_name', 'owner'],
     limit: 1000,
@@ -116,9 +119,9 @@ async function extendSharing(
   users: readonly string[],
   roles: readonly string[],
 ): Promise<void> {
-  const stored = await documents.get(principal, 'Dashboard Chart', chart)
+  const stored = await getDocument(documents, principal, 'Dashboard Chart', chart)
   const list = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
-  await documents.update(principal, 'Dashboard Chart', chart, {
+  await updateDocument(documents, principal, 'Dashboard Chart', chart, {
     shared_users: [...new Set([...list(stored['shared_users']), ...users])],
     shared_roles: [...new Set([...list(stored['shared_roles']), ...roles])],
   })

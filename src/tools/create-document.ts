@@ -1,3 +1,4 @@
+import { createDocument } from '../documents/creating.ts'
 import { doctype } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -5,7 +6,7 @@ import { defineTool } from './tool.ts'
  * Makes a document, or only says whether it could be made. Refused with every fault of the data at
  * once, so that a model mends them in one go.
  */
-export const createDocument = defineTool({
+export const createDocumentTool = defineTool({
   name: 'create_document',
   title: 'Create a document',
   description:
@@ -28,7 +29,10 @@ export const createDocument = defineTool({
     const { doctype, data, submit = false } = args
     // Two names for one thing: models know both, and a trial must never become a document.
     const dryRun = (args.validate_only ?? false) || (args.dry_run ?? false)
-    const { document, warnings } = await documents.create(principal, doctype, data, { dryRun, submit })
+    const { document, warnings } = await createDocument(documents, principal, doctype, data, {
+      dryRun,
+      submit,
+    })
     const info = documents.platform.doctypes.get(doctype)
     return {
       doctype,

@@ -1,4 +1,6 @@
 /** What the three dashboard tools share: finding dashboards and charts, and drawing a stored chart for someone. */
+import { updateDocument } from '../documents/updating.ts'
+import { getDocument, listDocuments } from '../documents/reading.ts'
 import { AppError } from '../core/errors.ts'
 import type { Charts, ChartImage } from '../analysis/charts/charts.ts'
 import { type ChartPoint, chartPoints } from '../analysis/charts/chart-data.ts'
@@ -11,7 +13,7 @@ type Reader = Pick<ToolContext, 'principal' | 'documents'>
 
 /** A dashboard that the caller owns, by its id or its name. */
 export async function dashboardOf({ principal, documents }: Reader, nameOrId: string): Promise<View> {
-  const { data } = await documents.list(principal, {
+  const { data } = await listDocuments(documents, principal, {
     doctype: 'Dashboard',
     filters: [['owner', '=', principal.user]],
     fields: ['name', 'dashboard_name'],
@@ -24,14 +26,14 @@ export async function dashboardOf({ principal, documents }: Reader, nameOrId: st
       'invalid',
       `you have ${found.length} dashboards named "${nameOrId}"; give the id: ${found.map((view) => view['name']).join(', ')}`,
     )
-  return await documents.get(principal, 'Dashboard', String(found[0]!['name']))
+  return await getDocument(documents, principal, 'Dashboard', String(found[0]!['name']))
 }
 
 /** Puts a chart at the end of a dashboard of the caller; answers the dashboard's id. */
 export async function addToDashboard(context: ToolContext, nameOrId: string, chart: string): Promise<string> {
   const dashboard = await dashboardOf(context, nameOrId)
   const id = String(dashboard['name'])
-  await context.documents.update(context.principal, 'Dashboard', id, {
+  await updateDocument(context.documents, context.principal, 'Dashboard', id, {
     charts: [...itemsOf(dashboard), { chart }],
   })
   return id
@@ -53,7 +55,7 @@ export async function drawStored(
   chart: string,
   now: number,
 ): Promise<{ readonly name: string; readonly points: readonly ChartPoint[]; readonly image: ChartImage }> {
-  const stored = await documents.get(principal, 'Dashboard Chart', chart)
+  const stored = await getDocument(documents, principal, 'Dashboard Chart', chart)
   const { document_type: doctype, vega_lite: kept, ...fields } = stored
   const definition = { ...fields, doctype } as unknown as ChartDefinition
   const points = await chartPoints(documents, principal, definition, now)

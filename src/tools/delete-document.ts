@@ -1,3 +1,4 @@
+import { deleteDocument } from '../documents/updating.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -5,7 +6,7 @@ import { defineTool } from './tool.ts'
  * Removes a document for good. Refused while it is submitted or others link to it; `force` overrides
  * links, for System Managers.
  */
-export const deleteDocument = defineTool({
+export const deleteDocumentTool = defineTool({
   name: 'delete_document',
   title: 'Delete a document',
   description:
@@ -24,7 +25,7 @@ export const deleteDocument = defineTool({
   },
   example: { doctype: 'Task', name: 'TASK-00001', dry_run: true },
   async run({ doctype, name, force = false, dry_run: dryRun = false }, { principal, documents }) {
-    await documents.delete(principal, doctype, name, { force, dryRun })
+    await deleteDocument(documents, principal, doctype, name, { force, dryRun })
     return { doctype, name, deleted: !dryRun, ...(dryRun && { dry_run: true }) }
   },
 })

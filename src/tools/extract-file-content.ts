@@ -1,3 +1,4 @@
+import { listAttachments, readAttachment } from '../documents/belongings.ts'
 import type { FileContent, Files } from '../analysis/files/files.ts'
 import { AppError } from '../core/errors.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
@@ -49,10 +50,9 @@ export function extractFileContent(files: Files): Tool {
       const { text_offset: textOffset = 0, row_offset: rowOffset = 0, row_limit: rowLimit = 200 } = args
       // A character may take three bytes of the answer.
       const textLimit = operation === 'extract' ? Math.min(mostText, Math.floor(context.budget / 3)) : 0
-      const { attachment, content: bytes } = await context.documents.attachment(
-        context.principal,
-        await idOf(args, context),
-      )
+      const { documents, principal } = context
+      const id = await idOf(args, context)
+      const { attachment, content: bytes } = await readAttachment(documents, principal, id)
       context.progress(0, 1, `reading ${attachment.file_name}`)
       const lastPage = firstPage + maxPages - 1
       // Room for what the answer says besides.
@@ -104,7 +104,7 @@ async function idOf(
   if (attachment !== undefined) return attachment
   if (doctype === undefined || name === undefined || file === undefined)
     throw new AppError('invalid', 'give attachment, or doctype, name and file_name')
-  const all = await documents.attachments(principal, doctype, name)
+  const all = await listAttachments(documents, principal, doctype, name)
   const found = all.findLast((other) => other.file_name === file)
   if (found) return found.id
   throw new AppError(

@@ -1,3 +1,4 @@
+import { getDocument } from '../documents/reading.ts'
 import { partsOf, uriOf } from './document-id.ts'
 import { defineTool } from './tool.ts'
 
@@ -27,7 +28,7 @@ export const fetchDocument = defineTool({
   example: { id: 'Sales Order/SO-00001' },
   async run({ id }, { principal, documents }) {
     const { doctype, name } = partsOf(id)
-    const data = await documents.get(principal, doctype, name)
+    const data = await getDocument(documents, principal, doctype, name)
     // The title may be hidden from the caller; then the name stands for it.
     const titleField = documents.platform.doctypes.get(doctype)?.titleField
     const title = titleField === undefined ? undefined : data[titleField]

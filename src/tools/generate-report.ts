@@ -1,3 +1,4 @@
+import { runReport } from '../documents/reports.ts'
 import { isoTime } from '../core/clock.ts'
 import { Decimal } from '../core/decimal.ts'
 import { fitRows } from './fit-rows.ts'
@@ -32,7 +33,7 @@ export const generateReport = defineTool({
     { principal, documents, budget, signal, progress },
   ) {
     progress(0, undefined, `running ${name}`)
-    const result = await documents.runReport(principal, name, filters, { signal, wait: waitMilliseconds })
+    const result = await runReport(documents, principal, name, filters, { signal, wait: waitMilliseconds })
     // An answer, not a fault: the report goes on, and the same question finds its result.
     if ('pending' in result)
       return {

@@ -1,3 +1,4 @@
+import { describeDoctype } from '../documents/describing.ts'
 import { doctype } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -13,5 +14,6 @@ export const getDoctypeInfo = defineTool({
   category: 'read_only',
   input: { type: 'object', additionalProperties: false, required: ['doctype'], properties: { doctype } },
   example: { doctype: 'Sales Order' },
-  run: ({ doctype }, { principal, documents }) => Promise.resolve(documents.doctype(principal, doctype)),
+  run: ({ doctype }, { principal, documents }) =>
+    Promise.resolve(describeDoctype(documents, principal, doctype)),
 })

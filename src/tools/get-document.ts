@@ -1,8 +1,11 @@
+import { getDocument } from '../documents/reading.ts'
+import { historyOf } from '../documents/history.ts'
+import { listAssignments, listAttachments, listComments } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
 /** Everything about one document that the caller may see. One that it may not read is not there. */
-export const getDocument = defineTool({
+export const getDocumentTool = defineTool({
   name: 'get_document',
   title: 'Get a document',
   description: 'One document with all fields and child rows, by its exact name (search_link finds it).',
@@ -28,23 +31,23 @@ export const getDocument = defineTool({
       include_history: history = false,
       include_comments: comments = false,
     } = args
-    const data = await documents.get(principal, doctype, name, fields ? { fields } : {})
+    const data = await getDocument(documents, principal, doctype, name, fields ? { fields } : {})
     return {
       doctype,
       name,
       data,
       // The last fifty changes: more would crowd out the document itself.
-      ...(history && { history: await documents.history(principal, doctype, name, 50) }),
+      ...(history && { history: await historyOf(documents, principal, doctype, name, 50) }),
       ...(comments && {
-        comments: (await documents.comments(principal, doctype, name)).map(({ user, time, text }) => ({
+        comments: (await listComments(documents, principal, doctype, name)).map(({ user, time, text }) => ({
           user,
           time,
           text,
         })),
-        assignments: (await documents.assignments(principal, doctype, name)).map(
+        assignments: (await listAssignments(documents, principal, doctype, name)).map(
           ({ user, by, time, note }) => ({ user, by, time, note }),
         ),
-        attachments: (await documents.attachments(principal, doctype, name)).map(
+        attachments: (await listAttachments(documents, principal, doctype, name)).map(
           ({ id, file_name, bytes }) => ({ id, file_name, bytes }),
         ),
       }),

@@ -1,3 +1,4 @@
+import { pendingApprovals } from '../documents/workflow.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
@@ -17,7 +18,7 @@ export const getPendingApprovals = defineTool({
   },
   example: { doctype: 'Purchase Order' },
   async run({ doctype, limit = 50 }, { principal, documents, budget }) {
-    const { pending, total } = await documents.pendingApprovals(principal, {
+    const { pending, total } = await pendingApprovals(documents, principal, {
       ...(doctype !== undefined && { doctype }),
       limit,
     })

@@ -8,68 +8,68 @@
  * - `analysis-tools.ts` adds those that compute outside the daemon, where the machine can run them;
  *   `own/` adds those that the site defines itself.
  */
-import { addComment } from './add-comment.ts'
+import { addCommentTool } from './add-comment.ts'
 import { aggregate } from './aggregate.ts'
-import { amendDocument } from './amend-document.ts'
-import { assign } from './assign.ts'
-import { attachFile } from './attach-file.ts'
-import { bulkUpdate } from './bulk-update.ts'
-import { cancelDocument } from './cancel-document.ts'
-import { countDocuments } from './count-documents.ts'
-import { createDocument } from './create-document.ts'
-import { deleteDocument } from './delete-document.ts'
+import { amendDocumentTool } from './amend-document.ts'
+import { assignTool } from './assign.ts'
+import { attachFileTool } from './attach-file.ts'
+import { bulkUpdateTool } from './bulk-update.ts'
+import { cancelDocumentTool } from './cancel-document.ts'
+import { countDocumentsTool } from './count-documents.ts'
+import { createDocumentTool } from './create-document.ts'
+import { deleteDocumentTool } from './delete-document.ts'
 import { fetchDocument } from './fetch.ts'
 import { generateReport } from './generate-report.ts'
 import { getDoctypeInfo } from './get-doctype-info.ts'
-import { getDocument } from './get-document.ts'
+import { getDocumentTool } from './get-document.ts'
 import { getPendingApprovals } from './get-pending-approvals.ts'
-import { listAttachments } from './list-attachments.ts'
-import { listDoctypes } from './list-doctypes.ts'
-import { listDocuments } from './list-documents.ts'
+import { listAttachmentsTool } from './list-attachments.ts'
+import { listDoctypesTool } from './list-doctypes.ts'
+import { listDocumentsTool } from './list-documents.ts'
 import { listSkills } from './list-skills.ts'
 import { readSkill } from './read-skill.ts'
-import { removeAttachment } from './remove-attachment.ts'
+import { removeAttachmentTool } from './remove-attachment.ts'
 import { reportList } from './report-list.ts'
 import { reportRequirements } from './report-requirements.ts'
-import { runWorkflow } from './run-workflow.ts'
+import { runWorkflowTool } from './run-workflow.ts'
 import { searchDoctype } from './search-doctype.ts'
-import { searchDocuments } from './search-documents.ts'
+import { searchDocumentsTool } from './search-documents.ts'
 import { searchLink } from './search-link.ts'
 import { search } from './search.ts'
-import { submitDocument } from './submit-document.ts'
+import { submitDocumentTool } from './submit-document.ts'
 import type { Tool } from './tool.ts'
-import { updateDocument } from './update-document.ts'
+import { updateDocumentTool } from './update-document.ts'
 
 /** The tools that need nothing but the documents and the library, so every installation has them. */
 export const builtInTools: readonly Tool[] = [
-  listDocuments,
-  getDocument,
-  createDocument,
-  updateDocument,
-  deleteDocument,
-  submitDocument,
-  cancelDocument,
-  amendDocument,
-  bulkUpdate,
-  countDocuments,
+  listDocumentsTool,
+  getDocumentTool,
+  createDocumentTool,
+  updateDocumentTool,
+  deleteDocumentTool,
+  submitDocumentTool,
+  cancelDocumentTool,
+  amendDocumentTool,
+  bulkUpdateTool,
+  countDocumentsTool,
   aggregate,
-  searchDocuments,
+  searchDocumentsTool,
   searchDoctype,
   searchLink,
   search,
   fetchDocument,
   getDoctypeInfo,
-  listDoctypes,
+  listDoctypesTool,
   reportList,
   reportRequirements,
   generateReport,
-  runWorkflow,
+  runWorkflowTool,
   getPendingApprovals,
-  addComment,
-  assign,
-  attachFile,
-  listAttachments,
-  removeAttachment,
+  addCommentTool,
+  assignTool,
+  attachFileTool,
+  listAttachmentsTool,
+  removeAttachmentTool,
   listSkills,
   readSkill,
 ]

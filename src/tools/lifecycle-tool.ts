@@ -1,4 +1,4 @@
-import type { Documents } from '../documents/documents.ts'
+import type { submitDocument } from '../documents/lifecycle.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool, type Tool } from './tool.ts'
 
@@ -7,10 +7,7 @@ interface Lifecycle {
   readonly name: string
   readonly title: string
   readonly description: string
-  readonly change: (
-    documents: Documents,
-    ...document: Parameters<Documents['submit']>
-  ) => ReturnType<Documents['submit']>
+  readonly change: typeof submitDocument
 }
 
 /** A tool that submits, cancels or amends one document. */

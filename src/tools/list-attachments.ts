@@ -1,9 +1,10 @@
+import { listAttachments } from '../documents/belongings.ts'
 import type { Attachment } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
 /** Which files hang on a document; `extract_file_content` reads them by the ids given here. */
-export const listAttachments = defineTool({
+export const listAttachmentsTool = defineTool({
   name: 'list_attachments',
   title: 'List attachments',
   description: 'The files attached to a document.',
@@ -16,7 +17,7 @@ export const listAttachments = defineTool({
   },
   example: { doctype: 'Task', name: 'TASK-00001' },
   async run({ doctype, name }, { principal, documents }) {
-    const attachments = (await documents.attachments(principal, doctype, name)).map(attachmentView)
+    const attachments = (await listAttachments(documents, principal, doctype, name)).map(attachmentView)
     return { doctype, name, attachments, count: attachments.length }
   },
 })

@@ -1,7 +1,8 @@
+import { listDoctypes } from '../documents/describing.ts'
 import { defineTool } from './tool.ts'
 
 /** Where to begin on an unknown site. It names only doctypes that the caller may read or create. */
-export const listDoctypes = defineTool({
+export const listDoctypesTool = defineTool({
   name: 'list_doctypes',
   title: 'List doctypes',
   description: 'The types of documents that you may use, and what you may do with each.',
@@ -9,7 +10,7 @@ export const listDoctypes = defineTool({
   input: { type: 'object', additionalProperties: false, properties: {} },
   example: {},
   run: (_, { principal, documents }) => {
-    const doctypes = documents.doctypes(principal)
+    const doctypes = listDoctypes(documents, principal)
     return Promise.resolve({ doctypes, count: doctypes.length })
   },
 })

@@ -1,3 +1,4 @@
+import { listDocuments } from '../documents/reading.ts'
 import { doctype, filters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
@@ -6,7 +7,7 @@ import { defineTool } from './tool.ts'
  * The one to reach for first (specification §2.5 names its arguments). It lists only what the caller
  * may read, and refuses fields, filters and orders that would tell of the rest.
  */
-export const listDocuments = defineTool({
+export const listDocumentsTool = defineTool({
   name: 'list_documents',
   title: 'List documents',
   description:
@@ -42,7 +43,7 @@ export const listDocuments = defineTool({
     { doctype, filters, fields, limit, offset, order_by: orderBy },
     { principal, documents, budget },
   ) {
-    const page = await documents.list(principal, {
+    const page = await listDocuments(documents, principal, {
       doctype,
       filters,
       ...(fields && { fields }),

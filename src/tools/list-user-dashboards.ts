@@ -1,3 +1,4 @@
+import { getDocument, listDocuments } from '../documents/reading.ts'
 import type { Charts } from '../analysis/charts/charts.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
@@ -29,7 +30,7 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
     example: { include_shared: true },
     async run({ include_shared: shared = true, dashboard }, context) {
       const { principal, documents, progress } = context
-      const { data, total } = await documents.list(principal, {
+      const { data, total } = await listDocuments(documents, principal, {
         doctype: 'Dashboard',
         fields: ['name', 'dashboard_name', 'owner', 'modified'],
         ...(!shared && { filters: [['owner', '=', principal.user]] }),
@@ -47,7 +48,7 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
         return { success: true, dashboards: listed, count: listed.length, total_count: total }
       const chosen = listed.find((one) => one.dashboard_id === dashboard || one.dashboard_name === dashboard)
       if (!chosen) throw new AppError('not_found', `there is no dashboard "${dashboard}" that you may see`)
-      const items = itemsOf(await documents.get(principal, 'Dashboard', String(chosen.dashboard_id)))
+      const items = itemsOf(await getDocument(documents, principal, 'Dashboard', String(chosen.dashboard_id)))
       const content: Content[] = []
       const shown: unknown[] = []
       for (const [index, { chart }] of items.slice(0, mostPictures).entries()) {

@@ -1,3 +1,4 @@
+import { readableTables } from '../documents/tables.ts'
 import { analyzeResult } from '../analysis/business.ts'
 import { permittedTables, type PermittedTables, sqlName } from '../analysis/permitted.ts'
 import type { Sql } from '../analysis/sql/sql.ts'
@@ -52,7 +53,7 @@ function named(name: string, title: string, sql: Sql): Tool {
     },
     async run(args, { principal, documents, budget, signal, progress }) {
       const { query, parameters, analysis_type: depth = 'basic', limit = 100 } = args
-      const tables = permittedTables(documents.tables(principal))
+      const tables = permittedTables(readableTables(documents, principal))
       progress(0, 2, 'running the statement')
       const { columns, rows, more, milliseconds } = await sql.query({
         sql: query,

@@ -1,9 +1,10 @@
+import { removeAttachment } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
 import { defineTool } from './tool.ts'
 
 /** Removes a file from a document that the caller may write. Nothing keeps a copy, hence privileged. */
-export const removeAttachment = defineTool({
+export const removeAttachmentTool = defineTool({
   name: 'remove_attachment',
   title: 'Remove an attachment',
   description: 'Removes an attached file for good.',
@@ -21,7 +22,7 @@ export const removeAttachment = defineTool({
   },
   example: { doctype: 'Task', name: 'TASK-00001', attachment: 'notes.txt', dry_run: true },
   async run({ doctype, name, attachment, dry_run: dryRun = false }, { principal, documents }) {
-    const removed = await documents.detach(principal, doctype, name, attachment, { dryRun })
+    const removed = await removeAttachment(documents, principal, doctype, name, attachment, { dryRun })
     return { doctype, name, removed: attachmentView(removed), ...(dryRun && { dry_run: true }) }
   },
 })

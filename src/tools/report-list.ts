@@ -1,3 +1,4 @@
+import { listReports } from '../documents/reports.ts'
 import { defineTool } from './tool.ts'
 
 /** Questions that the site has formulated already, as far as the caller may ask them. */
@@ -16,8 +17,7 @@ export const reportList = defineTool({
   },
   example: { module: 'Selling' },
   run: ({ module, report_type: type }, { principal, documents }) => {
-    const reports = documents
-      .reports(principal)
+    const reports = listReports(documents, principal)
       .filter(
         (report) =>
           (module === undefined || report.module === module) && (type === undefined || report.type === type),

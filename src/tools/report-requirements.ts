@@ -1,3 +1,4 @@
+import { findReport } from '../documents/reports.ts'
 import { defineTool } from './tool.ts'
 
 /** What a report wants to know before it runs, so that `generate_report` succeeds the first time. */
@@ -21,7 +22,7 @@ export const reportRequirements = defineTool({
     { report_name: name, include_columns: columns = true, include_filters: filters = true },
     { principal, documents },
   ) => {
-    const report = documents.report(principal, name)
+    const report = findReport(documents, principal, name)
     const names = (required: boolean) =>
       report.filters.filter((filter) => filter.required === required).map((filter) => filter.name)
     return Promise.resolve({

@@ -1,3 +1,4 @@
+import { readTableRows } from '../documents/tables.ts'
 import { columnType } from '../analysis/permitted.ts'
 import type { Python, PythonProgram, PythonResult } from '../analysis/python/python.ts'
 import { systemManager } from '../core/principal.ts'
@@ -92,7 +93,7 @@ async function preload(
   { doctype, fields, filters, limit = 100 }: DataQuery,
   { principal, documents }: ToolContext,
 ): Promise<PythonProgram['data']> {
-  const page = await documents.rows(principal, {
+  const page = await readTableRows(documents, principal, {
     doctype,
     ...(fields && { fields }),
     ...(filters !== undefined && { filters }),

@@ -1,3 +1,4 @@
+import { runWorkflow } from '../documents/workflow.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -6,7 +7,7 @@ import { defineTool } from './tool.ts'
  * the caller's roles or the condition do not allow it, and to the owner where self-approval is off; the
  * refusal names what is possible.
  */
-export const runWorkflow = defineTool({
+export const runWorkflowTool = defineTool({
   name: 'run_workflow',
   title: 'Run a workflow action',
   description: 'Moves a document to its next workflow state, such as "Approve".',
@@ -25,7 +26,7 @@ export const runWorkflow = defineTool({
   },
   example: { doctype: 'Purchase Order', name: 'PO-00001', action: 'Request Approval' },
   async run({ doctype, name, action, comment, dry_run: dryRun = false }, { principal, documents }) {
-    const move = await documents.runWorkflow(principal, doctype, name, action, {
+    const move = await runWorkflow(documents, principal, doctype, name, action, {
       dryRun,
       // With the action in front: the history shows one note for both.
       ...(comment !== undefined && { comment: `${action}: ${comment}` }),

@@ -1,3 +1,4 @@
+import { searchDocuments } from '../documents/searching.ts'
 import { doctype, limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
@@ -24,7 +25,12 @@ export const searchDoctype = defineTool({
   },
   example: { doctype: 'Customer', query: 'Müller' },
   async run({ doctype, query, limit = 20, offset = 0 }, { principal, documents, budget }) {
-    const { results, total } = await documents.search(principal, { doctype, words: query, limit, offset })
+    const { results, total } = await searchDocuments(documents, principal, {
+      doctype,
+      words: query,
+      limit,
+      offset,
+    })
     return fitRows({ doctype, results }, 'results', { total, offset }, budget)
   },
 })

@@ -1,9 +1,10 @@
+import { searchDocuments } from '../documents/searching.ts'
 import { limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool } from './tool.ts'
 
 /** Words in everything that the caller may read, for when the doctype is not known. */
-export const searchDocuments = defineTool({
+export const searchDocumentsTool = defineTool({
   name: 'search_documents',
   title: 'Search documents',
   description:
@@ -21,7 +22,11 @@ export const searchDocuments = defineTool({
   },
   example: { query: 'framework contract' },
   async run({ query, limit = 20, offset = 0 }, { principal, documents, budget }) {
-    const { results, total, searched } = await documents.search(principal, { words: query, limit, offset })
+    const { results, total, searched } = await searchDocuments(documents, principal, {
+      words: query,
+      limit,
+      offset,
+    })
     return fitRows({ searched_doctypes: searched, results }, 'results', { total, offset }, budget)
   },
 })

@@ -1,3 +1,4 @@
+import { suggestLinks } from '../documents/searching.ts'
 import { doctype, likeFilters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -19,7 +20,7 @@ export const searchLink = defineTool({
   },
   example: { doctype: 'Customer', query: 'mül' },
   async run({ doctype, query, filters }, { principal, documents }) {
-    const { suggestions, total } = await documents.suggest(principal, {
+    const { suggestions, total } = await suggestLinks(documents, principal, {
       doctype,
       typed: query,
       filters,

@@ -1,3 +1,4 @@
+import { searchDocuments } from '../documents/searching.ts'
 import { uriOf } from './document-id.ts'
 import { defineTool } from './tool.ts'
 
@@ -29,7 +30,7 @@ export const search = defineTool({
   },
   example: { query: 'drill' },
   async run({ query }, { principal, documents }) {
-    const { results } = await documents.search(principal, { words: query, limit: 20 })
+    const { results } = await searchDocuments(documents, principal, { words: query, limit: 20 })
     return {
       results: results.map(({ doctype, name, title }) => ({
         id: `${doctype}/${name}`,

@@ -1,9 +1,10 @@
+import { submitDocument } from '../documents/lifecycle.ts'
 import { lifecycleTool } from './lifecycle-tool.ts'
 
 /** Makes a draft final, checked once more as a whole. Refused where a workflow moves the doctype. */
-export const submitDocument = lifecycleTool({
+export const submitDocumentTool = lifecycleTool({
   name: 'submit_document',
   title: 'Submit a document',
   description: 'Makes a draft final. Doctypes with a workflow are moved by run_workflow.',
-  change: (documents, ...document) => documents.submit(...document),
+  change: submitDocument,
 })

@@ -1,3 +1,4 @@
+import { updateDocument } from '../documents/updating.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -5,7 +6,7 @@ import { defineTool } from './tool.ts'
  * Changes the fields given. Refused as a whole when one value is wrong or may not be set, when the
  * document changed since `expected_modified`, and when it is cancelled.
  */
-export const updateDocument = defineTool({
+export const updateDocumentTool = defineTool({
   name: 'update_document',
   title: 'Update a document',
   description:
@@ -30,10 +31,17 @@ export const updateDocument = defineTool({
   example: { doctype: 'Task', name: 'TASK-00001', data: { status: 'Done' } },
   async run(args, { principal, documents }) {
     const { doctype, name, data, expected_modified: expectedModified, dry_run: dryRun = false } = args
-    const { document, updatedFields, warnings } = await documents.update(principal, doctype, name, data, {
-      dryRun,
-      ...(expectedModified !== undefined && { expectedModified }),
-    })
+    const { document, updatedFields, warnings } = await updateDocument(
+      documents,
+      principal,
+      doctype,
+      name,
+      data,
+      {
+        dryRun,
+        ...(expectedModified !== undefined && { expectedModified }),
+      },
+    )
     return {
       doctype,
       name,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { after, describe, it, type TestContext } from 'node:test'
 import { chartPoints } from '../../src/analysis/charts/chart-data.ts'
 import {
   aggregateNames,
@@ -9,9 +9,9 @@ import {
 } from '../../src/analysis/charts/chart-definition.ts'
 import { Charts } from '../../src/analysis/charts/charts.ts'
 import { vegaLiteOf } from '../../src/analysis/charts/vega-lite.ts'
-import type { Documents } from '../../src/documents/documents.ts'
+import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import type { FieldType } from '../../src/documents/platform.ts'
-import { plain } from '../documents/trading-company.ts'
+import { openCompany, siteOf, someone } from '../documents/trading-company.ts'
 import { allGone, descendants, isolations, settings, signal } from './machine.ts'
 
 const columns: { name: string; type: FieldType }[] = [
@@ -29,67 +29,98 @@ const bar: ChartDefinition = {
 }
 const now = Date.parse('2026-03-10T12:00:00Z')
 
-/** Documents that hold these rows, whoever asks. */
-function holding(rows: readonly (readonly unknown[])[]): Documents {
-  return { rows: () => Promise.resolve({ columns, rows, total: rows.length }) } as unknown as Documents
+const thing = `
+doctype: Thing
+naming: {rule: series, series: 'T-#####'}
+fields:
+  - {fieldname: status, type: text}
+  - {fieldname: amount, type: currency}
+  - {fieldname: day, type: date}
+permissions:
+  - {role: Clerk, actions: [read, create]}
+`
+const clerk = someone('clerk@example.com', 'Clerk')
+
+/** Documents that hold these values of status, amount and day. */
+async function holding(t: TestContext, rows: readonly (readonly unknown[])[]): Promise<Documents> {
+  const files = siteOf({ 'config/doctypes/thing.yaml': thing })
+  const { documents, platform } = await openCompany(t, { files, seeds: false })
+  const things = collectionFor(documents, platform.doctypes.get('Thing')!)
+  const time = '2026-03-01T10:00:00.000Z'
+  await documents.store.transaction(async (tx) => {
+    for (const [index, [status, amount, day]] of rows.entries())
+      await tx.in(things).insert({
+        id: `T-${index}`,
+        owner: clerk.user,
+        creation: time,
+        modified: time,
+        modified_by: clerk.user,
+        docstatus: 0,
+        status,
+        amount,
+        day,
+      })
+  })
+  return documents
 }
 
 describe('the numbers of a chart', () => {
   const rows = [
-    ['Open', 10, '2026-03-01', '2026-03-01T10:00:00.000Z'],
-    ['Open', 5.5, '2026-03-09', '2026-03-01T10:00:00.000Z'],
-    ['Done', null, '2026-02-15', '2026-03-01T10:00:00.000Z'],
-    [null, 2, '2024-01-01', '2026-03-01T10:00:00.000Z'],
+    ['Open', 10, '2026-03-01'],
+    ['Open', 5.5, '2026-03-09'],
+    ['Done', null, '2026-02-15'],
+    [null, 2, '2024-01-01'],
   ]
-  const points = async (more: Partial<ChartDefinition>, given = rows) =>
-    (await chartPoints(holding(given), plain, { ...bar, ...more }, now)).map(({ label, value }) => [
+  const points = async (t: TestContext, more: Partial<ChartDefinition>, given = rows) =>
+    (await chartPoints(await holding(t, given), clerk, { ...bar, ...more }, now)).map(({ label, value }) => [
       label,
       value,
     ])
 
-  it('are counts, sums or averages of groups, largest first', async () => {
-    assert.deepEqual(await points({}), [
+  it('are counts, sums or averages of groups, largest first', async (t) => {
+    assert.deepEqual(await points(t, {}), [
       ['Open', 2],
       ['Done', 1],
       ['(none)', 1],
     ])
-    assert.deepEqual(await points({ aggregate_function: 'Sum', value_based_on: 'amount' }), [
+    assert.deepEqual(await points(t, { aggregate_function: 'Sum', value_based_on: 'amount' }), [
       ['Open', 15.5],
       ['(none)', 2],
     ])
-    assert.deepEqual(await points({ aggregate_function: 'Average', value_based_on: 'amount' }), [
+    assert.deepEqual(await points(t, { aggregate_function: 'Average', value_based_on: 'amount' }), [
       ['Open', 7.75],
       ['(none)', 2],
     ])
   })
 
-  it('go by intervals of time, within the timespan, in order', async () => {
+  it('go by intervals of time, within the timespan, in order', async (t) => {
     const line = { chart_type: 'line', time_series_based_on: 'day' } as const
-    assert.deepEqual(await points({ ...line, timespan: 'Last Month', time_interval: 'Monthly' }), [
+    assert.deepEqual(await points(t, { ...line, timespan: 'Last Month', time_interval: 'Monthly' }), [
       ['2026-02-01', 1],
       ['2026-03-01', 2],
     ])
-    assert.deepEqual(await points({ ...line, timespan: 'All Time', time_interval: 'Yearly' }), [
+    assert.deepEqual(await points(t, { ...line, timespan: 'All Time', time_interval: 'Yearly' }), [
       ['2024-01-01', 1],
       ['2026-01-01', 3],
     ])
-    assert.deepEqual(await points({ ...line, timespan: 'Last Quarter', time_interval: 'Quarterly' }), [
+    assert.deepEqual(await points(t, { ...line, timespan: 'Last Quarter', time_interval: 'Quarterly' }), [
       ['2026-01-01', 3],
     ])
-    assert.deepEqual(await points({ ...line, timespan: 'Last Week', time_interval: 'Weekly' }), [
+    assert.deepEqual(await points(t, { ...line, timespan: 'Last Week', time_interval: 'Weekly' }), [
       ['2026-03-09', 1],
     ])
-    assert.deepEqual(await points({ ...line, chart_type: 'heatmap', timespan: 'Last Month' }), [
+    assert.deepEqual(await points(t, { ...line, chart_type: 'heatmap', timespan: 'Last Month' }), [
       ['2026-02-15', 1],
       ['2026-03-01', 1],
       ['2026-03-09', 1],
     ])
   })
 
-  it('put the smallest of very many groups together', async () => {
+  it('put the smallest of very many groups together', async (t) => {
     const many = await points(
+      t,
       {},
-      Array.from({ length: 100 }, (_, n) => [`g${n}`, 1, null, null]),
+      Array.from({ length: 100 }, (_, n) => [`g${n}`, 1, null]),
     )
     assert.equal(many.length, 30)
     assert.deepEqual(many.at(-1), ['71 others', 71])

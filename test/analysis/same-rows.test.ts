@@ -1,4 +1,8 @@
 /** One evaluator (D5): for random rules and users, every way to business data shows the same rows and values. */
+import { deleteDocument, updateDocument } from '../../src/documents/updating.ts'
+import { readTableRows, readableTables } from '../../src/documents/tables.ts'
+import { listDocuments } from '../../src/documents/reading.ts'
+import { createDocument } from '../../src/documents/creating.ts'
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
@@ -7,7 +11,7 @@ import { Python } from '../../src/analysis/python/python.ts'
 import { Sql } from '../../src/analysis/sql/sql.ts'
 import { isoTime } from '../../src/core/clock.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { collectionFor } from '../../src/documents/ground.ts'
+import { collectionFor } from '../../src/documents/documents.ts'
 import { accessTo } from '../../src/documents/permission.ts'
 import { type Company, openCompany, siteOf, someone } from '../documents/trading-company.ts'
 import { isolation, settings, signal, withoutPython, withoutSql } from './machine.ts'
@@ -91,10 +95,10 @@ type Row = Readonly<Record<string, unknown>>
 const fields = ['title', 'status', 'amount', 'region', 'day', 'secret', 'hidden']
 
 /** What the evaluator says, applied by hand to every stored document. */
-async function expected({ ground, platform, clock }: Company, principal: Principal): Promise<Row[]> {
+async function expected({ documents, platform, clock }: Company, principal: Principal): Promise<Row[]> {
   const doctype = platform.doctypes.get('Thing')!
   const access = accessTo(principal, doctype, clock.now())
-  const stored = await collectionFor(ground, doctype).find()
+  const stored = await collectionFor(documents, doctype).find()
   return stored
     .filter((one) => access.allows('read', one))
     .map((one) => ({
@@ -125,7 +129,7 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
   })
 
   async function bySql({ documents }: Company, principal: Principal): Promise<Row[]> {
-    const tables = permittedTables(documents.tables(principal))
+    const tables = permittedTables(readableTables(documents, principal))
     const thing = tables.tables.find(({ name }) => name === 'Thing')
     if (!thing) return []
     const shown = fields.filter((field) => thing.columns.some(({ name }) => name === field))
@@ -144,8 +148,8 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
   }
 
   async function byPython({ documents }: Company, principal: Principal): Promise<Row[]> {
-    if (!documents.tables(principal).tables.some(({ name }) => name === 'Thing')) return []
-    const page = await documents.rows(principal, { doctype: 'Thing', limit: 1000 })
+    if (!readableTables(documents, principal).tables.some(({ name }) => name === 'Thing')) return []
+    const page = await readTableRows(documents, principal, { doctype: 'Thing', limit: 1000 })
     const columns = page.columns.map(({ name, type }) => ({ name, type: columnType(type) }))
     const { variables, error } = await python.run({
       code: 'rows = data',
@@ -158,11 +162,11 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
   }
 
   async function byList({ documents }: Company, principal: Principal): Promise<Row[]> {
-    if (!documents.tables(principal).tables.some(({ name }) => name === 'Thing')) {
-      await assert.rejects(documents.list(principal, { doctype: 'Thing' }), { code: 'not_found' })
+    if (!readableTables(documents, principal).tables.some(({ name }) => name === 'Thing')) {
+      await assert.rejects(listDocuments(documents, principal, { doctype: 'Thing' }), { code: 'not_found' })
       return []
     }
-    return [...(await documents.list(principal, { doctype: 'Thing', limit: 1000 })).data]
+    return [...(await listDocuments(documents, principal, { doctype: 'Thing', limit: 1000 })).data]
   }
 
   it('are what SQL, Python, a list and the evaluator show, whatever the rules', async (t) => {
@@ -176,7 +180,7 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
           const company = await openCompany(t, { files: site(rules), seeds: false })
           for (const { owner, parts, ...data } of given) {
             const known = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined))
-            await company.documents.create(someone(owner, 'System Manager'), 'Thing', {
+            await createDocument(company.documents, someone(owner, 'System Manager'), 'Thing', {
               ...known,
               hidden: 'h',
               parts: parts.map((part) => ({ part, price: 1 })),
@@ -219,19 +223,18 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
       (await bySql(company, clerk)).map(({ title, amount }) => [title, amount])
     const make = async (title: string): Promise<string> =>
       String(
-        (await company.documents.create(manager, 'Thing', { title, status: 'Open', amount: 1 })).document[
-          'name'
-        ],
+        (await createDocument(company.documents, manager, 'Thing', { title, status: 'Open', amount: 1 }))
+          .document['name'],
       )
     const one = await make('one')
     assert.deepEqual(await names(), [['one', 1]])
-    await company.documents.update(manager, 'Thing', one, { amount: 2 })
+    await updateDocument(company.documents, manager, 'Thing', one, { amount: 2 })
     assert.deepEqual(await names(), [['one', 2]])
     const two = await make('two')
     assert.equal((await names()).length, 2)
-    await company.documents.update(manager, 'Thing', one, { status: 'Done' })
+    await updateDocument(company.documents, manager, 'Thing', one, { status: 'Done' })
     assert.deepEqual(await names(), [['two', 1]])
-    await company.documents.delete(manager, 'Thing', two)
+    await deleteDocument(company.documents, manager, 'Thing', two)
     assert.deepEqual(await names(), [])
     assert.ok(isoTime(company.clock.now()))
   })
@@ -241,12 +244,12 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
       files: site([{ role: 'Clerk', ifOwner: false, when: undefined, levels: [0] }]),
       seeds: false,
     })
-    await company.documents.create(someone('m@example.com', 'System Manager'), 'Thing', {
+    await createDocument(company.documents, someone('m@example.com', 'System Manager'), 'Thing', {
       title: 'x',
       secret: 's',
       hidden: 'h',
     })
-    const tables = permittedTables(company.documents.tables(principals[0]!))
+    const tables = permittedTables(readableTables(company.documents, principals[0]!))
     for (const column of ['secret', 'hidden', 'price']) {
       const table = column === 'price' ? 'thing_part' : 'thing'
       await assert.rejects(
@@ -255,11 +258,15 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
       )
     }
     await assert.rejects(
-      company.documents.rows(principals[0]!, { doctype: 'Thing', filters: { hidden: 'h' }, limit: 1 }),
+      readTableRows(company.documents, principals[0]!, {
+        doctype: 'Thing',
+        filters: { hidden: 'h' },
+        limit: 1,
+      }),
       { code: 'invalid' },
     )
     await assert.rejects(
-      company.documents.rows(principals[0]!, { doctype: 'Thing', fields: ['secret'], limit: 1 }),
+      readTableRows(company.documents, principals[0]!, { doctype: 'Thing', fields: ['secret'], limit: 1 }),
       { code: 'invalid' },
     )
   })
@@ -273,19 +280,19 @@ describe('a snapshot', () => {
     })
     const manager = someone('m@example.com', 'System Manager')
     const make = (status: string) =>
-      company.documents.create(manager, 'Thing', { title: 'x', status, parts: [{ part: 'p1' }] })
+      createDocument(company.documents, manager, 'Thing', { title: 'x', status, parts: [{ part: 'p1' }] })
     const open = String((await make('Open')).document['name'])
     const done = String((await make('Done')).document['name'])
     const revisions = async (): Promise<string[]> => {
-      const { tables } = company.documents.tables(principals[0]!)
+      const { tables } = readableTables(company.documents, principals[0]!)
       return await Promise.all(tables.map(async (table) => (await table.read()).revision))
     }
     const before = await revisions()
     assert.equal(before.length, 2)
     assert.deepEqual(await revisions(), before)
-    await company.documents.update(manager, 'Thing', done, { title: 'y' })
+    await updateDocument(company.documents, manager, 'Thing', done, { title: 'y' })
     assert.deepEqual(await revisions(), before, 'a document that it may not read')
-    await company.documents.update(manager, 'Thing', open, { title: 'y' })
+    await updateDocument(company.documents, manager, 'Thing', open, { title: 'y' })
     assert.ok((await revisions()).every((revision, index) => revision !== before[index]))
   })
 })

@@ -1,10 +1,24 @@
+import { deleteDocument, updateDocument } from '../../src/documents/updating.ts'
+import { searchDocuments } from '../../src/documents/searching.ts'
+import { runReport } from '../../src/documents/reports.ts'
+import { getDocument, listDocuments } from '../../src/documents/reading.ts'
+import { historyOf } from '../../src/documents/history.ts'
+import { explainAccess } from '../../src/documents/explaining.ts'
+import { createDocument } from '../../src/documents/creating.ts'
+import {
+  addComment,
+  attachFile,
+  listAttachments,
+  listComments,
+  readAttachment,
+} from '../../src/documents/belongings.ts'
+import { countDocuments } from '../../src/documents/aggregating.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AppError } from '../../src/core/errors.ts'
 import { type Fault, faultText } from '../../src/site/site-files.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
-import { createDocuments } from '../../src/documents/documents.ts'
-import { noSql, type RunSql } from '../../src/documents/run-sql.ts'
+import type { RunSql } from '../../src/documents/run-sql.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import {
   admin,
@@ -23,11 +37,18 @@ const clerk = someone('clerk@example.com', 'Clerk')
 describe('changes at the same time', () => {
   it('are never lost: of many with the same expected_modified one wins', async (t) => {
     const { documents } = await openCompany(t)
-    const { document } = await documents.create(sales, 'Task', { subject: 'x' })
+    const { document } = await createDocument(documents, sales, 'Task', { subject: 'x' })
     const expectedModified = String(document['modified'])
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, (_, n) =>
-        documents.update(sales, 'Task', String(document['name']), { progress: n + 1 }, { expectedModified }),
+        updateDocument(
+          documents,
+          sales,
+          'Task',
+          String(document['name']),
+          { progress: n + 1 },
+          { expectedModified },
+        ),
       ),
     )
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
@@ -37,7 +58,7 @@ describe('changes at the same time', () => {
 
   it('to different fields are all kept, each in the history', async (t) => {
     const { documents } = await openCompany(t)
-    const { document } = await documents.create(sales, 'Sales Order', {
+    const { document } = await createDocument(documents, sales, 'Sales Order', {
       customer: 'Müller Bau',
       items: Array.from({ length: 20 }, () => ({ item: 'ITEM-1', qty: 1, rate: 1 })),
     })
@@ -45,10 +66,10 @@ describe('changes at the same time', () => {
     const rows = document['items'] as { name: string }[]
     await Promise.all(
       rows.map((row, n) =>
-        documents.update(sales, 'Sales Order', name, { items: [{ name: row.name, qty: n + 2 }] }),
+        updateDocument(documents, sales, 'Sales Order', name, { items: [{ name: row.name, qty: n + 2 }] }),
       ),
     )
-    const after = await documents.get(sales, 'Sales Order', name)
+    const after = await getDocument(documents, sales, 'Sales Order', name)
     assert.deepEqual(
       (after['items'] as { qty: number }[]).map(({ qty }) => qty),
       rows.map((_, n) => n + 2),
@@ -57,7 +78,7 @@ describe('changes at the same time', () => {
       after['total'],
       rows.reduce((total, _, n) => total + n + 2, 0),
     )
-    const history = await documents.history(sales, 'Sales Order', name, 100)
+    const history = await historyOf(documents, sales, 'Sales Order', name, 100)
     assert.equal(history.length, 21)
     assert.ok(history[0]!.time > history[20]!.time)
   })
@@ -67,7 +88,7 @@ describe('rows', () => {
   it('are patched by their id, added without, removed with _delete, and replaced when none has an id', async (t) => {
     const { documents } = await openCompany(t)
     const row = (qty: number) => ({ item: 'ITEM-1', qty, rate: 1 })
-    const { document } = await documents.create(sales, 'Sales Order', {
+    const { document } = await createDocument(documents, sales, 'Sales Order', {
       customer: 'Müller Bau',
       items: [row(1), row(2), row(3)],
     })
@@ -75,7 +96,7 @@ describe('rows', () => {
     const [a, b] = document['items'] as { name: string }[]
     const quantities = async (items: unknown) =>
       (
-        (await documents.update(sales, 'Sales Order', name, { items })).document['items'] as {
+        (await updateDocument(documents, sales, 'Sales Order', name, { items })).document['items'] as {
           qty: number
           idx: number
         }[]
@@ -98,7 +119,7 @@ describe('a tree', () => {
     const hire = async (employee_name: string, reports_to?: string) =>
       String(
         (
-          await documents.create(hr, 'Employee', {
+          await createDocument(documents, hr, 'Employee', {
             employee_name,
             department: 'HR',
             date_of_joining: '2026-01-01',
@@ -110,11 +131,11 @@ describe('a tree', () => {
     const middle = await hire('B', top)
     const bottom = await hire('C', middle)
     for (const boss of [bottom, middle, top])
-      await assert.rejects(documents.update(hr, 'Employee', top, { reports_to: boss }), {
+      await assert.rejects(updateDocument(documents, hr, 'Employee', top, { reports_to: boss }), {
         code: 'invalid',
         message: /would stand below itself/,
       })
-    await documents.update(hr, 'Employee', bottom, { reports_to: top })
+    await updateDocument(documents, hr, 'Employee', bottom, { reports_to: top })
   })
 })
 
@@ -122,10 +143,10 @@ describe('an attachment field', () => {
   it('holds a file that hangs on the document, and nothing else', async (t) => {
     const yaml = `doctype: Thing\nnaming: { rule: prompt }\nfields: [{ fieldname: scan, type: attachment }]\npermissions: [{ role: Clerk, actions: [read, write, create] }]`
     const { documents } = await openCompany(t, { files: siteOf({ 'config/doctypes/thing.yaml': yaml }) })
-    await documents.create(clerk, 'Thing', { name: 'one' })
-    const set = () => documents.update(clerk, 'Thing', 'one', { scan: 'scan.pdf' })
+    await createDocument(documents, clerk, 'Thing', { name: 'one' })
+    const set = () => updateDocument(documents, clerk, 'Thing', 'one', { scan: 'scan.pdf' })
     await assert.rejects(set(), { code: 'invalid', message: /no file "scan.pdf" is attached/ })
-    await documents.attach(clerk, 'Thing', 'one', {
+    await attachFile(documents, clerk, 'Thing', 'one', {
       fileName: 'scan.pdf',
       mimeType: 'application/pdf',
       content: Buffer.from('x'),
@@ -137,39 +158,42 @@ describe('an attachment field', () => {
 describe('what was read can be sent back', () => {
   it('with masked and computed values, which stay as they are', async (t) => {
     const { documents } = await openCompany(t)
-    const before = await documents.get(hrManager, 'Employee', 'EMP-0001')
-    const seen = await documents.get(hr, 'Employee', 'EMP-0001')
-    const { updatedFields, warnings } = await documents.update(hr, 'Employee', 'EMP-0001', {
+    const before = await getDocument(documents, hrManager, 'Employee', 'EMP-0001')
+    const seen = await getDocument(documents, hr, 'Employee', 'EMP-0001')
+    const { updatedFields, warnings } = await updateDocument(documents, hr, 'Employee', 'EMP-0001', {
       ...seen,
       designation: 'Chief',
     })
     assert.deepEqual(updatedFields, ['designation'])
     assert.deepEqual(warnings, [])
-    assert.equal((await documents.get(hrManager, 'Employee', 'EMP-0001'))['salary'], before['salary'])
+    assert.equal(
+      (await getDocument(documents, hrManager, 'Employee', 'EMP-0001'))['salary'],
+      before['salary'],
+    )
   })
 })
 
 describe('a document of a deleted one’s name', () => {
   it('has none of its history, comments or files', async (t) => {
     const { documents } = await openCompany(t)
-    await documents.create(admin, 'Customer', { customer_name: 'Twice', city: 'Bonn' })
-    await documents.update(admin, 'Customer', 'Twice', { city: 'Ulm' })
-    await documents.addComment(admin, 'Customer', 'Twice', 'secret')
-    await documents.attach(admin, 'Customer', 'Twice', {
+    await createDocument(documents, admin, 'Customer', { customer_name: 'Twice', city: 'Bonn' })
+    await updateDocument(documents, admin, 'Customer', 'Twice', { city: 'Ulm' })
+    await addComment(documents, admin, 'Customer', 'Twice', 'secret')
+    await attachFile(documents, admin, 'Customer', 'Twice', {
       fileName: 'a',
       mimeType: 'text/plain',
       content: Buffer.from('x'),
     })
-    const [file] = await documents.attachments(admin, 'Customer', 'Twice')
-    await documents.delete(admin, 'Customer', 'Twice')
-    await assert.rejects(documents.attachment(admin, file!.id), { code: 'not_found' })
-    await documents.create(sales, 'Customer', { customer_name: 'Twice' })
+    const [file] = await listAttachments(documents, admin, 'Customer', 'Twice')
+    await deleteDocument(documents, admin, 'Customer', 'Twice')
+    await assert.rejects(readAttachment(documents, admin, file!.id), { code: 'not_found' })
+    await createDocument(documents, sales, 'Customer', { customer_name: 'Twice' })
     assert.deepEqual(
-      (await documents.history(sales, 'Customer', 'Twice', 10)).map(({ action }) => action),
+      (await historyOf(documents, sales, 'Customer', 'Twice', 10)).map(({ action }) => action),
       ['create'],
     )
-    assert.deepEqual(await documents.comments(sales, 'Customer', 'Twice'), [])
-    assert.deepEqual(await documents.attachments(sales, 'Customer', 'Twice'), [])
+    assert.deepEqual(await listComments(documents, sales, 'Customer', 'Twice'), [])
+    assert.deepEqual(await listAttachments(documents, sales, 'Customer', 'Twice'), [])
   })
 })
 
@@ -177,27 +201,27 @@ describe('the search index', () => {
   it('follows every change, and counts only what may be read', async (t) => {
     const { documents } = await openCompany(t)
     const total = async (who: typeof sales, words: string) =>
-      (await documents.search(who, { words, doctype: 'Lead', limit: 5 })).total
+      (await searchDocuments(documents, who, { words, doctype: 'Lead', limit: 5 })).total
     assert.equal(await total(admin, 'Quokka'), 0)
-    const { document } = await documents.create(sales, 'Lead', { lead_name: 'Quokka Beuteltier' })
-    await documents.create(salesManager, 'Lead', { lead_name: 'Quokka Zwei' })
+    const { document } = await createDocument(documents, sales, 'Lead', { lead_name: 'Quokka Beuteltier' })
+    await createDocument(documents, salesManager, 'Lead', { lead_name: 'Quokka Zwei' })
     assert.equal(await total(admin, 'quokka'), 2)
     assert.equal(await total(admin, 'Quoka'), 2)
     assert.equal(await total(sales, 'quokka'), 1)
-    await documents.update(sales, 'Lead', String(document['name']), { lead_name: 'Wombat' })
+    await updateDocument(documents, sales, 'Lead', String(document['name']), { lead_name: 'Wombat' })
     assert.equal(await total(sales, 'quokka'), 0)
     assert.equal(await total(sales, 'womb'), 1)
-    await documents.delete(sales, 'Lead', String(document['name']))
+    await deleteDocument(documents, sales, 'Lead', String(document['name']))
     assert.equal(await total(sales, 'wombat'), 0)
-    await documents.create(sales, 'Lead', { lead_name: 'Numbat' }, { dryRun: true })
+    await createDocument(documents, sales, 'Lead', { lead_name: 'Numbat' }, { dryRun: true })
     assert.equal(await total(sales, 'numbat'), 0)
   })
 
   it('does not match words in fields that one cannot read', async (t) => {
     const { documents } = await openCompany(t)
-    await documents.update(admin, 'Employee', 'EMP-0001', { bank_account: 'XYZZY-1' })
+    await updateDocument(documents, admin, 'Employee', 'EMP-0001', { bank_account: 'XYZZY-1' })
     const total = async (who: typeof sales) =>
-      (await documents.search(who, { words: 'XYZZY', doctype: 'Employee', limit: 5 })).total
+      (await searchDocuments(documents, who, { words: 'XYZZY', doctype: 'Employee', limit: 5 })).total
     assert.equal(await total(hrManager), 1)
     assert.equal(await total(hr), 0)
     assert.equal(await total(plain), 0)
@@ -210,21 +234,21 @@ describe('a changed doctype', () => {
     const second = first
       .replace('gone', 'fresh')
       .replace('type: text }]', 'type: select, options: [x, y], default: x, index: true }]')
-    const { documents, ground } = await openCompany(t, {
+    const { documents } = await openCompany(t, {
       files: siteOf({ 'config/doctypes/thing.yaml': first }),
     })
-    await documents.create(clerk, 'Thing', { name: 'one', a: '1', gone: 'kept' })
+    await createDocument(documents, clerk, 'Thing', { name: 'one', a: '1', gone: 'kept' })
     const files = siteOf({ 'config/doctypes/thing.yaml': second })
     const platform = readPlatform(files, [], readPeople(files, []))
-    const later = createDocuments({ ...ground, platform }, noSql)
-    const seen = await later.get(clerk, 'Thing', 'one')
+    const later = { ...documents, platform }
+    const seen = await getDocument(later, clerk, 'Thing', 'one')
     assert.equal(seen['a'], '1')
     assert.equal(seen['gone'], undefined)
-    assert.equal(await later.count(clerk, 'Thing', { fresh: 'x' }), 0)
-    await later.update(clerk, 'Thing', 'one', { a: '2' })
-    assert.equal((await documents.get(clerk, 'Thing', 'one'))['gone'], 'kept')
-    await later.create(clerk, 'Thing', { name: 'two' })
-    assert.equal(await later.count(clerk, 'Thing', { fresh: 'x' }), 1)
+    assert.equal(await countDocuments(later, clerk, 'Thing', { fresh: 'x' }), 0)
+    await updateDocument(later, clerk, 'Thing', 'one', { a: '2' })
+    assert.equal((await getDocument(documents, clerk, 'Thing', 'one'))['gone'], 'kept')
+    await createDocument(later, clerk, 'Thing', { name: 'two' })
+    assert.equal(await countDocuments(later, clerk, 'Thing', { fresh: 'x' }), 1)
   })
 })
 
@@ -239,7 +263,8 @@ describe('reports', () => {
     let runs = 0
     const { documents, clock } = await openCompany(t, { runSql: (request) => (runs++, runSql(request)) })
     const run = (who: typeof sales) =>
-      documents.runReport(
+      runReport(
+        documents,
         who,
         'Item Sales',
         { from_date: '2026-02-01' },
@@ -264,7 +289,8 @@ describe('reports', () => {
         new Promise((resolve) => (finish = () => resolve({ columns: [{ name: 'n' }], rows: [[1]] }))),
     })
     const run = () =>
-      documents.runReport(
+      runReport(
+        documents,
         sales,
         'Item Sales',
         { from_date: '2026-02-01' },
@@ -282,9 +308,9 @@ describe('explanations', () => {
   it('name the deciding rule with its line', async (t) => {
     const { documents } = await openCompany(t)
     const explained = async (who: typeof sales, doctype: string, name: string | undefined, action: string) =>
-      (await documents.explain(who, doctype, name)).actions.find((other) => other.action === action)!
+      (await explainAccess(documents, who, doctype, name)).actions.find((other) => other.action === action)!
     const order = (
-      await documents.list(admin, {
+      await listDocuments(documents, admin, {
         doctype: 'Sales Order',
         filters: { owner: 'admin@example.com', docstatus: 0 },
         limit: 1,
@@ -297,7 +323,7 @@ describe('explanations', () => {
     assert.equal(write.allowed, false)
     assert.match(write.because, /no rule matches: role Sales User, own documents/)
     assert.equal((await explained(hr, 'Lead', undefined, 'read')).allowed, false)
-    const { hidden, masked } = await documents.explain(hr, 'Employee', 'EMP-0001')
+    const { hidden, masked } = await explainAccess(documents, hr, 'Employee', 'EMP-0001')
     assert.deepEqual([hidden, masked], [[], ['salary', 'bank_account']])
   })
 })

@@ -1,4 +1,8 @@
 /** Questions that are made to cost the others something, or to tell what their asker may not read. */
+import { searchDocuments } from '../../src/documents/searching.ts'
+import { listDocuments } from '../../src/documents/reading.ts'
+import { createDocument } from '../../src/documents/creating.ts'
+import { countDocuments } from '../../src/documents/aggregating.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
@@ -32,10 +36,14 @@ async function diaries(t: Parameters<typeof openCompany>[0]): Promise<Company> {
 describe('a search among one’s own documents', () => {
   it('answers the same whether or not another’s document has all the words', async (t) => {
     const { documents } = await diaries(t)
-    await documents.create(boss, 'Diary', { title: 'Merger', content: 'we buy zebra limited' })
-    await documents.create(clerk, 'Diary', { title: 'Merger', content: 'a word that i put here' })
+    await createDocument(documents, boss, 'Diary', { title: 'Merger', content: 'we buy zebra limited' })
+    await createDocument(documents, clerk, 'Diary', { title: 'Merger', content: 'a word that i put here' })
     const ask = async (words: string) => {
-      const { results, total } = await documents.search(clerk, { doctype: 'Diary', words, limit: 10 })
+      const { results, total } = await searchDocuments(documents, clerk, {
+        doctype: 'Diary',
+        words,
+        limit: 10,
+      })
       return { total, found: results.map(({ name, score }) => ({ name, score })) }
     }
     const nobodyHasIt = await ask('merger giraffe')
@@ -46,11 +54,11 @@ describe('a search among one’s own documents', () => {
 
   it('gives the same scores however many others hold a word', async (t) => {
     const { documents } = await diaries(t)
-    await documents.create(clerk, 'Diary', { title: 'Bonus', content: 'a guess' })
-    const ask = () => documents.search(clerk, { doctype: 'Diary', words: 'bonus', limit: 10 })
+    await createDocument(documents, clerk, 'Diary', { title: 'Bonus', content: 'a guess' })
+    const ask = () => searchDocuments(documents, clerk, { doctype: 'Diary', words: 'bonus', limit: 10 })
     const before = await ask()
     for (let n = 0; n < 5; n++)
-      await documents.create(boss, 'Diary', { title: 'Bonus', content: 'the truth' })
+      await createDocument(documents, boss, 'Diary', { title: 'Bonus', content: 'the truth' })
     assert.deepEqual(await ask(), before)
   })
 })
@@ -59,7 +67,7 @@ describe('one question', () => {
   it('has at most so many conditions, patterns and orders', async (t) => {
     const { documents } = await openCompany(t)
     const many = (length: number, condition: unknown) => Array.from({ length }, () => condition)
-    const list = (query: object) => documents.list(sales, { doctype: 'Customer', ...query })
+    const list = (query: object) => listDocuments(documents, sales, { doctype: 'Customer', ...query })
     await assert.rejects(
       list({ filters: many(20_000, ['custommer_name', '=', 'x']) }),
       refuses(/at most 50 conditions/),
@@ -78,9 +86,10 @@ describe('one question', () => {
   it('is given up when its patterns are too much work for the texts that there are', async (t) => {
     const { documents } = await diaries(t)
     for (let n = 0; n < 20; n++)
-      await documents.create(clerk, 'Diary', { title: `n${n}`, content: 'a'.repeat(100_000) })
+      await createDocument(documents, clerk, 'Diary', { title: `n${n}`, content: 'a'.repeat(100_000) })
     const ask = (pattern: string, times: number) =>
-      documents.count(
+      countDocuments(
+        documents,
         clerk,
         'Diary',
         Array.from({ length: times }, () => ['content', 'not like', pattern]),
@@ -96,12 +105,12 @@ describe('one question', () => {
     const data = (length: number) =>
       Object.fromEntries(Array.from({ length }, (_, n) => [`custommer_name_${n}`, 1]))
     await assert.rejects(
-      documents.create(sales, 'Lead', data(100_000)),
+      createDocument(documents, sales, 'Lead', data(100_000)),
       refuses(/custommer_name_99" [^;]*; lead_name is required$/),
     )
     const rows = Array.from({ length: 1000 }, () => data(100))
     await assert.rejects(
-      documents.create(sales, 'Sales Order', { items: rows }),
+      createDocument(documents, sales, 'Sales Order', { items: rows }),
       refuses(/items\[0\]: unknown field "custommer_name_0"/),
     )
   })
@@ -111,7 +120,7 @@ describe('a pattern on a long text', () => {
   it('means what it means on a short one', async (t) => {
     const { documents } = await diaries(t)
     const text = `begin ${'ab'.repeat(30_000)} middle ${'ba'.repeat(10_000)} end`
-    await documents.create(clerk, 'Diary', { title: 'long', content: text })
+    await createDocument(documents, clerk, 'Diary', { title: 'long', content: text })
     const cases: readonly (readonly [string, boolean])[] = [
       ['begin%', true],
       ['egin%', false],
@@ -129,7 +138,7 @@ describe('a pattern on a long text', () => {
     ]
     for (const [pattern, holds] of cases)
       assert.equal(
-        await documents.count(clerk, 'Diary', [['content', 'like', pattern]]),
+        await countDocuments(documents, clerk, 'Diary', [['content', 'like', pattern]]),
         holds ? 1 : 0,
         pattern.slice(0, 40),
       )

@@ -3,12 +3,20 @@
  * value that the evaluator denies it. Every hidden value and every hidden name is a word that
  * stands nowhere else, so one search of everything that was said finds a leak.
  */
+import { readableTables } from '../../src/documents/tables.ts'
+import { searchDocuments, suggestLinks } from '../../src/documents/searching.ts'
+import { runReport } from '../../src/documents/reports.ts'
+import { getDocument, listDocuments } from '../../src/documents/reading.ts'
+import { historyOf } from '../../src/documents/history.ts'
+import { describeDoctype } from '../../src/documents/describing.ts'
+import { createDocument } from '../../src/documents/creating.ts'
+import { aggregateDocuments, countDocuments } from '../../src/documents/aggregating.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { collectionFor } from '../../src/documents/ground.ts'
+import { collectionFor } from '../../src/documents/documents.ts'
 import { accessTo } from '../../src/documents/permission.ts'
 import type { StoredDocument } from '../../src/documents/stored.ts'
 import { type Company, openCompany, siteOf, someone } from './trading-company.ts'
@@ -127,7 +135,7 @@ async function companyOf(
     'config/reports/grouped.yaml': JSON.stringify(grouped),
   })
   const company = await openCompany(t, { files })
-  const things = collectionFor(company.ground, company.platform.doctypes.get('Thing')!)
+  const things = collectionFor(company.documents, company.platform.doctypes.get('Thing')!)
   for (const [row, { owner, shade }] of rows.entries())
     await things.insert({
       id: `name${row}q`,
@@ -156,13 +164,13 @@ function valueOf(type: FieldPlan['type'], field: number, row: number): unknown {
 
 /** Takes every path as one person; answers how many names and values were denied. */
 async function checkPerson(
-  { documents, ground, platform }: Company,
+  { documents, platform }: Company,
   { fields, rows }: Plan,
   who: Principal,
 ): Promise<number> {
   const doctype = platform.doctypes.get('Thing')!
-  const access = accessTo(who, doctype, ground.clock.now())
-  const all = await collectionFor(ground, doctype).find()
+  const access = accessTo(who, doctype, documents.clock.now())
+  const all = await collectionFor(documents, doctype).find()
   const visible = all.filter((document) => access.allows('read', document))
   const secrets = new Set<string>()
   for (const document of all) {
@@ -189,9 +197,9 @@ async function checkPerson(
     }
   }
   const names = ['name', 'shade', 'owner', ...fields.map((_, index) => `f${index}`)]
-  await say('info', () => documents.doctype(who, 'Thing'))
+  await say('info', () => describeDoctype(documents, who, 'Thing'))
   const page = (await say('list', () =>
-    documents.list(who, { doctype: 'Thing', fields: ['*'], limit: 100 }),
+    listDocuments(documents, who, { doctype: 'Thing', fields: ['*'], limit: 100 }),
   )) as { total: number; data: { name: string }[] } | undefined
   if (page) {
     assert.equal(page.total, visible.length)
@@ -200,7 +208,7 @@ async function checkPerson(
   for (const document of all) {
     const answer = await say(`get ${visible.includes(document)}`, async () => {
       try {
-        return await documents.get(who, 'Thing', document.id)
+        return await getDocument(documents, who, 'Thing', document.id)
       } catch (error) {
         throw error instanceof AppError
           ? new AppError(error.code, error.message.replaceAll(document.id, 'NAME'))
@@ -211,12 +219,12 @@ async function checkPerson(
   }
   for (const field of names) {
     await say('order', () =>
-      documents.list(who, { doctype: 'Thing', orderBy: `${field} desc`, fields: ['name'] }),
+      listDocuments(documents, who, { doctype: 'Thing', orderBy: `${field} desc`, fields: ['name'] }),
     )
-    await say('group', () => documents.aggregate(who, { doctype: 'Thing', groupBy: [field] }))
+    await say('group', () => aggregateDocuments(documents, who, { doctype: 'Thing', groupBy: [field] }))
     for (const kind of ['min', 'max', 'sum', 'avg', 'count'] as const)
       await say('aggregate', () =>
-        documents.aggregate(who, { doctype: 'Thing', metrics: [{ function: kind, field }] }),
+        aggregateDocuments(documents, who, { doctype: 'Thing', metrics: [{ function: kind, field }] }),
       )
     if (field.startsWith('f')) await probe(field)
   }
@@ -225,17 +233,17 @@ async function checkPerson(
       const words = String(valueOf(fields[index]!.type, index, row))
       await checkSearch(words, row, index)
     }
-  await say('suggest', () => documents.suggest(who, { doctype: 'Thing', typed: '', limit: 50 }))
+  await say('suggest', () => suggestLinks(documents, who, { doctype: 'Thing', typed: '', limit: 50 }))
   await say('report', () =>
-    documents.runReport(who, 'Everything', {}, { signal: new AbortController().signal, wait: 1 }),
+    runReport(documents, who, 'Everything', {}, { signal: new AbortController().signal, wait: 1 }),
   )
   await say('grouped', () =>
-    documents.runReport(who, 'Grouped', {}, { signal: new AbortController().signal, wait: 1 }),
+    runReport(documents, who, 'Grouped', {}, { signal: new AbortController().signal, wait: 1 }),
   )
   await say('tables', async () =>
-    Promise.all(documents.tables(who).tables.map(async (table) => (await table.read()).rows())),
+    Promise.all(readableTables(documents, who).tables.map(async (table) => (await table.read()).rows())),
   )
-  await say('history', () => documents.history(who, 'Thing', visible[0]?.id ?? 'none', 10))
+  await say('history', () => historyOf(documents, who, 'Thing', visible[0]?.id ?? 'none', 10))
   const everything = said.join('\n')
   for (const secret of secrets)
     assert.ok(
@@ -252,7 +260,7 @@ async function checkPerson(
       const value = valueOf(definition.type as FieldPlan['type'], Number(field.slice(1)), row)
       let count: number | undefined
       try {
-        count = await documents.count(who, 'Thing', { [field]: value })
+        count = await countDocuments(documents, who, 'Thing', { [field]: value })
       } catch (error) {
         if (!(error instanceof AppError)) throw error
       }
@@ -267,7 +275,7 @@ async function checkPerson(
   async function checkSearch(words: string, row: number, index: number): Promise<void> {
     let total: number | undefined
     try {
-      const found = await documents.search(who, { words, doctype: 'Thing', limit: 50 })
+      const found = await searchDocuments(documents, who, { words, doctype: 'Thing', limit: 50 })
       total = found.results.filter(({ name }) => name === `name${row}q`).length
       said.push(
         `search: ${JSON.stringify(found.results.map(({ name, title }) => [name, title === words ? 'the words' : title]))}`,
@@ -289,7 +297,7 @@ async function checkPerson(
   async function checkLinks(): Promise<void> {
     const attempt = async (thing: string): Promise<string> => {
       try {
-        await documents.create(who, 'Pointer', { thing }, { dryRun: true })
+        await createDocument(documents, who, 'Pointer', { thing }, { dryRun: true })
         return 'made'
       } catch (error) {
         return (error as Error).message.replaceAll(thing, 'NAME')

@@ -1,4 +1,7 @@
 /** Amounts of money are added up as decimals: what is computed from them has all of their digits and no others. */
+import { runReport } from '../../src/documents/reports.ts'
+import { createDocument } from '../../src/documents/creating.ts'
+import { aggregateDocuments } from '../../src/documents/aggregating.ts'
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { Decimal } from '../../src/core/decimal.ts'
@@ -40,7 +43,7 @@ const clerk = someone('clerk@example.com', 'Clerk')
 
 async function bills(t: TestContext, all: readonly Record<string, unknown>[]): Promise<Company> {
   const company = await openCompany(t, { files, seeds: false })
-  for (const one of all) await company.documents.create(clerk, 'Bill', one)
+  for (const one of all) await createDocument(company.documents, clerk, 'Bill', one)
   return company
 }
 
@@ -50,7 +53,7 @@ function times(count: number, value: Record<string, unknown>): Record<string, un
 
 async function report(company: Company, name: string) {
   const run = { signal: new AbortController().signal, wait: 1000 }
-  const result = await company.documents.runReport(clerk, name, {}, run)
+  const result = await runReport(company.documents, clerk, name, {}, run)
   assert.ok('rows' in result)
   return JSON.parse(JSON.stringify({ rows: result.rows, totals: result.totals })) as unknown
 }
@@ -65,7 +68,7 @@ describe('money', () => {
     const metrics = (['sum', 'avg', 'min', 'max'] as const).flatMap((kind) =>
       ['amount', 'rate', 'hours'].map((field) => ({ function: kind, field })),
     )
-    const page = await company.documents.aggregate(clerk, { doctype: 'Bill', metrics })
+    const page = await aggregateDocuments(company.documents, clerk, { doctype: 'Bill', metrics })
     assert.deepEqual(JSON.parse(JSON.stringify(page.rows)), [
       {
         sum_amount: '1660087.55',
@@ -86,7 +89,7 @@ describe('money', () => {
 
   it('keeps its cents where a number would lose them', async (t) => {
     const company = await bills(t, times(20, { amount: 9_999_999_999_999.99 }))
-    const page = await company.documents.aggregate(clerk, {
+    const page = await aggregateDocuments(company.documents, clerk, {
       doctype: 'Bill',
       metrics: [{ function: 'sum', field: 'amount' }],
     })
@@ -101,7 +104,7 @@ describe('money', () => {
       { payer: 'none' },
     ])
     const query = { doctype: 'Bill', groupBy: ['payer'], metrics: [{ function: 'sum', field: 'amount' }] }
-    const page = await company.documents.aggregate(clerk, query as never)
+    const page = await aggregateDocuments(company.documents, clerk, query as never)
     assert.deepEqual(
       page.rows.map((row) => [row['payer'], String(row['sum_amount'] as Decimal)]),
       [
@@ -139,7 +142,7 @@ describe('money', () => {
   it('is added up exactly by computed fields', async (t) => {
     const company = await bills(t, [])
     const parts = times(30, { amount: 33_333_333_333.33 })
-    const { document } = await company.documents.create(clerk, 'Bill', { parts })
+    const { document } = await createDocument(company.documents, clerk, 'Bill', { parts })
     assert.equal(document['of_parts'], 999_999_999_999.9)
   })
 })

@@ -15,14 +15,14 @@ describe('seeds', () => {
       'config/doctypes/thing.yaml': doctype,
       'config/seeds/a.yaml': 'seeds: [{ doctype: Thing, count: 3, fields: { size: { number: [1, 9] } } }]',
     })
-    const { ground, platform, events } = await openCompany(t, { files, seeds: false })
+    const { documents, platform, events } = await openCompany(t, { files, seeds: false })
     const seeds = readSeeds(files, [], platform)
-    assert.equal(await loadSeeds(ground, seeds), 3)
+    assert.equal(await loadSeeds(documents, seeds), 3)
     assert.deepEqual(
       events.map(({ type, data }) => [type, data]),
       [['document.seed', { documents: 3 }]],
     )
-    assert.equal(await loadSeeds(ground, seeds), 0)
+    assert.equal(await loadSeeds(documents, seeds), 0)
   })
 
   it('are all or nothing, and say which one is wrong', async (t) => {
@@ -30,12 +30,12 @@ describe('seeds', () => {
       'config/doctypes/thing.yaml': doctype,
       'config/seeds/a.yaml': 'seeds: [{ doctype: Thing, records: [{ size: 1 }, { size: big }] }]',
     })
-    const { ground, platform } = await openCompany(t, { files, seeds: false })
-    await assert.rejects(loadSeeds(ground, readSeeds(files, [], platform)), {
+    const { documents, platform } = await openCompany(t, { files, seeds: false })
+    await assert.rejects(loadSeeds(documents, readSeeds(files, [], platform)), {
       code: 'invalid',
       message: /seeds of Thing, number 2: Thing: size: must be a number/,
     })
-    assert.deepEqual(ground.store.stats().documents['document.thing'] ?? 0, 0)
+    assert.deepEqual(documents.store.stats().documents['document.thing'] ?? 0, 0)
   })
 
   it('are checked with places before anything is made', () => {

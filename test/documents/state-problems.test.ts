@@ -1,9 +1,9 @@
+import { getDocument } from '../../src/documents/reading.ts'
+import { createDocument } from '../../src/documents/creating.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { stateProblems } from '../../src/documents/state-problems.ts'
-import { createDocuments } from '../../src/documents/documents.ts'
-import { noSql } from '../../src/documents/run-sql.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import { openCompany, siteOf, someone } from './trading-company.ts'
 
@@ -13,20 +13,19 @@ const head =
 
 describe('a site over documents that are there', () => {
   it('the shipped one fits', async (t) => {
-    const { ground } = await openCompany(t)
-    assert.deepEqual(await stateProblems(ground), [])
+    const { documents } = await openCompany(t)
+    assert.deepEqual(await stateProblems(documents), [])
   })
 
   it('is told what no longer fits, with the line and some names, and nothing is changed', async (t) => {
     const before = `${head}fields: [{ fieldname: a, type: text }, { fieldname: b, type: text }, { fieldname: c, type: select, options: [x, y] }, { fieldname: gone, type: text }]`
     const after = `${head}fields:\n  - { fieldname: a, type: number }\n  - { fieldname: b, type: text, unique: true }\n  - { fieldname: c, type: select, options: [x] }\n  - { fieldname: d, type: text, required: true }`
-    const { ground } = await openCompany(t, { files: siteOf({ 'config/doctypes/thing.yaml': before }) })
-    const documents = createDocuments(ground, noSql)
+    const { documents } = await openCompany(t, { files: siteOf({ 'config/doctypes/thing.yaml': before }) })
     for (const name of ['one', 'two'])
-      await documents.create(clerk, 'Thing', { name, a: 'word', b: 'same', c: 'y', gone: 'g' })
+      await createDocument(documents, clerk, 'Thing', { name, a: 'word', b: 'same', c: 'y', gone: 'g' })
     const files = siteOf({ 'config/doctypes/thing.yaml': after })
     const platform = readPlatform(files, [], readPeople(files, []))
-    const problems = await stateProblems({ ...ground, platform })
+    const problems = await stateProblems({ ...documents, platform })
     assert.deepEqual(
       problems
         .map(({ field, count, message, source }) => [field, count, message, source])
@@ -45,6 +44,6 @@ describe('a site over documents that are there', () => {
       ],
     )
     assert.deepEqual(problems[0]!.examples, ['one', 'two'])
-    assert.equal((await documents.get(clerk, 'Thing', 'one'))['gone'], 'g')
+    assert.equal((await getDocument(documents, clerk, 'Thing', 'one'))['gone'], 'g')
   })
 })

@@ -8,9 +8,8 @@ import type { Audit } from '../../src/audit/audit.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import type { Log } from '../../src/core/log.ts'
 import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
-import { createDocuments, type Documents } from '../../src/documents/documents.ts'
+import type { Documents } from '../../src/documents/documents.ts'
 import type { Seed } from '../../src/documents/seed-schema.ts'
-import type { Ground } from '../../src/documents/ground.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
 import type { Platform } from '../../src/documents/platform.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
@@ -43,7 +42,6 @@ export function movingClock(start = Date.parse('2026-07-01T08:00:00Z')): {
 
 export interface Company {
   readonly documents: Documents
-  readonly ground: Ground
   readonly platform: Platform
   /** What was audited, in order; `take` empties it. */
   readonly events: AuditEvent[]
@@ -67,10 +65,17 @@ export async function openCompany(
     await rm(folder, { recursive: true, force: true })
   })
   const events: AuditEvent[] = []
-  const ground: Ground = { platform, store, audit: listAudit(events), clock, memory: createDocumentMemory() }
-  if (options.seeds ?? true) await loadSeeds(ground, seeds)
+  const documents: Documents = {
+    platform,
+    store,
+    audit: listAudit(events),
+    clock,
+    memory: createDocumentMemory(),
+    runSql: options.runSql ?? noSql,
+  }
+  if (options.seeds ?? true) await loadSeeds(documents, seeds)
   events.length = 0
-  return { documents: createDocuments(ground, options.runSql ?? noSql), ground, platform, events, clock }
+  return { documents, platform, events, clock }
 }
 
 interface Understood {
@@ -98,7 +103,8 @@ async function seedOnce(platform: Platform, seeds: readonly Seed[]): Promise<str
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const clock = movingClock()
   const store = await openEmbeddedStore({ folder, clock, log: silent })
-  await loadSeeds({ platform, store, audit: listAudit([]), clock, memory: createDocumentMemory() }, seeds)
+  const memory = createDocumentMemory()
+  await loadSeeds({ platform, store, audit: listAudit([]), clock, memory, runSql: noSql }, seeds)
   await store.close()
   return folder
 }

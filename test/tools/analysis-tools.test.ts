@@ -1,3 +1,8 @@
+import { countDocuments } from '../../src/documents/aggregating.ts'
+import { attachFile } from '../../src/documents/belongings.ts'
+import { createDocument } from '../../src/documents/creating.ts'
+import { getDocument } from '../../src/documents/reading.ts'
+import { updateDocument } from '../../src/documents/updating.ts'
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { type Analysis, isAvailable, openAnalysis } from '../../src/analysis/analysis.ts'
@@ -42,7 +47,7 @@ describe('query_and_analyze', () => {
     const found = await answer(admin, 'query_and_analyze', { query })
     assert.equal(found['success'], true)
     assert.ok(found['data'].length > 1)
-    const all = await documents.count(admin, 'Sales Order')
+    const all = await countDocuments(documents, admin, 'Sales Order')
     assert.equal(
       found['data'].reduce((sum: number, row: { orders: number }) => sum + row.orders, 0),
       all,
@@ -206,7 +211,7 @@ describe('analyze_business_data', () => {
         })
       )['analysis_result']
     const profile = await analyze('profile')
-    assert.equal(profile.record_count, await documents.count(salesManager, 'Sales Order'))
+    assert.equal(profile.record_count, await countDocuments(documents, salesManager, 'Sales Order'))
     assert.equal(profile.fields.grand_total.type, 'number')
     assert.ok(profile.fields.status.unique > 1)
     assert.ok((await analyze('statistics')).statistics.grand_total.std > 0)
@@ -244,10 +249,10 @@ describe('extract_file_content', () => {
   it('reads an attachment by id or by its document and name', async (t) => {
     if (missing(t, 'files')) return
     const { answer, call, documents } = await office(t)
-    const { document } = await documents.create(sales, 'Note', { title: 'Offer' })
+    const { document } = await createDocument(documents, sales, 'Note', { title: 'Offer' })
     const name = String(document['name'])
     const file = { fileName: 'offer.docx', mimeType: 'application/octet-stream', content: docx() }
-    const { id } = await documents.attach(sales, 'Note', name, file)
+    const { id } = await attachFile(documents, sales, 'Note', name, file)
     const byId = await answer(sales, 'extract_file_content', { operation: 'extract', attachment: id })
     assert.match(byId['content'], /# Offer/)
     const tables = await answer(sales, 'extract_file_content', {
@@ -286,7 +291,7 @@ describe('charts and dashboards', () => {
     assert.deepEqual(answer.warnings.slice(0, 1), ['based_on was not given; status was chosen'])
     const [image] = content
     assert.ok(image?.type === 'image' && ['image/png', 'image/svg+xml'].includes(image.mimeType))
-    const stored = await documents.get(salesManager, 'Dashboard Chart', answer.chart_id)
+    const stored = await getDocument(documents, salesManager, 'Dashboard Chart', answer.chart_id)
     assert.doesNotMatch(JSON.stringify(stored), /"value":\s*\d/)
     assert.deepEqual((stored['vega_lite'] as { data: unknown }).data, { name: 'rows' })
   })
@@ -312,8 +317,8 @@ describe('charts and dashboards', () => {
     assert.equal(seen.content.length, 1)
     const counted = (text: string): number =>
       JSON.parse(text).charts[0].points.reduce((sum: number, { value }: { value: number }) => sum + value, 0)
-    assert.equal(counted(own.text), await documents.count(salesManager, 'Task'))
-    assert.equal(counted(seen.text), await documents.count(hr, 'Task'))
+    assert.equal(counted(own.text), await countDocuments(documents, salesManager, 'Task'))
+    assert.equal(counted(seen.text), await countDocuments(documents, hr, 'Task'))
     assert.ok(counted(own.text) > counted(seen.text))
     assert.match(
       (await call(plain, 'list_user_dashboards', { dashboard: 'Mine' })).text,
@@ -332,7 +337,7 @@ describe('charts and dashboards', () => {
   it('names everything that is wrong with a chart at once, and keeps nothing', async (t) => {
     if (missing(t, 'charts')) return
     const { call, documents } = await office(t)
-    const before = await documents.count(salesManager, 'Dashboard Chart')
+    const before = await countDocuments(documents, salesManager, 'Dashboard Chart')
     const { text, isError } = await call(salesManager, 'create_dashboard_chart', {
       ...chart,
       aggregate_function: 'Sum',
@@ -344,7 +349,7 @@ describe('charts and dashboards', () => {
       text,
       /value_based_on: status is a select field, not one of numbers; based_on: .*did you mean "status"/,
     )
-    assert.equal(await documents.count(salesManager, 'Dashboard Chart'), before)
+    assert.equal(await countDocuments(documents, salesManager, 'Dashboard Chart'), before)
     assert.equal(
       (
         await call(salesManager, 'create_dashboard', {
@@ -373,7 +378,7 @@ describe('charts and dashboards', () => {
       { mark: 'image', encoding: { url: { value: 'http://127.0.0.1:1/x.png' } } },
     ]
     for (const [index, spec] of odd.entries()) {
-      await documents.update(salesManager, 'Dashboard Chart', made['chart_id'], { vega_lite: spec })
+      await updateDocument(documents, salesManager, 'Dashboard Chart', made['chart_id'], { vega_lite: spec })
       const { text, isError } = await call(salesManager, 'list_user_dashboards', { dashboard: 'Odd' })
       assert.equal(isError, false, text)
       const [shown] = JSON.parse(text).charts

@@ -54,7 +54,7 @@ export async function openOffice(
     limits: { timeout_seconds: 60, max_concurrent_per_user: 8, max_result_bytes: 100_000, ...options.limits },
     documents: company.documents,
     library: noLibrary,
-    audit: company.ground.audit,
+    audit: company.documents.audit,
     clock: company.clock,
     log: { ...silent, error: (message, fields) => logged.push({ message, fields }) },
     calls: createCalls(),

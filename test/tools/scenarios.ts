@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { AuditStatus } from '../../src/audit/event.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { collectionFor } from '../../src/documents/ground.ts'
+import { collectionFor } from '../../src/documents/documents.ts'
 import { type Office, openOffice } from './offices.ts'
 
 export interface Scenario {
@@ -67,17 +67,21 @@ export function scenarios(tool: string, table: readonly Scenario[]): void {
 }
 
 /** Everything that is stored, as one text. */
-export async function stateOf({ ground }: Office): Promise<string> {
+export async function stateOf({ documents }: Office): Promise<string> {
   const all: unknown[] = []
-  for (const doctype of ground.platform.doctypes.values())
-    if (!doctype.child) all.push(await collectionFor(ground, doctype).find())
+  for (const doctype of documents.platform.doctypes.values())
+    if (!doctype.child) all.push(await collectionFor(documents, doctype).find())
   const kept = { name: 'platform.series' }
-  all.push(await ground.store.collection(kept).find())
-  all.push(await ground.store.collection({ name: 'platform.comment', indexes: ['key'] as never }).find())
+  all.push(await documents.store.collection(kept).find())
+  all.push(await documents.store.collection({ name: 'platform.comment', indexes: ['key'] as never }).find())
   all.push(
-    await ground.store.collection({ name: 'platform.assignment', indexes: ['key', 'user'] as never }).find(),
+    await documents.store
+      .collection({ name: 'platform.assignment', indexes: ['key', 'user'] as never })
+      .find(),
   )
-  all.push(await ground.store.collection({ name: 'platform.attachment', indexes: ['key'] as never }).find())
-  all.push(await ground.store.collection({ name: 'platform.history', indexes: ['key'] as never }).find())
+  all.push(
+    await documents.store.collection({ name: 'platform.attachment', indexes: ['key'] as never }).find(),
+  )
+  all.push(await documents.store.collection({ name: 'platform.history', indexes: ['key'] as never }).find())
   return JSON.stringify(all)
 }

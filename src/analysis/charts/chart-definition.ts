@@ -1,7 +1,7 @@
 /** What a chart shows, said in fields of a doctype; its picture is made anew for whoever looks. */
 import { AppError } from '../../core/errors.ts'
 import { nearest } from '../../core/schema.ts'
-import type { TableColumn } from '../../documents/tables.ts'
+import type { TableColumn } from '../../documents/run-sql.ts'
 
 /** The kinds of charts, in the words of the platform's dashboards. */
 export const chartTypes = ['line', 'bar', 'percentage', 'pie', 'donut', 'heatmap'] as const
