@@ -165,12 +165,10 @@ export class Clients {
   /** Removes a client and ends every token it has. */
   async remove(id: string): Promise<boolean> {
     this.#confirmed.delete(id)
-    const { removed, ended } = await this.#store.transaction(async (tx) => ({
-      ended: await this.#tokens.revokeIn(tx, { client: id }, 'the client was removed'),
-      removed: await tx.in(this.#clients).delete(id),
-    }))
-    this.#tokens.revoked(ended)
-    return removed
+    return this.#store.transaction(async (tx) => {
+      await this.#tokens.revokeIn(tx, { client: id }, 'the client was removed')
+      return tx.in(this.#clients).delete(id)
+    })
   }
 
   /** Registered clients, newest first. */

@@ -261,12 +261,10 @@ export class Tokens {
 
   /** Ends tokens at once; answers the families that ended. */
   async revoke(selection: Selection, why: string): Promise<readonly Family[]> {
-    const ended = await this.#store.transaction(async (tx) => this.revokeIn(tx, selection, why))
-    this.revoked(ended)
-    return ended
+    return this.#store.transaction(async (tx) => this.revokeIn(tx, selection, why))
   }
 
-  /** The same as part of a transaction, after which `revoked` must be called. */
+  /** The same as part of a transaction; counts for the next request, and for what is open, once that is kept. */
   async revokeIn(tx: Transaction, selection: Selection, why: string): Promise<readonly Family[]> {
     const { token, family, grant, user, client } = selection
     if (Object.values(selection).every((condition) => condition === undefined)) return []
@@ -284,7 +282,7 @@ export class Tokens {
       ended.push(await families.put({ ...record, revokedAt: this.#clock.now(), revokedWhy: why }))
       await this.#revokeAccess(tx, record.id)
     }
-    if (ended.length > 0) tx.announce(announcementOf(ended))
+    if (ended.length > 0) this.#tellIn(tx, ended)
     if (grant !== undefined) await approvals.delete(grant)
     else if (!single)
       for (const approval of await approvals.find({ where })) await approvals.delete(approval.id)
@@ -300,20 +298,21 @@ export class Tokens {
 
   /** Ends one access token and leaves its family (RFC 7009 §2.1 for access tokens). */
   async revokeAccessToken(token: AccessToken): Promise<void> {
-    const family = await this.#store.transaction(async (tx) => {
+    await this.#store.transaction(async (tx) => {
       await tx.in(this.#tokens).update(token.id, (one) => ({ ...one, status: 'Revoked' }))
-      const found = await tx.in(this.#families).get(token.family)
-      if (found) tx.announce(announcementOf([found]))
-      return found
+      const family = await tx.in(this.#families).get(token.family)
+      this.#tellIn(tx, family ? [family] : [])
     })
-    this.revoked(family ? [family] : [])
   }
 
-  /** Makes a revocation that is kept count from here on: for the next request, and for what is open. */
-  revoked(families: readonly Family[]): void {
-    this.#epoch++
-    this.#cache.clear()
-    this.#onRevoked(families)
+  /** The one place where a revocation, once it is kept, ends cached tokens and what is open, here and elsewhere. */
+  #tellIn(tx: Transaction, ended: readonly Family[]): void {
+    if (ended.length > 0) tx.announce(announcementOf(ended))
+    tx.onCommit(() => {
+      this.#epoch++
+      this.#cache.clear()
+      this.#onRevoked(ended)
+    })
   }
 
   /** Another daemon revoked something; when it is not known what, everything may have been. */

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { tokenRecords, type AccessToken } from '../../src/oauth/records.ts'
+import { Tokens } from '../../src/oauth/tokens.ts'
 import { paths } from '../../src/oauth/urls.ts'
+import type { Query } from '../../src/store/store.ts'
 import { authorize, callMcp, connect, postForm, postJson, redeem, refresh, register } from './browser.ts'
 import { startServer } from './server.ts'
 
@@ -104,6 +107,53 @@ describe('what happens at the same time', () => {
   })
 })
 
+describe('a token that is looked up while it is revoked', () => {
+  it('does not get into the cache as it was before', async (t) => {
+    const server = await startServer(t, unlimited)
+    const { client, tokens } = await connect(server)
+    const reading = gate()
+    const records = server.store.collection(tokenRecords)
+    const first = records.first.bind(records)
+    // The first look-up has read the token, and hands it on only when the gate opens.
+    t.mock.method(
+      records,
+      'first',
+      async (query: Query<AccessToken>) => {
+        const token = await first(query)
+        await reading.pass()
+        return token
+      },
+      { times: 1 },
+    )
+    const slow = new Tokens({ ...server, onRevoked: () => {} })
+    const found = slow.find(tokens.access_token)
+    await reading.reached
+    await slow.revoke({ client }, 'test')
+    reading.open()
+    assert.equal((await found).kind, 'active', 'it was read before')
+    assert.equal((await slow.find(tokens.access_token)).kind, 'inactive')
+  })
+})
+
+describe('a revocation', () => {
+  it('counts when its transaction is kept, and not before or without', async (t) => {
+    const server = await startServer(t, unlimited)
+    const { client, tokens } = await connect(server)
+    server.ended.length = 0
+    const revoking = server.store.transaction(async (tx) => {
+      await server.tokens.revokeIn(tx, { client }, 'test')
+      assert.deepEqual(server.ended, [])
+      throw new Error('the rest of it failed')
+    })
+    await assert.rejects(revoking, /the rest of it failed/)
+    assert.deepEqual(server.ended, [])
+    assert.equal((await callMcp(server, `Bearer ${tokens.access_token}`)).status, 200)
+    await server.store.transaction((tx) => server.tokens.revokeIn(tx, { client }, 'test'))
+    assert.equal(server.ended.length, 1)
+    assert.equal((await callMcp(server, `Bearer ${tokens.access_token}`)).status, 401)
+  })
+})
+
 describe('every way of ending tokens', () => {
   it('tells what holds something open for them', async (t) => {
     const server = await startServer(t, unlimited)
@@ -137,3 +187,24 @@ describe('every way of ending tokens', () => {
     await expectTold(page.client, () => page.browser.submit(apps, {}))
   })
 })
+
+interface Gate {
+  readonly reached: Promise<void>
+  readonly open: () => void
+  /** Waits at the gate. */
+  readonly pass: () => Promise<void>
+}
+
+function gate(): Gate {
+  let [arrive, open] = [() => {}, () => {}]
+  const reached = new Promise<void>((resolve) => (arrive = resolve))
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return {
+    reached,
+    open: () => open(),
+    pass: () => {
+      arrive()
+      return opened
+    },
+  }
+}

@@ -3,13 +3,13 @@ import { randomId } from '../../core/secrets.ts'
 import type { Transaction } from '../../store/store.ts'
 import { verifierMatches } from '../pkce.ts'
 import { OAuthError, required, type Params } from '../protocol.ts'
-import type { Code, Family } from '../records.ts'
+import type { Code } from '../records.ts'
 import { meansResource } from '../urls.ts'
 import type { Exchanged, GrantDeps, GrantRequest, GrantType } from './grant-type.ts'
 
 type Outcome =
   | { readonly issued: Exchanged; readonly code: Code }
-  | { readonly refused: string; readonly code?: Code; readonly ended?: readonly Family[] }
+  | { readonly refused: string; readonly code?: Code; readonly reused?: true }
 
 /** Exchanges a code, once. */
 export const authorizationCode: GrantType = {
@@ -24,10 +24,9 @@ export const authorizationCode: GrantType = {
       deps.trace.step(outcome.code.attempt, 'tokens issued')
       return outcome.issued
     }
-    if (outcome.ended) deps.tokens.revoked(outcome.ended)
     if (outcome.code) deps.trace.fail(outcome.code.attempt, 'token request', outcome.refused)
     await deps.audit.record({
-      type: outcome.ended ? 'code.reuse' : 'token.refuse',
+      type: outcome.reused ? 'code.reuse' : 'token.refuse',
       status: 'denied',
       client: request.client.id,
       ...(outcome.code && { user: outcome.code.user }),
@@ -50,8 +49,8 @@ async function redeem(
   if (code.client !== client.id) return { refused: 'the code was issued to another client' }
   if (code.usedAt !== undefined) {
     // RFC 6749 §4.1.2: a code that comes twice may be stolen, so what it gave the first time ends.
-    const ended = await deps.tokens.revokeIn(tx, { family: code.family }, 'its code was used twice')
-    return { refused: 'the code was already used', code, ended }
+    await deps.tokens.revokeIn(tx, { family: code.family }, 'its code was used twice')
+    return { refused: 'the code was already used', code, reused: true }
   }
   if (deps.codes.isOver(code)) return { refused: 'the code is unknown or has expired', code }
   const family = randomId()

@@ -39,8 +39,7 @@ export const refreshToken: GrantType = {
       await deps.clients.markUsed(client)
       return outcome.issued
     }
-    if (outcome.kind === 'reused') deps.tokens.revoked([outcome.family])
-    else
+    if (outcome.kind === 'refused')
       await deps.audit.record({
         type: 'token.refuse',
         status: 'denied',
