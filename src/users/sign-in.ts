@@ -97,7 +97,7 @@ export class SignIn {
 
   #uncount(key: string): void {
     const known = this.#failures.get(key)
-    if (known) this.#failures.set(key, { count: known.count - 1, blockedUntil: 0 })
+    if (known) this.#failures.set(key, { count: known.count - 1, blockedUntil: this.#clock.now() })
   }
 
   async #tell(

@@ -104,6 +104,35 @@ describe('signing in', () => {
     assert.equal(spray.kind, 'wait')
   })
 
+  it('of one person from many places, or of an office of many people, never has to wait while all are right', async (t) => {
+    const server = await startServer(t)
+    for (let n = 0; n < 40; n++)
+      assert.equal(
+        (await server.signIn.attempt(right, from(`198.51.100.${n}`))).kind,
+        'signed_in',
+        `place ${n}`,
+      )
+    const office = from('203.0.113.7')
+    for (let n = 0; n < 60; n++) {
+      const username = ['sales@example.com', 'hr@example.com', 'admin@example.com'][n % 3]!
+      assert.equal(
+        (await server.signIn.attempt({ username, password }, office)).kind,
+        'signed_in',
+        `try ${n}`,
+      )
+    }
+  })
+
+  it('with the right password takes back only its own count of the address', async (t) => {
+    const server = await startServer(t)
+    const spray = async (n: number): Promise<string> =>
+      (await server.signIn.attempt({ username: `u${n}@example.com`, password }, from('203.0.113.7'))).kind
+    for (let n = 0; n < 49; n++) assert.equal(await spray(n), 'refused')
+    assert.equal((await server.signIn.attempt(right, from('203.0.113.7'))).kind, 'signed_in')
+    assert.equal(await spray(49), 'refused')
+    assert.equal(await spray(50), 'wait', 'one right password does not excuse 50 wrong ones')
+  })
+
   it('is guarded when rate limits are off', async (t) => {
     const server = await startServer(t, { settings: { rate_limits: { enabled: false } } })
     await fail(server, 6, '192.0.2.1')
