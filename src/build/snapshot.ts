@@ -9,20 +9,21 @@ import { packageFolder, version } from '../core/version.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { DocumentMemory } from '../documents/memory.ts'
 import type { Platform } from '../documents/platform.ts'
-import { withoutConsequences } from '../documents/doctype-reading.ts'
+import { brokenDoctypeFile } from '../documents/doctype-reading.ts'
 import { readPlatform } from '../documents/read-platform.ts'
 import type { RunSql } from '../documents/run-sql.ts'
 import { readSeeds } from '../documents/seeds.ts'
 import type { Seed } from '../documents/seed-schema.ts'
 import { readChannels, type Libraries, type LibraryRead, type LibrarySource } from '../library/libraries.ts'
 import { doctypeOfDoctypes } from '../library/library.ts'
-import { readLibrary, type LibraryReading } from '../library/read-library.ts'
+import { categoriesFile, readLibrary, type LibraryReading } from '../library/read-library.ts'
 import type { LiveLibrary } from '../library/live-library.ts'
+import { causesFirst } from '../site/causes.ts'
 import { openRepository } from '../site/git.ts'
 import { readSite } from '../site/read-site.ts'
 import { readSettings } from '../site/read-settings.ts'
 import type { Built } from '../site/site.ts'
-import { type Fault, fileFault, type SiteFiles } from '../site/site-files.ts'
+import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -38,7 +39,7 @@ import { type OwnDefinitions, readOwnTools } from '../tools/own/read-own-tools.t
 import { checkClientTools, readToolSettings, type ToolSettings } from '../tools/read-tools.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { People } from '../users/people.ts'
-import { readPeople } from '../users/read-people.ts'
+import { readPeople, rolesFile } from '../users/read-people.ts'
 
 /** Everything that one reading of the site gives, immutable. */
 export interface Snapshot {
@@ -87,7 +88,12 @@ export async function readParts<Library>(
   const people = readPeople(files, faults)
   const platform = readPlatform(files, faults, people)
   const seeds = readSeeds(files, faults, platform)
-  const own = await readOwnTools(files, faults, people)
+  const own = await readOwnTools(
+    files,
+    faults,
+    people,
+    tools.map(({ name }) => name),
+  )
   const names = [...tools.map((tool) => tool.name), ...own.names]
   const toolSettings = readToolSettings(files, faults, { names, people })
   checkClientTools(files, faults, platform.clientLimits, names)
@@ -99,10 +105,22 @@ export async function readParts<Library>(
     channels: settings.library.channels,
     packageVersion: version,
   })
-  for (const [index, name] of names.entries())
-    if (names.indexOf(name) < index) faults.push(fileFault('config/tools', `two tools are called "${name}"`))
   const reading = { settings, people, platform, seeds, tools, own, toolSettings, library }
-  return { reading, faults: withoutConsequences(faults, files, platform.doctypes), warnings }
+  return { reading, faults: causesFirst(faults, givenIn), warnings }
+
+  /** The file where a name would stand, when that file is the one that is broken. */
+  function givenIn(noun: string, name: string): string | undefined {
+    if (noun === 'doctype') return brokenDoctypeFile(name, faults, files, platform.doctypes)
+    const file = placeOfNames[noun]
+    return faults.some((fault) => fault.file === file && fault.path === '') ? file : undefined
+  }
+}
+
+/** Where the names of a noun stand when they do not have a file each. */
+const placeOfNames: Readonly<Record<string, string>> = {
+  role: rolesFile,
+  category: categoriesFile,
+  source: 'config/sources.yaml',
 }
 
 /** The package's own prompts and skills. */

@@ -6,7 +6,7 @@ const mostKeys = 10_000
 
 // Whole words of a key: `access_token`, `apiKey`, `x-api-key` are secret; `input_tokens`, `author`, `token_type` are not.
 const secretKey =
-  /(^|[_\-.\s])(password|passwd|passphrase|secret|token|credentials?|authorization|cookie|assertion|api[_\-\s]?key|private[_\-\s]?key|code[_\-\s]?verifier|signature)$/i
+  /(^|[_\-.\s])(password|passwd|passphrase|secret|token|credentials?|authorization|cookie|assertion|(?:api|private|access)[_\-\s]?key|code[_\-\s]?verifier|signature)$/i
 // None of these may go through a text again from each place where it could begin: callers choose the texts. So a
 // JWT is looked for once in each run of its letters, and only where two more parts follow; a key without an end
 // goes to the end.
@@ -48,6 +48,7 @@ function walk(value: unknown, path: string, paths: ReadonlySet<string>, depth: n
   return Object.fromEntries(clean)
 }
 
-function isSecretKey(key: string): boolean {
+/** Whether a key names something that nobody but its owner may read: `access_token`, `apiKey`, `Authorization`. */
+export function isSecretKey(key: string): boolean {
   return secretKey.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2'))
 }

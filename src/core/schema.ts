@@ -110,7 +110,12 @@ export function problemsText(problems: readonly Problem[]): string {
 const mostProblems = 200
 
 function describe(errors: readonly ErrorObject[]): Problem[] {
+  // A value that is none of those allowed is of the wrong type too, now and then; the list says more.
+  const listed = new Set(
+    errors.filter(({ keyword }) => keyword === 'enum').map((error) => error.instancePath),
+  )
   const problems = errors
+    .filter(({ keyword, instancePath }) => keyword !== 'type' || !listed.has(instancePath))
     .slice(0, mostProblems)
     // The parts of an `if`, `oneOf` or `anyOf` say more than the frame around them.
     .filter((error) => !(error.keyword === 'if' && errors.length > 1))
@@ -158,6 +163,9 @@ function textOf(error: ErrorObject): string {
         : `${brief(error.data)} does not match ${String(params['pattern'])}`
     case 'format':
       return `${brief(error.data)} is not a valid ${String(params['format'])}`
+    case 'minLength':
+    case 'maxLength':
+      return `must have at ${error.keyword === 'minLength' ? 'least' : 'most'} ${String(params['limit'])} characters`
     default:
       return error.message ?? 'is not valid'
   }

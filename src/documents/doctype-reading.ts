@@ -62,27 +62,20 @@ function unknownPath(
   return rows.includes(column) ? undefined : unknown('field', path, rows)
 }
 
-/**
- * The faults without those that say `unknown doctype` of a doctype whose own file has a fault: its author
- * would look for a second mistake where there is none.
- */
-export function withoutConsequences(
+/** The file of a doctype that is missing because that file has a fault. */
+export function brokenDoctypeFile(
+  name: string,
   faults: readonly Fault[],
   files: SiteFiles,
   doctypes: ReadonlyMap<string, unknown>,
-): Fault[] {
-  const broken = new Set(faults.map(({ file }) => file).filter((file) => file.startsWith('config/doctypes/')))
-  const names = new Set<unknown>()
-  for (const file of broken)
-    names.add((files.documents.get(file)?.data as { doctype?: unknown } | undefined)?.doctype)
-  const isBroken = (name: string): boolean =>
-    !doctypes.has(name) &&
-    // A file that is not even YAML tells its doctype by its own name only.
-    (names.has(name) || broken.has(`config/doctypes/${name.toLowerCase().replaceAll(' ', '-')}.yaml`))
-  return faults.filter(({ message }) => {
-    const name = /^unknown doctype "([^"]*)"/.exec(message)?.[1]
-    return name === undefined || !isBroken(name)
-  })
+): string | undefined {
+  if (doctypes.has(name)) return undefined
+  // A file that is not even YAML tells its doctype by its own name only.
+  const own = `config/doctypes/${name.toLowerCase().replaceAll(' ', '-')}.yaml`
+  const called = (file: string): boolean =>
+    (files.documents.get(file)?.data as { doctype?: unknown } | undefined)?.doctype === name
+  return faults.find(({ file }) => file.startsWith('config/doctypes/') && (file === own || called(file)))
+    ?.file
 }
 
 /** `unknown role "Sales Usr"; did you mean "Sales User"?` */

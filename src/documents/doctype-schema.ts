@@ -69,7 +69,7 @@ export const doctypeSchema = {
       required: ['rule'],
       properties: {
         rule: { type: 'string', enum: ['series', 'field', 'prompt', 'hash'] },
-        series: { type: 'string', pattern: '^[A-Za-z0-9/_.-]*#{1,10}$' },
+        series: { type: 'string', pattern: '^[A-Za-z0-9/_.-]*#{1,10}$', title: 'a series such as INV-#####' },
         field: text,
       },
     },

@@ -12,7 +12,7 @@ import { checkHierarchy, readCategories, type ReadCategory } from './categories.
 import type { Category, Skill } from './library.ts'
 import { withoutCopies } from './copied-built-ins.ts'
 import { readSkills, type ReadSkill } from './skill-files.ts'
-import { readTemplate, type ReadTemplate } from './template-file.ts'
+import { readInPart, type ReadTemplate } from './template-file.ts'
 
 /** One immutable reading of the prompts, categories and skills of a site and of the package. */
 export interface LibraryReading {
@@ -72,7 +72,8 @@ export function readLibrary(
   return reading(templates, categories, skills)
 }
 
-const categoriesFile = 'prompts/categories.yaml'
+/** Where categories stand in a site. */
+export const categoriesFile = 'prompts/categories.yaml'
 
 function categoriesOf(
   files: SiteFiles,
@@ -130,7 +131,7 @@ function remembered(
     return known.read
   }
   const found: Fault[] = []
-  const read = readTemplate(document, found)
+  const read = readInPart(document, found)
   cache?.set(key, { bytes: document.bytes, read, faults: found })
   faults.push(...found)
   return read

@@ -17,7 +17,11 @@ export const skillSchema = {
   additionalProperties: false,
   required: ['name', 'description'],
   properties: {
-    name: { type: 'string', pattern: '^(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$' },
+    name: {
+      type: 'string',
+      pattern: '^(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$',
+      title: 'lower-case letters, digits and single hyphens',
+    },
     description: { type: 'string', minLength: 1, maxLength: 1024 },
     license: { type: 'string' },
     compatibility: { type: 'string', maxLength: 500 },

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { posix } from 'node:path'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
-import { checkDocument } from '../site/check-document.ts'
+import { checkInPart } from '../site/check-document.ts'
 import type { Fault, SourceDocument } from '../site/site-files.ts'
 import { compileArguments, type ArgumentCheck } from './arguments.ts'
 import { argumentSchema, readArguments, wordsOf } from './argument-rows.ts'
@@ -58,7 +58,11 @@ export const templateSchema = {
   additionalProperties: false,
   required: ['title'],
   properties: {
-    prompt_id: { type: 'string', pattern: '^[a-z0-9_-]{1,140}$' },
+    prompt_id: {
+      type: 'string',
+      pattern: '^[a-z0-9_-]{1,140}$',
+      title: 'lower-case letters, digits, - and _',
+    },
     title: { type: 'string', minLength: 1, maxLength: 200 },
     description: { type: 'string', maxLength: 2000 },
     category: { type: ['string', 'null'] },
@@ -86,19 +90,17 @@ const longestContent = 200_000
 
 /** Reads one template file; undefined when it has faults, all of which are told. */
 export function readTemplate(document: SourceDocument, faults: Fault[]): ReadTemplate | undefined {
-  const front = checkDocument<FrontMatter>(document, check, faults)
-  if (!front) return undefined
   const found: Fault[] = []
-  const warnings: Fault[] = []
-  const id = front.prompt_id ?? idOfFile(document.file)
-  if (!/^[a-z0-9_-]{1,140}$/.test(id)) {
-    found.push(
-      document.fault(
-        [],
-        `the file name gives prompt_id "${id}"; use only lower-case letters, digits, - and _`,
-      ),
-    )
-  }
+  const read = readInPart(document, found)
+  faults.push(...found)
+  return found.length > 0 ? undefined : read
+}
+
+/** Reads what can be read of a template file, so that one fault does not hide the next; undefined when it is no map. */
+export function readInPart(document: SourceDocument, found: Fault[]): ReadTemplate | undefined {
+  const part = checkInPart<FrontMatter>(document, check, found)
+  if (!part) return undefined
+  const front: FrontMatter = { title: '', ...part }
   const content = contentOf(document, front, found)
   const rows = readArguments(front.arguments ?? [], (path, message) =>
     found.push(document.fault(['arguments', ...path], message)),
@@ -106,76 +108,88 @@ export function readTemplate(document: SourceDocument, faults: Fault[]): ReadTem
   const checkArguments = compileArguments(rows, (row, property, message) =>
     found.push(document.fault(['arguments', row, property], message)),
   )
-  const engine = front.rendering_engine ?? 'Jinja2'
-  const visibility = front.visibility ?? 'Private'
-  const sharedWithRoles = front.shared_with_roles ?? []
-  const isSystem = Boolean(front.is_system)
-  const owner = (front.owner ?? '').trim().toLowerCase()
-  if (visibility === 'Shared' && sharedWithRoles.length === 0) {
-    found.push(document.fault(['visibility'], 'a Shared template needs shared_with_roles'))
-  }
-  if (visibility !== 'Shared' && sharedWithRoles.length > 0) {
-    found.push(document.fault(['shared_with_roles'], `counts only for visibility Shared, not ${visibility}`))
-  }
-  if (visibility === 'Private' && owner === '' && !isSystem) {
-    found.push(
-      document.fault(
-        front.visibility ? ['visibility'] : [],
-        'a Private template (the default) needs an owner',
-      ),
-    )
-  }
-
-  const compiled = compileContent(engine, content.text, (message, line, column) =>
+  const described = describedBy(document.file, front, content.text, rows)
+  // What a wrong value of `visibility` would have meant, nobody knows.
+  const isClear = part.visibility !== undefined || !Object.hasOwn(document.data as object, 'visibility')
+  found.push(...idFaults(document, described.id), ...(isClear ? visibilityFaults(document, described) : []))
+  const compiled = compileContent(described.engine, content.text, (message, line, column) =>
     found.push(content.fault(message, line, column)),
   )
-  warnings.push(
-    ...argumentLint(
-      document,
-      compiled,
-      rows.map((row) => row.name),
-      content,
-    ),
-  )
-  if (found.length > 0) {
-    faults.push(...found)
-    return undefined
-  }
-  const described: Omit<PromptTemplate, 'digest'> = {
-    id,
-    title: front.title,
-    description: front.description ?? '',
-    ...(front.category && { category: front.category }),
-    status: front.status ?? 'Draft',
-    visibility,
-    engine,
-    content: content.text,
-    arguments: rows,
-    sharedWithRoles,
-    tags: wordsOf(front.tags ?? []),
-    version: 0,
-    isSystem,
-    owner,
-    file: document.file,
-    ...(front.parent_version !== undefined && { parent: front.parent_version }),
-    ...(front.version_notes !== undefined && { versionNotes: front.version_notes }),
-  }
+  const names = rows.map((row) => row.name)
   return {
     template: Object.freeze({ ...described, digest: digestOf(described) }),
     check: checkArguments,
     content: compiled,
-    tests: (front.tests ?? []).map((test, index) => ({
-      name: test.name ?? `test ${index + 1}`,
-      arguments: test.arguments ?? {},
-      contains: [test.contains ?? []].flat(),
-      notContains: [test.not_contains ?? []].flat(),
-      ...(test.equals !== undefined && { equals: test.equals }),
-      ...(test.error !== undefined && { error: test.error }),
-    })),
+    tests: testsOf(front),
     fingerprint: fingerprintOf(described),
     document,
-    warnings,
+    // Arguments that could not be read would seem to be missing.
+    warnings: found.length === 0 ? argumentLint(document, compiled, names, content) : [],
   }
+}
+
+function describedBy(
+  file: string,
+  front: FrontMatter,
+  content: string,
+  rows: PromptTemplate['arguments'],
+): Omit<PromptTemplate, 'digest'> {
+  return {
+    id: front.prompt_id ?? idOfFile(file),
+    title: front.title,
+    description: front.description ?? '',
+    ...(front.category && { category: front.category }),
+    status: front.status ?? 'Draft',
+    visibility: front.visibility ?? 'Private',
+    engine: front.rendering_engine ?? 'Jinja2',
+    content,
+    arguments: rows,
+    sharedWithRoles: front.shared_with_roles ?? [],
+    tags: wordsOf(front.tags ?? []),
+    version: 0,
+    isSystem: Boolean(front.is_system),
+    owner: (front.owner ?? '').trim().toLowerCase(),
+    file,
+    ...(front.parent_version !== undefined && { parent: front.parent_version }),
+    ...(front.version_notes !== undefined && { versionNotes: front.version_notes }),
+  }
+}
+
+function idFaults(document: SourceDocument, id: string): Fault[] {
+  if (/^[a-z0-9_-]{1,140}$/.test(id)) return []
+  const message = `the file name gives prompt_id "${id}"; use only lower-case letters, digits, - and _`
+  return [document.fault([], message)]
+}
+
+function visibilityFaults(
+  document: SourceDocument,
+  { visibility, sharedWithRoles, owner, isSystem }: Omit<PromptTemplate, 'digest'>,
+): Fault[] {
+  if (visibility === 'Shared')
+    return sharedWithRoles.length > 0
+      ? []
+      : [document.fault(['visibility'], 'a Shared template needs shared_with_roles')]
+  const faults: Fault[] = []
+  if (sharedWithRoles.length > 0)
+    faults.push(document.fault(['shared_with_roles'], `counts only for visibility Shared, not ${visibility}`))
+  if (visibility === 'Private' && owner === '' && !isSystem) {
+    const given = Object.hasOwn(document.data as object, 'visibility')
+    faults.push(
+      document.fault(given ? ['visibility'] : [], 'a Private template (the default) needs an owner'),
+    )
+  }
+  return faults
+}
+
+function testsOf(front: FrontMatter): PromptTest[] {
+  return (front.tests ?? []).map((test, index) => ({
+    name: test.name ?? `test ${index + 1}`,
+    arguments: test.arguments ?? {},
+    contains: [test.contains ?? []].flat(),
+    notContains: [test.not_contains ?? []].flat(),
+    ...(test.equals !== undefined && { equals: test.equals }),
+    ...(test.error !== undefined && { error: test.error }),
+  }))
 }
 
 /** The version-relevant part of a template as one text (specification §9.5). */
@@ -230,13 +244,9 @@ function contentOf(document: SourceDocument, front: FrontMatter, faults: Fault[]
         document.fault(['template_content'], line === undefined ? message : `line ${line}: ${message}`),
     }
   }
-  // The body ends the file, so its first line is known from what stands before it.
-  const whole = Buffer.from(document.bytes).toString('utf8').replaceAll('\r\n', '\n')
-  const normal = body.replaceAll('\r\n', '\n')
-  const start = whole.endsWith(normal) ? whole.slice(0, whole.length - normal.length).split('\n').length : 1
   const fault = (message: string, line = 1, column = 1): Fault => ({
     file,
-    line: start + line - 1,
+    line: document.bodyLine! + line - 1,
     column,
     path: 'template_content',
     message,

@@ -7,16 +7,36 @@ import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './si
  * do not change what was read), or undefined when there was any problem.
  */
 export function checkDocument<T>(document: SourceDocument, check: Check, faults: Fault[]): T | undefined {
-  if (document.data === null && document.body !== undefined) {
-    faults.push(document.fault([], 'must begin with front matter: a line "---", YAML, and a line "---"'))
+  const before = faults.length
+  const part = checkInPart<T>(document, check, faults)
+  return faults.length > before ? undefined : (part as T)
+}
+
+/**
+ * Checks a document like `checkDocument`, and answers what is left of it without the keys that have a
+ * problem, so that the rest can be read and its faults told in the same round.
+ */
+export function checkInPart<T>(
+  document: SourceDocument,
+  check: Check,
+  faults: Fault[],
+): Partial<T> | undefined {
+  if (document.data === null) {
+    const isMarkdown = document.body !== undefined
+    faults.push(
+      document.fault(
+        [],
+        isMarkdown ? 'must begin with front matter: a line "---", YAML, and a line "---"' : 'is empty',
+      ),
+    )
     return undefined
   }
   const data = structuredClone(document.data)
-  const problems = check(data)
-  for (const { path, message } of problems) {
+  for (const { path, message } of check(data)) {
     faults.push(document.fault(path, message, message.startsWith(unknownKeyText) ? 'key' : 'value'))
+    if (path.length > 0) Reflect.deleteProperty(data as object, path[0]!)
   }
-  return problems.length === 0 ? (data as T) : undefined
+  return typeof data === 'object' ? data : undefined
 }
 
 /** The document that a site cannot do without; a fault unless it is there or has a fault already. */

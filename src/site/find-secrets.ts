@@ -1,22 +1,20 @@
 /** Nothing in the site may be a secret (D2): git remembers, and so do clones and backups. */
+import { isSecretKey } from '../core/redact.ts'
 import type { Fault, SourceDocument } from './site-files.ts'
 
-// `client_secret` and `apiKey`, but not `client_secret_file`, `token_type` or `max_tokens`.
-const secretKey =
-  /(^|[_\-.])(password|passwd|passphrase|secret|token|credentials?|api[_-]?key|private[_-]?key|access[_-]?key)$/i
 // Forms that are secrets wherever they stand: private keys, and the prefixes of well-known issuers and our own.
 const secretForm =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:ac_[a-z]{2,4}_[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+)|:\/\/[^\s/:@]+:[^\s/@]{3,}@/
 
-/** A fault for every value of the document that looks like a secret. The value itself is not repeated. */
+/** A fault for every value of the document, and every line below it, that looks like a secret. The value is not repeated. */
 export function findSecrets(document: SourceDocument): Fault[] {
   const faults: Fault[] = []
   const walk = (value: unknown, path: (string | number)[]): void => {
     if (typeof value === 'string') {
       const key = path.findLast((part) => typeof part === 'string') ?? ''
-      const isNamed = secretKey.test(splitWords(key)) && looksChosen(value)
+      const isNamed = isSecretKey(key) && looksChosen(value)
       if (isNamed || secretForm.test(value)) {
-        faults.push(document.fault(path, advice(isNamed ? key : undefined), 'key'))
+        faults.push(document.fault(path, advice(document.file, isNamed ? key : undefined), 'key'))
       }
     } else if (Array.isArray(value)) {
       value.forEach((item, index) => walk(item, [...path, index]))
@@ -25,19 +23,24 @@ export function findSecrets(document: SourceDocument): Fault[] {
     }
   }
   walk(document.data, [])
+  for (const [index, line] of (document.body ?? '').split('\n').entries()) {
+    const found = secretForm.exec(line)
+    if (found === null) continue
+    const place = { line: document.bodyLine! + index, column: found.index + 1 }
+    faults.push({ file: document.file, ...place, path: '', message: advice(document.file, undefined) })
+  }
   return faults
 }
 
 /** Not a word or a sentence: something with digits, signs or mixed case, as passwords and keys have. */
 function looksChosen(value: string): boolean {
-  return value.length >= 6 && !/\s/.test(value) && !/^(?:[a-z]+|[A-Z]?[a-z]+)$/.test(value)
+  const secret = value.replace(/^(?:Bearer|Basic|Digest|Token|ApiKey)\s+(?=\S)/i, '')
+  return secret.length >= 6 && !/\s/.test(secret) && !/^(?:[a-z]+|[A-Z]?[a-z]+)$/.test(secret)
 }
 
-function splitWords(key: string): string {
-  return key.replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
-}
-
-function advice(key: string | undefined): string {
+function advice(file: string, key: string | undefined): string {
+  if (file === 'config/users.yaml' && key !== undefined)
+    return 'no password stands in the site; set it with: assistant-core users passwd EMAIL'
   const where = key === undefined ? '' : `, and name that file here as "${key}_file" where such a key exists`
   return `looks like a secret, and the site is no place for one; put it in a file that only the daemon can read${where}`
 }

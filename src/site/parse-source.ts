@@ -27,20 +27,30 @@ const maxFaultsPerFile = 20
 
 /** Parses a YAML file, or a markdown file with or without front matter (`data` is null without). */
 export function parseSource(file: string, bytes: Uint8Array): ParsedSource {
+  if (isUtf16(bytes))
+    return { faults: [faultOf(file, { line: 1, column: 1 }, 'is UTF-16 text; save it as UTF-8')] }
   if (!isUtf8(bytes)) return { faults: [faultOf(file, firstInvalidLine(bytes), 'is not UTF-8 text')] }
   // TextDecoder drops a byte order mark.
   const text = new TextDecoder().decode(bytes)
+  const conflict = /^<{7} [^\n]*\n(?:[^]*?\n)?={7}\r?\n(?:[^]*?\n)?>{7} /m.exec(text)
+  if (conflict) {
+    const line = text.slice(0, conflict.index).split('\n').length
+    const message = 'two versions stand here since a merge in git; keep what is right, without the markers'
+    return { faults: [faultOf(file, { line, column: 1 }, message)] }
+  }
   if (!file.endsWith('.md')) return parseParts(file, bytes, { yaml: text, skipped: 0 })
 
   const opening = /^---[ \t]*\r?\n/.exec(text)
-  if (!opening) return parseParts(file, bytes, { yaml: '', skipped: 0, body: withoutReturns(text) })
+  if (!opening)
+    return parseParts(file, bytes, { yaml: '', skipped: 0, body: withoutReturns(text), bodyLine: 1 })
   const rest = text.slice(opening[0].length)
   const closing = /^---[ \t]*(?:\r?\n|$)/m.exec(rest)
   if (!closing) {
     return { faults: [faultOf(file, { line: 1, column: 1 }, 'the front matter is not closed by "---"')] }
   }
   const body = withoutReturns(rest.slice(closing.index + closing[0].length))
-  return parseParts(file, bytes, { yaml: rest.slice(0, closing.index), skipped: 1, body })
+  const yaml = rest.slice(0, closing.index)
+  return parseParts(file, bytes, { yaml, skipped: 1, body, bodyLine: yaml.split('\n').length + 2 })
 }
 
 interface Parts {
@@ -48,6 +58,7 @@ interface Parts {
   /** Lines of the file before the YAML. */
   readonly skipped: number
   readonly body?: string
+  readonly bodyLine?: number
 }
 
 function parseParts(file: string, bytes: Uint8Array, parts: Parts): ParsedSource {
@@ -79,7 +90,7 @@ function parseParts(file: string, bytes: Uint8Array, parts: Parts): ParsedSource
     file,
     data,
     bytes,
-    ...(parts.body === undefined ? {} : { body: parts.body }),
+    ...(parts.body !== undefined && { body: parts.body, bodyLine: parts.bodyLine ?? 1 }),
     fault: (path, message, at = 'value') => ({ file, ...place(path, at), path: pathText(path), message }),
   }
   return { document, faults: [] }
@@ -102,6 +113,15 @@ function parseYaml(text: string): Yaml {
   return { document, lines }
 }
 
+/** What the parser reports and still knows how to go on. */
+const independent = new Set<string>([
+  'NON_STRING_KEY',
+  'TAG_RESOLVE_FAILED',
+  'MULTIPLE_DOCS',
+  'BAD_DIRECTIVE',
+  'BAD_ALIAS',
+])
+
 /** Everything the parser found, and what it lets pass but the site does not. */
 function faultsOf(file: string, { document, lines }: Yaml, skipped: number): Fault[] {
   const faults: Fault[] = []
@@ -110,7 +130,11 @@ function faultsOf(file: string, { document, lines }: Yaml, skipped: number): Fau
     faults.push(faultOf(file, { line: line + skipped, column: col }, message))
   }
   // A warning is an unknown tag or directive: data that would not be what its author means.
-  for (const error of [...document.errors, ...document.warnings]) report(error.pos[0], explain(error))
+  const found = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0])
+  const lost = found.findIndex(({ code }) => !independent.has(code))
+  for (const error of lost < 0 ? found : found.slice(0, lost + 1)) report(error.pos[0], explain(error))
+  // Behind the place where the parser lost its way, everything is a guess.
+  if (lost >= 0) return faults
   if (document.directives.docStart && document.directives.yaml.explicit) {
     report(0, 'directives are not read; remove the line that begins with "%"')
   }
@@ -168,7 +192,9 @@ function explain(error: { code: string; message: string }): string {
     case 'NON_STRING_KEY':
       return 'a key must be text'
     default:
-      return lowerCase(error.message)
+      return error.message.startsWith('Sequence item without')
+        ? 'the indentation is wrong: this line belongs neither to the item above nor beside it'
+        : lowerCase(error.message)
   }
 }
 
@@ -215,6 +241,13 @@ function isNode(value: unknown): value is Node {
 
 function shifted(place: Place, lines: number): Place {
   return { line: place.line + lines, column: place.column }
+}
+
+/** Saved by an editor as "Unicode": with a byte order mark, or with a zero byte beside every letter. */
+function isUtf16(bytes: Uint8Array): boolean {
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true
+  return bytes.length > 3 && bytes.subarray(0, 64).filter((byte) => byte === 0).length > 16
 }
 
 function firstInvalidLine(bytes: Uint8Array): Place {

@@ -18,6 +18,8 @@ export interface SourceDocument {
   readonly data: unknown
   /** The markdown below the front matter; undefined for pure YAML. */
   readonly body?: string
+  /** The line of the file on which the body begins. */
+  readonly bodyLine?: number
   /** The whole file as it is on disk. */
   readonly bytes: Uint8Array
   /**

@@ -20,6 +20,9 @@ describe('finding secrets in the site', () => {
     'note: "use ghp_abcdefghijklmnopqrstuvwxyz0123"',
     'list: [ac_at_0123456789abcdefABCDEF]',
     'pem: |\n  -----BEGIN PRIVATE KEY-----\n  MIIE\n',
+    'headers: { Authorization: Bearer sk-1234567890abcdef }',
+    'headers: { Authorization: Basic dXNlcjpwYXNz }',
+    'headers: { Cookie: session=9f8e7d6c5b4a }',
     'tokens: {crm: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc}',
   ]) {
     it(`refuses ${text.split('\n')[0]}`, () => assert.equal(paths(text).length, 1))
@@ -27,6 +30,7 @@ describe('finding secrets in the site', () => {
 
   for (const text of [
     'client_secret_file: /run/credentials/oidc',
+    'headers: { Authorization_file: /run/credentials/wiki }',
     'password: ask the administrator',
     'token: string',
     'properties: {token: {type: string}, password: {type: Password}}',

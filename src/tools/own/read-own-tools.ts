@@ -3,9 +3,16 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf } from '../../core/errors.ts'
-import { compileSchema, nearest, pathText, type Problem, schemaProblems } from '../../core/schema.ts'
+import {
+  type Check,
+  compileSchema,
+  nearest,
+  pathText,
+  type Problem,
+  schemaProblems,
+} from '../../core/schema.ts'
 import { checkDocument } from '../../site/check-document.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../../site/site-files.ts'
+import { type Fault, fileFault, type SiteFiles, type SourceDocument } from '../../site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import { defineTool, type Tool } from '../tool.ts'
 import {
@@ -41,13 +48,23 @@ export interface OwnDefinitions {
   readonly names: readonly string[]
 }
 
+/** Where definitions are checked: against what, and where faults go. */
+interface Checking {
+  readonly faults: Fault[]
+  readonly people: People
+  readonly sources: Readonly<Record<string, Source>>
+  /** Takes a name; two tools of one name are a fault, since one of them would be nobody's. */
+  readonly claim: (name: string, here: Fault) => void
+}
+
 /** Reads everything and runs the site's modules; every fault is collected. */
 export async function readOwnTools(
   files: SiteFiles,
   faults: Fault[],
   people: People,
+  builtIn: Iterable<string>,
 ): Promise<OwnDefinitions> {
-  const sources = readSources(files, faults)
+  const checking = { faults, people, sources: readSources(files, faults), claim: claims(builtIn, faults) }
   const http: HttpDefinition[] = []
   const sql: SqlDefinition[] = []
   const upstreams: UpstreamDefinition[] = []
@@ -57,47 +74,22 @@ export async function readOwnTools(
     if (!path.startsWith('config/tools/')) continue
     const { type, tool } = (document.data ?? {}) as { type?: unknown; tool?: unknown }
     const before = faults.length
-    if (type === 'http') take(http, checkHttp)
-    else if (type === 'sql') take(sql, checkSql)
-    else if (type === 'mcp') take(upstreams, checkUpstream)
+    if (type === 'http') take(document, checks.http, http, checkHttp, checking)
+    else if (type === 'sql') take(document, checks.sql, sql, checkSql, checking)
+    else if (type === 'mcp') take(document, checks.mcp, upstreams, checkUpstream, checking)
     else
       faults.push(
         document.fault(['type'], `must be "http", "sql" or "mcp", not ${JSON.stringify(type) ?? 'nothing'}`),
       )
     if (faults.length > before && typeof tool === 'string') broken.push(tool)
-
-    function take<T>(list: T[], check: (definition: T) => void): void {
-      const definition = checkDocument<T>(document, checks[type as keyof typeof checks], faults)
-      if (!definition) return
-      check(definition)
-      list.push(definition)
-    }
-    function checkHttp(definition: HttpDefinition): void {
-      checkCommon(definition, document)
-      const used = [definition.url, ...Object.values(definition.query ?? {})].flatMap(placeholders)
-      checkArguments(used, definition.input, ['url'], document)
-    }
-    function checkSql(definition: SqlDefinition): void {
-      checkCommon(definition, document)
-      if (!Object.hasOwn(sources, definition.source))
-        faults.push(document.fault(['source'], unknown('source', definition.source, Object.keys(sources))))
-      checkArguments(sqlNames(definition.sql), definition.input, ['sql'], document)
-    }
-    function checkUpstream(definition: UpstreamDefinition): void {
-      checkRoles(definition.roles, ['roles'], document)
-      for (const [name, tool] of Object.entries(definition.tools ?? {}))
-        checkRoles(tool.roles, ['tools', name, 'roles'], document)
-      if ((definition.url === undefined) === (definition.command === undefined))
-        faults.push(document.fault([], 'an upstream has either a url or a command'))
-    }
   }
-  const modules = await readModules(files, faults)
+  const modules = await readModules(files, faults, checking.claim)
   return {
     folder: files.folder,
     http,
     sql,
     upstreams,
-    sources,
+    sources: checking.sources,
     modules,
     names: [
       ...[...http, ...sql].map((definition) => definition.tool),
@@ -106,41 +98,88 @@ export async function readOwnTools(
       ...broken.filter((name) => ![...http, ...sql].some((definition) => definition.tool === name)),
     ],
   }
+}
 
-  function checkCommon({ input, roles }: HttpDefinition | SqlDefinition, document: SourceDocument): void {
-    checkRoles(roles, ['roles'], document)
-    const problem = inputProblem(input)
-    if (problem !== undefined) faults.push(document.fault(['input', ...problem.path], problem.message))
-    const { properties, required } = input as { properties?: object; required?: unknown }
-    // JSON Schema allows it, and nobody means it: a model would have to guess what to give.
-    for (const [index, name] of (Array.isArray(required) ? required : []).map(String).entries())
-      if (!Object.hasOwn(properties ?? {}, name))
-        faults.push(
-          document.fault(
-            ['input', 'required', index],
-            unknown('argument', name, Object.keys(properties ?? {})),
-          ),
-        )
+function claims(builtIn: Iterable<string>, faults: Fault[]): Checking['claim'] {
+  const givenAt = new Map<string, string>([...builtIn].map((name) => [name, 'built in']))
+  return (name, here) => {
+    const other = givenAt.get(name)
+    if (other === undefined) givenAt.set(name, `already given in ${here.file}`)
+    else faults.push({ ...here, message: `"${name}" is ${other}; choose another name` })
   }
-  function checkRoles(
-    roles: readonly string[] | undefined,
-    path: readonly (string | number)[],
-    document: SourceDocument,
-  ): void {
-    for (const [index, role] of (roles ?? []).entries())
-      if (!people.roles.has(role))
-        faults.push(document.fault([...path, index], unknown('role', role, people.roles.keys())))
-  }
-  function checkArguments(
-    used: readonly string[],
-    input: Readonly<Record<string, unknown>>,
-    path: readonly string[],
-    document: SourceDocument,
-  ): void {
-    const known = Object.keys((input['properties'] as object | undefined) ?? {})
-    for (const name of used)
-      if (!known.includes(name)) faults.push(document.fault(path, unknown('argument', name, known)))
-  }
+}
+
+function take<T extends object>(
+  document: SourceDocument,
+  check: Check,
+  list: T[],
+  checkFurther: (definition: T, document: SourceDocument, checking: Checking) => void,
+  checking: Checking,
+): void {
+  const definition = checkDocument<T>(document, check, checking.faults)
+  if (!definition) return
+  checkFurther(definition, document, checking)
+  if ('tool' in definition) checking.claim(String(definition.tool), document.fault(['tool'], ''))
+  list.push(definition)
+}
+
+function checkHttp(definition: HttpDefinition, document: SourceDocument, checking: Checking): void {
+  checkCommon(definition, document, checking)
+  const used = [definition.url, ...Object.values(definition.query ?? {})].flatMap(placeholders)
+  checkArguments(used, definition.input, ['url'], document, checking)
+}
+
+function checkSql(definition: SqlDefinition, document: SourceDocument, checking: Checking): void {
+  checkCommon(definition, document, checking)
+  const sources = Object.keys(checking.sources)
+  if (!sources.includes(definition.source))
+    checking.faults.push(document.fault(['source'], unknown('source', definition.source, sources)))
+  checkArguments(sqlNames(definition.sql), definition.input, ['sql'], document, checking)
+}
+
+function checkUpstream(definition: UpstreamDefinition, document: SourceDocument, checking: Checking): void {
+  checkRoles(definition.roles, ['roles'], document, checking)
+  for (const [name, tool] of Object.entries(definition.tools ?? {}))
+    checkRoles(tool.roles, ['tools', name, 'roles'], document, checking)
+  if ((definition.url === undefined) === (definition.command === undefined))
+    checking.faults.push(document.fault([], 'an upstream has either a url or a command'))
+}
+
+function checkCommon(
+  { input, roles }: HttpDefinition | SqlDefinition,
+  document: SourceDocument,
+  checking: Checking,
+): void {
+  checkRoles(roles, ['roles'], document, checking)
+  const problem = inputProblem(input)
+  if (problem !== undefined) checking.faults.push(document.fault(['input', ...problem.path], problem.message))
+  const required = input['required']
+  // JSON Schema allows it, and nobody means it: a model would have to guess what to give.
+  for (const [index, name] of (Array.isArray(required) ? required : []).map(String).entries())
+    checkArguments([name], input, ['input', 'required', index], document, checking)
+}
+
+function checkRoles(
+  roles: readonly string[] | undefined,
+  path: readonly (string | number)[],
+  document: SourceDocument,
+  { people, faults }: Checking,
+): void {
+  for (const [index, role] of (roles ?? []).entries())
+    if (!people.roles.has(role))
+      faults.push(document.fault([...path, index], unknown('role', role, people.roles.keys())))
+}
+
+function checkArguments(
+  used: readonly string[],
+  input: Readonly<Record<string, unknown>>,
+  path: readonly (string | number)[],
+  document: SourceDocument,
+  { faults }: Checking,
+): void {
+  const known = Object.keys((input['properties'] as object | undefined) ?? {})
+  for (const name of used)
+    if (!known.includes(name)) faults.push(document.fault(path, unknown('argument', name, known)))
 }
 
 /** What the names of an upstream's tools begin with. */
@@ -170,19 +209,40 @@ export function inputProblem(input: Readonly<Record<string, unknown>>): Problem 
     compileSchema({ ...input })
     return undefined
   } catch (error) {
-    return { path: [], message: messageOf(error) }
+    return badPattern(input, []) ?? { path: [], message: messageOf(error) }
   }
+}
+
+/** The first regular expression of a schema that cannot be used. */
+function badPattern(schema: unknown, path: readonly string[]): Problem | undefined {
+  if (typeof schema !== 'object' || schema === null) return undefined
+  for (const [key, value] of Object.entries(schema)) {
+    const inner = badPattern(value, [...path, key])
+    if (inner) return inner
+    if (key !== 'pattern' || typeof value !== 'string') continue
+    try {
+      RegExp(value, 'u')
+    } catch (error) {
+      const message = messageOf(error).replace(/^Invalid regular expression: /, '')
+      return { path: [...path, key], message: `is not a usable pattern: ${message}` }
+    }
+  }
+  return undefined
 }
 
 /**
  * Runs `tools/*.ts` of the site. A module exports `tools({ defineTool })`, which answers tools like the
  * program's own; it is the operator's code and runs in the daemon.
  */
-async function readModules(files: SiteFiles, faults: Fault[]): Promise<Tool[]> {
+async function readModules(
+  files: SiteFiles,
+  faults: Fault[],
+  claim: (name: string, here: Fault) => void,
+): Promise<Tool[]> {
   const tools: Tool[] = []
   for (const [path, bytes] of files.assets) {
     if (!/^tools\/[^/]+\.(ts|js|mjs)$/.test(path)) continue
-    const fault = (message: string) => faults.push({ file: path, line: 1, column: 1, path: '', message })
+    const fault = (message: string) => faults.push(fileFault(path, message))
     try {
       // The hash makes a changed module a new one.
       const version = createHash('sha256').update(bytes).digest('hex').slice(0, 16)
@@ -193,8 +253,10 @@ async function readModules(files: SiteFiles, faults: Fault[]): Promise<Tool[]> {
       else
         for (const tool of module.tools({ defineTool })) {
           const problem = toolProblem(tool)
-          if (problem === undefined) tools.push(tool)
-          else fault(problem)
+          if (problem === undefined) {
+            claim(tool.name, fileFault(path, ''))
+            tools.push(tool)
+          } else fault(problem)
         }
     } catch (error) {
       fault(`cannot be run: ${messageOf(error)}`)

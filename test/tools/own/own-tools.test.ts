@@ -32,7 +32,7 @@ async function open(t: TestContext, texts: Record<string, string>, more: Partial
     ...more,
   }
   const faults: Fault[] = []
-  const definitions = await readOwnTools(files, faults, readPeople(files, faults))
+  const definitions = await readOwnTools(files, faults, readPeople(files, faults), [])
   assert.deepEqual(faults.map(faultText), [])
   const warnings: unknown[] = []
   const own = new OwnTools({ ...silent, warn: (message, fields) => warnings.push([message, fields]) }, '0')
@@ -44,7 +44,7 @@ async function open(t: TestContext, texts: Record<string, string>, more: Partial
 async function faultsOf(texts: Record<string, string>): Promise<string[]> {
   const files = siteOf(texts)
   const faults: Fault[] = []
-  await readOwnTools(files, faults, readPeople(files, faults))
+  await readOwnTools(files, faults, readPeople(files, faults), [])
   return faults.map(faultText)
 }
 

@@ -1,0 +1,44 @@
+import { unknownKeyText } from '../core/schema.ts'
+import type { Fault } from './site-files.ts'
+
+/**
+ * Puts the causes first and leaves out what only follows from them: `unknown role "Nurse"` means nothing
+ * while roles.yaml cannot be read. Each cause says how many follow from it, so that its author looks for
+ * one mistake, not for thirty-five. `givenIn` tells the files in which a noun's name would stand, of
+ * those that have a fault.
+ */
+export function causesFirst(
+  faults: readonly Fault[],
+  givenIn: (noun: string, name: string) => string | undefined,
+): Fault[] {
+  const following = new Map<string, number>()
+  const places = new Set(faults.filter(({ message }) => !message.startsWith(unknownKeyText)).map(placeOf))
+  const kept = faults.filter((fault) => {
+    const { file, message } = fault
+    // What a key does that should not be there says more than that it should not.
+    if (message.startsWith(unknownKeyText) && places.has(placeOf(fault))) return false
+    const [, noun, name] = /^unknown (\w+) "([^"]*)"/.exec(message) ?? []
+    const cause = noun === undefined ? undefined : givenIn(noun, name!)
+    if (cause === undefined || cause === file) return true
+    following.set(cause, (following.get(cause) ?? 0) + 1)
+    return false
+  })
+  const told = new Set<string>()
+  const counted = kept.map((fault) => {
+    const count = following.get(fault.file)
+    if (count === undefined || told.has(fault.file)) return fault
+    told.add(fault.file)
+    return {
+      ...fault,
+      message: `${fault.message} (${count} ${count === 1 ? 'fault' : 'faults'} elsewhere follow${count === 1 ? 's' : ''} from it)`,
+    }
+  })
+  return [
+    ...counted.filter(({ file }) => following.has(file)),
+    ...counted.filter(({ file }) => !following.has(file)),
+  ]
+}
+
+function placeOf({ file, line, column, path }: Fault): string {
+  return `${file}:${line}:${column} ${path}`
+}
