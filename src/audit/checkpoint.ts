@@ -11,9 +11,9 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { privateFile, syncFolder } from '../store/files.ts'
+import { replaceFile } from '../core/files.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import { type Told, toldBefore } from './line.ts'
 
@@ -46,10 +46,9 @@ export async function openKey(folder: string): Promise<LogKey> {
   let pem = await readFile(path, 'utf8').catch(() => undefined)
   if (pem === undefined) {
     pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-    await writeDurably(path, pem)
     const publicPem = createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
-    await writeDurably(join(folder, publicKeyName), publicPem)
-    await syncFolder(folder)
+    await replaceFile(join(folder, publicKeyName), publicPem)
+    await replaceFile(path, pem)
   }
   const key = createPrivateKey(pem)
   const id = keyId(createPublicKey(pem))
@@ -84,10 +83,7 @@ export function isSigned(key: KeyObject, text: string, signed: string): boolean 
 /** Says how far the log has come. */
 export async function writeHead(folder: string, key: LogKey, seq: number, hash: string): Promise<void> {
   const head: Head = { seq, hash, key: key.id, signed: key.sign(headText(seq, hash)) }
-  const path = join(folder, headName)
-  await writeDurably(`${path}.new`, `${JSON.stringify(head)}\n`)
-  await rename(`${path}.new`, path)
-  await syncFolder(folder)
+  await replaceFile(join(folder, headName), `${JSON.stringify(head)}\n`)
 }
 
 /** How far the log had come; undefined when nothing says so, `forged` when the signature does not hold. */
@@ -112,14 +108,4 @@ function headText(seq: number, hash: string): string {
 
 function keyId(key: KeyObject): string {
   return sha256(key.export({ type: 'spki', format: 'der' })).slice(0, 16)
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  await writeFile(path, text, { mode: privateFile })
-  const handle = await open(path, 'r+')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

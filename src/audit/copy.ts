@@ -1,11 +1,10 @@
 /** Copies of the log in another folder: whole, checked, and quick to bring up to date. */
-import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readdir, readFile, rename, rm, stat, unlink, utimes } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { readdir, readFile, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { openPrivateFolder, privateFile, syncFolder } from '../store/files.ts'
+import { openPrivateFolder, replaceFile } from '../core/files.ts'
 import { headName, keyName, openPublicKey, publicKeyName } from './checkpoint.ts'
 import { listLogFiles, type LogFile } from './log-files.ts'
 import { endOf } from './log-end.ts'
@@ -37,8 +36,7 @@ export async function copyAudit(from: string, to: string, log: Log): Promise<Aud
   const head = await readFile(join(from, headName)).catch(() => undefined)
   for (const name of [publicKeyName, keyName]) await copyFile(join(from, name), join(to, name))
   const copied = await copyLines(from, to)
-  if (head) await replace(join(to, headName), (draft) => writeAll(draft, head))
-  await syncFolder(to)
+  if (head) await replaceFile(join(to, headName), head)
   const verification = await verifyAudit(to)
   if (!verification.ok)
     throw new AppError(
@@ -89,38 +87,7 @@ async function copyLogFile(file: LogFile, to: string): Promise<boolean> {
 
 async function copyFile(from: string, to: string, length = Infinity): Promise<void> {
   const { atime, mtime } = await stat(from)
-  await replace(to, async (draft) => {
-    if (length === 0) await writeAll(draft, Buffer.alloc(0))
-    else
-      await pipeline(
-        createReadStream(from, { end: length - 1 }),
-        createWriteStream(draft, { mode: privateFile, flags: 'wx' }),
-      )
-  })
+  await replaceFile(to, length > 0 ? createReadStream(from, { end: length - 1 }) : '')
   // The age of a copy is that of what it is a copy of.
   await utimes(to, atime, mtime)
-}
-
-/** Writes beside the name and takes the name when all is on disk, so that a copy is never half a file. */
-async function replace(path: string, write: (draft: string) => Promise<void>): Promise<void> {
-  const draft = `${path}.new`
-  // What an interrupted copy left; and a link there would lead the copy elsewhere.
-  await rm(draft, { force: true })
-  await write(draft)
-  const handle = await open(draft, 'r+')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(draft, path)
-}
-
-async function writeAll(path: string, bytes: Buffer): Promise<void> {
-  const handle = await open(path, 'wx', privateFile)
-  try {
-    await handle.writeFile(bytes)
-  } finally {
-    await handle.close()
-  }
 }

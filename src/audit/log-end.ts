@@ -1,8 +1,8 @@
-import { readFile, truncate, writeFile } from 'node:fs/promises'
+import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { privateFile, syncFolder } from '../store/files.ts'
+import { replaceFile } from '../core/files.ts'
 import { hashOf, parseLine } from './line.ts'
-import { type LogFile, readBackward, readLogFile } from './log-files.ts'
+import { type LogFile, readLogFileBackward } from './log-files.ts'
 
 /** Where the good part of a file ends, and its last line. */
 export interface End {
@@ -12,23 +12,12 @@ export interface End {
 
 /** Finds the end of a file of the log, whatever a crash left behind it. */
 export async function endOf(file: LogFile): Promise<End> {
-  if (file.compressed) return await endOfCompressed(file)
-  for await (const { bytes, offset, complete } of readBackward(file.path)) {
+  for await (const { bytes, end, complete } of readLogFileBackward(file)) {
     const line = complete ? parseLine(bytes) : undefined
-    if (line) return { length: offset + bytes.length + 1, last: { seq: line.seq, hash: hashOf(bytes) } }
+    const length = file.compressed ? file.bytes : end
+    if (line) return { length, last: { seq: line.seq, hash: hashOf(bytes) } }
   }
-  return { length: 0 }
-}
-
-async function endOfCompressed(file: LogFile): Promise<End> {
-  let last: End['last']
-  for await (const lines of readLogFile(file)) {
-    for (const { bytes, complete } of lines) {
-      const line = complete ? parseLine(bytes) : undefined
-      if (line) last = { seq: line.seq, hash: hashOf(bytes) }
-    }
-  }
-  return { length: file.bytes, ...(last && { last }) }
+  return { length: file.compressed ? file.bytes : 0 }
 }
 
 /** Moves what lies behind the good part of a file into a file of its own; answers what an audit event says of it. */
@@ -39,8 +28,7 @@ export async function putAside(
 ): Promise<{ readonly file: string; readonly at: number; readonly bytes: number; readonly kept_as: string }> {
   const bytes = (await readFile(file.path)).subarray(good)
   const name = `${file.name}.torn-at-${good}`
-  await writeFile(join(folder, name), bytes, { mode: privateFile })
-  await syncFolder(folder)
+  await replaceFile(join(folder, name), bytes)
   await truncate(file.path, good)
   return { file: file.name, at: good, bytes: bytes.length, kept_as: name }
 }

@@ -1,12 +1,8 @@
 /** The files of the log: named by the number of their first line and by the day on which they were begun. */
-import { createReadStream } from 'node:fs'
-import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream'
-import { createGunzip } from 'node:zlib'
+import { type RawLine, readBackward, readLines } from '../line-log/read-lines.ts'
 
-const newline = 0x0a
-const blockBytes = 64 * 1024
 const listAttempts = 20
 const namePattern = /^audit-(\d{12,})-(\d{4}-\d{2}-\d{2})\.jsonl(\.gz)?$/
 
@@ -20,16 +16,6 @@ export interface LogFile {
   readonly day: string
   readonly compressed: boolean
   readonly bytes: number
-}
-
-/** A line as it lies in a file. */
-export interface RawLine {
-  readonly file: LogFile
-  /** From 1. */
-  readonly number: number
-  readonly bytes: Buffer
-  /** Whether a newline ends it: the last line of the current file may still be being written. */
-  readonly complete: boolean
 }
 
 /** The name of the file that begins with a line. */
@@ -81,81 +67,35 @@ async function describeFiles(folder: string, names: readonly string[]): Promise<
   return [...files.values()].sort((a, b) => a.first - b.first)
 }
 
-/**
- * The lines of a file in order, in handfuls, from a place in its uncompressed content (line numbers then
- * count from there). Nothing when the file was removed meanwhile.
- */
+/** The lines of a file in order, in handfuls, from a place in its content. Nothing when the file was removed meanwhile. */
 export async function* readLogFile(file: LogFile, from = 0): AsyncGenerator<RawLine[]> {
-  let rest: Buffer = Buffer.alloc(0)
-  let number = 1
-  for await (const chunk of contentOf(file, from)) {
-    const lines: RawLine[] = []
-    let begin = 0
-    for (let at = chunk.indexOf(newline); at !== -1; at = chunk.indexOf(newline, begin)) {
-      const part = chunk.subarray(begin, at)
-      lines.push({
-        file,
-        number: number++,
-        bytes: rest.length ? Buffer.concat([rest, part]) : part,
-        complete: true,
-      })
-      rest = Buffer.alloc(0)
-      begin = at + 1
-    }
-    rest = rest.length ? Buffer.concat([rest, chunk.subarray(begin)]) : chunk.subarray(begin)
-    if (lines.length > 0) yield lines
-  }
-  if (rest.length > 0) yield [{ file, number, bytes: rest, complete: false }]
-}
-
-/** The lines of an uncompressed file from its end, each with where it begins. */
-export async function* readBackward(
-  path: string,
-): AsyncGenerator<{ bytes: Buffer; offset: number; complete: boolean }> {
-  const handle = await open(path, 'r')
+  const { path, compressed } = file
   try {
-    let position = (await handle.stat()).size
-    let rest: Buffer = Buffer.alloc(0)
-    let complete = false
-    while (position > 0) {
-      const length = Math.min(blockBytes, position)
-      position -= length
-      rest = Buffer.concat([await readAt(handle, position, length), rest])
-      for (let at = rest.lastIndexOf(newline); at !== -1; at = rest.lastIndexOf(newline)) {
-        const bytes = rest.subarray(at + 1)
-        if (bytes.length > 0 || complete) yield { bytes, offset: position + at + 1, complete }
-        complete = true
-        rest = rest.subarray(0, at)
-      }
-    }
-    if (rest.length > 0 || complete) yield { bytes: rest, offset: 0, complete }
-  } finally {
-    await handle.close()
-  }
-}
-
-async function* contentOf(file: LogFile, from: number): AsyncGenerator<Buffer> {
-  let position = 0
-  try {
-    const start = file.compressed ? 0 : from
-    const raw = createReadStream(file.path, { start, highWaterMark: blockBytes })
-    const source = file.compressed ? pipeline(raw, createGunzip(), () => undefined) : raw
-    position = start
-    for await (const chunk of source as AsyncIterable<Buffer>) {
-      const skipped = Math.max(0, from - position)
-      position += chunk.length
-      if (skipped < chunk.length) yield chunk.subarray(skipped)
-    }
+    yield* readLines(path, { from, compressed })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     // It was compressed, or removed for its age, between being listed and being read.
-    if (file.compressed) return
-    const compressed = { ...file, path: `${file.path}.gz`, compressed: true }
-    if (await stat(compressed.path).catch(() => undefined)) yield* contentOf(compressed, from)
+    if (!compressed && (await isThere(file))) yield* readLines(`${path}.gz`, { from, compressed: true })
   }
 }
 
-async function readAt(handle: FileHandle, position: number, length: number): Promise<Buffer> {
-  const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position)
-  return buffer.subarray(0, bytesRead)
+/** The lines of a file from its end. */
+export async function* readLogFileBackward(file: LogFile): AsyncGenerator<RawLine> {
+  if (!file.compressed) {
+    try {
+      yield* readBackward(file.path)
+      return
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+  const all: RawLine[] = []
+  for await (const lines of readLogFile(file)) all.push(...lines)
+  yield* all.reverse()
+}
+
+/** Whether a file still lies there, compressed meanwhile or not. */
+export async function isThere({ path }: LogFile): Promise<boolean> {
+  for (const name of [path, `${path}.gz`]) if (await stat(name).catch(() => undefined)) return true
+  return false
 }

@@ -2,7 +2,7 @@ import { unlink } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, isoTime } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { openPrivateFolder } from '../store/files.ts'
+import { openPrivateFolder } from '../core/files.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
 import type { Audit } from './audit.ts'
 import { type Head, type LogKey, openKey, openPublicKey, readHead } from './checkpoint.ts'
@@ -258,7 +258,7 @@ class OpenedAudit implements AuditLog {
     await this.#prune()
     const files = await listLogFiles(this.folder)
     for (const file of files.slice(0, -1)) {
-      if (!file.compressed && file.path !== this.#writer.current) await compressLogFile(this.folder, file)
+      if (!file.compressed && file.path !== this.#writer.current) await compressLogFile(file)
     }
   }
 

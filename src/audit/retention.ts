@@ -1,10 +1,10 @@
 /** Closed files of the log are compressed, and removed when they are too old or all together too large. */
-import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readdir, rename, unlink } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { pipeline } from 'node:stream'
 import { createGzip } from 'node:zlib'
-import { privateFile, syncFolder } from '../store/files.ts'
+import { replaceFile } from '../core/files.ts'
 import { listLogFiles, type LogFile } from './log-files.ts'
 
 const dayMilliseconds = 86_400_000
@@ -20,17 +20,11 @@ export async function removeUnfinished(folder: string): Promise<void> {
 }
 
 /** Compresses a closed file; the original goes when the compressed one is on disk. */
-export async function compressLogFile(folder: string, file: LogFile): Promise<void> {
-  const draft = `${file.path}${unfinished}`
-  await pipeline(createReadStream(file.path), createGzip(), createWriteStream(draft, { mode: privateFile }))
-  const handle = await open(draft, 'r+')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(draft, `${file.path}.gz`)
-  await syncFolder(folder)
+export async function compressLogFile(file: LogFile): Promise<void> {
+  await replaceFile(
+    `${file.path}.gz`,
+    pipeline(createReadStream(file.path), createGzip(), () => undefined) as AsyncIterable<Buffer>,
+  )
   await unlink(file.path)
 }
 

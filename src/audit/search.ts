@@ -1,8 +1,9 @@
 /** Reading the log: what happened, by whom, when. Reads files of its own accord and never holds up writing. */
 import { setTimeout } from 'node:timers/promises'
+import type { RawLine } from '../line-log/read-lines.ts'
 import type { AuditLine, AuditStatus } from './event.ts'
 import { parseLine } from './line.ts'
-import { listLogFiles, type LogFile, type RawLine, readBackward, readLogFile } from './log-files.ts'
+import { listLogFiles, type LogFile, readLogFile, readLogFileBackward } from './log-files.ts'
 
 const pollMilliseconds = 200
 const dayMilliseconds = 86_400_000
@@ -52,8 +53,8 @@ export async function tailAudit(
   for (let index = files.length - 1; index >= 0 && found.length < count; index--) {
     const file = files[index]!
     if (filter.since !== undefined && endsBefore(files[index + 1], filter.since)) break
-    for await (const line of backward(file)) {
-      const event = test({ file, number: 0, ...line })
+    for await (const line of readLogFileBackward(file)) {
+      const event = test(line)
       if (event) found.push(event)
       if (found.length >= count) break
     }
@@ -86,7 +87,7 @@ export async function* followAudit(folder: string, options: FollowOptions): Asyn
       for await (const lines of readLogFile(file, offset)) {
         for (const line of lines) {
           if (!line.complete) continue
-          offset += line.bytes.length + 1
+          offset = line.end
           const event = parseLine(line.bytes)
           if (!event || event.seq <= last) continue
           last = event.seq
@@ -138,19 +139,4 @@ function testOf(filter: AuditFilter): (line: RawLine) => AuditLine | undefined {
 /** Whether everything before a file happened before an instant; a day of doubt is left for clocks that were set. */
 function endsBefore(next: LogFile | undefined, since: number): boolean {
   return next !== undefined && Date.parse(next.day) + 2 * dayMilliseconds < since
-}
-
-async function* backward(file: LogFile): AsyncGenerator<{ bytes: Buffer; complete: boolean }> {
-  if (!file.compressed) {
-    try {
-      yield* readBackward(file.path)
-      return
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
-  }
-  const all: { bytes: Buffer; complete: boolean }[] = []
-  for await (const lines of readLogFile(file))
-    for (const { bytes, complete } of lines) all.push({ bytes, complete })
-  yield* all.reverse()
 }

@@ -1,10 +1,10 @@
 /** Whether the log is whole and nobody changed it: numbers, chain, signatures, beginning and end. */
 import type { KeyObject } from 'node:crypto'
-import { stat } from 'node:fs/promises'
+import type { RawLine } from '../line-log/read-lines.ts'
 import { checkpointText, type Head, isSigned, openPublicKey, readHead } from './checkpoint.ts'
 import type { AuditLine } from './event.ts'
 import { firstPrev, hashOf, parseLine } from './line.ts'
-import { listLogFiles, type LogFile, type RawLine, readLogFile } from './log-files.ts'
+import { isThere, listLogFiles, type LogFile, readLogFile } from './log-files.ts'
 
 const shownFaults = 20
 
@@ -46,7 +46,7 @@ export async function verifyAudit(folder: string, known?: KnownLine): Promise<Au
     const isLast = index === files.length - 1
     const before = check.lines
     check.begin(file)
-    for await (const lines of readLogFile(file)) for (const line of lines) check.line(line, isLast)
+    for await (const lines of readLogFile(file)) for (const line of lines) check.line(file, line, isLast)
     if (check.lines === before && !isLast && !(await isThere(file))) check.pruned(files[index + 1]!)
   }
   return check.end(files, head)
@@ -102,7 +102,7 @@ class Check {
     this.#hash = undefined
   }
 
-  line({ file, number, bytes, complete }: RawLine, isLastFile: boolean): void {
+  line(file: LogFile, { number, bytes, complete }: RawLine, isLastFile: boolean): void {
     const place = `${file.name}:${number}`
     const line = parseLine(bytes)
     if (!complete || !line) {
@@ -202,11 +202,4 @@ function missing(expected: number, found: number): string {
   return found === expected + 1
     ? `line ${expected} is missing`
     : `lines ${expected} to ${found - 1} are missing`
-}
-
-async function isThere(file: LogFile): Promise<boolean> {
-  for (const path of [file.path, `${file.path}.gz`]) {
-    if (await stat(path).catch(() => undefined)) return true
-  }
-  return false
 }

@@ -8,7 +8,7 @@ import { convert, oldSection, oldSettings } from './old-settings.ts'
 import { parseSource } from './parse-source.ts'
 import { readSettings, settingsFile } from './read-settings.ts'
 import { reasonOf } from './list-site.ts'
-import { replaceFile } from './replace-file.ts'
+import { rewriteFile } from './rewrite-file.ts'
 import { faultText, type Fault } from './site-files.ts'
 
 /** What migrating comes to. */
@@ -43,7 +43,7 @@ export async function migrateSiteSettings(
   if ((await readFile(path, 'utf8')) !== before) {
     throw new AppError('conflict', `${settingsFile} was changed meanwhile; run it again`)
   }
-  await replaceFile(path, migration.text)
+  await rewriteFile(path, migration.text)
   return migration
 }
 

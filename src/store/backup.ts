@@ -1,14 +1,14 @@
 /** A backup is one file: a snapshot of one moment of the running store, with a checksum on every line. */
-import { createReadStream, createWriteStream } from 'node:fs'
-import { link, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { link, readdir, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { openPrivateFolder, privateFile, syncFolder } from './files.ts'
+import { openPrivateFolder, replaceFile, syncFolder } from '../core/files.ts'
 import { createSegment, segmentName } from './journal.ts'
-import { lineOf, opensBatch, readLines } from './lines.ts'
+import { lineOf, opensBatch, readChecked } from './lines.ts'
 import { requireKnownSchema, schemaAfter } from './migrate.ts'
 import { migrations } from './migrations.ts'
 import { snapshotName, unfinishedRestoreName } from './recovery.ts'
@@ -24,15 +24,12 @@ export async function streamBackup(text: AsyncIterable<string>, stream: Writable
 export async function writeBackup(text: AsyncIterable<string>, path: string): Promise<Verification> {
   if (await stat(path).catch(() => undefined)) throw taken()
   const draft = `${path}.unfinished`
-  // A file of our own: what lies there already may be a link, or be open to others, and would stay so.
-  await rm(draft, { force: true })
   try {
-    await pipeline(Readable.from(text), createWriteStream(draft, { mode: privateFile, flags: 'wx' }))
+    await replaceFile(draft, text)
     const verification = await verifyBackup(draft)
     if (!verification.ok) {
       throw new AppError('unavailable', `the backup is not readable: ${verification.faults[0]}`)
     }
-    await syncFile(draft)
     // Unlike rename, link never replaces a file that somebody made meanwhile.
     await link(draft, path)
     await syncFolder(dirname(path))
@@ -67,39 +64,42 @@ export async function restoreFrom(path: string, folder: string, log: Log): Promi
       `the folder to restore to is not empty: it holds ${there.slice(0, 3).join(', ')}`,
     )
   }
-  const draft = join(folder, unfinishedRestoreName)
+  await layState(folder, withSegment(path))
+  return verification
+}
+
+/**
+ * Lays a state down in a folder that holds none: the text of a snapshot that goes on in segment 1, and that
+ * segment. Until all of it is there, the folder is known to be unfinished.
+ */
+export async function layState(folder: string, text: AsyncIterable<string | Buffer>): Promise<void> {
   try {
-    await pipeline(Readable.from(withSegment(path)), createWriteStream(draft, { mode: privateFile }))
-    await syncFile(draft)
-    await (await createSegment(folder, 1)).close()
-    await rename(draft, join(folder, snapshotName))
-    await syncFolder(folder)
-    return verification
+    await replaceFile(join(folder, snapshotName), andSegment(folder, text), {
+      draft: join(folder, unfinishedRestoreName),
+    })
   } catch (error) {
     await rm(join(folder, segmentName(1)), { force: true })
-    await rm(draft, { force: true })
     throw error
   }
+}
+
+async function* andSegment(
+  folder: string,
+  text: AsyncIterable<string | Buffer>,
+): AsyncGenerator<string | Buffer> {
+  yield* text
+  await (await createSegment(folder, 1)).close()
 }
 
 /** The bytes of a backup, with a header that a journal goes on from. */
 async function* withSegment(path: string): AsyncGenerator<string | Buffer> {
   let headerEnd = 0
   let header: SnapshotHeader | undefined
-  await readLines(path, (line) => {
+  await readChecked(path, (line) => {
     if (line.number > 1) return
     header = line.value as SnapshotHeader
     headerEnd = line.end
   })
   yield opensBatch + lineOf({ ...header!, segment: 1 } satisfies SnapshotHeader)
   for await (const chunk of createReadStream(path, { start: headerEnd })) yield chunk as Buffer
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, 'r+')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
 }

@@ -1,11 +1,11 @@
 /** Carrying the whole state from one kind of store to the other, while nobody uses either. What arrives is read back and compared. */
 import { createHash } from 'node:crypto'
-import { open, readdir, rename, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
-import { privateFile, syncFolder } from './files.ts'
-import { createSegment, segmentName, segmentNumber, stateFormat } from './journal.ts'
+import { layState } from './backup.ts'
+import { segmentName, segmentNumber, stateFormat } from './journal.ts'
 import { readState, snapshotName, unfinishedRestoreName } from './recovery.ts'
 import { snapshotText } from './snapshot.ts'
 import { Capture, State } from './state.ts'
@@ -92,37 +92,22 @@ export async function writeEmbedded(
       `${folder} holds a state already (${there.join(', ')}); move it away first`,
     )
   }
-  const draft = join(folder, unfinishedRestoreName)
   const capture = new Capture(state)
+  const header = {
+    state: 'assistant-core',
+    format: stateFormat,
+    schema: state.schema,
+    last: 0,
+    segment: 1,
+    time: isoTime(clock.now()),
+  } as const
+  await layState(folder, snapshotText(header, capture)).finally(() => capture.end())
   try {
-    const time = isoTime(clock.now())
-    const header = {
-      state: 'assistant-core',
-      format: stateFormat,
-      schema: state.schema,
-      last: 0,
-      segment: 1,
-      time,
-    } as const
-    const file = await open(draft, 'wx', privateFile)
-    try {
-      for await (const piece of snapshotText(header, capture)) await file.writeFile(piece)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await (await createSegment(folder, 1)).close()
-    await rename(draft, join(folder, snapshotName))
-    await syncFolder(folder)
     const sent = digestsOf(state)
     requireSame(sent, digestsOf(await readEmbedded(folder)))
     return sent
   } catch (error) {
-    for (const name of [unfinishedRestoreName, snapshotName, segmentName(1)]) {
-      await rm(join(folder, name), { force: true })
-    }
+    for (const name of [snapshotName, segmentName(1)]) await rm(join(folder, name), { force: true })
     throw error
-  } finally {
-    capture.end()
   }
 }

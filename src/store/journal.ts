@@ -1,17 +1,14 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setImmediate, setTimeout } from 'node:timers/promises'
-import { AppError } from '../core/errors.ts'
+import { syncFolder } from '../core/files.ts'
 import type { Log } from '../core/log.ts'
-import { AppendFile } from './append-file.ts'
-import { faultText, syncFolder } from './files.ts'
+import { AppendFile } from '../line-log/append-file.ts'
+import { LineLog, type Lines } from '../line-log/line-log.ts'
 import { goesOn, lineOf, opensBatch } from './lines.ts'
 import type { Change } from './state.ts'
 
 /** The version of how snapshot and journal are written; a newer one is refused. */
 export const stateFormat = 1
-
-const probeMilliseconds = 500
 
 /** A change as it stands in a journal line: the collection and the document, or the collection and the id removed. */
 type WrittenChange =
@@ -30,12 +27,9 @@ export interface SegmentHeader {
   readonly segment: number
 }
 
-interface Waiting {
-  /** Empty for one who only waits. */
+interface Applied {
   readonly line: string
   readonly undo: () => void
-  readonly resolve: () => void
-  readonly reject: (error: AppError) => void
 }
 
 interface Rotation {
@@ -68,34 +62,31 @@ export interface JournalOptions {
   readonly undone: () => void
 }
 
-/**
- * Transactions in the order in which they were made, one line each. Writers that come while the disk is
- * busy wait together for the next write and one fdatasync. When a write fails, everything that was not
- * acknowledged is undone in reverse, and writes are refused until a trial write succeeds.
- */
+/** Transactions in the order in which they were made, one line each; what cannot be written is undone. */
 export class Journal {
-  readonly #folder: string
-  readonly #log: Log
-  readonly #undone: () => void
+  readonly #options: JournalOptions
+  readonly #lines: LineLog<Applied>
   #file: AppendFile
   #segment: number
   #last: number
   #durable: number
-  #waiting: Waiting[] = []
-  #writing: Promise<void> | undefined
   #rotation: Rotation | undefined
-  #fault: string | undefined
-  #closed = false
   #bytes: number
 
   constructor(options: JournalOptions) {
-    this.#folder = options.folder
-    this.#log = options.log
-    this.#undone = options.undone
+    this.#options = options
     this.#file = options.file
     this.#segment = options.segment
     this.#last = this.#durable = options.last
     this.#bytes = options.bytes
+    this.#lines = new LineLog({
+      name: 'the state',
+      log: options.log,
+      gatherMilliseconds: 0,
+      file: () => this.#fileNow(),
+      lines: (transactions, trial) => this.#linesOf(transactions, trial),
+      undo: (transactions) => this.#undo(transactions),
+    })
   }
 
   /** The number of the last transaction made, on disk or not. */
@@ -120,13 +111,12 @@ export class Journal {
 
   /** Why writing fails now. */
   get fault(): string | undefined {
-    return this.#fault
+    return this.#lines.fault
   }
 
   /** Throws AppError `unavailable` when writing fails now. */
   requireWritable(): void {
-    if (this.#closed) throw new AppError('unavailable', 'the state is closed')
-    if (this.#fault !== undefined) throw unwritable(this.#fault)
+    this.#lines.requireWritable()
   }
 
   /** The line of the next transaction; making it changes nothing. */
@@ -140,133 +130,70 @@ export class Journal {
   /** Takes a transaction that has been applied; settles when it is on disk, rejects when it was undone. */
   append(line: string, undo: () => void): Promise<void> {
     this.#last++
-    return this.#wait(line, undo)
+    return this.#lines.add({ line, undo })
   }
 
   /** Settles when everything appended so far is on disk; rejects when it was undone instead. */
   settled(): Promise<void> {
-    if (this.#durable === this.#last && !this.#writing) return Promise.resolve()
-    return this.#wait('', () => undefined)
+    return this.#lines.settled()
   }
 
   /** Goes on in a new segment; answers its number. Everything in the segments before it is on disk then. */
   rotate(): Promise<number> {
     return new Promise((resolve, reject) => {
-      if (this.#rotation) reject(new Error('the journal is being rotated already'))
-      else {
-        this.#rotation = { resolve, reject }
-        this.#start()
-      }
+      if (this.#rotation) return reject(new Error('the journal is being rotated already'))
+      this.#rotation = { resolve, reject }
+      this.#lines.wake()
     })
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    while (this.#writing) await this.#writing
+    await this.#lines.close()
     await this.#file.close()
   }
 
-  #wait(line: string, undo: () => void): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ line, undo, resolve, reject })
-      this.#start()
-    })
-  }
-
-  #start(): void {
-    this.#writing ??= this.#write().finally(() => this.#written())
-  }
-
-  #written(): void {
-    this.#writing = undefined
-    // Somebody may have come between the last look at the queue and now.
-    if (this.#waiting.length > 0 || this.#rotation) this.#start()
-  }
-
-  async #write(): Promise<void> {
-    for (;;) {
-      // Those who were just answered, and everyone else of this turn, may join the next write.
-      await setImmediate()
-      if (this.#rotation) await this.#rotateNow(this.#rotation)
-      const batch = this.#waiting
-      if (batch.length === 0) {
-        if (this.#rotation) continue
-        return
-      }
-      this.#waiting = []
-      const lines = batch.filter(({ line }) => line !== '')
-      try {
-        await this.#appendLines(lines.map(({ line }) => line))
-      } catch (error) {
-        this.#fail(error, batch)
-        continue
-      }
-      for (const { resolve } of batch) resolve()
-    }
-  }
-
-  async #appendLines(lines: readonly string[]): Promise<void> {
-    if (lines.length === 0) return
+  #linesOf(transactions: readonly Applied[], trial: boolean): Lines | undefined {
+    const lines = transactions.map(({ line }) => line)
+    if (lines.length === 0 && !trial) return undefined
+    if (lines.length === 0) lines.push(this.lineOf([]))
     const bytes = Buffer.from(lines.map((line, index) => (index === 0 ? opensBatch : goesOn) + line).join(''))
-    await this.#file.append(bytes)
-    this.#durable += lines.length
-    this.#bytes += bytes.length
+    const written = (): void => {
+      this.#durable += lines.length
+      // A trial takes a number that no transaction had taken.
+      this.#last = Math.max(this.#last, this.#durable)
+      this.#bytes += bytes.length
+    }
+    return { bytes, written }
   }
 
-  #fail(error: unknown, batch: readonly Waiting[]): void {
-    const all = [...batch, ...this.#waiting]
-    this.#waiting = []
-    for (const { undo } of all.toReversed()) undo()
+  #undo(transactions: readonly Applied[]): void {
+    for (const { undo } of transactions) undo()
     this.#last = this.#durable
-    this.#undone()
-    this.#setFault(error)
-    for (const { reject } of all) reject(unwritable(this.#fault ?? '', error))
+    this.#options.undone()
   }
 
-  #setFault(error: unknown): void {
-    const known = this.#fault !== undefined
-    this.#fault = faultText(error)
-    if (known) return
-    this.#log.error('the state cannot be written; writes are refused until it can', { error })
-    void this.#probe()
-  }
-
-  /** Tries an empty transaction until it is written: the way back after a full disk. */
-  async #probe(): Promise<void> {
-    while (this.#fault !== undefined && !this.#closed) {
-      await setTimeout(probeMilliseconds, undefined, { ref: false })
-      if (this.#closed || this.#writing) continue
-      this.#writing = this.#tryEmpty().finally(() => this.#written())
-      await this.#writing
-    }
-  }
-
-  async #tryEmpty(): Promise<void> {
-    try {
-      const line = this.lineOf([])
-      await this.#appendLines([line])
-      this.#last++
-      this.#fault = undefined
-      this.#log.info('the state can be written again')
-    } catch (error) {
-      this.#setFault(error)
-    }
-  }
-
-  async #rotateNow(rotation: Rotation): Promise<void> {
+  async #fileNow(): Promise<AppendFile> {
+    const rotation = this.#rotation
     this.#rotation = undefined
     try {
-      // An attempt that failed may have left it; nothing was ever written to it.
-      await rm(join(this.#folder, segmentName(this.#segment + 1)), { force: true })
-      const before = this.#file
-      this.#file = await createSegment(this.#folder, this.#segment + 1)
-      this.#segment++
-      this.#bytes += this.#file.length
-      await before.close().catch((error: unknown) => this.#log.warn('a journal was not closed', { error }))
-      rotation.resolve(this.#segment)
+      if (rotation) rotation.resolve(await this.#beginSegment())
     } catch (error) {
-      rotation.reject(error)
+      rotation?.reject(error)
     }
+    return this.#file
+  }
+
+  async #beginSegment(): Promise<number> {
+    const { folder, log } = this.#options
+    const next = this.#segment + 1
+    // An attempt that failed may have left it; nothing was ever written to it.
+    await rm(join(folder, segmentName(next)), { force: true })
+    const before = this.#file
+    this.#file = await createSegment(folder, next)
+    this.#segment = next
+    this.#bytes += this.#file.length
+    await before.close().catch((error: unknown) => log.warn('a journal was not closed', { error }))
+    return next
   }
 }
 
@@ -283,8 +210,4 @@ export async function createSegment(folder: string, segment: number): Promise<Ap
     await file.remove().catch(() => undefined)
     throw error
   }
-}
-
-function unwritable(fault: string, cause?: unknown): AppError {
-  return new AppError('unavailable', `the state cannot be written now: ${fault}`, { cause })
 }

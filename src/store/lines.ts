@@ -3,25 +3,16 @@
  * written only when everything before it is known to be on disk. So damage with a `*` somewhere behind
  * it hit data that had been acknowledged; damage without one is the torn end of a write that never ended.
  */
-import { open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { messageOf } from '../core/errors.ts'
-
-const newline = 0x0a
-const readBytes = 1 << 20
+import { type RawLine, readLines } from '../line-log/read-lines.ts'
 
 /** The mark of a line that opens a batch, and of one that goes on with it. */
 export const opensBatch = '*'
 export const goesOn = '-'
 
 /** A line of a file, as far as it could be read. */
-export interface Line {
-  /** From 1. */
-  readonly number: number
-  /** Where the line begins, in bytes. */
-  readonly offset: number
-  /** Where the next one begins. */
-  readonly end: number
+export interface Line extends RawLine {
   readonly opensBatch: boolean
   /** The parsed JSON, unless there is a fault. */
   readonly value: unknown
@@ -35,44 +26,18 @@ export function lineOf(value: unknown): string {
 }
 
 /** Reads a file line by line, damaged ones included; answers its length in bytes. */
-export async function readLines(
-  path: string,
-  visit: (line: Line) => void,
-  signal?: AbortSignal,
-): Promise<number> {
-  const file = await open(path, 'r')
-  try {
-    let rest: Buffer = Buffer.alloc(0)
-    let offset = 0
-    let number = 1
-    const line = (bytes: Buffer, complete: boolean): void => {
-      const length = bytes.length + (complete ? 1 : 0)
-      visit({ number, offset, end: offset + length, ...decode(bytes, complete) })
-      offset += length
-      number++
+export async function readChecked(path: string, visit: (line: Line) => void): Promise<number> {
+  let length = 0
+  for await (const lines of readLines(path)) {
+    for (const line of lines) {
+      visit({ ...line, ...decode(line) })
+      length = line.end
     }
-    for (;;) {
-      signal?.throwIfAborted()
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(readBytes), 0, readBytes, null)
-      if (bytesRead === 0) break
-      const bytes = buffer.subarray(0, bytesRead)
-      let from = 0
-      for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, from)) {
-        const part = bytes.subarray(from, at)
-        line(rest.length ? Buffer.concat([rest, part]) : part, true)
-        rest = Buffer.alloc(0)
-        from = at + 1
-      }
-      rest = rest.length ? Buffer.concat([rest, bytes.subarray(from)]) : bytes.subarray(from)
-    }
-    if (rest.length > 0) line(rest, false)
-    return offset
-  } finally {
-    await file.close()
   }
+  return length
 }
 
-function decode(bytes: Buffer, complete: boolean): Pick<Line, 'opensBatch' | 'value' | 'fault'> {
+function decode({ bytes, complete }: RawLine): Pick<Line, 'opensBatch' | 'value' | 'fault'> {
   const mark = bytes.length > 0 ? String.fromCharCode(bytes[0]!) : ''
   const fault = (text: string): Pick<Line, 'opensBatch' | 'value' | 'fault'> => {
     return { opensBatch: false, value: undefined, fault: text }

@@ -20,7 +20,7 @@ import { setTimeout } from 'node:timers/promises'
 import { type Clock, isoTime, systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
-import { privateFile } from './files.ts'
+import { privateFile } from '../core/files.ts'
 
 const lockName = 'lock'
 const beatMilliseconds = 2_000

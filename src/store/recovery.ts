@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JournalLine, SegmentHeader } from './journal.ts'
 import { segmentName, segmentNumber } from './journal.ts'
-import { readLines } from './lines.ts'
+import { readChecked } from './lines.ts'
 import { deepFreeze } from './plain-json.ts'
 import { readSnapshot, requireKnownFormat, type SnapshotHeader } from './snapshot.ts'
 import type { Change } from './state.ts'
@@ -96,7 +96,7 @@ export async function readState(folder: string, reader: Reader): Promise<Found |
 export async function isOnlyBegun(folder: string, segments: readonly number[]): Promise<boolean> {
   if (segments.length !== 1 || segments[0] !== 1) return false
   let lines = 0
-  await readLines(join(folder, segmentName(1)), () => lines++)
+  await readChecked(join(folder, segmentName(1)), () => lines++)
   return lines <= 1
 }
 
@@ -123,7 +123,7 @@ class Replay {
     let bad: { line: number; offset: number; fault: string } | undefined
     let good = 0
     let proven = false
-    const length = await readLines(join(this.#folder, name), (line) => {
+    const length = await readChecked(join(this.#folder, name), (line) => {
       if (bad) {
         // A batch is begun only when all before it is on disk: the bad line had been acknowledged.
         proven ||= line.opensBatch

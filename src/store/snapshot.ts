@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../core/errors.ts'
 import { stateFormat } from './journal.ts'
-import { lineOf, goesOn, opensBatch, readLines } from './lines.ts'
+import { lineOf, goesOn, opensBatch, readChecked } from './lines.ts'
 import { deepFreeze } from './plain-json.ts'
 import type { Stored } from './store.ts'
 
@@ -63,7 +63,7 @@ export async function readSnapshot(
   let footer: SnapshotFooter | undefined
   let documents = 0
   let lines = 0
-  await readLines(path, (line) => {
+  await readChecked(path, (line) => {
     lines = line.number
     if (line.fault !== undefined) return fault(line.number, line.fault)
     if (footer) return fault(line.number, 'there is something after the end')

@@ -1,14 +1,14 @@
-import { open, rename, stat, unlink } from 'node:fs/promises'
+import { stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Adapter } from 'lowdb'
 import type { Clock } from '../core/clock.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { AppendFile } from './append-file.ts'
-import { privateFile, syncFolder } from './files.ts'
+import { AppendFile } from '../line-log/append-file.ts'
+import { replaceFile } from '../core/files.ts'
 import { createSegment, Journal, segmentName, stateFormat } from './journal.ts'
-import { type Found, readState, snapshotName, unfinishedSnapshotName } from './recovery.ts'
+import { type Found, readState, snapshotName } from './recovery.ts'
 import { type SnapshotHeader, snapshotText } from './snapshot.ts'
 import { Capture, State } from './state.ts'
 
@@ -52,7 +52,7 @@ export class StateFile implements Adapter<State> {
 
   /** Recovers the state, dropping what a crash left unfinished. AppError `invalid` names every damaged place. */
   async read(): Promise<State> {
-    const { folder, log } = this.#options
+    const { folder } = this.#options
     const state = new State(this.#options.schema)
     const faults: string[] = []
     const found = await readState(folder, {
@@ -68,8 +68,7 @@ export class StateFile implements Adapter<State> {
     this.#firstSegment = found.header.segment
     this.#snapshotBytes = (await stat(join(folder, snapshotName))).size
     const bytes = found.bytes - this.#snapshotBytes
-    const { undone } = this.#options
-    this.#journal = new Journal({ folder, log, segment, file, bytes, last: found.last, undone })
+    this.#journal = new Journal({ ...this.#options, segment, file, bytes, last: found.last })
     return state
   }
 
@@ -108,36 +107,18 @@ export class StateFile implements Adapter<State> {
   }
 
   async #writeSnapshot(text: AsyncIterable<string>): Promise<void> {
-    const { folder } = this.#options
-    const path = join(folder, unfinishedSnapshotName)
-    const file = await open(path, 'w', privateFile)
-    try {
-      let bytes = 0
-      for await (const piece of text) {
-        const buffer = Buffer.from(piece)
-        await file.writeFile(buffer)
-        bytes += buffer.length
-      }
-      await file.sync()
-      await file.close()
-      await rename(path, join(folder, snapshotName))
-      await syncFolder(folder)
-      this.#snapshotBytes = bytes
-    } catch (error) {
-      await file.close().catch(() => undefined)
-      await unlink(path).catch(() => undefined)
-      throw error
-    }
+    const path = join(this.#options.folder, snapshotName)
+    await replaceFile(path, text)
+    this.#snapshotBytes = (await stat(path)).size
   }
 
   async #create(state: State): Promise<State> {
-    const { folder, log } = this.#options
+    const { folder } = this.#options
     // A crash may have come right here before.
     await unlink(join(folder, segmentName(1))).catch(() => undefined)
     const file = await createSegment(folder, 1)
     await this.#writeSnapshot(this.picture(state, 1))
-    const { undone } = this.#options
-    this.#journal = new Journal({ folder, log, segment: 1, file, bytes: file.length, last: 0, undone })
+    this.#journal = new Journal({ ...this.#options, segment: 1, file, bytes: file.length, last: 0 })
     return state
   }
 

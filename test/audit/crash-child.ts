@@ -2,13 +2,12 @@
  * A process that tells events inside and outside of transactions until it is killed, with files so small
  * that the log changes its file all the time, and says on standard output what has been acknowledged.
  */
-import { writeSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { systemClock } from '../../src/core/clock.ts'
 import { openAudit } from '../../src/audit/open-audit.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
-import { testLog } from '../store/state-folder.ts'
+import { say, testLog } from '../store/state-folder.ts'
 
 const [folder = '', first = '0'] = process.argv.slice(2)
 const log = testLog()
@@ -30,7 +29,7 @@ async function writer(): Promise<never> {
       await transaction.in(notes).insert({ id })
       await audit.recordIn(transaction, { type: 'document.create', status: 'ok', target: id })
     })
-    writeSync(1, `${id}\n`)
+    say(id)
   }
 }
 
@@ -38,7 +37,7 @@ async function teller(): Promise<never> {
   for (;;) {
     const id = `r${number++}`
     await audit.record({ type: 'tool.call', status: 'ok', target: id })
-    writeSync(1, `${id}\n`)
+    say(id)
   }
 }
 

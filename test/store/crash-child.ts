@@ -4,11 +4,10 @@
  * of one would show in the sum, in the count, or in the receipts.
  */
 import process from 'node:process'
-import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/core/clock.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
 import { accounts, accountCount, firstBalance, receipts, totals } from './crash-data.ts'
-import { testLog } from './state-folder.ts'
+import { say, testLog } from './state-folder.ts'
 
 const [folder = '', first = '0'] = process.argv.slice(2)
 const store = await openEmbeddedStore({ folder, clock: systemClock, log: testLog(), compactBytes: 20_000 })
@@ -40,8 +39,7 @@ async function writer(): Promise<never> {
         .in(total)
         .update('receipts', (document) => ({ ...document, count: document.count + 1 }))
     })
-    // Synchronously: what was said has left the process before anything else can happen to it.
-    writeSync(1, `${mine}\n`)
+    say(`${mine}`)
   }
 }
 

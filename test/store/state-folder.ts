@@ -1,4 +1,5 @@
 /** Temporary state folders, clocks and logs for the tests of the store. */
+import { writeSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -77,6 +78,19 @@ export async function smallDisk(
     await rm(folder, { recursive: true })
   })
   return { folder }
+}
+
+/** Says a line on standard output at once: what was said has left the process before anything else can happen to it. */
+export function say(line: string): void {
+  for (;;) {
+    try {
+      writeSync(1, `${line}\n`)
+      return
+    } catch (error) {
+      // The pipe is full: whoever reads it is slow.
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+    }
+  }
 }
 
 /** Waits until something holds; the test's own time limit ends a wait in vain. */

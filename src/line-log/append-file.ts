@@ -1,5 +1,5 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises'
-import { privateFile } from './files.ts'
+import { privateFile } from '../core/files.ts'
 
 /** A file that only grows, by whole appends: each is on disk when it is answered, or leaves no trace. */
 export class AppendFile {

@@ -1,9 +1,9 @@
 /** Files that only the daemon's own user may touch. */
 import type { Stats } from 'node:fs'
-import { chmod, lstat, mkdir, open, readdir, stat } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { AppError, messageOf } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
+import { AppError, messageOf } from './errors.ts'
+import type { Log } from './log.ts'
 
 export const privateFile = 0o600
 const privateFolder = 0o700
@@ -41,6 +41,33 @@ export async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/**
+ * Makes a file, or makes it anew, so that its name never stands for half of it: it is written beside (as
+ * `draft`), and takes the name when all of it is on disk. When that fails, nothing has changed.
+ */
+export async function replaceFile(
+  path: string,
+  content: string | Uint8Array | AsyncIterable<string | Uint8Array>,
+  { draft = `${path}.new`, mode = privateFile }: { readonly draft?: string; readonly mode?: number } = {},
+): Promise<void> {
+  // What a crash left; and a link there would lead what is written elsewhere.
+  await rm(draft, { force: true })
+  const file = await open(draft, 'wx', privateFile)
+  try {
+    if (mode !== privateFile) await file.chmod(mode)
+    if (typeof content === 'string' || content instanceof Uint8Array) await file.writeFile(content)
+    else for await (const piece of content) await file.writeFile(piece)
+    await file.sync()
+    await file.close()
+    await rename(draft, path)
+  } catch (error) {
+    await file.close().catch(() => undefined)
+    await rm(draft, { force: true }).catch(() => undefined)
+    throw error
+  }
+  await syncFolder(dirname(path))
 }
 
 async function tighten(path: string, facts: Stats, mode: number, log: Log | undefined): Promise<void> {
