@@ -57,8 +57,8 @@ function howToRows(text: string): ReadonlyMap<string, readonly string[]> {
 
 /** Rows that a test of their own proves. */
 const provenElsewhere: Readonly<Record<string, string>> = {
-  'an operation': 'test/cli/operations.test.ts',
-  'a command': 'test/cli/help.test.ts',
+  'an operation': 'test/cli/adding.test.ts',
+  'a command': 'test/cli/adding.test.ts',
   'a setting': 'test/site/read-settings.test.ts',
   'a doctype, prompt, skill': 'test/cli/operations.test.ts',
 }

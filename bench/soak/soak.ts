@@ -42,7 +42,7 @@ const port = await new Promise<number>((listening, failed) => {
     if (entry.msg === 'listening') listening(entry.port!)
   })
 })
-const { access_token: token } = await operate<{ access_token: string }>(
+const { access_token: token } = await operate(
   { site, state, json: true },
   'tokens.issue',
   {

@@ -16,7 +16,7 @@ import { loadSeeds } from '../documents/seeds.ts'
 import { linksOf } from './links.ts'
 import { followRefs } from '../library/follow-refs.ts'
 import { Libraries } from '../library/libraries.ts'
-import { promptMethods, type PromptMethod } from '../library/prompt-methods.ts'
+import { promptMethods, type PromptMethods } from '../library/prompt-methods.ts'
 import { renderTemplate, type Links } from '../library/site-library.ts'
 import { PromptWriter } from '../library/writing.ts'
 import { Approvals } from '../mcp/approvals.ts'
@@ -83,7 +83,7 @@ export interface Services {
   readonly site: Site<Snapshot>
   readonly libraries: Libraries
   /** The prompt template methods of specification §4.7, by name. */
-  readonly promptMethods: ReadonlyMap<string, PromptMethod>
+  readonly promptMethods: PromptMethods
   /** Renders a prompt without counting the use; AppError as `prompts/get` has it. */
   preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string>
   /** What this machine can compute; only a daemon has it. */

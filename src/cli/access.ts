@@ -1,26 +1,6 @@
-import type { Command } from 'commander'
-import { operate } from './control.ts'
-import { readOptions } from './options.ts'
-import { print, table, visible } from './output.ts'
-
-/** What `access.explain` answers; the last two are there for doctypes and documents. */
-interface Explained {
-  readonly user: string
-  readonly subject: string
-  readonly name?: string
-  readonly client: string | null
-  readonly roles: readonly string[]
-  readonly kind: 'tool' | 'doctype' | 'document'
-  readonly allowed: boolean
-  readonly reasons: readonly {
-    readonly subject: string
-    readonly allowed: boolean
-    readonly because: string
-    readonly source: string
-  }[]
-  readonly hidden_fields?: readonly string[]
-  readonly masked_fields?: readonly string[]
-}
+import type { Command } from './command.ts'
+import { askAndPrint, type Answer } from './control.ts'
+import { table, visible } from './output.ts'
 
 /** `assistant-core access explain`: why a user may or may not. */
 export function addAccessCommands(program: Command): void {
@@ -29,24 +9,24 @@ export function addAccessCommands(program: Command): void {
     .description('who may do what, and which line of the site decides it')
     .command('explain <user> <tool-or-doctype> [name]')
     .description('explain what a user may do with a tool, a doctype, or one document of it')
+    .example(
+      'access explain sales@example.com create_document',
+      'access explain sales@example.com Customer CUST-0001 --client CLIENT_ID',
+    )
     // Limits of a client are easily forgotten when a user "has all roles".
     .option('--client <id>', 'through this client, with its limits')
     .action(
-      async (
+      (
         user: string,
         subject: string,
         name: string | undefined,
         flags: { client?: string },
         command: Command,
-      ) => {
-        const options = readOptions(command)
-        const result = await operate<Explained>(options, 'access.explain', { user, subject, name, ...flags })
-        print(options.json, result, explanationText)
-      },
+      ) => askAndPrint(command, 'access.explain', { user, subject, name, ...flags }, explanationText),
     )
 }
 
-function explanationText(one: Explained): string {
+function explanationText(one: Answer<'access.explain'>): string {
   const about = `${one.user} (${one.roles.join(', ') || 'no role'})${one.client === null ? '' : ` through ${one.client}`}`
   // One sentence first: the table below is for those who doubt it.
   const verdict = one.allowed ? (one.kind === 'tool' ? 'may call' : 'may use') : 'may not use'

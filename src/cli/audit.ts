@@ -1,13 +1,11 @@
 import process from 'node:process'
-import { Option, type Command } from 'commander'
-import { type AuditLine, auditStatuses } from '../audit/event.ts'
+import { Option } from 'commander'
+import { auditStatuses } from '../audit/event.ts'
+import type { Command } from './command.ts'
 import { exportCsv, exportJsonl } from '../audit/export.ts'
-import type { AuditStats } from '../audit/open-audit.ts'
 import { renderLine } from '../audit/render.ts'
-import type { AuditSummary } from '../audit/summary.ts'
-import type { AuditVerification } from '../audit/verify.ts'
 import { AppError } from '../core/errors.ts'
-import { operate, stream } from './control.ts'
+import { askAndPrint, operate, stream, type Answer, type Item, type Question } from './control.ts'
 import { countOption, momentOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
 import { colourful, megabytes, print, visible, write } from './output.ts'
@@ -17,7 +15,7 @@ interface Wanted {
   readonly user?: string
   readonly tool?: string
   readonly type?: string
-  readonly status?: string
+  readonly status?: Question<'audit.search'>['status']
   readonly session?: string
   readonly client?: string
   readonly request?: string
@@ -32,23 +30,38 @@ export function addAuditCommands(program: Command): void {
     .command('audit')
     .description('the audit log: who did what, when, through which client')
 
-  withFilters(audit.command('tail').description('show the last events; with --json one object a line'))
+  withFilters(
+    audit
+      .command('tail')
+      .description('show the last events; with --json one object a line')
+      .example('audit tail -n 50', 'audit tail -f --user sales@example.com'),
+  )
     .option('-n <count>', 'how many', countOption, 10)
     .option('-f, --follow', 'go on with events as they come')
-    .action(
-      async ({ n: count, follow, ...wanted }: Wanted & { n: number; follow?: boolean }, command: Command) =>
-        printEvents(readOptions(command), 'audit.tail', { ...operationFilter(wanted), count, follow }),
-    )
+    .action(({ n: count, follow, ...wanted }: Wanted & { n: number; follow?: boolean }, command: Command) => {
+      const options = readOptions(command)
+      return printEvents(
+        options,
+        stream(options, 'audit.tail', { ...operationFilter(wanted), count, follow }),
+      )
+    })
 
   withFilters(
     audit
       .command('search')
-      .description('show every event that fits, oldest first; with --json one object a line'),
-  ).action(async (wanted: Wanted, command: Command) =>
-    printEvents(readOptions(command), 'audit.search', operationFilter(wanted)),
-  )
+      .description('show every event that fits, oldest first; with --json one object a line')
+      .example('audit search --type tool.call --status denied --since 7d'),
+  ).action((wanted: Wanted, command: Command) => {
+    const options = readOptions(command)
+    return printEvents(options, stream(options, 'audit.search', operationFilter(wanted)))
+  })
 
-  withFilters(audit.command('export').description('write every event that fits for another program'))
+  withFilters(
+    audit
+      .command('export')
+      .description('write every event that fits for another program')
+      .example('audit export --format csv --since 30d > audit.csv'),
+  )
     .addOption(
       new Option('--format <format>', 'jsonl: the lines of the log, byte for byte; csv: a table (RFC 4180)')
         .choices(['jsonl', 'csv'])
@@ -58,23 +71,29 @@ export function addAuditCommands(program: Command): void {
       const events = stream(readOptions(command), 'audit.search', operationFilter(wanted))
       const convert = { jsonl: exportJsonl, csv: exportCsv }[format]
       // Written as it comes: a log may be larger than the memory.
-      for await (const text of convert(events as AsyncIterable<AuditLine>)) await write(text)
+      for await (const text of convert(events)) await write(text)
     })
 
-  withFilters(audit.command('stats').description('count events by type, status, user and target')).action(
-    async (wanted: Wanted, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<Statistics>(options, 'audit.stats', operationFilter(wanted))
-      print(options.json, result, statisticsText)
-    },
+  withFilters(
+    audit
+      .command('stats')
+      .description('count events by type, status, user and target')
+      .example('audit stats --since 7d'),
+  ).action((wanted: Wanted, command: Command) =>
+    askAndPrint(command, 'audit.stats', operationFilter(wanted), statisticsText),
   )
 
+  addVerifyCommand(audit)
+}
+
+function addVerifyCommand(audit: Command): void {
   audit
     .command('verify')
     .description('check numbers, hash chain and signatures of the whole log; names the first bad line')
+    .example('audit verify')
     .action(async (_flags, command: Command) => {
       const options = readOptions(command)
-      const result = await operate<AuditVerification>(options, 'audit.verify', {})
+      const result = await operate(options, 'audit.verify', {})
       print(options.json, result, verificationText)
       // Printed first, then failed: a job that verifies sees it in the exit code.
       if (!result.ok) throw new AppError('conflict', `the audit log is not as it was written`)
@@ -98,27 +117,27 @@ function withFilters(command: Command): Command {
   )
 }
 
-function operationFilter({ tool, ...wanted }: Wanted): Record<string, unknown> {
+function operationFilter({ tool, ...wanted }: Wanted): Question<'audit.search'> {
   // People look for a tool; in an event it is the target.
   return { ...wanted, ...(tool !== undefined && { target: tool }) }
 }
 
-async function printEvents(options: Options, operation: string, params: object): Promise<void> {
+async function printEvents(
+  { json }: Options,
+  events: AsyncIterable<Item<'audit.tail' | 'audit.search'>>,
+): Promise<void> {
   const colour = colourful(process.stdout)
-  for await (const item of stream(options, operation, params)) {
-    const event = item as AuditLine
+  for await (const event of events) {
     // A line an event in both forms, so that `grep` and `jq` work on a log that never ends.
-    await write(options.json ? `${JSON.stringify(event)}\n` : `${renderLine(event, { colour })}\n`)
+    await write(json ? `${JSON.stringify(event)}\n` : `${renderLine(event, { colour })}\n`)
   }
 }
-
-type Statistics = AuditSummary & { readonly log: AuditStats }
 
 /**
  * Counts with the largest first, and how the log itself stands, so that one command answers "is it all
  * right".
  */
-function statisticsText({ log, ...summary }: Statistics): string {
+function statisticsText({ log, ...summary }: Answer<'audit.stats'>): string {
   const section = (title: string, counts: Readonly<Record<string, number>>): string[] => [
     `${title}:`,
     ...Object.entries(counts).map(([name, count]) => `  ${String(count).padStart(8)}  ${visible(name)}`),
@@ -138,7 +157,7 @@ function statisticsText({ log, ...summary }: Statistics): string {
 }
 
 /** The verdict first; notes are what could not be proven yet, such as lines that wait for their signature. */
-function verificationText({ ok, lines, files, signed, last, faults, notes }: AuditVerification): string {
+function verificationText({ ok, lines, files, signed, last, faults, notes }: Answer<'audit.verify'>): string {
   return [
     `${ok ? 'whole' : 'NOT WHOLE'}: ${lines} lines in ${files} files; ${signed} of ${last} are signed`,
     ...faults.map((fault) => `  fault: ${visible(fault)}`),

@@ -1,34 +1,6 @@
-import type { Command } from 'commander'
-import { operate } from './control.ts'
-import { readOptions, type Options } from './options.ts'
-import { print, table } from './output.ts'
-
-/** The answer of a registration (RFC 7591 §3.2.1); the secret is in it this once. */
-interface Registration {
-  readonly client_id: string
-  readonly client_secret?: string
-  readonly client_name: string
-  readonly redirect_uris: readonly string[]
-  readonly token_endpoint_auth_method: string
-}
-
-/** A client as it is listed; `source` says who registered it. */
-interface Client extends Registration {
-  readonly source: string
-  readonly created: string
-  readonly last_used: string | null
-  readonly users?: readonly string[]
-}
-
-/** What was removed, or would be, and why. */
-interface Pruned {
-  readonly dry_run: boolean
-  readonly pruned: readonly {
-    readonly client_id: string
-    readonly client_name: string
-    readonly why: string
-  }[]
-}
+import type { Command } from './command.ts'
+import { askAndPrint } from './control.ts'
+import { table } from './output.ts'
 
 /** `assistant-core clients …`: the OAuth clients that this server knows. */
 export function addClientsCommands(program: Command): void {
@@ -37,6 +9,9 @@ export function addClientsCommands(program: Command): void {
   clients
     .command('register')
     .description('register a client by hand and print it, with its secret, once')
+    .example(
+      'clients register --name "Report portal" --redirect-uri https://portal.example.com/callback --auth-method client_secret_basic',
+    )
     .requiredOption('--name <name>', 'the name that users see')
     // Required, because no default could be right: codes are sent there.
     .requiredOption('--redirect-uri <uri...>', 'where codes may be sent; repeatable')
@@ -47,27 +22,26 @@ export function addClientsCommands(program: Command): void {
     )
     .option('--jwks-uri <url>', "where the client's public keys are, for private_key_jwt")
     .action(
-      async (
+      (
         flags: { name: string; redirectUri: string[]; authMethod: string; jwksUri?: string },
         command: Command,
       ) => {
-        const params = {
-          name: flags.name,
-          redirect_uris: flags.redirectUri,
-          auth_method: flags.authMethod,
-          jwks_uri: flags.jwksUri,
-        }
-        await show(readOptions(command), 'clients.register', params)
+        const { name, redirectUri: redirect_uris, authMethod: auth_method, jwksUri: jwks_uri } = flags
+        return askAndPrint(
+          command,
+          'clients.register',
+          { name, redirect_uris, auth_method, jwks_uri },
+          clientText,
+        )
       },
     )
 
   clients
     .command('list')
     .description('list registered clients')
-    .action(async (_flags, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<Client[]>(options, 'clients.list', {})
-      print(options.json, result, (list) =>
+    .example('clients list')
+    .action((_flags, command: Command) =>
+      askAndPrint(command, 'clients.list', {}, (list) =>
         table(
           ['client', 'name', 'source', 'method', 'created', 'last used'],
           list.map((one) => [
@@ -79,71 +53,67 @@ export function addClientsCommands(program: Command): void {
             one.last_used,
           ]),
         ),
-      )
-    })
+      ),
+    )
 
   clients
     .command('show <client_id>')
     .description('show one client and who uses it')
-    .action(async (id: string, _flags, command: Command) =>
-      show(readOptions(command), 'clients.show', { client_id: id }),
+    .example('clients show CLIENT_ID')
+    .action((id: string, _flags, command: Command) =>
+      askAndPrint(command, 'clients.show', { client_id: id }, clientText),
     )
 
   clients
     .command('update <client_id>')
     .description('change the name or the redirect URIs of a client')
+    .example('clients update CLIENT_ID --name "Report portal"')
     .option('--name <name>', 'the name that users see')
     .option('--redirect-uri <uri...>', 'all redirect URIs, in the place of those it has; repeatable')
-    .action(async (id: string, flags: { name?: string; redirectUri?: string[] }, command: Command) =>
-      show(readOptions(command), 'clients.update', {
-        client_id: id,
-        name: flags.name,
-        redirect_uris: flags.redirectUri,
-      }),
-    )
+    .action((id: string, flags: { name?: string; redirectUri?: string[] }, command: Command) => {
+      const change = { client_id: id, name: flags.name, redirect_uris: flags.redirectUri }
+      return askAndPrint(command, 'clients.update', change, clientText)
+    })
 
   clients
     .command('rotate-secret <client_id>')
     .description('give a confidential client another secret; the old one ends at once')
-    .action(async (id: string, _flags, command: Command) =>
-      show(readOptions(command), 'clients.rotate_secret', { client_id: id }),
+    .example('clients rotate-secret CLIENT_ID')
+    .action((id: string, _flags, command: Command) =>
+      askAndPrint(command, 'clients.rotate_secret', { client_id: id }, clientText),
     )
 
   clients
     // Not asked again: the command line is for scripts too, and a client can be registered anew.
     .command('remove <client_id>')
     .description('remove a client and end all its tokens')
-    .action(async (id: string, _flags, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<{ removed: string }>(options, 'clients.remove', { client_id: id })
-      print(options.json, result, (done) => `removed ${done.removed}`)
-    })
+    .example('clients remove CLIENT_ID')
+    .action((id: string, _flags, command: Command) =>
+      askAndPrint(command, 'clients.remove', { client_id: id }, (done) => `removed ${done.removed}`),
+    )
 
   clients
     .command('prune')
     .description('remove clients that registered themselves and that nobody uses')
+    .example('clients prune --dry-run')
     // Whoever prunes by a timer wants to know first what goes.
     .option('--dry-run', 'only say which')
-    .action(async (flags: { dryRun?: boolean }, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<Pruned>(options, 'clients.prune', { dry_run: flags.dryRun })
-      print(options.json, result, ({ pruned }) =>
+    .action((flags: { dryRun?: boolean }, command: Command) =>
+      askAndPrint(command, 'clients.prune', { dry_run: flags.dryRun }, ({ pruned }) =>
         table(
           ['client', 'name', 'why'],
           pruned.map((one) => [one.client_id, one.client_name, one.why]),
         ),
-      )
-    })
+      ),
+    )
 }
 
-/** Prints one client as it is kept: there are more fields than a table has room for. */
-async function show(options: Options, operation: string, params: object): Promise<void> {
-  print(options.json, await operate<Client>(options, operation, params), (client) =>
-    Object.entries(client)
-      .map(
-        ([key, value]) =>
-          `${key.padEnd(28)}${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
-      )
-      .join('\n'),
-  )
+/** One client as it is kept: there are more fields than a table has room for. */
+function clientText(client: object): string {
+  return Object.entries(client)
+    .map(
+      ([key, value]) =>
+        `${key.padEnd(28)}${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
+    )
+    .join('\n')
 }

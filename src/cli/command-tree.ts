@@ -1,6 +1,6 @@
 /** The command tree as data: what completion scripts, the manual page and the help test are made from. */
-import type { Command, Option } from 'commander'
-import { examplesOf } from './examples.ts'
+import type { Option } from 'commander'
+import type { Command } from './command.ts'
 
 /** A command with all that is below it. */
 export interface CommandNode {
@@ -36,7 +36,7 @@ export function commandTree(command: Command, path: readonly string[] = []): Com
     // What help does not tell, completion must not offer.
     options: command.options.filter((option) => !option.hidden).map(optionNode),
     commands: command.commands.map((child) => commandTree(child, [...path, child.name()])),
-    examples: examplesOf(path),
+    examples: command.examples,
   }
 }
 

@@ -1,5 +1,6 @@
 /** `assistant-core completion SHELL`: completion scripts, generated from the command tree. */
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
+import type { Command } from './command.ts'
 import { commandTree, everyCommand, type CommandNode } from './command-tree.ts'
 import { write } from './output.ts'
 
@@ -11,6 +12,11 @@ export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
     .description('print the completion script of a shell')
+    .example(
+      'completion bash > /etc/bash_completion.d/assistant-core',
+      'completion zsh > "${fpath[1]}/_assistant-core"',
+      'completion fish > ~/.config/fish/completions/assistant-core.fish',
+    )
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(generators)))
     .action((shell: keyof typeof generators) => write(generators[shell](commandTree(program))))
 }

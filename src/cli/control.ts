@@ -8,20 +8,73 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import type { IncomingMessage } from 'node:http'
+import type { Command } from './command.ts'
+import type { Operations } from '../control/index.ts'
 import { controlSocketName, type ControlLine } from '../control/protocol.ts'
 import { AppError } from '../core/errors.ts'
-import { createLog } from '../core/log.ts'
-import type { Options } from './options.ts'
+import { readOptions, type Options } from './options.ts'
+import { print } from './output.ts'
 
-/** Runs an operation that has one result. */
-export async function operate<Result>(options: Options, name: string, params: object): Promise<Result> {
-  let last: unknown = null
-  for await (const item of stream(options, name, params)) last = item
-  return last as Result
+type Name = keyof Operations
+/** What the operation of that name is given. */
+export type Question<Asked extends Name> = Parameters<Operations[Asked]['run']>[0]
+/** What the operation of that name answers. */
+export type Answer<Asked extends Name> = Awaited<ReturnType<Operations[Asked]['run']>>
+/** What a stream of items gives; nothing for an operation with one result. */
+export type Item<Asked extends Name> = Answer<Asked> extends AsyncIterable<infer One> ? One : never
+
+/** Asks, and prints the answer as JSON or as `text` says: what most commands do. */
+export async function askAndPrint<Asked extends Name>(
+  command: Command,
+  name: Asked,
+  params: Question<Asked>,
+  text: (result: Answer<Asked>) => string,
+): Promise<void> {
+  const options = readOptions(command)
+  print(options.json, await operate(options, name, params), text)
 }
 
-/** Runs an operation and gives its items as they come; one with a single result gives that. */
-export async function* stream(options: Options, name: string, params: object): AsyncGenerator {
+/** Runs an operation that has one result. */
+export async function operate<Asked extends Name>(
+  options: Options,
+  name: Asked,
+  params: Question<Asked>,
+): Promise<Answer<Asked>> {
+  return await lastOf(answered<Answer<Asked>>(answers(options, name, params)))
+}
+
+/** Runs an operation that answers item by item, and gives them as they come. */
+export function stream<Asked extends Name>(
+  options: Options,
+  name: Asked,
+  params: Question<Asked>,
+): AsyncGenerator<Item<Asked>> {
+  return answered(answers(options, name, params))
+}
+
+/** Asks the running daemon and nobody else; undefined when none listens. */
+export async function askDaemon<Asked extends Name>(
+  options: Options,
+  name: Asked,
+  params: Question<Asked>,
+): Promise<Answer<Asked> | undefined> {
+  const response = await post(options, name, params)
+  return response && (await lastOf(answered<Answer<Asked>>(itemsOf(response))))
+}
+
+/** The one place that trusts the wire: what comes under the name of an operation is what that operation returns. */
+function answered<Value>(values: AsyncGenerator): AsyncGenerator<Value> {
+  return values as AsyncGenerator<Value>
+}
+
+async function lastOf<Value>(values: AsyncGenerator<Value>): Promise<Value> {
+  let last: Value | undefined
+  for await (const value of values) last = value
+  return last!
+}
+
+/** Whatever an operation answers; one with a single result gives that. */
+async function* answers(options: Options, name: Name, params: unknown): AsyncGenerator {
   for (let waited = 0; ; waited += retryMilliseconds) {
     const response = await post(options, name, params)
     if (response) return yield* itemsOf(response)
@@ -47,20 +100,8 @@ function isHeld(error: unknown): boolean {
   )
 }
 
-/** Asks the running daemon and nobody else; undefined when none listens. */
-export async function askDaemon<Result>(
-  options: Options,
-  name: string,
-  params: object,
-): Promise<Result | undefined> {
-  const response = await post(options, name, params)
-  let last: unknown
-  if (response) for await (const item of itemsOf(response)) last = item
-  return last as Result | undefined
-}
-
 /** Undefined when no daemon listens. */
-function post(options: Options, name: string, params: object): Promise<IncomingMessage | undefined> {
+function post(options: Options, name: string, params: unknown): Promise<IncomingMessage | undefined> {
   return new Promise((resolve, reject) => {
     const socketPath = join(options.state, controlSocketName)
     const asking = request({ socketPath, path: `/${name}`, method: 'POST' }, resolve)
@@ -87,7 +128,7 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator {
         throw code === 'internal' ? new Error(message) : new AppError(code, message, { data })
       }
       ended = 'result' in line
-      yield ended ? (line as { result: unknown }).result : (line as { item: unknown }).item
+      yield 'result' in line ? line.result : line.item
     }
     // A stream may end without a result; a connection that broke may not pass for its end.
     if (!ended && !response.complete)
@@ -99,15 +140,14 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator {
   }
 }
 
-async function* runHere(options: Options, name: string, params: object): AsyncGenerator {
+async function* runHere(options: Options, name: Name, params: unknown): AsyncGenerator {
   // Loaded when no daemon runs: a command that speaks to one should start at once.
-  const [{ openServices }, { operations }, { isStream, runOperation }] = await Promise.all([
+  const [{ openServices }, { createLog }, { operations }, { isStream, runOperation }] = await Promise.all([
     import('../build/services.ts'),
+    import('../core/log.ts'),
     import('../control/index.ts'),
     import('../control/operation.ts'),
   ])
-  const operation = operations.get(name)
-  if (!operation) throw new Error(`no operation "${name}"`)
   const services = await openServices({
     ...options,
     log: createLog('error', process.stderr),
@@ -115,7 +155,7 @@ async function* runHere(options: Options, name: string, params: object): AsyncGe
     logLevel: 'error',
   })
   try {
-    const result = await runOperation(operation, params, actor(), {
+    const result = await runOperation(operations[name], params, actor(), {
       services,
       signal: new AbortController().signal,
       daemon: false,

@@ -1,12 +1,11 @@
 import process from 'node:process'
-import type { Command } from 'commander'
-import type { DaemonHealth } from '../control/doctor/patient.ts'
+import type { Command } from './command.ts'
 import type { Inside } from '../control/doctor/public-ask.ts'
 import type { Finding } from '../control/doctor/finding.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { createLog } from '../core/log.ts'
-import { askDaemon } from './control.ts'
+import { askDaemon, type Answer } from './control.ts'
 import { readOptions, type Options } from './options.ts'
 import { colourful, print, visible } from './output.ts'
 
@@ -18,6 +17,7 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description('look for what is wrong on this machine and, with --public, at the public address')
+    .example('doctor', 'doctor --public https://assistant.example.com')
     .option('--public <url>', 'also look at the service through this address, as a client does')
     .action(async (flags: { public?: string }, command: Command) => {
       const options = readOptions(command)
@@ -31,7 +31,7 @@ export function addDoctorCommand(program: Command): void {
 
 async function diagnose(options: Options, publicUrl: string | undefined): Promise<readonly Finding[]> {
   // A daemon that does not answer is a finding, not a failure of the command.
-  const health = await askDaemon<DaemonHealth>(options, 'daemon.health', {}).catch(() => undefined)
+  const health = await askDaemon(options, 'daemon.health', {}).catch(() => undefined)
   // Loaded when asked for: the checks bring along most of the program.
   const [{ examine }, { examinePublic }] = await Promise.all([
     import('../control/doctor/machine.ts'),
@@ -50,14 +50,11 @@ async function diagnose(options: Options, publicUrl: string | undefined): Promis
 }
 
 /** The daemon's own view, with which a request through the public address is recognized at its arrival. */
-function insideOf(options: Options, health: DaemonHealth): Inside {
+function insideOf(options: Options, health: Answer<'daemon.health'>): Inside {
   return {
     publicUrl: health.public_url,
-    expect: async () => (await askDaemon<{ nonce: string }>(options, 'doctor.expect', {}))!.nonce,
-    arrival: async (nonce) =>
-      (await askDaemon<{ arrival: Awaited<ReturnType<Inside['arrival']>> }>(options, 'doctor.arrival', {
-        nonce,
-      }))!.arrival,
+    expect: async () => (await askDaemon(options, 'doctor.expect', {}))!.nonce,
+    arrival: async (nonce) => (await askDaemon(options, 'doctor.arrival', { nonce }))!.arrival,
   }
 }
 

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, w
 import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline/promises'
-import type { Command } from 'commander'
+import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
 import { packageFolder } from '../core/version.ts'
 import { commandTree } from './command-tree.ts'
@@ -47,7 +47,8 @@ export function addInstallCommands(program: Command): void {
   withFlags(
     program
       .command('install')
-      .description('set this machine up: user, folders, a first site, service, backup timer, manual page'),
+      .description('set this machine up: user, folders, a first site, service, backup timer, manual page')
+      .example('install --systemd --dry-run', 'install --systemd'),
   ).action((flags: Flags, command: Command) =>
     // Read before anything is written: a site that is there is an installation that is brought up to date.
     carryOut(
@@ -61,7 +62,8 @@ export function addInstallCommands(program: Command): void {
   withFlags(
     program
       .command('uninstall')
-      .description('remove what install wrote; site, state, backups and what you changed stay'),
+      .description('remove what install wrote; site, state, backups and what you changed stay')
+      .example('uninstall --systemd --dry-run'),
   ).action((flags: Flags, command: Command) =>
     carryOut(uninstallSteps(flags, program), flags, command, afterUninstall),
   )

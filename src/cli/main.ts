@@ -2,21 +2,21 @@
  * The command line. Results go to standard output, everything else to standard error; with `--json` the
  * result is JSON. Exit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.
  *
- * One file a noun, each with a function that adds its commands here. A command does three things: read
- * its options (`options.ts`), ask (`control.ts`: the daemon over its socket, or the same operation over
- * the locked state), print (`output.ts`). What can be asked is in `../control`.
+ * One file a noun, each with a function that adds its commands here. A command reads its options, asks
+ * (`askAndPrint` of `control.ts`: the daemon over its socket, or the same operation over the locked state) and
+ * prints. What can be asked is in `../control`; its types come from there, its code only when it runs here.
  */
 import process from 'node:process'
-import { Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import { AppError, messageOf } from '../core/errors.ts'
 import { version } from '../core/version.ts'
 import type { Fault } from '../site/site-files.ts'
 import { addAccessCommands } from './access.ts'
 import { addAuditCommands } from './audit.ts'
 import { addClientsCommands } from './clients.ts'
+import { Command } from './command.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addDoctorCommand } from './doctor.ts'
-import { examplesOf } from './examples.ts'
 import { addInstallCommands } from './install.ts'
 import { addManualCommand } from './manual.ts'
 import { addGlobalOptions } from './options.ts'
@@ -94,18 +94,7 @@ export function createProgram(): Command {
     'after',
     '\nExit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.\nShapes of --json: src/cli/README.md. Manual page: assistant-core manual | man -l -',
   )
-  addExamples(program, [])
   return program
-}
-
-function addExamples(command: Command, path: readonly string[]): void {
-  const examples = examplesOf(path)
-  if (examples.length > 0)
-    command.addHelpText(
-      'after',
-      `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  ${example}`).join('\n')}`,
-    )
-  for (const child of command.commands) addExamples(child, [...path, child.name()])
 }
 
 function report(error: unknown): number {

@@ -1,5 +1,5 @@
 /** `assistant-core manual`: the manual page, generated from the command tree. */
-import type { Command } from 'commander'
+import type { Command } from './command.ts'
 import { version } from '../core/version.ts'
 import { commandTree, everyCommand, type CommandNode } from './command-tree.ts'
 import { write } from './output.ts'
@@ -9,6 +9,7 @@ export function addManualCommand(program: Command): void {
   program
     .command('manual')
     .description('print the manual page')
+    .example('manual | man -l -')
     .action(() => write(manualPage(commandTree(program))))
 }
 

@@ -1,25 +1,16 @@
 import { writeFileSync } from 'node:fs'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
+import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
 import type { PromptTestResult } from '../library/prompt-tests.ts'
 import type { TemplateDifference } from '../library/history.ts'
-import type { PromptRow } from '../library/prompt-rows.ts'
-import { operate } from './control.ts'
+import { askAndPrint, type Answer } from './control.ts'
 import { countOption } from './durations.ts'
-import { readOptions, type Options } from './options.ts'
+import { readOptions } from './options.ts'
 import { print, table, visible } from './output.ts'
 import { differencesSince, isFile, previewFile, showAgain, testPrompts } from './prompt-files.ts'
 
 type Arguments = Record<string, string>
-
-interface HistoryEntry {
-  readonly version: number
-  readonly author: string
-  readonly time: string
-  readonly commit: string | null
-  readonly current: boolean
-  readonly diff: string
-}
 
 /** `assistant-core prompts …`: the prompt library. */
 export function addPromptsCommands(program: Command): void {
@@ -30,52 +21,48 @@ export function addPromptsCommands(program: Command): void {
   prompts
     .command('list')
     .description('list the prompts of the site and the built-in ones')
+    .example('prompts list --user sales@example.com')
     .option('--user <user>', 'only those that this user is listed')
-    .action(async (flags: { user?: string }, command: Command) =>
-      listed(readOptions(command), 'prompts.list', flags),
+    .action((flags: { user?: string }, command: Command) =>
+      askAndPrint(command, 'prompts.list', flags, rowsText),
     )
 
   prompts
     .command('show <id>')
     .description('show one prompt whole')
-    .action(async (id: string, _flags, command: Command) => {
-      const options = readOptions(command)
-      print(
-        options.json,
-        await operate<PromptRow & { file: string; arguments: unknown; template_content: string }>(
-          options,
-          'prompts.show',
-          { prompt: id },
-        ),
-        (shown) =>
+    .example('prompts show sales_analysis')
+    .action((id: string, _flags, command: Command) =>
+      askAndPrint(
+        command,
+        'prompts.show',
+        { prompt: id },
+        ({ template_content, arguments: declared, ...facts }) =>
           [
-            ...Object.entries(shown)
-              .filter(([key]) => key !== 'template_content' && key !== 'arguments')
-              .map(([key, value]) => `${key.padEnd(18)}${visible(String(value))}`),
-            `arguments         ${JSON.stringify(shown.arguments)}`,
+            ...Object.entries(facts).map(([key, value]) => `${key.padEnd(18)}${visible(String(value))}`),
+            `arguments         ${JSON.stringify(declared)}`,
             '',
-            shown.template_content,
+            template_content,
           ].join('\n'),
-      )
-    })
+      ),
+    )
 
   prompts
     .command('preview <id-or-file>')
     .description('print a prompt as a client would get it; a file of your own need not be part of the site')
+    .example(
+      'prompts preview sales_analysis --arg analysis_focus=revenue_trends',
+      'prompts preview prompts/visit_report.md --arg customer=Acme --watch',
+    )
     .option('--arg <name=value>', 'an argument; repeatable', argumentOption, {})
     .option('--user <user>', 'as this user would get it')
     .option('--watch', 'again whenever the file changes')
     .action(
       async (id: string, flags: { arg: Arguments; user?: string; watch?: boolean }, command: Command) => {
-        const options = readOptions(command)
         if (!isFile(id)) {
-          const result = await operate<{ text: string }>(options, 'prompts.preview', {
-            prompt: id,
-            arguments: flags.arg,
-            user: flags.user,
-          })
-          return print(options.json, result, ({ text }) => text)
+          const params = { prompt: id, arguments: flags.arg, user: flags.user }
+          return askAndPrint(command, 'prompts.preview', params, ({ text }) => text)
         }
+        const options = readOptions(command)
         const show = async (): Promise<void> =>
           print(options.json, { text: await previewFile(id, flags.arg) }, ({ text }) => text)
         if (!flags.watch) return show()
@@ -86,6 +73,7 @@ export function addPromptsCommands(program: Command): void {
   prompts
     .command('test [ids...]')
     .description('run the tests that prompt files hold (tests:)')
+    .example('prompts test visit_report --site my-site')
     .option('--junit <file>', 'also write a JUnit report')
     .action(async (ids: string[], flags: { junit?: string }, command: Command) => {
       const options = readOptions(command)
@@ -101,25 +89,26 @@ export function addPromptsCommands(program: Command): void {
   prompts
     .command('history <id>')
     .description('show the versions of a prompt, with author, time and difference')
+    .example('prompts history visit_report -n 3')
     .option('-n <count>', 'how many', countOption, 10)
-    .action(async (id: string, flags: { n: number }, command: Command) => {
-      const options = readOptions(command)
-      const result = await method<HistoryEntry[]>(options, 'get_version_history', {
-        prompt_id: id,
-        limit: Math.max(1, flags.n),
-      })
-      print(options.json, result, (list) =>
-        list
-          .map((one) =>
-            `version ${one.version}${one.current ? ' (in use)' : ''}  ${one.time}  ${visible(one.author)}  ${one.commit?.slice(0, 12) ?? ''}\n${one.diff}`.trimEnd(),
-          )
-          .join('\n\n'),
-      )
-    })
+    .action((id: string, flags: { n: number }, command: Command) =>
+      askAndPrint(
+        command,
+        'prompts.history',
+        { body: { prompt_id: id, limit: Math.max(1, flags.n) } },
+        (list) =>
+          list
+            .map((one) =>
+              `version ${one.version}${one.current ? ' (in use)' : ''}  ${one.time}  ${visible(one.author)}  ${one.commit?.slice(0, 12) ?? ''}\n${one.diff}`.trimEnd(),
+            )
+            .join('\n\n'),
+      ),
+    )
 
   prompts
     .command('diff <ref>')
     .description('compare the prompts of the site with those of a branch, tag or commit')
+    .example('prompts diff main')
     .action(async (ref: string, _flags, command: Command) => {
       const options = readOptions(command)
       const differences = await differencesSince(options.site, ref)
@@ -139,36 +128,36 @@ export function addPromptsCommands(program: Command): void {
   prompts
     .command('restore <id> <version>')
     .description('put the content, engine and arguments of an older version back into the file')
+    .example('prompts restore visit_report 2')
     .option('--user <user>', 'as this user; without it, as the operator')
-    .action(async (id: string, version: string, flags: { user?: string }, command: Command) =>
-      written(
-        readOptions(command),
-        'restore_version',
-        { prompt_id: id, version: countOption(version) },
-        flags.user,
-      ),
-    )
+    .action((id: string, version: string, { user }: { user?: string }, command: Command) => {
+      const body = { prompt_id: id, version: countOption(version) }
+      return askAndPrint(command, 'prompts.restore', { body, user }, writtenText)
+    })
 
   prompts
     .command('version <id>')
     .description('copy a prompt under its id with the suffix _v2, _v3, …')
+    .example('prompts version visit_report --notes "for the spring campaign"')
     .option('--notes <text>', 'what this version is')
     .option('--user <user>', 'as this user; without it, as the operator')
-    .action(async (id: string, flags: { notes?: string; user?: string }, command: Command) =>
-      written(readOptions(command), 'create_version', { prompt_id: id, notes: flags.notes }, flags.user),
+    .action((id: string, { notes, user }: { notes?: string; user?: string }, command: Command) =>
+      askAndPrint(command, 'prompts.version', { body: { prompt_id: id, notes }, user }, writtenText),
     )
 
   prompts
     .command('duplicate <id>')
     .description('make a private copy of a prompt for a user')
+    .example('prompts duplicate sales_analysis --user sales@example.com')
     .requiredOption('--user <user>', 'whose copy it is')
-    .action(async (id: string, flags: { user: string }, command: Command) =>
-      written(readOptions(command), 'duplicate_as_private', { prompt_id: id }, flags.user),
+    .action((id: string, { user }: { user: string }, command: Command) =>
+      askAndPrint(command, 'prompts.duplicate', { body: { prompt_id: id }, user }, writtenText),
     )
 
   prompts
     .command('search <words...>')
     .description('find prompts by id, title, description, content and tags')
+    .example('prompts search quarterly revenue')
     .option('--user <user>', 'only those that this user may see')
     .addOption(
       new Option('--status <status>', 'in this status').choices([
@@ -178,69 +167,36 @@ export function addPromptsCommands(program: Command): void {
         'Archived',
       ]),
     )
-    .action(async (words: string[], flags: { user?: string; status?: string }, command: Command) => {
-      const options = readOptions(command)
-      printRows(
-        options,
-        await method<PromptRow[]>(
-          options,
-          'search_prompts',
-          { query: words.join(' '), status: flags.status },
-          flags.user,
-        ),
-      )
-    })
+    .action((words: string[], { user, status }: { user?: string; status?: string }, command: Command) =>
+      askAndPrint(command, 'prompts.search', { body: { query: words.join(' '), status }, user }, rowsText),
+    )
 
   prompts
     .command('usage')
     .description('list the prompts that are used most')
+    .example('prompts usage -n 5')
     .option('-n <count>', 'how many', countOption, 20)
-    .action(async (flags: { n: number }, command: Command) => {
-      const options = readOptions(command)
-      printRows(
-        options,
-        await method<PromptRow[]>(options, 'get_popular_prompts', { limit: Math.max(1, flags.n) }),
-      )
-    })
+    .action((flags: { n: number }, command: Command) =>
+      askAndPrint(command, 'prompts.usage', { body: { limit: Math.max(1, flags.n) } }, rowsText),
+    )
 }
 
-function method<Result>(options: Options, name: string, body: object, user?: string): Promise<Result> {
-  return operate<Result>(options, 'prompts.method', { method: name, body, user })
-}
-
-async function listed(options: Options, operation: string, params: object): Promise<void> {
-  printRows(options, await operate<PromptRow[]>(options, operation, params))
-}
-
-function printRows(options: Options, rows: PromptRow[]): void {
-  print(options.json, rows, (list) =>
-    table(
-      ['prompt', 'title', 'status', 'visibility', 'version', 'uses'],
-      list.map((row) => [
-        row.prompt_id,
-        row.title,
-        row.status,
-        row.visibility,
-        row.version_number,
-        row.use_count,
-      ]),
-    ),
+function rowsText(rows: Answer<'prompts.list'>): string {
+  return table(
+    ['prompt', 'title', 'status', 'visibility', 'version', 'uses'],
+    rows.map((row) => [
+      row.prompt_id,
+      row.title,
+      row.status,
+      row.visibility,
+      row.version_number,
+      row.use_count,
+    ]),
   )
 }
 
-async function written(options: Options, name: string, body: object, user?: string): Promise<void> {
-  const result = await method<{ prompt_id: string; file: string; commit: string | null }>(
-    options,
-    name,
-    body,
-    user,
-  )
-  print(
-    options.json,
-    result,
-    (done) =>
-      `${done.prompt_id}: wrote ${done.file}${done.commit === null ? '' : ` in commit ${done.commit.slice(0, 12)}`}`,
-  )
+function writtenText({ prompt_id, file, commit }: Answer<'prompts.restore'>): string {
+  return `${prompt_id}: wrote ${file}${commit === null ? '' : ` in commit ${commit.slice(0, 12)}`}`
 }
 
 function differenceText({ id, kind, file, newVersion, status, diff }: TemplateDifference): string {

@@ -1,5 +1,6 @@
 import process from 'node:process'
-import { InvalidArgumentError, type Command } from 'commander'
+import { InvalidArgumentError } from 'commander'
+import type { Command } from './command.ts'
 import type { Daemon } from '../daemon.ts'
 import { programFor, readOptions } from './options.ts'
 import { tell } from './output.ts'
@@ -9,6 +10,7 @@ export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('run the daemon in the foreground until SIGTERM; SIGHUP reloads the site')
+    .example('serve --site /srv/site --state /var/lib/assistant-core', 'serve --port 0')
     .option('--host <address>', 'listen on this address instead of the setting server.host')
     .option(
       '--port <number>',

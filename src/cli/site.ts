@@ -1,11 +1,10 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Command } from 'commander'
-import type { StateProblem } from '../control/status.ts'
+import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
 import { faultText } from '../site/site-files.ts'
 import { packageFolder } from '../core/version.ts'
-import { operate } from './control.ts'
+import { askAndPrint, operate } from './control.ts'
 import { readOptions, type Options } from './options.ts'
 import { print, tell } from './output.ts'
 
@@ -14,6 +13,7 @@ export function addSiteCommands(program: Command): void {
   program
     .command('init <folder>')
     .description('write a new site into a folder')
+    .example('init my-site && assistant-core check --site my-site')
     .action((folder: string, _flags, command: Command) => {
       const site = initSite(resolve(folder))
       print(
@@ -26,6 +26,7 @@ export function addSiteCommands(program: Command): void {
   program
     .command('check')
     .description('read the whole site and print every fault; changes nothing and needs no state')
+    .example('check --site my-site')
     .option('--against-state', 'also say which stored documents do not fit the doctypes as they are now')
     .action(async (flags: { againstState?: boolean }, command: Command) => {
       const options = readOptions(command)
@@ -41,9 +42,27 @@ export function addSiteCommands(program: Command): void {
       )
     })
 
+  addMigrateCommand(program)
+
+  program
+    .command('reload')
+    .description('make the daemon read its site again, now')
+    .example('reload')
+    .action((_flags, command: Command) =>
+      askAndPrint(
+        command,
+        'site.reload',
+        {},
+        (done) => `${done.outcome} (${done.digest}, ${done.milliseconds} ms)`,
+      ),
+    )
+}
+
+function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
     .description('rewrite settings of an older layout into the current one, comments kept')
+    .example('migrate --site my-site --dry-run')
     .option('--dry-run', 'only print what the file would become')
     .action(async (flags: { dryRun?: boolean }, command: Command) => {
       const options = readOptions(command)
@@ -59,19 +78,6 @@ export function addSiteCommands(program: Command): void {
               ? result.changes.join('\n')
               : 'nothing to migrate',
       )
-    })
-
-  program
-    .command('reload')
-    .description('make the daemon read its site again, now')
-    .action(async (_flags, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<{ outcome: string; digest: string; milliseconds: number }>(
-        options,
-        'site.reload',
-        {},
-      )
-      print(options.json, result, (done) => `${done.outcome} (${done.digest}, ${done.milliseconds} ms)`)
     })
 }
 
@@ -123,7 +129,7 @@ interface Checked {
 
 /** Tells what documents in place do not fit; AppError `invalid` when there are any. */
 async function checkState(options: Options): Promise<void> {
-  const problems = await operate<StateProblem[]>(options, 'site.state_problems', {
+  const problems = await operate(options, 'site.state_problems', {
     // Whole, since a daemon has a working folder of its own.
     site: resolve(options.site),
   })

@@ -1,7 +1,8 @@
 import { chownSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
+import type { Command } from './command.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { createLog } from '../core/log.ts'
@@ -23,6 +24,7 @@ export function addStoreCopyCommand(store: Command): void {
     .description(
       'carry the whole state to the other kind of store and compare what arrived; stop the service first, and set store.kind afterwards',
     )
+    .example('store copy --to postgres', 'store copy --to embedded --json')
     .addOption(
       new Option('--to <kind>', 'where to; it must hold no state yet')
         .choices(['postgres', 'embedded'])

@@ -1,7 +1,7 @@
 import { chownSync, existsSync, lstatSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
-import type { Command } from 'commander'
+import type { Command } from './command.ts'
 import { copyAudit, type AuditCopy } from '../audit/copy.ts'
 import { verifyAudit } from '../audit/verify.ts'
 import { systemClock } from '../core/clock.ts'
@@ -28,10 +28,26 @@ import { addStoreCopyCommand } from './store-copy.ts'
 
 /** `assistant-core backup`, `restore`, `store …`: keeping what the program learned. */
 export function addStoreCommands(program: Command): void {
+  addBackupCommand(program)
+  addRestoreCommand(program)
+  const store = program
+    .command('store')
+    .description('the state on disk: check it, bring it to the newest version')
+  addVerifyCommand(store)
+  addMigrateCommand(store)
+  addStoreCopyCommand(store)
+}
+
+function addBackupCommand(program: Command): void {
   program
     .command('backup <file>')
     .description(
       'write one consistent, verified backup of the state; a daemon goes on meanwhile; - is standard output',
+    )
+    .example(
+      'backup /var/backups/assistant-core/monday.backup',
+      'backup - | ssh store "cat > monday.backup"',
+      'backup monday.backup --audit /var/backups/assistant-core/audit',
     )
     .option(
       '--audit <folder>',
@@ -39,7 +55,7 @@ export function addStoreCommands(program: Command): void {
     )
     .action(async (file: string, flags: { audit?: string }, command: Command) => {
       const options = readOptions(command)
-      const text = stream(options, 'store.backup', {}) as AsyncIterable<string>
+      const text = stream(options, 'store.backup', {})
       if (file === '-') {
         for await (const piece of text) await write(piece)
         if (flags.audit !== undefined) tell(auditText(await copyOfAudit(options.state, flags.audit)))
@@ -53,11 +69,16 @@ export function addStoreCommands(program: Command): void {
         [`${done.file}: ${contentText(done)}`, ...(done.audit ? [auditText(done.audit)] : [])].join('\n'),
       )
     })
+}
 
+function addRestoreCommand(program: Command): void {
   program
     .command('restore <file>')
     .description(
       'make the state of a backup; refuses a damaged or newer one, and a state that is in use or not empty',
+    )
+    .example(
+      'restore monday.backup --audit /var/backups/assistant-core/audit --state /var/lib/assistant-core --move-aside',
     )
     .option('--audit <folder>', 'the copy of the audit log; without it a new log begins')
     .option('--move-aside', 'rename a state that is there already instead of refusing')
@@ -77,14 +98,13 @@ export function addStoreCommands(program: Command): void {
         ].join('\n'),
       )
     })
+}
 
-  const store = program
-    .command('store')
-    .description('the state on disk: check it, bring it to the newest version')
-
+function addVerifyCommand(store: Command): void {
   store
     .command('verify')
     .description('read the whole state, or a backup, and name every damaged line; a daemon may run')
+    .example('store verify', 'store verify --file monday.backup')
     .option('--file <backup>', 'a backup instead of the state')
     .action(async (flags: { file?: string }, command: Command) => {
       const options = readOptions(command)
@@ -99,10 +119,13 @@ export function addStoreCommands(program: Command): void {
       )
       if (!found.ok) throw new AppError('conflict', `${file ?? 'the state'} is damaged`)
     })
+}
 
+function addMigrateCommand(store: Command): void {
   store
     .command('migrate')
     .description('bring the state to the shapes of this release; the next start does it too')
+    .example('store migrate --dry-run')
     .option('--dry-run', 'only say what would be done')
     .action(async (flags: { dryRun?: boolean }, command: Command) => {
       const options = readOptions(command)
@@ -121,8 +144,6 @@ export function addStoreCommands(program: Command): void {
             ].join('\n'),
       )
     })
-
-  addStoreCopyCommand(store)
 }
 
 /** Brings a copy of the log up to date, with the owner that its folder has. */

@@ -1,20 +1,9 @@
 import process from 'node:process'
-import type { Command } from 'commander'
+import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
-import { operate } from './control.ts'
+import { askAndPrint } from './control.ts'
 import { secondsOption } from './durations.ts'
-import { readOptions } from './options.ts'
-import { print, table } from './output.ts'
-
-/** A user of the site, with what the state knows about the password. */
-interface User {
-  readonly user: string
-  readonly full_name: string
-  readonly enabled: boolean
-  readonly assistant_enabled: number
-  readonly roles: readonly string[]
-  readonly has_password: boolean
-}
+import { table } from './output.ts'
 
 /** `assistant-core users …`: who may sign in. */
 export function addUsersCommands(program: Command): void {
@@ -25,10 +14,9 @@ export function addUsersCommands(program: Command): void {
   users
     .command('list')
     .description('list the users of the site')
-    .action(async (_flags, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<User[]>(options, 'users.list', {})
-      print(options.json, result, (list) =>
+    .example('users list --json')
+    .action((_flags, command: Command) =>
+      askAndPrint(command, 'users.list', {}, (list) =>
         table(
           ['user', 'name', 'enabled', 'assistant', 'password', 'roles'],
           list.map((one) => [
@@ -40,34 +28,20 @@ export function addUsersCommands(program: Command): void {
             one.roles,
           ]),
         ),
-      )
-    })
+      ),
+    )
 
   users
     .command('passwd <user>')
     .description("set a user's password, asked for on a terminal")
+    .example('users passwd maria@example.com', 'users passwd maria@example.com --password-stdin < phrase')
     // For scripts and password managers, which have no terminal.
     .option('--password-stdin', 'read the password from standard input')
     .action(async (user: string, flags: { passwordStdin?: boolean }, command: Command) => {
-      const options = readOptions(command)
       // Never as an argument: other users of the machine can read those.
       const password = flags.passwordStdin ? await readLine() : await askTwice()
-      const result = await operate<{ user: string; sessions_ended: number }>(options, 'users.passwd', {
-        user,
-        password,
-      })
-      print(options.json, result, (done) => `password of ${done.user} set`)
+      await askAndPrint(command, 'users.passwd', { user, password }, (done) => `password of ${done.user} set`)
     })
-}
-
-/** An API key without its secret. */
-interface ApiKey {
-  readonly api_key: string
-  readonly user: string
-  readonly label: string
-  readonly created: string
-  readonly expires: string | null
-  readonly status: string
 }
 
 /** `assistant-core api-keys …`: static credentials for programs that cannot open a browser. */
@@ -77,22 +51,18 @@ export function addApiKeysCommands(program: Command): void {
   keys
     .command('create')
     .description('make an API key and print it with its secret, once')
+    .example('api-keys create --user sales@example.com --label "nightly report" --ttl 90d')
     .requiredOption('--user <user>', 'whom the key acts as')
     .option('--label <text>', 'what it is for')
     .option('--ttl <duration>', 'when it ends, such as 90d or 3600 (seconds)', secondsOption)
     .option('--address <network...>', 'where it may be used from, such as 10.0.0.0/8; repeatable')
     .action(
       async (flags: { user: string; label?: string; ttl?: number; address?: string[] }, command: Command) => {
-        const options = readOptions(command)
         const { user, label, ttl: seconds, address: addresses } = flags
-        const result = await operate<ApiKey & { api_secret: string; authorization: string }>(
-          options,
+        await askAndPrint(
+          command,
           'api_keys.create',
           { user, label, seconds, addresses },
-        )
-        print(
-          options.json,
-          result,
           (key) =>
             `api_key     ${key.api_key}\napi_secret  ${key.api_secret}   (shown this once)\nheader      Authorization: ${key.authorization}`,
         )
@@ -102,26 +72,24 @@ export function addApiKeysCommands(program: Command): void {
   keys
     .command('list')
     .description('list API keys, without their secrets')
+    .example('api-keys list --user sales@example.com')
     .option('--user <user>', 'only those of this user')
-    .action(async (flags: { user?: string }, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<ApiKey[]>(options, 'api_keys.list', flags)
-      print(options.json, result, (list) =>
+    .action((flags: { user?: string }, command: Command) =>
+      askAndPrint(command, 'api_keys.list', flags, (list) =>
         table(
           ['key', 'user', 'label', 'status', 'created', 'expires'],
           list.map((key) => [key.api_key, key.user, key.label, key.status, key.created, key.expires]),
         ),
-      )
-    })
+      ),
+    )
 
   keys
     .command('revoke <api_key>')
     .description('end an API key at once')
-    .action(async (apiKey: string, _flags, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate<{ revoked: string }>(options, 'api_keys.revoke', { api_key: apiKey })
-      print(options.json, result, (done) => `revoked ${done.revoked}`)
-    })
+    .example('api-keys revoke KEY')
+    .action((apiKey: string, _flags, command: Command) =>
+      askAndPrint(command, 'api_keys.revoke', { api_key: apiKey }, (done) => `revoked ${done.revoked}`),
+    )
 }
 
 /** The first line of standard input, without its end. */

@@ -13,6 +13,20 @@ interface Reason {
   readonly source: string
 }
 
+/** What decides, and what follows; fields are told for doctypes and documents. */
+interface Explanation {
+  readonly user: string
+  readonly client: string | null
+  readonly roles: readonly string[]
+  readonly subject: string
+  readonly kind: 'tool' | 'doctype' | 'document'
+  readonly name?: string
+  readonly allowed: boolean
+  readonly reasons: readonly Reason[]
+  readonly hidden_fields?: readonly string[]
+  readonly masked_fields?: readonly string[]
+}
+
 /** Why a user may or may not use a tool, or may do what with a doctype or one document of it: the evaluator's own answer. */
 export const explainAccess = defineOperation({
   name: 'access.explain',
@@ -27,7 +41,7 @@ export const explainAccess = defineOperation({
       client: { type: 'string' },
     },
   },
-  run: async ({ user, subject, name, client }, { services }) => {
+  run: async ({ user, subject, name, client }, { services }): Promise<Explanation> => {
     const { principal, gates } = await principalAs(services, user, client)
     const { tools, toolSettings, platform, documents } = services.site.current()
     const tool = tools.find((one) => one.name === subject)

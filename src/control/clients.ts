@@ -38,7 +38,7 @@ export const registerClient = defineOperation({
     properties: metadata,
   },
   run: async (params, { services }) => {
-    const description = describe(params, services, 'none')
+    const description = describe(params, services)
     const { client, secret } = await services.clients.register(description, 'operator', async () => {})
     return registrationOf(client, secret)
   },
@@ -87,7 +87,6 @@ export const updateClient = defineOperation({
         auth_method: client.authMethod,
       },
       services,
-      'none',
     )
     return clientView(
       await services.clients.update(client.id, {
@@ -144,7 +143,6 @@ async function found(services: Services, clientId: string): Promise<Client> {
 function describe(
   params: { name: string; redirect_uris: readonly string[]; auth_method?: string; jwks_uri?: string },
   services: Services,
-  defaultMethod: 'none',
 ): ReturnType<typeof readClientMetadata> {
   const { oauth } = services.site.current().settings
   try {
@@ -160,7 +158,7 @@ function describe(
         nativeSchemes: linesOf(oauth.native_redirect_schemes),
         // By hand also keys are allowed: the operator vouches for the address they come from.
         authMethods: [...registrationMethods, 'private_key_jwt'],
-        defaultMethod,
+        defaultMethod: 'none',
       },
     )
   } catch (error) {
@@ -170,7 +168,7 @@ function describe(
   }
 }
 
-function clientView(client: Client): Record<string, unknown> {
+function clientView(client: Client) {
   return {
     client_id: client.id,
     client_name: client.name,

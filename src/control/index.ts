@@ -19,15 +19,14 @@ import {
 } from './clients.ts'
 import { listKeys, rotateKeys, traceAttempts } from './keys.ts'
 import { daemonHealth, metrics } from './metrics.ts'
-import type { Operation } from './operation.ts'
 import { expectProbe, probeArrival } from './probe.ts'
-import { callPromptMethod, listPrompts, previewPrompt, showPrompt } from './prompts.ts'
+import { listPrompts, previewPrompt, promptMethodOperations, showPrompt } from './prompts.ts'
 import { reload, stateProblems, status } from './status.ts'
 import { backup } from './store.ts'
 import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
 import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from './users.ts'
 
-const list: readonly Operation[] = [
+const list = [
   status,
   reload,
   stateProblems,
@@ -52,7 +51,7 @@ const list: readonly Operation[] = [
   listPrompts,
   showPrompt,
   previewPrompt,
-  callPromptMethod,
+  ...promptMethodOperations,
   tailEvents,
   searchEvents,
   eventStatistics,
@@ -63,9 +62,12 @@ const list: readonly Operation[] = [
   daemonHealth,
   expectProbe,
   probeArrival,
-]
+] as const
 
-/** The operations by name. */
-export const operations: ReadonlyMap<string, Operation> = new Map(
+/** The operations by name; the command line takes the types of parameters and results from here. */
+export type Operations = { readonly [Each in (typeof list)[number] as Each['name']]: Each }
+
+/** Every operation by its name. */
+export const operations = Object.fromEntries(
   list.map((operation) => [operation.name, operation]),
-)
+) as Operations

@@ -1,9 +1,6 @@
 import { isoTime } from '../core/clock.ts'
 import { defineOperation } from './operation.ts'
 
-/** What `oauth.trace` answers a list of. */
-export type { Attempt } from '../oauth/trace.ts'
-
 /** The keys that sign ID tokens, without their private parts. */
 export const listKeys = defineOperation({
   name: 'keys.list',

@@ -14,29 +14,32 @@ export interface OperationContext {
 
 /**
  * One thing that an operator can ask of the program. The same code answers whether a daemon runs
- * (over the control socket) or not (D11). An async iterable is sent item by item as it comes.
+ * (over the control socket) or not (D11). An async iterable is sent item by item as it comes. The
+ * command line takes the types of parameters and result from here, and nothing else.
  */
-export interface Operation {
+export interface Operation<Name extends string = string, Params = unknown, Result = unknown> {
   /** `noun.verb`. */
-  readonly name: string
+  readonly name: Name
   /** Changes something: told to the audit log as `cli.run`. */
   readonly writes: boolean
   readonly check: Check
-  run(params: unknown, context: OperationContext): Promise<unknown>
+  run(params: Params, context: OperationContext): Promise<Result>
 }
 
 /** An operation as it is written, with the type of its parameters. */
-interface Definition<Input> {
-  readonly name: string
+interface Definition<Name extends string, Input, Result> {
+  readonly name: Name
   readonly writes?: boolean
   readonly input: Input
-  readonly run: (params: Fits<Input>, context: OperationContext) => Promise<unknown>
+  readonly run: (params: Fits<Input>, context: OperationContext) => Promise<Result>
 }
 
 /** Pairs an operation's parameters with the code that runs on them. */
-export function defineOperation<const Input extends Record<string, unknown>>(
-  definition: Definition<Input>,
-): Operation {
+export function defineOperation<
+  const Name extends string,
+  const Input extends Record<string, unknown>,
+  Result,
+>(definition: Definition<Name, Input, Result>): Operation<Name, Fits<Input>, Result> {
   return {
     name: definition.name,
     writes: definition.writes ?? false,

@@ -1,6 +1,7 @@
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { systemPrincipal } from '../documents/seeds.ts'
+import type { PromptMethod, PromptMethods } from '../library/prompt-methods.ts'
 import { promptRows } from '../library/prompt-rows.ts'
 import type { Services } from '../build/services.ts'
 import { defineOperation } from './operation.ts'
@@ -49,21 +50,33 @@ export const previewPrompt = defineOperation({
   }),
 })
 
-/** The methods of specification §4.7, as the operator or as a user. */
-export const callPromptMethod = defineOperation({
-  name: 'prompts.method',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['method', 'body'],
-    properties: { method: { type: 'string' }, body: { type: 'object' }, user },
-  },
-  run: async (params, { services }) => {
-    const method = services.promptMethods.get(params.method)
-    if (!method) throw new AppError('not_found', `there is no method "${params.method}"`)
-    return method.call(principalOf(services, params.user), params.body)
-  },
-})
+/** One of the methods of specification §4.7, as the operator or as a user; the method itself checks the body. */
+function methodOperation<const Name extends string, Answer>(
+  name: Name,
+  methodOf: (methods: PromptMethods) => PromptMethod<Answer>,
+) {
+  return defineOperation({
+    name,
+    input: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['body'],
+      properties: { body: { type: 'object' }, user },
+    },
+    run: (params, { services }) =>
+      methodOf(services.promptMethods).call(principalOf(services, params.user), params.body),
+  })
+}
+
+/** The prompt methods that operators ask. */
+export const promptMethodOperations = [
+  methodOperation('prompts.search', (methods) => methods.search_prompts),
+  methodOperation('prompts.usage', (methods) => methods.get_popular_prompts),
+  methodOperation('prompts.history', (methods) => methods.get_version_history),
+  methodOperation('prompts.restore', (methods) => methods.restore_version),
+  methodOperation('prompts.version', (methods) => methods.create_version),
+  methodOperation('prompts.duplicate', (methods) => methods.duplicate_as_private),
+] as const
 
 /** Whom an operation acts as: the user given, or the operator with every right. */
 function principalOf(services: Services, email: string | undefined): Principal {

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from 'node:path'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Services } from '../build/services.ts'
-import { operations } from './index.ts'
+import { operations, type Operations } from './index.ts'
 import { isStream, runOperation } from './operation.ts'
 import { controlSocketName, type ControlLine, type ControlRequest } from './protocol.ts'
 
@@ -40,10 +40,10 @@ async function answer(services: Services, request: IncomingMessage, response: Se
   response.setHeader('content-type', 'application/x-ndjson')
   try {
     const name = decodeURIComponent((request.url ?? '/').slice(1))
-    const operation = operations.get(name)
-    if (request.method !== 'POST' || !operation) throw new AppError('not_found', `no operation "${name}"`)
+    if (request.method !== 'POST' || !isOperation(name))
+      throw new AppError('not_found', `no operation "${name}"`)
     const { actor, params } = JSON.parse(await bodyOf(request)) as ControlRequest
-    const result = await runOperation(operation, params, actor, {
+    const result = await runOperation(operations[name], params, actor, {
       services,
       signal: gone.signal,
       daemon: true,
@@ -55,6 +55,10 @@ async function answer(services: Services, request: IncomingMessage, response: Se
     if (!gone.signal.aborted) await send({ error: errorOf(services, error) }).catch(() => {})
   }
   response.end()
+}
+
+function isOperation(name: string): name is keyof Operations {
+  return Object.hasOwn(operations, name)
 }
 
 function errorOf(services: Services, error: unknown): Extract<ControlLine, { error: unknown }>['error'] {

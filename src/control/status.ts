@@ -10,9 +10,6 @@ import { faultText } from '../site/site-files.ts'
 import { readWholeSite } from '../build/snapshot.ts'
 import { defineOperation } from './operation.ts'
 
-/** What `site.state_problems` answers a list of. */
-export type { StateProblem } from '../documents/state-problems.ts'
-
 /** What runs, what is loaded, what is wrong. */
 export const status = defineOperation({
   name: 'status',

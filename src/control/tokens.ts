@@ -117,7 +117,7 @@ export const revokeTokens = defineOperation({
   },
 })
 
-function tokenView(token: AccessToken, now: number): Record<string, unknown> {
+function tokenView(token: AccessToken, now: number) {
   return {
     token: token.id,
     user: token.user,

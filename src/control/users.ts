@@ -89,7 +89,7 @@ export const revokeApiKey = defineOperation({
 })
 
 /** What may be shown of a key again and again: never its secret, of which only a hash is kept. */
-function apiKeyView(key: ApiKey): Record<string, unknown> {
+function apiKeyView(key: ApiKey) {
   return {
     api_key: key.id,
     user: key.user,

@@ -24,12 +24,13 @@ const statuses: Readonly<Record<AppErrorCode, number>> = {
 }
 
 /** Answers every path that begins with the prefix. */
-export function promptMethodsEndpoint(methods: () => ReadonlyMap<string, PromptMethod>): Middleware {
+export function promptMethodsEndpoint(methods: () => Readonly<Record<string, PromptMethod>>): Middleware {
   return async (ctx) => {
     ctx.set('Cache-Control', 'no-store')
     const name = ctx.path.slice(promptMethodPrefix.length)
-    const method = ctx.path.startsWith(promptMethodPrefix) ? methods().get(name) : undefined
-    if (!method) return refuse(ctx, 404, 'not_found', `there is no method "${name}"`)
+    const method = Object.hasOwn(methods(), name) ? methods()[name] : undefined
+    if (!ctx.path.startsWith(promptMethodPrefix) || !method)
+      return refuse(ctx, 404, 'not_found', `there is no method "${name}"`)
     if (ctx.method !== 'POST') {
       ctx.set('Allow', 'POST')
       return refuse(ctx, 405, 'method_not_allowed', 'send a POST with a JSON body')

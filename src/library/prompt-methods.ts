@@ -27,12 +27,11 @@ export interface PromptMethodParts {
 }
 
 /** One method: what its body must be, and what it answers. */
-export interface PromptMethod {
-  readonly name: string
+export interface PromptMethod<Answer = unknown> {
   /** JSON Schema of the body. */
   readonly input: Readonly<Record<string, unknown>>
   /** AppError `invalid` with every problem of the body at once. */
-  call(principal: Principal, body: unknown): Promise<unknown>
+  call(principal: Principal, body: unknown): Promise<Answer>
 }
 
 const limit = { type: 'integer', minimum: 1, maximum: 1000 } as const
@@ -46,12 +45,11 @@ const ofPrompt = {
 } as const
 
 /** Every method by its name. */
-export function promptMethods(parts: PromptMethodParts): ReadonlyMap<string, PromptMethod> {
+export function promptMethods(parts: PromptMethodParts) {
   const of = (principal: Principal): SiteLibrary => parts.library().of(principal)
 
-  const all = [
-    method<PreviewBody>(
-      'preview_template',
+  return {
+    preview_template: method(
       {
         type: 'object',
         additionalProperties: false,
@@ -63,10 +61,9 @@ export function promptMethods(parts: PromptMethodParts): ReadonlyMap<string, Pro
           declared_arguments: { type: 'array', maxItems: 50, items: { type: 'object' } },
         },
       },
-      (principal, body) => preview(principal, body, parts.links),
+      (principal, body: PreviewBody) => preview(principal, body, parts.links),
     ),
-    method<SearchBody>(
-      'search_prompts',
+    search_prompts: method(
       {
         type: 'object',
         additionalProperties: false,
@@ -78,7 +75,7 @@ export function promptMethods(parts: PromptMethodParts): ReadonlyMap<string, Pro
           limit,
         },
       },
-      async (principal, body) => {
+      async (principal, body: SearchBody) => {
         const library = of(principal)
         const admitted = new Map(
           library
@@ -97,19 +94,17 @@ export function promptMethods(parts: PromptMethodParts): ReadonlyMap<string, Pro
         return promptRows(found.slice(0, body.limit ?? 20), uses)
       },
     ),
-    method<{ limit?: number }>(
-      'get_popular_prompts',
+    get_popular_prompts: method(
       { type: 'object', additionalProperties: false, properties: { limit } },
-      async (principal, body) => {
+      async (principal, body: { limit?: number }) => {
         const uses = await parts.usage.all('prompt')
         const published = of(principal).prompts(principal).filter(isPublished)
         return promptRows([...published].sort(byPopularity(uses)).slice(0, body.limit ?? 10), uses)
       },
     ),
-    method<{ category: string }>(
-      'get_prompts_by_category',
+    get_prompts_by_category: method(
       { type: 'object', additionalProperties: false, required: ['category'], properties: { category: text } },
-      async (principal, body) => {
+      async (principal, body: { category: string }) => {
         const library = of(principal)
         const found = library
           .prompts(principal)
@@ -118,23 +113,21 @@ export function promptMethods(parts: PromptMethodParts): ReadonlyMap<string, Pro
         return promptRows(found, await parts.usage.all('prompt'))
       },
     ),
-    method<{ parent?: string }>(
-      'get_category_tree',
+    get_category_tree: method(
       { type: 'object', additionalProperties: false, properties: { parent: text } },
-      (principal, body) => Promise.resolve(categoryTree(of(principal), principal, body.parent)),
+      (principal, body: { parent?: string }) =>
+        Promise.resolve(categoryTree(of(principal), principal, body.parent)),
     ),
-    method<PromptBody & { limit?: number }>(
-      'get_version_history',
+    get_version_history: method(
       { ...ofPrompt, properties: { prompt_id: text, prompt_name: text, limit } },
-      (principal, body) =>
+      (principal, body: PromptBody & { limit?: number }) =>
         versionHistory(
           parts.versions,
           managed(of(principal), principal, idOf(body)),
           Math.min(body.limit ?? 50, 200),
         ),
     ),
-    method<PromptBody & { version?: number; version_id?: number | string }>(
-      'restore_version',
+    restore_version: method(
       {
         ...ofPrompt,
         properties: {
@@ -144,41 +137,40 @@ export function promptMethods(parts: PromptMethodParts): ReadonlyMap<string, Pro
           version_id: { type: ['integer', 'string'], pattern: '^\\d{1,9}$' },
         },
       },
-      (principal, body) => {
+      (principal, body: PromptBody & { version?: number; version_id?: number | string }) => {
         const version = Number(body.version ?? body.version_id)
         if (!Number.isInteger(version)) throw new AppError('invalid', '"version" is required')
         return parts.writer.restore(principal, idOf(body), version)
       },
     ),
-    method<PromptBody & { notes?: string }>(
-      'create_version',
+    create_version: method(
       {
         ...ofPrompt,
         properties: { prompt_id: text, prompt_name: text, notes: { type: 'string', maxLength: 2000 } },
       },
-      (principal, body) => parts.writer.createVersion(principal, idOf(body), body.notes?.trim() ?? ''),
+      (principal, body: PromptBody & { notes?: string }) =>
+        parts.writer.createVersion(principal, idOf(body), body.notes?.trim() ?? ''),
     ),
-    method<PromptBody>(
-      'duplicate_as_private',
+    duplicate_as_private: method(
       { ...ofPrompt, properties: { prompt_id: text, prompt_name: text } },
-      (principal, body) => parts.writer.duplicate(principal, idOf(body)),
+      (principal, body: PromptBody) => parts.writer.duplicate(principal, idOf(body)),
     ),
-  ]
-  return new Map(all.map((entry) => [entry.name, entry]))
+  }
 }
+
+/** Every method with the type of its answer. */
+export type PromptMethods = ReturnType<typeof promptMethods>
 
 /**
  * Pairs the schema of a body with what works on checked bodies. The type is written beside the schema:
  * deriving it from a schema with alternatives takes the compiler minutes.
  */
-function method<Body>(
-  name: string,
+function method<Body, Answer>(
   input: Readonly<Record<string, unknown>>,
-  call: (principal: Principal, body: Body) => Promise<unknown>,
-): PromptMethod {
+  call: (principal: Principal, body: Body) => Promise<Answer>,
+): PromptMethod<Answer> {
   const check: Check = compileSchema(input)
   return {
-    name,
     input,
     call: async (principal, body) => {
       const given = body ?? {}

@@ -1,5 +1,6 @@
 /** The same operations with and without a daemon: the same results, of the shapes that scripts rely on. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -8,7 +9,7 @@ import type { Options } from '../../src/cli/options.ts'
 import { operations } from '../../src/control/index.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { goldenText, shapeOf } from './golden.ts'
-import { folders, runService } from './running-service.ts'
+import { folders, runService, type Folders } from './running-service.ts'
 
 const user = 'sales@example.com'
 const redirect_uris = ['https://portal.example.com/callback']
@@ -42,7 +43,12 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
     'prompts.preview',
     () => ({ prompt: 'sales_analysis', user, arguments: { analysis_focus: 'revenue_trends' } }),
   ],
-  ['prompts.method', () => ({ method: 'search_prompts', user, body: { query: 'sales' } })],
+  ['prompts.search', () => ({ user, body: { query: 'sales' } })],
+  ['prompts.usage', () => ({ body: { limit: 1 } })],
+  ['prompts.history', () => ({ body: { prompt_id: 'visit' } })],
+  ['prompts.version', () => ({ body: { prompt_id: 'visit', notes: 'for the spring' } })],
+  ['prompts.restore', () => ({ body: { prompt_id: 'visit', version: 1 } })],
+  ['prompts.duplicate', () => ({ user, body: { prompt_id: 'sales_analysis' } })],
   ['site.reload', () => ({})],
   ['site.state_problems', ({ site }) => ({ site })],
   ['store.backup', () => ({})],
@@ -88,8 +94,8 @@ describe('operations', () => {
     'give the same with and without a daemon, in the shapes that are promised',
     { timeout: 300_000 },
     async (t) => {
-      const offline = await actAll(folders(t).options)
-      const service = await runService(t)
+      const offline = await actAll(inGit(folders(t)).options)
+      const service = await runService(t, inGit(folders(t)))
       const online = await actAll(service.options)
       assert.deepEqual(withoutDaemon(offline), withoutDaemon(online))
       assert.equal(
@@ -102,7 +108,7 @@ describe('operations', () => {
 
   it('are all compared so, but for those that only a daemon has', () => {
     const compared = new Set(deeds.map(([name]) => name))
-    const missing = [...operations.keys()].filter((name) => !compared.has(name) && !daemonOnly.has(name))
+    const missing = Object.keys(operations).filter((name) => !compared.has(name) && !daemonOnly.has(name))
     assert.deepEqual(missing, [])
   })
 
@@ -113,7 +119,7 @@ describe('operations', () => {
     const task = join(other, 'config/doctypes/task.yaml')
     const text = readFileSync(task, 'utf8')
     writeFileSync(task, text.replace('options: [Low, Medium, High, Urgent]', 'options: [Low, Medium]'))
-    const problems = await operate<{ message: string }[]>(service.options, 'site.state_problems', {
+    const problems = await operate(service.options, 'site.state_problems', {
       site: other,
     })
     assert.equal(problems.length, 1)
@@ -154,18 +160,37 @@ describe('operations', () => {
     const service = await runService(t)
     await service.daemon.stop()
     rmSync(join(service.state, 'control.sock'), { force: true })
-    const status = await operate<{ daemon: unknown }>(service.options, 'status', {})
+    const status = await operate(service.options, 'status', {})
     assert.equal(status.daemon, null)
   })
 })
+
+/** With a prompt of the site's own, in a repository that knows it. */
+function inGit(where: Folders): Folders {
+  writeFileSync(
+    join(where.site, 'prompts/visit.md'),
+    '---\ntitle: Visit\ndescription: Reports a visit\nstatus: Published\nvisibility: Public\n---\nReport the visit.\n',
+  )
+  for (const words of [
+    ['init', '-q'],
+    ['add', '.'],
+    ['-c', 'user.name=Maria', '-c', 'user.email=maria@example.com', 'commit', '-qm', 'the site'],
+  ])
+    execFileSync('git', ['-C', where.site, ...words])
+  return where
+}
+
+/** By a name that only running the test decides. */
+function asked(options: Options, name: string, params: object): AsyncGenerator {
+  return stream(options, name as 'audit.tail', params)
+}
 
 async function actAll(options: Options): Promise<Outcome> {
   const made: Record<string, string> = {}
   const shapes: Record<string, unknown> = {}
   for (const [name, params] of deeds) {
     const results: unknown[] = []
-    for await (const item of stream(options, name, params({ ...made, site: options.site })))
-      results.push(item)
+    for await (const item of asked(options, name, params({ ...made, site: options.site }))) results.push(item)
     for (const key of ['api_key', 'client_id'])
       if (/create|register/.test(name)) made[key] ??= (results[0] as Made)[key]!
     // Streams of events: what an event may hold besides is told by the audit log's own documentation.
@@ -174,10 +199,12 @@ async function actAll(options: Options): Promise<Outcome> {
   }
   const refused: string[] = []
   for (const [name, params, expected] of refusals) {
-    const message = await operate(options, name, params).then(
-      () => assert.fail(`${name} was not refused`),
-      (error: unknown) => (error instanceof AppError ? `${error.code}: ${error.message}` : String(error)),
-    )
+    const message = await asked(options, name, params)
+      .next()
+      .then(
+        () => assert.fail(`${name} was not refused`),
+        (error: unknown) => (error instanceof AppError ? `${error.code}: ${error.message}` : String(error)),
+      )
     assert.ok(message.includes(expected), `${name}: ${message}`)
     refused.push(message)
   }

@@ -45,7 +45,7 @@ describe('backup and restore', () => {
 
   it('take the state of a running daemon to another folder, whole', { timeout }, async (t) => {
     const service = await runService(t)
-    const { api_key: key } = await operate<{ api_key: string }>(service.options, 'api_keys.create', {
+    const { api_key: key } = await operate(service.options, 'api_keys.create', {
       user: 'sales@example.com',
     })
     const folder = temporaryFolder(t)
@@ -75,11 +75,7 @@ describe('backup and restore', () => {
 
     const other = join(folder, 'other')
     assert.equal((await cli('restore', file, '--state', other)).code, 0)
-    const keys = await operate<{ api_key: string }[]>(
-      { ...service.options, state: other },
-      'api_keys.list',
-      {},
-    )
+    const keys = await operate({ ...service.options, state: other }, 'api_keys.list', {})
     assert.deepEqual(
       keys.map(({ api_key }) => api_key),
       [key],

@@ -63,7 +63,7 @@ describe('a command beside a daemon that is only starting', () => {
       lock.release()
     }
     setTimeout(release, 600)
-    const users = await operate<unknown[]>(options, 'users.list', {})
+    const users = await operate(options, 'users.list', {})
     assert.ok(released)
     assert.ok(users.length > 0)
   })

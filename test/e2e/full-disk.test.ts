@@ -54,11 +54,11 @@ describe('a service on a full disk', () => {
       rmSync(ballast)
       await until(async () => (await ask(service, token, 'tools/call', 'list_doctypes')).status === 200)
       assert.ok(service.lines.some((line) => line['msg'] === 'the audit log can be written again'))
-      const { ok } = await operate<{ ok: boolean }>(service.options, 'audit.verify', {})
+      const { ok } = await operate(service.options, 'audit.verify', {})
       assert.ok(ok)
       const created = (await events(service)).filter(({ target }) => target === 'create_document')
       assert.deepEqual(created, [], 'what was refused was not done')
-      const { events: count } = await operate<{ events: number }>(service.options, 'audit.stats', {
+      const { events: count } = await operate(service.options, 'audit.stats', {
         type: 'tool.call',
       })
       assert.equal(count, accepted, 'each call that was answered is told once')
@@ -87,11 +87,11 @@ async function ask(
 
 async function tokenOf(service: RunningService): Promise<string> {
   const issued = { user: 'sales@example.com' }
-  return (await operate<{ access_token: string }>(service.options, 'tokens.issue', issued)).access_token
+  return (await operate(service.options, 'tokens.issue', issued)).access_token
 }
 
 async function events(service: RunningService): Promise<AuditLine[]> {
   const found: AuditLine[] = []
-  for await (const event of stream(service.options, 'audit.search', {})) found.push(event as AuditLine)
+  for await (const event of stream(service.options, 'audit.search', {})) found.push(event)
   return found
 }

@@ -48,7 +48,7 @@ before(async () => {
     ['  listen: null', `  listen: 127.0.0.1:${metricsPort}`],
   ])
   service = await runService(t, where)
-  const issued = await operate<{ access_token: string }>(service.options, 'tokens.issue', {
+  const issued = await operate(service.options, 'tokens.issue', {
     user: 'sales@example.com',
   })
   token = issued.access_token

@@ -187,7 +187,7 @@ function settings(url: string, file: string, ratio = '1'): [string, string][] {
 
 async function tokenOf(service: RunningService): Promise<string> {
   const issued = { user: 'sales@example.com' }
-  return (await operate<{ access_token: string }>(service.options, 'tokens.issue', issued)).access_token
+  return (await operate(service.options, 'tokens.issue', issued)).access_token
 }
 
 function call(
@@ -208,7 +208,7 @@ function call(
 
 async function events(service: RunningService, filter: object): Promise<AuditLine[]> {
   const found: AuditLine[] = []
-  for await (const event of stream(service.options, 'audit.search', filter)) found.push(event as AuditLine)
+  for await (const event of stream(service.options, 'audit.search', filter)) found.push(event)
   return found
 }
 

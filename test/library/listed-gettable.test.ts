@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import type { PromptRow } from '../../src/library/prompt-rows.ts'
-import { promptMethods } from '../../src/library/prompt-methods.ts'
+import { promptMethods, type PromptMethod } from '../../src/library/prompt-methods.ts'
 import { PromptWriter } from '../../src/library/writing.ts'
 import { parseSource } from '../../src/site/parse-source.ts'
 import type { SiteFiles, SourceDocument } from '../../src/site/site-files.ts'
@@ -74,11 +74,17 @@ describe('what is listed is what can be had', () => {
             commits: () => false,
             reload: () => Promise.resolve(),
           })
-          const methods = promptMethods({ library: () => library, usage, versions, writer, links })
+          const methods: Readonly<Record<string, PromptMethod>> = promptMethods({
+            library: () => library,
+            usage,
+            versions,
+            writer,
+            links,
+          })
           for (const { user, held } of persons) {
             const principal = as(user, held)
             const rows = async (name: string, body: object): Promise<string[]> =>
-              ((await methods.get(name)!.call(principal, body)) as PromptRow[])
+              ((await methods[name]!.call(principal, body)) as PromptRow[])
                 .map(({ prompt_id }) => prompt_id)
                 .sort()
             const listed = library

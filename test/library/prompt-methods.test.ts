@@ -15,7 +15,7 @@ const sales = as('sales@example.com')
 const hr = as('hr@example.com')
 
 interface Methods {
-  readonly methods: ReadonlyMap<string, PromptMethod>
+  readonly methods: Readonly<Record<string, PromptMethod>>
   readonly call: (name: string, body: unknown, principal?: Principal) => Promise<any>
   readonly folder: string
   readonly reload: () => Promise<void>
@@ -38,10 +38,16 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
     commits: () => false,
     reload,
   })
-  const methods = promptMethods({ library: () => library, usage, versions, writer, links })
+  const methods: Readonly<Record<string, PromptMethod>> = promptMethods({
+    library: () => library,
+    usage,
+    versions,
+    writer,
+    links,
+  })
   return {
     methods,
-    call: (name, body, principal = sales) => methods.get(name)!.call(principal, body),
+    call: (name, body, principal = sales) => methods[name]!.call(principal, body),
     folder,
     reload,
     use: async (id, principal = sales) => {

@@ -34,7 +34,7 @@ describe('a call that runs while its token is revoked', () => {
     })
     t.after(() => daemon.stop())
     const call = async (user: string, more: Record<string, string> = {}) => {
-      const { access_token: token } = await operate<{ access_token: string }>(options, 'tokens.issue', {
+      const { access_token: token } = await operate(options, 'tokens.issue', {
         user,
       })
       const meta = more['MCP-Protocol-Version'] && {

@@ -25,7 +25,7 @@ describe('behind nginx', () => {
       const service = await runService(t, where, origin)
       const folder = temporaryFolder(t)
       const authority = await startNginx(t, folder, { port, upstream: service.daemon.address.port })
-      const { access_token: token } = await operate<{ access_token: string }>(
+      const { access_token: token } = await operate(
         service.options,
         'tokens.issue',
         {

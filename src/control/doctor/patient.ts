@@ -1,16 +1,10 @@
 /** What `doctor` looks at. */
-import type { AnalysisProbe } from '../../analysis/analysis.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import type { ReadinessCheck } from '../../http/health-endpoint.ts'
+import type { daemonHealth } from '../metrics.ts'
 
-/** What a running daemon says of itself (`daemon.health`). */
-export interface DaemonHealth {
-  readonly now: number
-  readonly public_url: string
-  readonly checks: readonly ReadinessCheck[]
-  readonly probes: readonly AnalysisProbe[]
-}
+/** What a running daemon says of itself. */
+export type DaemonHealth = Awaited<ReturnType<(typeof daemonHealth)['run']>>
 
 /** What there is to look at. */
 export interface Patient {
