@@ -42,14 +42,10 @@ const port = await new Promise<number>((listening, failed) => {
     if (entry.msg === 'listening') listening(entry.port!)
   })
 })
-const { access_token: token } = await operate(
-  { site, state, json: true },
-  'tokens.issue',
-  {
-    user: 'admin@example.com',
-    seconds: minutes * 60 + 600,
-  },
-)
+const { access_token: token } = await operate({ site, state, json: true }, 'tokens.issue', {
+  user: 'admin@example.com',
+  seconds: minutes * 60 + 600,
+})
 const endpoint = `http://localhost:${port}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`
 const call = (name: string, args: object): object => ({
   method: 'tools/call',

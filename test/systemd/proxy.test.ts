@@ -25,13 +25,9 @@ describe('behind nginx', () => {
       const service = await runService(t, where, origin)
       const folder = temporaryFolder(t)
       const authority = await startNginx(t, folder, { port, upstream: service.daemon.address.port })
-      const { access_token: token } = await operate(
-        service.options,
-        'tokens.issue',
-        {
-          user: 'sales@example.com',
-        },
-      )
+      const { access_token: token } = await operate(service.options, 'tokens.issue', {
+        user: 'sales@example.com',
+      })
       const env = { NODE_EXTRA_CA_CERTS: authority }
       const client = await output(
         ['--import', 'tsx', join(import.meta.dirname, 'mcp-over-tls-child.ts'), origin + mcpPath, token],
