@@ -1,4 +1,5 @@
 /** The five analyses of `analyze_business_data` over the rows of one doctype. */
+import { Decimal, DecimalSum } from '../core/decimal.ts'
 import { AppError } from '../core/errors.ts'
 import type { Column } from './permitted.ts'
 import {
@@ -103,7 +104,7 @@ function statistics(all: readonly Series[]): Record<string, unknown> {
   }
 }
 
-function trends(all: readonly Series[], { dateField }: BusinessData): Record<string, unknown> {
+function trends(all: readonly Series[], { columns, dateField }: BusinessData): Record<string, unknown> {
   const dates = all.find(({ name }) => name === dateField)
   if (!dates)
     throw new AppError(
@@ -117,13 +118,8 @@ function trends(all: readonly Series[], { dateField }: BusinessData): Record<str
   if (known.length === 0) return { message: `no row has a date in ${dateField}`, trends: {} }
   const [start, end] = [known[0]!, known.at(-1)!]
   const measures = [
-    { name: 'record_count', by: (keys: readonly (string | null)[]) => counted(keys) },
-    ...all
-      .filter((series) => series.name !== 'docstatus' && isNumeric(series))
-      .map((series) => ({
-        name: series.name,
-        by: (keys: readonly (string | null)[]) => summed(keys, series),
-      })),
+    { name: 'record_count', values: days.map(() => 1) },
+    ...all.filter((series) => series.name !== 'docstatus' && isNumeric(series)),
   ]
   const months = days.map((day) => day?.slice(0, 7) ?? null)
   return {
@@ -134,16 +130,24 @@ function trends(all: readonly Series[], { dateField }: BusinessData): Record<str
       total_days: Math.round((Date.parse(end) - Date.parse(start)) / 86_400_000) + 1,
     },
     trends: Object.fromEntries(
-      measures.map(({ name, by }) => [
-        name,
-        { daily: trendOf(by(days)), monthly: trendOf(by(months)), by_month: Object.fromEntries(by(months)) },
-      ]),
+      measures.map((series) => {
+        const places = columns.find(({ name }) => name === series.name)?.places
+        const byMonth = summed(months, series, places)
+        return [
+          series.name,
+          {
+            daily: trendOf(summed(days, series, places)),
+            monthly: trendOf(byMonth),
+            by_month: Object.fromEntries(byMonth),
+          },
+        ]
+      }),
     ),
   }
 }
 
-function trendOf(points: readonly (readonly [string, number])[]): Record<string, unknown> {
-  const values = points.map(([, value]) => value)
+function trendOf(points: readonly (readonly [string, number | Decimal])[]): Record<string, unknown> {
+  const values = points.map(([, value]) => (value instanceof Decimal ? value.toNumber() : value))
   const [first = 0, last = 0] = [values[0], values.at(-1)]
   return {
     points: values.length,
@@ -154,19 +158,25 @@ function trendOf(points: readonly (readonly [string, number])[]): Record<string,
   }
 }
 
-function counted(keys: readonly (string | null)[]): [string, number][] {
-  return summed(keys, { name: '', values: keys.map(() => 1) })
-}
-
-/** The sum of a column per day or month, in order of time. */
-function summed(keys: readonly (string | null)[], series: Series): [string, number][] {
-  const sums = new Map<string, number>()
+/** The sum of a column per day or month, in order of time: a decimal where the column has them. */
+function summed(
+  keys: readonly (string | null)[],
+  series: Series,
+  places: number | undefined,
+): [string, number | Decimal][] {
+  const sums = new Map<string, DecimalSum>()
   keys.forEach((key, index) => {
     const value = series.values[index]
-    if (key !== null && typeof value === 'number') sums.set(key, (sums.get(key) ?? 0) + value)
+    if (key === null || typeof value !== 'number') return
+    const sum = sums.get(key) ?? new DecimalSum()
+    sum.add(value)
+    sums.set(key, sum)
   })
   return [...sums]
-    .map(([key, value]): [string, number] => [key, rounded(value)])
+    .map(([key, sum]): [string, number | Decimal] => [
+      key,
+      places === undefined ? rounded(sum.total().toNumber()) : sum.total(places),
+    ])
     .sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
@@ -225,7 +235,9 @@ export function analyzeResult(
   columns: readonly { readonly name: string; readonly type: string }[],
   rows: readonly (readonly unknown[])[],
 ): Readonly<Record<string, unknown>> {
-  const all = seriesOf(columns, rows)
+  const all = seriesOf(columns, rows).map((series, index) =>
+    columns[index]!.type.startsWith('DECIMAL') ? estimated(series) : series,
+  )
   const basic = {
     basic_info: {
       total_rows: rows.length,
@@ -252,6 +264,11 @@ export function analyzeResult(
     correlation_matrix: correlations(numeric),
     unique_value_counts: Object.fromEntries(words.map((series) => [series.name, valueCounts(series, 10)])),
   }
+}
+
+/** Statistics are estimates: decimals, which come as text, are numbers here. */
+function estimated({ name, values }: Series): Series {
+  return { name, values: values.map((value) => (value === null ? null : Number(value))) }
 }
 
 function highest(values: readonly number[]): number {

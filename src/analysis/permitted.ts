@@ -1,15 +1,20 @@
 /** What analysis works on: tables that hold exactly the rows and columns that one principal may read. */
 
 import type { FieldType } from '../documents/platform.ts'
-import type { ReadableTables } from '../documents/run-sql.ts'
+import type { ReadableTables, TableColumn } from '../documents/run-sql.ts'
 
-/** How the values of a column are written: dates as `2026-01-31`, datetimes as ISO 8601, json as any JSON value. */
-export type ColumnType = 'text' | 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'json'
+/**
+ * How the values of a column are written: dates as `2026-01-31`, datetimes as ISO 8601, json as any JSON
+ * value, decimals as numbers that SQL and programs get as exact decimals.
+ */
+export type ColumnType = 'text' | 'integer' | 'number' | 'decimal' | 'boolean' | 'date' | 'datetime' | 'json'
 
 /** A column of a permitted table, by the name that statements and programs use. */
 export interface Column {
   readonly name: string
   readonly type: ColumnType
+  /** Digits after the point of a decimal. */
+  readonly places?: number
 }
 
 /** The permitted part of one doctype, or of the rows of one child doctype. */
@@ -47,15 +52,15 @@ export function permittedTables(readable: ReadableTables): PermittedTables {
     key: readable.key,
     tables: readable.tables.map((table) => ({
       name: table.name,
-      columns: table.columns.map(({ name, type }) => ({ name, type: columnType(type) })),
+      columns: table.columns.map(columnOf),
       read: () => table.read(),
     })),
   }
 }
 
 /** What a field's values are to SQL and to a data frame. */
-export function columnType(type: FieldType): ColumnType {
-  return columnTypes[type]
+export function columnOf(column: TableColumn): Column {
+  return { ...column, type: columnTypes[column.type] }
 }
 
 const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
@@ -66,7 +71,7 @@ const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
   dynamic_link: 'text',
   attachment: 'text',
   number: 'number',
-  currency: 'number',
+  currency: 'decimal',
   percent: 'number',
   integer: 'integer',
   check: 'boolean',

@@ -9,6 +9,7 @@ import type { Access } from './permission.ts'
 import type { AggregateFunction } from './platform.ts'
 import { permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
+import { placesOf } from './values.ts'
 
 /** One column to calculate over the documents of a group, such as the sum of `amount`. */
 export interface Metric {
@@ -221,7 +222,7 @@ function addTo(sum: Sum, { field }: ReadMetric, document: StoredDocument): void 
 
 function resultOf({ function: kind, field }: ReadMetric, sum: Sum): unknown {
   if (kind === 'count') return sum.count
-  const places = field?.type === 'currency' ? (field.precision ?? 2) : undefined
+  const places = field && placesOf(field)
   // Other numbers: nobody reads more digits.
   const of = (result: Decimal): Decimal | number => (places === undefined ? result.toNumber() : result)
   switch (kind) {

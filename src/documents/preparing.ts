@@ -6,7 +6,7 @@ import { type Doctype, type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import { readRows } from './rows.ts'
 import type { StoredDocument } from './stored.ts'
-import { readValue } from './values.ts'
+import { placesOf, readValue } from './values.ts'
 
 /** Reads the caller's data into values; `before` is the stored document when one is changed. */
 export function readData(
@@ -87,8 +87,8 @@ function ignorable(
 function calculated(field: Field, value: unknown): unknown {
   // An expression that gives nonsense leaves the field empty: it is no fault of the caller.
   const read =
-    field.type === 'currency' && typeof value === 'number'
-      ? { value: roundTo(value, field.precision ?? 2) }
+    typeof value === 'number' && placesOf(field) !== undefined
+      ? { value: roundTo(value, placesOf(field)!) }
       : readValue(field, value)
   return 'problem' in read ? null : read.value
 }

@@ -9,6 +9,7 @@ import type { Access } from './permission.ts'
 import type { Field, Report } from './platform.ts'
 import { listDocuments } from './reading.ts'
 import type { ReadableTables, RunSql } from './run-sql.ts'
+import { placesOf } from './values.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -112,10 +113,10 @@ async function list(
     most: report.maxRows,
     clearOnly: true,
   })
-  const valueOf = (field: Field | undefined, value: unknown): unknown =>
-    field?.type === 'currency' && typeof value === 'number'
-      ? Decimal.of(value).round(field.precision ?? 2)
-      : value
+  const valueOf = (field: Field | undefined, value: unknown): unknown => {
+    const places = field && placesOf(field)
+    return places !== undefined && typeof value === 'number' ? Decimal.of(value).round(places) : value
+  }
   const rows = page.data.map((row) =>
     Object.fromEntries(
       report.columns.map(({ name, field = name }) => [

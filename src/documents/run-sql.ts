@@ -5,6 +5,8 @@ import type { FieldType } from './platform.ts'
 export interface TableColumn {
   readonly name: string
   readonly type: FieldType
+  /** Digits after the point, for amounts of money. */
+  readonly places?: number
 }
 
 /** A doctype as one principal may read it, or the rows of a child doctype within what it may read. */

@@ -10,6 +10,7 @@ import { type Doctype, type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import { firstOf, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
+import { placesOf } from './values.ts'
 
 /** Rows of one doctype for analysis and charts: `list_documents` without its cap, and without markers. */
 export interface RowsQuery {
@@ -36,7 +37,7 @@ interface Part {
   readonly fields: readonly Field[]
 }
 
-type Columns = readonly { readonly name: string; readonly type: Field['type']; readonly field?: Field }[]
+type Columns = readonly (TableColumn & { readonly field?: Field })[]
 
 /** Every doctype that the principal may read, child doctypes within them, and masked fields nowhere. */
 export function readableTables(documents: Documents, principal: Principal): ReadableTables {
@@ -100,7 +101,7 @@ function childTable(documents: Documents, child: Doctype, parents: readonly Acce
   const fields = [...child.fields.values()].filter((field) => parents.some((access) => reads(access, field)))
   return {
     name: child.name,
-    columns: [...childColumns, ...fields.map(({ name, type }) => ({ name, type }))],
+    columns: [...childColumns, ...fields.map(columnOf)],
     read: async () => {
       const parts = await Promise.all(
         parents.map(async (access) => ({
@@ -151,7 +152,7 @@ function columnsOf(access: Access): Columns {
     ...[...standardFields].map(([name, type]) => ({ name, type })),
     ...[...access.doctype.fields.values()]
       .filter((field) => field.type !== 'table' && reads(access, field))
-      .map((field) => ({ name: field.name, type: field.type, field })),
+      .map((field) => ({ ...columnOf(field), field })),
   ]
 }
 
@@ -166,8 +167,13 @@ function chosen(columns: Columns, names: readonly string[] | undefined): Columns
   return [...new Set(names)].map((name) => known.get(name)!)
 }
 
+function columnOf(field: Field): TableColumn {
+  const places = placesOf(field)
+  return { name: field.name, type: field.type, ...(places !== undefined && { places }) }
+}
+
 function plain(columns: Columns): TableColumn[] {
-  return columns.map(({ name, type }) => ({ name, type }))
+  return columns.map(({ name, type, places }) => ({ name, type, ...(places !== undefined && { places }) }))
 }
 
 function rowOf(access: Access, columns: Columns, document: StoredDocument): unknown[] {

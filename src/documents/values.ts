@@ -12,6 +12,11 @@ const longest: Partial<Record<FieldType, number>> = { text: 500, long_text: 100_
 /** Enough for a nested value; what is larger is a file and belongs in an attachment. */
 const maxJsonBytes = 65_536
 
+/** How many digits after the point an amount of money has; undefined for fields of other types. */
+export function placesOf({ type, precision }: Pick<Field, 'type' | 'precision'>): number | undefined {
+  return type === 'currency' ? (precision ?? 2) : undefined
+}
+
 /** Reads one value of a field that is neither a table nor computed. */
 export function readValue(
   field: Pick<Field, 'type' | 'options' | 'length' | 'precision'>,

@@ -1,6 +1,6 @@
 import { readTableRows } from '../documents/tables.ts'
 import { analyzeBusiness, businessAnalyses } from '../analysis/business.ts'
-import { columnType } from '../analysis/permitted.ts'
+import { columnOf } from '../analysis/permitted.ts'
 import { doctype, filters } from './arguments.ts'
 import { defineTool } from './tool.ts'
 
@@ -52,7 +52,7 @@ export const analyzeBusinessData = defineTool({
       limit,
     })
     progress(1, 2, 'analyzing')
-    const columns = page.columns.map(({ name, type }) => ({ name, type: columnType(type) }))
+    const columns = page.columns.map(columnOf)
     return {
       success: true,
       doctype,

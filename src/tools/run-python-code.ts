@@ -1,5 +1,5 @@
 import { readTableRows } from '../documents/tables.ts'
-import { columnType } from '../analysis/permitted.ts'
+import { columnOf } from '../analysis/permitted.ts'
 import type { Python, PythonProgram, PythonResult } from '../analysis/python/python.ts'
 import { systemManager } from '../core/principal.ts'
 import { filters } from './arguments.ts'
@@ -10,7 +10,7 @@ export function runPythonCode(python: Python): Tool {
   return defineTool({
     name: 'run_python_code',
     title: 'Run Python code',
-    description: `Runs a Python ${python.versions['python'] ?? '3'} program without network and without files of this machine, and returns what it prints, the value of a last expression, return_variables and matplotlib figures. ${libraries(python)} data_query gives it data (a list of dicts) and df (a DataFrame). tools.<name>(…) calls the tools that read, as you: one program can replace many calls. For plain SQL use query_and_analyze.`,
+    description: `Runs a Python ${python.versions['python'] ?? '3'} program without network and without files of this machine, and returns what it prints, the value of a last expression, return_variables and matplotlib figures. ${libraries(python)} data_query gives it data (a list of dicts) and df (a DataFrame); money is decimal.Decimal there. tools.<name>(…) calls the tools that read, as you: one program can replace many calls. For plain SQL use query_and_analyze.`,
     category: 'privileged',
     // For System Managers unless the site says otherwise: a sandbox is a bound, not a reason for trust.
     roles: [systemManager],
@@ -100,7 +100,7 @@ async function preload(
     limit,
   })
   return {
-    columns: page.columns.map(({ name, type }) => ({ name, type: columnType(type) })),
+    columns: page.columns.map(columnOf),
     rows: page.rows,
   }
 }

@@ -6,7 +6,7 @@ import { createDocument } from '../../src/documents/creating.ts'
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { columnType, permittedTables } from '../../src/analysis/permitted.ts'
+import { columnOf, permittedTables } from '../../src/analysis/permitted.ts'
 import { Python } from '../../src/analysis/python/python.ts'
 import { Sql } from '../../src/analysis/sql/sql.ts'
 import { isoTime } from '../../src/core/clock.ts'
@@ -106,7 +106,7 @@ async function expected({ documents, platform, clock }: Company, principal: Prin
       ...Object.fromEntries(
         fields.map((name) => [
           name,
-          access.shows(doctype.fields.get(name)!, one) === 'clear' ? (one[name] ?? null) : null,
+          access.shows(doctype.fields.get(name)!, one) === 'clear' ? asShown(one[name]) : null,
         ]),
       ),
       parts:
@@ -114,6 +114,11 @@ async function expected({ documents, platform, clock }: Company, principal: Prin
           ? ((one['parts'] as Row[] | undefined) ?? []).map((row) => row['part'] ?? null)
           : [],
     }))
+}
+
+/** SQL and Python have amounts of money as decimals, with both places. */
+function asShown(value: unknown): unknown {
+  return typeof value === 'number' ? value.toFixed(2) : (value ?? null)
 }
 
 function sorted(rows: readonly Row[]): Row[] {
@@ -150,7 +155,7 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
   async function byPython({ documents }: Company, principal: Principal): Promise<Row[]> {
     if (!readableTables(documents, principal).tables.some(({ name }) => name === 'Thing')) return []
     const page = await readTableRows(documents, principal, { doctype: 'Thing', limit: 1000 })
-    const columns = page.columns.map(({ name, type }) => ({ name, type: columnType(type) }))
+    const columns = page.columns.map(columnOf)
     const { variables, error } = await python.run({
       code: 'rows = data',
       data: { columns, rows: page.rows },
@@ -227,13 +232,13 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
           .document['name'],
       )
     const one = await make('one')
-    assert.deepEqual(await names(), [['one', 1]])
+    assert.deepEqual(await names(), [['one', '1.00']])
     await updateDocument(company.documents, manager, 'Thing', one, { amount: 2 })
-    assert.deepEqual(await names(), [['one', 2]])
+    assert.deepEqual(await names(), [['one', '2.00']])
     const two = await make('two')
     assert.equal((await names()).length, 2)
     await updateDocument(company.documents, manager, 'Thing', one, { status: 'Done' })
-    assert.deepEqual(await names(), [['two', 1]])
+    assert.deepEqual(await names(), [['two', '1.00']])
     await deleteDocument(company.documents, manager, 'Thing', two)
     assert.deepEqual(await names(), [])
     assert.ok(isoTime(company.clock.now()))

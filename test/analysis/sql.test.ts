@@ -78,7 +78,7 @@ describe('SQL', { skip: withoutSql }, () => {
     assert.deepEqual(rows, [
       [
         '1208925819614629174706176',
-        1.1,
+        '1.10',
         'NaN',
         [1, 2],
         { a: 1 },

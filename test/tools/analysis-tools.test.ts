@@ -212,7 +212,7 @@ describe('analyze_business_data', () => {
       )['analysis_result']
     const profile = await analyze('profile')
     assert.equal(profile.record_count, await countDocuments(documents, salesManager, 'Sales Order'))
-    assert.equal(profile.fields.grand_total.type, 'number')
+    assert.equal(profile.fields.grand_total.type, 'decimal')
     assert.ok(profile.fields.status.unique > 1)
     assert.ok((await analyze('statistics')).statistics.grand_total.std > 0)
     const trends = await analyze('trends', { date_field: 'order_date', fields: ['grand_total'] })

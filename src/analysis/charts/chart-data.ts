@@ -1,6 +1,7 @@
 /** The numbers behind a chart, computed from the rows that the one who looks may read. */
 import { readTableRows } from '../../documents/tables.ts'
 import { isoTime } from '../../core/clock.ts'
+import { DecimalSum } from '../../core/decimal.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { Documents } from '../../documents/documents.ts'
 import { rounded } from '../statistics.ts'
@@ -64,8 +65,15 @@ export async function chartPoints(
 }
 
 function aggregate(numbers: readonly number[], { aggregate_function: how }: ChartDefinition): number {
-  const total = numbers.reduce((sum, number) => sum + number, 0)
-  return rounded(how === 'Average' ? total / numbers.length : total)
+  const total = sumOf(numbers)
+  return how === 'Average' ? rounded(total / numbers.length) : total
+}
+
+/** As decimals: a mark has the digits that the other ways to the same sum show. */
+function sumOf(numbers: readonly number[]): number {
+  const sum = new DecimalSum()
+  for (const number of numbers) sum.add(number)
+  return sum.total().toNumber()
 }
 
 /** The first groups by size; the others as one, where adding them up means something. */
@@ -75,7 +83,7 @@ function largest(points: readonly ChartPoint[], { aggregate_function: how }: Cha
   const rest = sorted.slice(mostGroups - 1)
   return [
     ...sorted.slice(0, mostGroups - 1),
-    { label: `${rest.length} others`, value: rounded(rest.reduce((sum, { value }) => sum + value, 0)) },
+    { label: `${rest.length} others`, value: sumOf(rest.map(({ value }) => value)) },
   ]
 }
 

@@ -247,6 +247,7 @@ function jobOf(
       data: {
         columns: data.columns.map(({ name }) => name),
         types: data.columns.map(({ type }) => type),
+        places: data.columns.map(({ places = 0 }) => places),
         parts: Math.ceil(data.rows.length / rowsPerMessage),
       },
     }),

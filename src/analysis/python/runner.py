@@ -311,6 +311,14 @@ def describe(error):
     return {"type": kind[:200], "message": message[:4000], "line": line, "traceback": text[-8000:]}
 
 
+def exact_decimals(data):
+    """Amounts of money come as numbers; the program gets the decimals that they are written as."""
+    for index, kind in enumerate(data["types"]):
+        if kind == "decimal":
+            step = decimal.Decimal(1).scaleb(-data["places"][index])
+            data["values"][index] = [None if value is None else decimal.Decimal(repr(value)).quantize(step) for value in data["values"][index]]
+
+
 def frame_of(pandas, data):
     frame = pandas.DataFrame(dict(zip(data["columns"], data["values"])), columns=data["columns"])
     for name, kind in zip(data["columns"], data["types"]):
@@ -347,6 +355,8 @@ def namespace_of(job, libraries):
         for _ in range(data["parts"]):
             for values, part in zip(data["values"], receive()):
                 values.extend(part)
+        if mentions(job, "data") or mentions(job, "df"):
+            exact_decimals(data)
         if mentions(job, "data"):
             namespace["data"] = [dict(zip(columns, row)) for row in zip(*data["values"])]
         if "pandas" in libraries and mentions(job, "df"):

@@ -5,29 +5,11 @@
  * TypeScript loader.
  */
 import process from 'node:process'
-import {
-  BIGINT,
-  BOOLEAN,
-  DATE,
-  DOUBLE,
-  DuckDBBlobValue,
-  DuckDBDateValue,
-  DuckDBDecimalValue,
-  DuckDBInstance,
-  DuckDBListValue,
-  DuckDBArrayValue,
-  DuckDBMapValue,
-  DuckDBStructValue,
-  DuckDBTimestampTZValue,
-  DuckDBTimestampValue,
-  DuckDBUnionValue,
-  StatementType,
-  TIMESTAMP,
-  VARCHAR,
-} from '@duckdb/node-api'
+import { DuckDBInstance, StatementType } from '@duckdb/node-api'
 import { DaemonChannel, maxLine } from '../sandbox/frames.mjs'
+import { appendValue, plain, sqlType } from './sql-values.mjs'
 
-/** @typedef {{ name: string, type: string }} Column */
+/** @typedef {import('./sql-values.mjs').Column} Column */
 /** @typedef {import('@duckdb/node-api').DuckDBConnection} Connection */
 
 const [memoryLimit = '256MB', threads = '2'] = process.argv.slice(2)
@@ -35,16 +17,6 @@ const [memoryLimit = '256MB', threads = '2'] = process.argv.slice(2)
 const partBytes = 65_536
 const maxRow = maxLine - 100
 const channel = new DaemonChannel()
-const types = {
-  text: VARCHAR,
-  integer: BIGINT,
-  number: DOUBLE,
-  boolean: BOOLEAN,
-  date: DATE,
-  datetime: TIMESTAMP,
-  json: VARCHAR,
-}
-
 const connection = await open()
 /** @type {Map<string, { columns: Column[], appender: import('@duckdb/node-api').DuckDBAppender }>} */
 const loading = new Map()
@@ -120,9 +92,7 @@ async function drop(name, alias) {
 /** @param {{ name: string, alias: string, columns: Column[] }} table */
 async function create({ name, alias, columns }) {
   await drop(name, alias)
-  const definitions = columns.map(
-    (column) => `${quoted(column.name)} ${String(types[/** @type {keyof typeof types} */ (column.type)])}`,
-  )
+  const definitions = columns.map((column) => `${quoted(column.name)} ${sqlType(column)}`)
   await connection.run(`CREATE TABLE ${quoted(name)} (${definitions.join(', ')})`)
   if (alias !== name.toLowerCase())
     await connection.run(`CREATE VIEW ${quoted(alias)} AS FROM ${quoted(name)}`)
@@ -135,29 +105,9 @@ function append(name, rows) {
   if (!table) throw new Error('no such table is being loaded')
   const { appender, columns } = table
   for (const row of rows) {
-    columns.forEach(({ type }, index) => {
-      const value = row[index]
-      if (value === null || value === undefined) appender.appendNull()
-      else if (type === 'integer' && Number.isSafeInteger(value))
-        appender.appendBigInt(BigInt(/** @type {number} */ (value)))
-      else if (type === 'number' && typeof value === 'number') appender.appendDouble(value)
-      else if (type === 'boolean' && typeof value === 'boolean') appender.appendBoolean(value)
-      else if (type === 'date' || type === 'datetime')
-        appendTime(appender, type, /** @type {string} */ (value))
-      else if (type === 'text' || type === 'json')
-        appender.appendVarchar(typeof value === 'string' && type === 'text' ? value : JSON.stringify(value))
-      else appender.appendNull()
-    })
+    columns.forEach((column, index) => appendValue(appender, column, row[index]))
     appender.endRow()
   }
-}
-
-/** @param {import('@duckdb/node-api').DuckDBAppender} appender @param {string} type @param {string} text */
-function appendTime(appender, type, text) {
-  const time = Date.parse(type === 'date' ? `${text.slice(0, 10)}T00:00:00Z` : text)
-  if (Number.isNaN(time)) appender.appendNull()
-  else if (type === 'date') appender.appendDate(new DuckDBDateValue(Math.floor(time / 86_400_000)))
-  else appender.appendTimestamp(new DuckDBTimestampValue(BigInt(time) * 1000n))
 }
 
 /**
@@ -238,36 +188,6 @@ function distinct(names) {
     seen.add(unique)
     return unique
   })
-}
-
-/**
- * A value as JSON can say it: numbers stay numbers where nothing is lost, the rest becomes text.
- * @param {any} value @param {number} depth @returns {unknown}
- */
-function plain(value, depth) {
-  if (value === null || value === undefined) return null
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
-  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
-  if (typeof value !== 'object') return value
-  if (depth > 8) return String(value)
-  if (value instanceof DuckDBDecimalValue)
-    return value.width <= 15 ? Number(value.toString()) : value.toString()
-  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue)
-    return value.toString().replace(/([+-]00)$/, 'Z')
-  if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue)
-    return value.items.map((item) => plain(item, depth + 1))
-  if (value instanceof DuckDBStructValue)
-    return Object.fromEntries(
-      Object.entries(value.entries).map(([key, item]) => [key, plain(item, depth + 1)]),
-    )
-  if (value instanceof DuckDBMapValue)
-    return value.entries.map(({ key, value: item }) => ({
-      key: plain(key, depth + 1),
-      value: plain(item, depth + 1),
-    }))
-  if (value instanceof DuckDBUnionValue) return plain(value.value, depth + 1)
-  if (value instanceof DuckDBBlobValue) return Buffer.from(value.bytes).toString('base64')
-  return String(value)
 }
 
 /**
