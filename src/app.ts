@@ -101,15 +101,11 @@ export function createApp(services: Services): RequestListener {
   router.get(paths.stylesheet, stylesheetEndpoint())
 
   const guard = bearer(deps)
-  const origins = originGuard({
-    publicUrl: () => services.publicUrl(),
-    snapshot: () => services.site.current(),
-  })
-  const snapshot = (): ReturnType<Services['site']['current']> => services.site.current()
+  const origins = originGuard({ publicUrl: () => services.publicUrl(), settings })
   const mcp = mcpEndpoint({
     ...deps,
     key: services.signingKey,
-    snapshot,
+    snapshot: (principal) => services.site.current().for(principal),
     version,
   })
 

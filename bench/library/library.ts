@@ -11,8 +11,8 @@ import type { Audit } from '../../src/audit/audit.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
-import { Libraries } from '../../src/library/libraries.ts'
-import type { LiveLibrary } from '../../src/library/live-library.ts'
+import { Librarian } from '../../src/library/librarian.ts'
+import type { Channels } from '../../src/library/channels.ts'
 import { emptyCache, readSite } from '../../src/site/read-site.ts'
 import type { Fault } from '../../src/site/site-files.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
@@ -26,12 +26,11 @@ const audit: Audit = {
   recordIn: () => Promise.resolve(),
   requireWritable: () => undefined,
 }
-const libraries = new Libraries({
-  store,
-  audit,
-  clock: systemClock,
-  links: { exists: () => Promise.resolve(true), find: () => Promise.resolve({ values: [], total: 0 }) },
-})
+const librarian = new Librarian({ store, audit, clock: systemClock })
+const links = {
+  exists: () => Promise.resolve(true),
+  find: () => Promise.resolve({ values: [], total: 0 }),
+}
 const roles = ['Assistant User', 'Sales User']
 const principal: Principal = {
   user: 'sales@example.com',
@@ -71,11 +70,11 @@ Look at {{ focus }} with \`list_documents\`.${more}
 }
 
 const cache = emptyCache()
-async function load(name: string): Promise<LiveLibrary> {
+async function load(name: string): Promise<Channels> {
   const files = await timed(`${name}, files (ms)`, () => readSite(join(folder, 'site'), { cache }))
   const faults: Fault[] = []
   return timed(`${name}, library (ms)`, async () => {
-    const read = await libraries.read(files, faults, [], {
+    const read = await librarian.read(files, faults, [], {
       people: {
         users: new Map(),
         roles: new Map([['Sales User', { name: 'Sales User', description: '', source: '' }]]),
@@ -87,7 +86,7 @@ async function load(name: string): Promise<LiveLibrary> {
       packageVersion: 'bench',
     })
     if (faults.length > 0) throw new Error(faults[0]!.message)
-    return libraries.open(read)
+    return librarian.open(read, links)
   })
 }
 
@@ -101,13 +100,13 @@ try {
   await load('first reading')
   await write(1, ' Changed.')
   const library = await load('one change')
-  await timed('first list of a role set (ms)', () => library.prompts(principal))
+  await timed('first list of a role set (ms)', () => library.for(principal).prompts(principal))
   await timed('100000 further lists (ms)', () => {
-    for (let round = 0; round < 100_000; round++) library.prompts(principal)
+    for (let round = 0; round < 100_000; round++) library.for(principal).prompts(principal)
   })
   await timed('1000 renderings (ms)', async () => {
     for (let round = 0; round < 1000; round++)
-      await library.render(principal, 'p0', { focus: 'a', flag: 'true' })
+      await library.for(principal).render(principal, 'p0', { focus: 'a', flag: 'true' })
   })
   const index = await timed('search index (ms)', () => library.site.index())
   await timed('100 searches (ms)', () => {
@@ -116,7 +115,7 @@ try {
   result['rss (MB)'] = Math.round(process.memoryUsage().rss / 1e6)
   process.stdout.write(`${JSON.stringify(result, undefined, 2)}\n`)
 } finally {
-  await libraries.close()
+  await librarian.close()
   await store.close()
   await rm(folder, { recursive: true, force: true })
 }

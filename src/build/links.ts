@@ -3,19 +3,19 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { listDoctypes } from '../documents/describing.ts'
 import { getDocument, listDocuments } from '../documents/reading.ts'
-import { doctypeOfDoctypes } from '../library/library.ts'
-import type { Links } from '../library/site-library.ts'
-import type { Snapshot } from './snapshot.ts'
+import { doctypeOfDoctypes } from '../library/words.ts'
+import type { LinkTargets } from '../library/library.ts'
+import type { Documents } from '../documents/documents.ts'
 
-/** Links to documents, always of the snapshot in use. */
-export function linksOf(current: () => Snapshot): Links {
+/** Names of the documents of one snapshot: the library that asks for them is of the same. */
+export function linkTargets(documents: Documents): LinkTargets {
   const found = async (
     principal: Principal,
     doctype: string,
     typed: string,
     limit: number,
   ): Promise<{ values: string[]; total: number }> => {
-    const page = await listDocuments(current().documents, principal, {
+    const page = await listDocuments(documents, principal, {
       doctype,
       filters: { name: ['like', `${typed}%`] },
       fields: ['name'],
@@ -25,7 +25,7 @@ export function linksOf(current: () => Snapshot): Links {
     return { values: page.data.map((row) => String(row['name'])), total: page.total }
   }
   const doctypes = (principal: Principal): string[] =>
-    listDoctypes(current().documents, principal).map(({ doctype }) => doctype)
+    listDoctypes(documents, principal).map(({ doctype }) => doctype)
   return {
     find: async (principal, doctype, typed, limit) => {
       if (doctype !== doctypeOfDoctypes) {
@@ -37,7 +37,7 @@ export function linksOf(current: () => Snapshot): Links {
     exists: async (principal, doctype, name) =>
       doctype === doctypeOfDoctypes
         ? doctypes(principal).includes(name)
-        : getDocument(current().documents, principal, doctype, name).then(() => true, nothingToSee(false)),
+        : getDocument(documents, principal, doctype, name).then(() => true, nothingToSee(false)),
   }
 }
 

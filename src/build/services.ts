@@ -13,11 +13,9 @@ import { clientLimitOf } from '../documents/client-limits.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
 import { noSql } from '../documents/run-sql.ts'
 import { loadSeeds } from '../documents/seeds.ts'
-import { linksOf } from './links.ts'
 import { followRefs } from '../library/follow-refs.ts'
-import { Libraries } from '../library/libraries.ts'
+import { Librarian } from '../library/librarian.ts'
 import { promptMethods, type PromptMethods } from '../library/prompt-methods.ts'
-import { renderTemplate, type Links } from '../library/site-library.ts'
 import { PromptWriter } from '../library/writing.ts'
 import { Approvals } from '../mcp/approvals.ts'
 import type { Extras } from '../mcp/extras.ts'
@@ -81,11 +79,9 @@ export interface Services {
   /** Absent unless the site asks for traces; only a daemon has it. */
   readonly tracing: Tracing | undefined
   readonly site: Site<Snapshot>
-  readonly libraries: Libraries
+  readonly librarian: Librarian
   /** The prompt template methods of specification §4.7, by name. */
   readonly promptMethods: PromptMethods
-  /** Renders a prompt without counting the use; AppError as `prompts/get` has it. */
-  preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string>
   /** What this machine can compute; only a daemon has it. */
   readonly analysis: Analysis | undefined
   readonly extras: Extras
@@ -168,9 +164,8 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const runSql = analysis ? reportSql(analysis.sql) : noSql
   const tools = [...builtInTools, ...(analysis ? analysisTools(analysis, clock) : [])]
   const extraTools = options.extras?.tools ?? []
-  const links: Links = linksOf(() => site.current())
-  const libraries = new Libraries({ store, audit, clock, links })
-  undo.push(() => libraries.close())
+  const librarian = new Librarian({ store, audit, clock })
+  undo.push(() => librarian.close())
   const builtIns = await readBuiltIns()
   const site: Site<Snapshot> = await openSite<Snapshot>({
     folder: options.site,
@@ -181,7 +176,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
         clock,
         log,
         calls,
-        libraries,
+        librarian,
         memory,
         runSql,
         ownTools,
@@ -241,7 +236,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const subscriptions = new Subscriptions({
     clock,
     audit,
-    snapshot: () => site.current(),
+    snapshot: (principal) => site.current().for(principal),
     extras: options.extras,
     refreshed,
   })
@@ -278,7 +273,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   const writer = new PromptWriter({
     folder: options.site,
     library,
-    versions: libraries.versions,
+    versions: librarian.versions,
     audit,
     commits: () => settings().git.commit,
     reload: () => site.reload('a prompt was written'),
@@ -296,7 +291,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     })
 
   const following = options.daemon
-    ? await followRefs(options.site, libraries, {
+    ? await followRefs(options.site, librarian, {
         library,
         channels: () => settings().library.channels,
         onRefreshed: async ({ changed, faults }) => {
@@ -330,20 +325,13 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     probe: new DoctorProbe({ clock }),
     tracing,
     site,
-    libraries,
+    librarian,
     promptMethods: promptMethods({
       library,
-      usage: libraries.usage,
-      versions: libraries.versions,
+      usage: librarian.usage,
+      versions: librarian.versions,
       writer,
-      links,
     }),
-    preview: async (principal, id, args) => {
-      const own = library().of(principal)
-      return renderTemplate(own.read(own.prompt(principal, id).id), args, (doctype, name) =>
-        links.exists(principal, doctype, name),
-      )
-    },
     analysis,
     extras: options.extras ?? {},
     passwords,

@@ -14,11 +14,14 @@ import { readPlatform } from '../documents/read-platform.ts'
 import type { RunSql } from '../documents/run-sql.ts'
 import { readSeeds } from '../documents/seeds.ts'
 import type { Seed } from '../documents/seed-schema.ts'
-import { readChannels, type Libraries, type LibraryRead, type LibrarySource } from '../library/libraries.ts'
-import { doctypeOfDoctypes } from '../library/library.ts'
+import type { Surroundings } from '../library/check-library.ts'
+import { readChannels, type Librarian, type ReadLines } from '../library/librarian.ts'
+import { doctypeOfDoctypes } from '../library/words.ts'
 import { categoriesFile, readLibrary, type LibraryReading } from '../library/read-library.ts'
-import type { LiveLibrary } from '../library/live-library.ts'
 import { causesFirst } from '../site/causes.ts'
+import type { Channels } from '../library/channels.ts'
+import type { Library } from '../library/library.ts'
+import { linkTargets } from './links.ts'
 import { openRepository } from '../site/git.ts'
 import { readSite } from '../site/read-site.ts'
 import { readSettings } from '../site/read-settings.ts'
@@ -48,11 +51,18 @@ export interface Snapshot {
   readonly platform: Platform
   readonly seeds: readonly Seed[]
   readonly documents: Documents
-  readonly library: LiveLibrary
+  readonly library: Channels
   readonly catalogue: Catalogue
   readonly tools: readonly Tool[]
   readonly toolSettings: ToolSettings
   readonly digest: string
+  /** The same with the library that this principal sees: what a request of theirs works with to its end. */
+  for(principal: Principal): ServedSnapshot
+}
+
+/** A snapshot as requests of one principal use it. */
+export interface ServedSnapshot extends Pick<Snapshot, 'settings' | 'catalogue' | 'digest'> {
+  readonly library: Library
 }
 
 /** What the site says, checked, before it is bound to any state. */
@@ -72,7 +82,7 @@ export type ReadLibrary<Library> = (
   files: SiteFiles,
   faults: Fault[],
   warnings: Fault[],
-  source: LibrarySource,
+  source: Surroundings,
 ) => Library | Promise<Library>
 
 /** Reads every part of the site. With faults, the reading must not be used. */
@@ -142,7 +152,7 @@ async function readLibraryWithChannels(
   files: SiteFiles,
   faults: Fault[],
   warnings: Fault[],
-  source: LibrarySource,
+  source: Surroundings,
 ): Promise<LibraryReading> {
   const reading = readLibrary(files, faults, warnings, source)
   if (Object.keys(source.channels).length > 0)
@@ -157,7 +167,7 @@ export interface SnapshotParts {
   readonly clock: Clock
   readonly log: Log
   readonly calls: Calls
-  readonly libraries: Libraries
+  readonly librarian: Librarian
   readonly memory: DocumentMemory
   readonly runSql: RunSql
   readonly ownTools: OwnTools
@@ -187,11 +197,11 @@ function withExtras(settings: ToolSettings, extras: readonly Tool[]): ToolSettin
 
 /** Makes a snapshot of the site's files: the `build` of a live site. */
 export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Promise<Built<Snapshot>> {
-  const { reading, faults, warnings } = await readParts<LibraryRead>(
+  const { reading, faults, warnings } = await readParts<ReadLines>(
     files,
     parts.builtIns,
     [...parts.tools, ...parts.extraTools],
-    (...source) => parts.libraries.read(...source),
+    (...source) => parts.librarian.read(...source),
   )
   if (faults.length > 0) return { faults, warnings }
   const { settings, people, platform, seeds } = reading
@@ -199,7 +209,7 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
   const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
   const documents = { platform, store, audit, clock, memory, runSql }
-  const library = await parts.libraries.open(reading.library)
+  const library = await parts.librarian.open(reading.library, linkTargets(documents))
   const catalogue = createCatalogue({
     tools: settings.mcp.skill_tools ? tools : tools.filter(({ name }) => !skillTools.has(name)),
     settings: toolSettings,
@@ -213,7 +223,8 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     tracing: parts.tracing,
     current: parts.current,
   })
-  const snapshot = {
+  const { digest } = files
+  const snapshot: Snapshot = {
     settings,
     people,
     platform,
@@ -223,7 +234,8 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     catalogue,
     tools,
     toolSettings,
-    digest: files.digest,
+    digest,
+    for: (principal) => ({ settings, catalogue, digest, library: library.for(principal) }),
   }
   return { snapshot, faults, warnings }
 }

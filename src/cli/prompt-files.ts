@@ -17,15 +17,14 @@ export function isFile(text: string): boolean {
 export async function previewFile(file: string, args: Readonly<Record<string, string>>): Promise<string> {
   const { siteFaults } = await import('../site/site.ts')
   const { parseSource } = await import('../site/parse-source.ts')
-  const { readTemplate } = await import('../library/template-file.ts')
-  const { renderTemplate } = await import('../library/site-library.ts')
+  const { readTemplate, valuesFor } = await import('../library/template-file.ts')
   const parsed = parseSource(basename(file), readFileSync(file))
   const faults: Fault[] = [...parsed.faults]
   const read = parsed.document && readTemplate(parsed.document, faults)
   if (faults.length > 0 || !read) throw siteFaults(dirname(resolve(file)), faults)
   // A misspelt variable renders as nothing; only the warning shows it.
   for (const warning of read.warnings) tell(`warning: ${faultText(warning)}`)
-  return renderTemplate(read, args, () => Promise.resolve(true))
+  return read.content.render(await valuesFor(read, args, () => Promise.resolve(true)))
 }
 
 /** Shows now and after every change, until interrupted; a fault is shown and waited out. */

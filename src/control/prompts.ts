@@ -15,11 +15,9 @@ export const listPrompts = defineOperation({
   input: { type: 'object', additionalProperties: false, properties: { user } },
   run: async (params, { services }) => {
     const { library } = services.site.current()
-    const all =
-      params.user === undefined
-        ? [...library.site.templates.values()]
-        : library.prompts(principalOf(services, params.user))
-    return promptRows(all, await services.libraries.usage.all('prompt'))
+    const user = params.user === undefined ? undefined : principalOf(services, params.user)
+    const all = user ? library.for(user).prompts(user) : [...library.site.templates.values()]
+    return promptRows(all, await services.librarian.usage.all('prompt'))
   },
 })
 
@@ -31,7 +29,7 @@ export const showPrompt = defineOperation({
     // Of all, not of those that somebody may see: the operator has the files anyway.
     const template = services.site.current().library.site.templates.get(params.prompt)
     if (!template) throw new AppError('not_found', `there is no prompt "${params.prompt}"`)
-    const [row] = promptRows([template], await services.libraries.usage.all('prompt'))
+    const [row] = promptRows([template], await services.librarian.usage.all('prompt'))
     return { ...row, file: template.file, arguments: template.arguments, template_content: template.content }
   },
 })
@@ -45,9 +43,11 @@ export const previewPrompt = defineOperation({
     required: ['prompt', 'arguments'],
     properties: { prompt, arguments: { type: 'object' }, user },
   },
-  run: async (params, { services }) => ({
-    text: await services.preview(principalOf(services, params.user), params.prompt, params.arguments),
-  }),
+  run: async (params, { services }) => {
+    const principal = principalOf(services, params.user)
+    const library = services.site.current().library.for(principal)
+    return { text: await library.preview(principal, params.prompt, params.arguments) }
+  },
 })
 
 /** One of the methods of specification §4.7, as the operator or as a user; the method itself checks the body. */

@@ -1,6 +1,6 @@
 /** Who may see which template and skill: the one rule that every list, lookup, search and method asks. */
 import { assistantUser, systemManager, type Principal } from '../core/principal.ts'
-import type { PromptStatus, Visibility } from './library.ts'
+import type { PromptStatus, Visibility } from './words.ts'
 
 /** What decides who may see a thing of the library. */
 export interface Guarded {
@@ -27,9 +27,9 @@ export function reaches(roles: ReadonlySet<string>, thing: Guarded): boolean {
   return thing.visibility === 'Shared' && thing.sharedWithRoles.some((role) => roles.has(role))
 }
 
-/** Whether the principal may change the thing: its owner or a System Manager, never what is built in (§9.9). */
+/** Whether the principal may change a thing that is not built in: its owner or a System Manager (§9.9). */
 export function mayChange(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
-  return !thing.isSystem && (isOwner(principal, thing) || principal.roles.has(systemManager))
+  return isOwner(principal, thing) || principal.roles.has(systemManager)
 }
 
 /**

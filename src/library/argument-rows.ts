@@ -1,5 +1,5 @@
 import type { FromSchema, JSONSchema } from '../core/schema.ts'
-import type { PromptArgument } from './library.ts'
+import type { PromptArgument } from './words.ts'
 
 const flag = { enum: [0, 1, false, true] } as const
 

@@ -2,7 +2,7 @@ import { RE2JS } from 're2js'
 import { messageOf } from '../core/errors.ts'
 import { parseLossless } from '../jinja/lossless-json.ts'
 import { Float } from '../jinja/values.ts'
-import type { PromptArgument } from './library.ts'
+import type { PromptArgument } from './words.ts'
 
 /** What a supplied value became, or what is wrong with it. */
 export type Coerced = { readonly value: unknown } | { readonly problem: string }

@@ -4,7 +4,7 @@
  */
 import { nearest } from '../core/schema.ts'
 import { coercionOf, type Coercion } from './argument-types.ts'
-import type { PromptArgument } from './library.ts'
+import type { PromptArgument } from './words.ts'
 
 const mostProblems = 100
 

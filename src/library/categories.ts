@@ -1,7 +1,7 @@
 import { compileSchema, nearest, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SourceDocument } from '../site/site-files.ts'
-import type { Category } from './library.ts'
+import type { Category } from './words.ts'
 
 /** `prompts/categories.yaml`: a list of categories, in the names of specification §2.8. */
 export const categoriesSchema = {

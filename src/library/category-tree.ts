@@ -1,8 +1,8 @@
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { unknownCategory } from './categories.ts'
-import type { Category } from './library.ts'
-import type { SiteLibrary } from './site-library.ts'
+import type { Category } from './words.ts'
+import type { Library } from './library.ts'
 
 /** A category with those below it, and how many templates the principal sees in it and below. */
 export interface CategoryNode {
@@ -17,7 +17,7 @@ export interface CategoryNode {
 }
 
 /** The categories as a tree, from the top or from below one; AppError `not_found`. */
-export function categoryTree(library: SiteLibrary, principal: Principal, parent?: string): CategoryNode[] {
+export function categoryTree(library: Library, principal: Principal, parent?: string): CategoryNode[] {
   const { categories } = library.reading
   if (parent !== undefined && !categories.has(parent)) {
     throw new AppError('not_found', unknownCategory(parent, categories.keys()))

@@ -7,8 +7,8 @@ import { unknownNames, type KnownNames } from './lint.ts'
 import type { ReadSkill } from './skill-files.ts'
 import type { ReadTemplate } from './template-file.ts'
 
-/** What the library is checked against. */
-export interface LibraryContext {
+/** What a library is read with and checked against: the rest of the site, the package, the state's memory. */
+export interface Surroundings {
   readonly people: People
   /**
    * The package's own `prompts/` and `skills/`, which are added to the site; left out when the setting
@@ -17,6 +17,9 @@ export interface LibraryContext {
   readonly builtIns?: SiteFiles
   readonly toolNames: ReadonlySet<string>
   readonly doctypeNames: ReadonlySet<string>
+  /** The setting `library.channels`: a role, or `default`, to a branch, tag or commit. */
+  readonly channels: Readonly<Record<string, string>>
+  readonly packageVersion: string
   /** Remembers files that did not change from one reading to the next. */
   readonly cache?: TemplateCache
 }
@@ -42,7 +45,7 @@ export interface Told {
 export function checkTemplate(
   read: ReadTemplate,
   categories: ReadonlyMap<string, ReadCategory>,
-  context: LibraryContext,
+  around: Surroundings,
   lint: (read: ReadTemplate) => readonly Fault[],
   { faults, warnings }: Told,
 ): void {
@@ -51,10 +54,10 @@ export function checkTemplate(
   if (template.category !== undefined && !categories.has(template.category)) {
     faults.push(document.fault(['category'], unknownCategory(template.category, categories.keys())))
   }
-  checkPeople(template, document, context.people, { faults, warnings })
+  checkPeople(template, document, around.people, { faults, warnings })
   for (const [row, { doctype }] of template.arguments.entries()) {
-    if (doctype !== undefined && !context.doctypeNames.has(doctype)) {
-      const near = nearest(doctype, context.doctypeNames)
+    if (doctype !== undefined && !around.doctypeNames.has(doctype)) {
+      const near = nearest(doctype, around.doctypeNames)
       faults.push(
         document.fault(
           ['arguments', row, 'doctype'],
@@ -67,27 +70,27 @@ export function checkTemplate(
 }
 
 /** The names lint of a template, made anew only when the template or the known names changed. */
-export function templateLint(context: LibraryContext): (read: ReadTemplate) => readonly Fault[] {
-  const known = JSON.stringify([[...context.toolNames].sort(), [...context.doctypeNames].sort()])
-  const byRead = new Map([...(context.cache?.values() ?? [])].map((cached) => [cached.read, cached]))
+export function templateLint(around: Surroundings): (read: ReadTemplate) => readonly Fault[] {
+  const known = JSON.stringify([[...around.toolNames].sort(), [...around.doctypeNames].sort()])
+  const byRead = new Map([...(around.cache?.values() ?? [])].map((cached) => [cached.read, cached]))
   return (read) => {
     const cached = byRead.get(read)
     if (cached?.lint?.known === known) return cached.lint.warnings
     const own = new Set(read.template.arguments.map(({ name }) => name))
-    const warnings = namesIn(read.document, read.template.content, context, own)
+    const warnings = namesIn(read.document, read.template.content, around, own)
     if (cached) cached.lint = { known, warnings }
     return warnings
   }
 }
 
 /** The same of a skill, for SKILL.md and the markdown beside it. */
-export function checkSkill(read: ReadSkill, context: LibraryContext, told: Told): void {
+export function checkSkill(read: ReadSkill, around: Surroundings, told: Told): void {
   const { skill, document } = read
-  checkPeople(skill, document, context.people, told)
+  checkPeople(skill, document, around.people, told)
   const list = Array.isArray(skill.frontmatter['tools'])
   for (const [index, tool] of skill.tools.entries()) {
-    if (context.toolNames.has(tool)) continue
-    const near = nearest(tool, context.toolNames)
+    if (around.toolNames.has(tool)) continue
+    const near = nearest(tool, around.toolNames)
     told.warnings.push(
       document.fault(
         list ? ['tools', index] : ['tools'],
@@ -95,12 +98,12 @@ export function checkSkill(read: ReadSkill, context: LibraryContext, told: Told)
       ),
     )
   }
-  told.warnings.push(...namesIn(document, document.body ?? '', context, new Set()))
+  told.warnings.push(...namesIn(document, document.body ?? '', around, new Set()))
   for (const file of skill.files) {
     if (file.path === 'SKILL.md' || !file.path.endsWith('.md') || !file.text) continue
     const text = Buffer.from(file.bytes).toString('utf8')
     const path = `skills/${skill.name}/${file.path}`
-    for (const { message, offset } of unknownNames(text, names(context), new Set())) {
+    for (const { message, offset } of unknownNames(text, names(around), new Set())) {
       told.warnings.push({ file: path, ...placeIn(text, offset), path: '', message })
     }
   }
@@ -134,10 +137,10 @@ function checkPeople(
 function namesIn(
   document: SourceDocument,
   text: string,
-  context: LibraryContext,
+  around: Surroundings,
   own: ReadonlySet<string>,
 ): Fault[] {
-  const unknown = unknownNames(text, names(context), own)
+  const unknown = unknownNames(text, names(around), own)
   if (unknown.length === 0) return []
   const whole = Buffer.from(document.bytes).toString('utf8').replaceAll('\r\n', '\n')
   const start = document.body === undefined ? -1 : whole.lastIndexOf(text)
@@ -148,8 +151,8 @@ function namesIn(
   )
 }
 
-function names(context: LibraryContext): KnownNames {
-  return { tools: context.toolNames, doctypes: context.doctypeNames }
+function names(around: Surroundings): KnownNames {
+  return { tools: around.toolNames, doctypes: around.doctypeNames }
 }
 
 function placeIn(text: string, offset: number): { line: number; column: number } {

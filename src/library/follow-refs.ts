@@ -1,13 +1,13 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { openRepository } from '../site/git.ts'
-import type { Libraries, Refreshed } from './libraries.ts'
-import type { LiveLibrary } from './live-library.ts'
+import type { Librarian, Refreshed } from './librarian.ts'
+import type { Channels } from './channels.ts'
 
 /** What following tells, and how often it looks. */
 export interface FollowOptions {
   /** The library in use. */
-  readonly library: () => LiveLibrary
+  readonly library: () => Channels
   /** The setting `library.channels`. */
   readonly channels: () => Readonly<Record<string, string>>
   /** After the library changed, or a channel could not follow its branch. */
@@ -30,7 +30,7 @@ export interface Following {
  */
 export async function followRefs(
   folder: string,
-  libraries: Libraries,
+  librarian: Librarian,
   options: FollowOptions,
 ): Promise<Following> {
   const repository = await openRepository(folder)
@@ -45,7 +45,7 @@ export async function followRefs(
     const library = options.library()
     const stamp = await stampOf(gitFolder, Object.values(options.channels()))
     if (stamp === seen) return
-    const refreshed = await libraries.refresh(library)
+    const refreshed = await librarian.refresh(library)
     seen = stamp
     const told = JSON.stringify(refreshed.faults)
     if (refreshed.changed || told !== faults) await options.onRefreshed(refreshed)

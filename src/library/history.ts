@@ -3,9 +3,9 @@ import { AppError } from '../core/errors.ts'
 import { isoTime } from '../core/clock.ts'
 import { mayManage } from './access.ts'
 import { unifiedDiff } from './diff.ts'
-import type { PromptTemplate } from './library.ts'
+import type { PromptTemplate } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
-import type { SiteLibrary } from './site-library.ts'
+import type { Library } from './library.ts'
 import { versionText } from './template-text.ts'
 import { isStatusStep, type PromptVersion, type Versions } from './versions.ts'
 
@@ -26,7 +26,7 @@ export interface HistoryEntry {
 }
 
 /** The template if the principal may look after it (see `mayManage`); AppError `not_found`. */
-export function managed(library: SiteLibrary, principal: Principal, id: string): PromptTemplate {
+export function managed(library: Library, principal: Principal, id: string): PromptTemplate {
   const template = library.templates.get(id)
   if (template && mayManage(principal, template)) return template
   throw new AppError('not_found', `there is no prompt "${id}"`)

@@ -1,151 +1,241 @@
-/**
- * The library: prompt templates, categories and skills of a site, as each principal sees them. Here are
- * its words.
- *
- * How the files of this folder play together:
- * - Reading: `read-library.ts` makes one immutable reading of `template-file.ts` (with `arguments.ts`
- *   and `argument-types.ts`), `categories.ts` and `skill-files.ts`, checked by `check-library.ts` and
- *   `lint.ts` against the rest of the site.
- * - Keeping: `libraries.ts` turns readings into libraries and holds what outlives them in the state:
- *   `versions.ts`, `usage.ts`, `built-ins.ts`. `follow-refs.ts` notices when a branch of a channel
- *   moves.
- * - Serving: `site-library.ts` is the library of one snapshot, `live-library.ts` puts its channels
- *   before it; `access.ts` alone says who may see what, `render.ts` has the three engines.
- * - For the desk and the command line: `prompt-methods.ts` (specification §4.7), `writing.ts`,
- *   `history.ts`, `preview.ts`, `prompt-tests.ts`.
- */
+import { AppError } from '../core/errors.ts'
+import { nearest } from '../core/schema.ts'
 import type { Principal } from '../core/principal.ts'
+import { defaultText } from './arguments.ts'
+import {
+  doctypeOfDoctypes,
+  type PromptArgument,
+  type PromptTemplate,
+  type RenderedPrompt,
+  type Skill,
+} from './words.ts'
+import type { LibraryReading } from './read-library.ts'
+import { indexPrompts, type PromptIndex } from './search.ts'
+import { valuesFor, type ReadTemplate } from './template-file.ts'
+import type { Usage } from './usage.ts'
+import { Views } from './views.ts'
 
-/** Specification §3.3: only `Published` prompts are listed for users who do not own them. */
-export type PromptStatus = 'Draft' | 'Published' | 'Deprecated' | 'Archived'
-/**
- * Specification §5.6: the owner alone, holders of a shared role, or every Assistant User; access.ts
- * decides by it.
- */
-export type Visibility = 'Private' | 'Shared' | 'Public'
-/** Specification §4.5, rules for prompts: what turns the content of a template into text. */
-export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
-
-/** What an argument of type `link` names to mean a doctype itself. */
-export const doctypeOfDoctypes = 'DocType'
-
-/** Specification §2.7, in the names that `prompts/list` uses. */
-export interface PromptArgument {
-  readonly name: string
-  readonly label: string
-  readonly type:
-    'string' | 'number' | 'boolean' | 'select' | 'multiselect' | 'date' | 'datetime' | 'json' | 'link'
-  readonly required: boolean
-  readonly default: unknown
-  readonly description: string
-  readonly allowedValues: readonly string[]
-  /** The doctype of a `link`. */
-  readonly doctype?: string
-  /** The Validation Regex of a `string`, which must match the whole value. */
-  readonly pattern?: string
-  readonly minLength?: number
-  readonly maxLength?: number
+/** What the library asks of business data, for arguments of type `link`: names of documents, as permissions allow. */
+export interface LinkTargets {
+  /** Whether the document exists and the principal may read it. */
+  exists(principal: Principal, doctype: string, name: string): Promise<boolean>
+  /** Names of documents that the principal may read and that begin with what was typed. */
+  find(
+    principal: Principal,
+    doctype: string,
+    typed: string,
+    limit: number,
+  ): Promise<{ values: readonly string[]; total: number }>
 }
 
-/** Specification §2.6: one prompt template of the site or one that is built in. */
-export interface PromptTemplate {
-  readonly id: string
-  readonly title: string
-  readonly description: string
-  readonly category?: string
-  readonly status: PromptStatus
-  readonly visibility: Visibility
-  readonly engine: RenderingEngine
-  readonly content: string
-  readonly arguments: readonly PromptArgument[]
-  readonly sharedWithRoles: readonly string[]
-  readonly tags: readonly string[]
-  readonly version: number
-  readonly isSystem: boolean
-  /** E-mail address; empty where nobody but the site's authors owns it. */
-  readonly owner: string
-  /** Relative to the site. */
-  readonly file: string
-  /** The template that this one is a named version of (specification §9.7). */
-  readonly parent?: string
-  readonly versionNotes?: string
-  /** `sha256:<64 lower-case hex>` over everything a client may see of it: equal digests, equal prompts. */
-  readonly digest: string
-}
-
-/** Specification §2.8: where templates are filed. */
-export interface Category {
-  readonly id: string
-  readonly name: string
-  readonly description: string
-  readonly parent?: string
-  readonly isGroup: boolean
-  readonly icon: string
-  readonly color: string
-  readonly isSystem: boolean
-}
-
-/** One file of a skill as it is served: the bytes on disk, untouched. */
-export interface SkillFile {
-  /** `skill://<name>/<path>`. */
-  readonly uri: string
-  readonly path: string
-  readonly mimeType: string
-  readonly bytes: Uint8Array
-  /** `sha256:<64 lower-case hex>` over `bytes`. */
-  readonly digest: string
-  /** Whether the bytes are valid UTF-8, so that they can be served as text. */
-  readonly text: boolean
-}
-
-/** A skill: `skills/<name>/SKILL.md` and the files beside it. */
-export interface Skill {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-  readonly status: 'Draft' | 'Published' | 'Deprecated'
-  readonly visibility: Visibility
-  readonly sharedWithRoles: readonly string[]
-  readonly isSystem: boolean
-  readonly owner: string
-  /** Tools that the skill teaches, for `skill_mode: replace`. */
-  readonly tools: readonly string[]
-  /** The front matter of SKILL.md as it stands there. */
-  readonly frontmatter: Readonly<Record<string, unknown>>
-  /** SKILL.md first, then the others by path. */
-  readonly files: readonly SkillFile[]
-}
-
-/** What `prompts/get` answers. */
-export interface RenderedPrompt {
-  readonly template: PromptTemplate
-  readonly text: string
-  /** Commit of the template's file, where the site is a git repository and the file is committed. */
+/** Which version of a template is the current one, and the commit that its file stands at. */
+export interface CurrentVersion {
+  readonly number: number
   readonly commit?: string
 }
 
-/** The library as one principal sees it; every function takes the principal first and hides what it may not see. */
-export interface Library {
+const mostCompletions = 100
+const mostCompared = 1000
+
+/** The prompt templates and skills of one reading; every question takes the principal first and hides what it may not see. */
+export class Library {
+  /** Everything, whoever may see it: for the operator's command line and for checks. */
+  readonly reading: LibraryReading
+  /** Every template with its version number, by prompt_id. */
+  readonly templates: ReadonlyMap<string, PromptTemplate>
+  private readonly versions: ReadonlyMap<string, CurrentVersion>
+  private readonly usage: Usage
+  /** Of the same reading of the site. */
+  readonly links: LinkTargets
+  private readonly promptViews: Views<PromptTemplate>
+  private searched: Promise<PromptIndex> | undefined
+  private readonly skillViews: Views<Skill & { readonly digest: string }>
+
+  /** `templates` are those of the reading with the numbers of `versions` in them. */
+  constructor(
+    reading: LibraryReading,
+    templates: ReadonlyMap<string, PromptTemplate>,
+    versions: ReadonlyMap<string, CurrentVersion>,
+    { usage, links }: { readonly usage: Usage; readonly links: LinkTargets },
+  ) {
+    this.reading = reading
+    this.templates = templates
+    this.versions = versions
+    this.usage = usage
+    this.links = links
+    this.promptViews = new Views(templates)
+    this.skillViews = new Views(
+      new Map(
+        [...reading.skills].map(([name, skill]) => [
+          name,
+          Object.freeze({ ...skill, digest: reading.skillDigests.get(name)! }),
+        ]),
+      ),
+    )
+  }
+
   /** What `prompts/list` shows, in a stable order. */
-  prompts(principal: Principal): readonly PromptTemplate[]
+  prompts(principal: Principal): readonly PromptTemplate[] {
+    return this.promptViews.list(principal)
+  }
+
   /** AppError `not_found` when there is none or the principal may not see it. */
-  prompt(principal: Principal, id: string): PromptTemplate
-  /** Checks the arguments (AppError `invalid`, `data.problems: [{argument, problem}]`), renders, counts the use. */
-  render(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<RenderedPrompt>
+  prompt(principal: Principal, id: string): PromptTemplate {
+    const template = this.promptViews.find(principal, id)
+    if (!template) throw this.noPrompt(principal, id)
+    return template
+  }
+
+  /**
+   * What `prompts/get` answers; counts the use. AppError `invalid` with every problem of the arguments at
+   * once in `data.problems: [{argument, problem}]`, or with what went wrong in the template.
+   */
+  async render(
+    principal: Principal,
+    id: string,
+    args: Readonly<Record<string, unknown>>,
+  ): Promise<RenderedPrompt> {
+    const template = this.prompt(principal, id)
+    const read = this.read(id)
+    const text = read.content.render(await this.valuesOf(principal, read, args))
+    this.usage.count('prompt', id)
+    const commit = this.versions.get(id)?.commit
+    return { template, text, ...(commit !== undefined && { commit }) }
+  }
+
+  /** The same text for whoever only looks: nothing is counted. */
+  async preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string> {
+    const read = this.read(this.prompt(principal, id).id)
+    return read.content.render(await this.valuesOf(principal, read, args))
+  }
+
   /** Values for an argument that begin with what was typed, at most 100 and the total. */
-  complete(
+  async complete(
     principal: Principal,
     id: string,
     argument: string,
     typed: string,
-  ): Promise<{ values: readonly string[]; total: number }>
+  ): Promise<{ values: readonly string[]; total: number }> {
+    const template = this.prompt(principal, id)
+    const found = template.arguments.find(({ name }) => name === argument)
+    if (!found) {
+      const near = nearest(
+        argument,
+        template.arguments.map(({ name }) => name),
+      )
+      throw new AppError(
+        'invalid',
+        `prompt "${id}" has no argument "${argument}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+      )
+    }
+    if (found.type === 'link') {
+      return this.links.find(principal, found.doctype ?? '', typed, mostCompletions)
+    }
+    // A text that says by its name that a doctype is meant may hold another, but these are worth suggesting.
+    if (found.type === 'string' && /^(doctype|doctype_name|\w+_doctype)$/.test(found.name)) {
+      return this.links.find(principal, doctypeOfDoctypes, typed, mostCompletions)
+    }
+    const values = optionsOf(found, typed)
+    return { values: values.slice(0, mostCompletions), total: values.length }
+  }
+
   /** Published skills that the principal may see, in a stable order. */
-  skills(principal: Principal): readonly Skill[]
+  skills(principal: Principal): readonly Skill[] {
+    return this.skillViews.list(principal)
+  }
+
   /** AppError `not_found`. */
-  skill(principal: Principal, name: string): Skill
+  skill(principal: Principal, name: string): Skill {
+    const skill = this.skillViews.find(principal, name)
+    if (!skill) throw new AppError('not_found', `there is no skill "${name}"`)
+    return skill
+  }
+
   /** Counts a reading of the skill. */
-  countSkillRead(name: string): Promise<void>
-  /** Equal for two principals, or two snapshots, exactly when they see the same prompts (or skills). */
-  promptsDigest(principal: Principal): string
-  skillsDigest(principal: Principal): string
+  countSkillRead(name: string): Promise<void> {
+    this.usage.count('skill', name)
+    return Promise.resolve()
+  }
+
+  /** Equal for two principals, or two readings, exactly when they see the same prompts (or skills). */
+  promptsDigest(principal: Principal): string {
+    return this.promptViews.digest(principal)
+  }
+
+  skillsDigest(principal: Principal): string {
+    return this.skillViews.digest(principal)
+  }
+
+  /** The commit that a template's file stands at, where it is known. */
+  commitOf(id: string): string | undefined {
+    return this.versions.get(id)?.commit
+  }
+
+  /** The search index over every template, made when it is first asked for; filter by `maySee`. */
+  index(): Promise<PromptIndex> {
+    this.searched ??= indexPrompts(this.templates.values())
+    return this.searched
+  }
+
+  /** A template with its compiled content; for those who have asked already whether it may be seen. */
+  read(id: string): ReadTemplate {
+    const read = this.reading.templates.get(id)
+    if (!read) throw new AppError('not_found', `there is no prompt "${id}"`)
+    return read
+  }
+
+  private valuesOf(
+    principal: Principal,
+    read: ReadTemplate,
+    args: Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    return valuesFor(read, args, (doctype, name) => this.links.exists(principal, doctype, name))
+  }
+
+  private noPrompt(principal: Principal, id: string): AppError {
+    const prompts = this.prompts(principal)
+    // Looking for what was meant takes its time in a large library.
+    const near =
+      prompts.length > mostCompared
+        ? undefined
+        : nearest(
+            id.slice(0, 200),
+            prompts.map((template) => template.id),
+          )
+    return new AppError(
+      'not_found',
+      `there is no prompt "${id}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    )
+  }
+}
+
+function optionsOf(argument: PromptArgument, typed: string): string[] {
+  switch (argument.type) {
+    case 'select':
+      return argument.allowedValues.filter((value) => begins(value, typed))
+    case 'multiselect': {
+      // Clients send several as one text with commas: what is complete stays, the last is completed.
+      const chosen = typed.split(',').slice(0, -1)
+      const kept = chosen.map((value) => `${value},`).join('')
+      const taken = new Set(chosen.map((value) => value.trim()))
+      return argument.allowedValues
+        .filter((value) => !taken.has(value) && begins(value, typed.slice(kept.length).trimStart()))
+        .map((value) => `${kept}${value}`)
+    }
+    case 'boolean':
+      return ['true', 'false'].filter((value) => begins(value, typed))
+    case 'string':
+    case 'number':
+    case 'date':
+    case 'datetime': {
+      const value = argument.default === null ? '' : defaultText(argument.default)
+      return value !== '' && begins(value, typed) ? [value] : []
+    }
+    default:
+      return []
+  }
+}
+
+function begins(value: string, typed: string): boolean {
+  return value.toLowerCase().startsWith(typed.toLowerCase())
 }

@@ -4,9 +4,9 @@ import { compileSchema, problemsText } from '../core/schema.ts'
 import { argumentSchema, readArguments } from './argument-rows.ts'
 import { compileArguments, linkProblems, problemsLine } from './arguments.ts'
 import { parseLossless } from '../jinja/lossless-json.ts'
-import type { PromptTemplate } from './library.ts'
+import type { PromptTemplate } from './words.ts'
 import { compileContent } from './render.ts'
-import type { Links } from './site-library.ts'
+import type { LinkTargets } from './library.ts'
 
 /** What a preview is asked with. */
 export interface PreviewBody {
@@ -22,7 +22,7 @@ type ArgumentRows = Parameters<typeof readArguments>[0]
 const checkRows = compileSchema({ type: 'array', items: argumentSchema })
 
 /** Renders a text that stands in no site; with declared arguments, values are checked and become real first. */
-export async function preview(principal: Principal, body: PreviewBody, links: Links): Promise<string> {
+export async function preview(principal: Principal, body: PreviewBody, links: LinkTargets): Promise<string> {
   const faults: string[] = []
   const content = compileContent(
     body.rendering_engine ?? 'Jinja2',

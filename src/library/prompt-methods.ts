@@ -8,22 +8,21 @@ import type { Principal } from '../core/principal.ts'
 import { unknownCategory, withDescendants } from './categories.ts'
 import { categoryTree } from './category-tree.ts'
 import { managed, versionHistory } from './history.ts'
-import type { PromptStatus, PromptTemplate } from './library.ts'
-import type { LiveLibrary } from './live-library.ts'
+import type { PromptStatus, PromptTemplate } from './words.ts'
+import type { Channels } from './channels.ts'
 import { preview, type PreviewBody } from './preview.ts'
 import { byPopularity, promptRows } from './prompt-rows.ts'
-import type { Links, SiteLibrary } from './site-library.ts'
+import type { Library } from './library.ts'
 import type { Usage } from './usage.ts'
 import type { Versions } from './versions.ts'
 import type { PromptWriter } from './writing.ts'
 
 /** What the methods work on. */
 export interface PromptMethodParts {
-  readonly library: () => LiveLibrary
+  readonly library: () => Channels
   readonly usage: Usage
   readonly versions: Versions
   readonly writer: PromptWriter
-  readonly links: Links
 }
 
 /** One method: what its body must be, and what it answers. */
@@ -46,7 +45,7 @@ const ofPrompt = {
 
 /** Every method by its name. */
 export function promptMethods(parts: PromptMethodParts) {
-  const of = (principal: Principal): SiteLibrary => parts.library().of(principal)
+  const of = (principal: Principal): Library => parts.library().for(principal)
 
   return {
     preview_template: method(
@@ -61,7 +60,7 @@ export function promptMethods(parts: PromptMethodParts) {
           declared_arguments: { type: 'array', maxItems: 50, items: { type: 'object' } },
         },
       },
-      (principal, body: PreviewBody) => preview(principal, body, parts.links),
+      (principal, body: PreviewBody) => preview(principal, body, of(principal).links),
     ),
     search_prompts: method(
       {
@@ -203,10 +202,7 @@ function isPublished(template: PromptTemplate): boolean {
 }
 
 /** AppError `not_found` for a category that does not exist. */
-function inCategory(
-  library: SiteLibrary,
-  category: string | undefined,
-): (template: PromptTemplate) => boolean {
+function inCategory(library: Library, category: string | undefined): (template: PromptTemplate) => boolean {
   if (category === undefined || category === '') return () => true
   const { categories } = library.reading
   if (!categories.has(category)) throw new AppError('not_found', unknownCategory(category, categories.keys()))

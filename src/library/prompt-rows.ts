@@ -1,5 +1,5 @@
 import { isoTime } from '../core/clock.ts'
-import type { PromptTemplate } from './library.ts'
+import type { PromptTemplate } from './words.ts'
 import type { Use } from './usage.ts'
 
 /** A template as the methods and the command line list it, in the names of specification §2.6. */

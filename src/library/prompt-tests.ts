@@ -1,8 +1,7 @@
 /** Running the tests that template files hold (`tests:`), and telling how they went. */
 import { AppError, messageOf } from '../core/errors.ts'
 import { unifiedDiff } from './diff.ts'
-import { renderTemplate } from './site-library.ts'
-import type { PromptTest, ReadTemplate } from './template-file.ts'
+import { valuesFor, type PromptTest, type ReadTemplate } from './template-file.ts'
 
 /** How one test of one template went. */
 export interface PromptTestResult {
@@ -29,7 +28,7 @@ async function runTest(read: ReadTemplate, test: PromptTest): Promise<PromptTest
   const result = { prompt: id, test: test.name, file }
   let text: string
   try {
-    text = await renderTemplate(read, test.arguments, () => Promise.resolve(true))
+    text = read.content.render(await valuesFor(read, test.arguments, () => Promise.resolve(true)))
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const problems = errorProblems(test, messageOf(error))

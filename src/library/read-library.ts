@@ -4,12 +4,12 @@ import {
   checkSkill,
   checkTemplate,
   templateLint,
-  type LibraryContext,
+  type Surroundings,
   type TemplateCache,
   type Told,
 } from './check-library.ts'
 import { checkHierarchy, readCategories, type ReadCategory } from './categories.ts'
-import type { Category, Skill } from './library.ts'
+import type { Category, Skill } from './words.ts'
 import { withoutCopies } from './copied-built-ins.ts'
 import { readSkills, type ReadSkill } from './skill-files.ts'
 import { readInPart, type ReadTemplate } from './template-file.ts'
@@ -32,10 +32,10 @@ export function readLibrary(
   files: SiteFiles,
   faults: Fault[],
   warnings: Fault[],
-  context: LibraryContext,
+  around: Surroundings,
 ): LibraryReading {
-  const isPackage = context.builtIns?.folder === files.folder
-  const builtIns = isPackage ? undefined : context.builtIns
+  const isPackage = around.builtIns?.folder === files.folder
+  const builtIns = isPackage ? undefined : around.builtIns
   const seen = new Set<string>()
   const own = builtIns ? withoutCopies(files, builtIns) : files
   const parts = [
@@ -52,7 +52,7 @@ export function readLibrary(
     for (const [id, read] of categoriesOf(part.files, part.ofPackage, categories, told)) {
       if (!onlySystem || read.category.isSystem) categories.set(id, read)
     }
-    for (const read of templatesOf(part.files, part.ofPackage, context.cache, seen, told)) {
+    for (const read of templatesOf(part.files, part.ofPackage, around.cache, seen, told)) {
       if (onlySystem && !read.template.isSystem) continue
       addTemplate(read, templates, told)
     }
@@ -63,12 +63,12 @@ export function readLibrary(
       else skills.set(name, read)
     }
   }
-  for (const key of context.cache?.keys() ?? []) if (!seen.has(key)) context.cache?.delete(key)
+  for (const key of around.cache?.keys() ?? []) if (!seen.has(key)) around.cache?.delete(key)
 
   checkHierarchy(categories, faults)
-  const lint = templateLint(context)
-  for (const read of templates.values()) checkTemplate(read, categories, context, lint, { faults, warnings })
-  for (const read of skills.values()) checkSkill(read, context, { faults, warnings })
+  const lint = templateLint(around)
+  for (const read of templates.values()) checkTemplate(read, categories, around, lint, { faults, warnings })
+  for (const read of skills.values()) checkSkill(read, around, { faults, warnings })
   return reading(templates, categories, skills)
 }
 

@@ -3,7 +3,7 @@ import { AppError } from '../core/errors.ts'
 import { defaultLimits } from '../jinja/limits.ts'
 import { compile, type TemplateFault } from '../jinja/template.ts'
 import { parseFormatString } from './format-string.ts'
-import type { RenderingEngine } from './library.ts'
+import type { RenderingEngine } from './words.ts'
 
 /** A template's content, read once at load. */
 export interface CompiledContent {

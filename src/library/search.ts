@@ -1,5 +1,5 @@
 import MiniSearch from 'minisearch'
-import type { PromptTemplate } from './library.ts'
+import type { PromptTemplate } from './words.ts'
 
 /** An index over the texts of templates. */
 export interface PromptIndex {

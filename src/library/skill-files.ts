@@ -9,7 +9,7 @@ import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.
 import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import { wordsOf } from './argument-rows.ts'
-import type { Skill, SkillFile } from './library.ts'
+import type { Skill, SkillFile } from './words.ts'
 
 /** Front matter of SKILL.md: the fields of the extension, and ours that decide who may see it. */
 export const skillSchema = {

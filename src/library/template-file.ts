@@ -1,12 +1,13 @@
 /** Prompt template files: `prompts/**\/*.md` with YAML front matter, or `.yaml` with `template_content`. */
 import { createHash } from 'node:crypto'
 import { posix } from 'node:path'
+import { AppError } from '../core/errors.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import { checkInPart } from '../site/check-document.ts'
 import type { Fault, SourceDocument } from '../site/site-files.ts'
-import { compileArguments, type ArgumentCheck } from './arguments.ts'
+import { compileArguments, linkProblems, problemsLine, type ArgumentCheck } from './arguments.ts'
 import { argumentSchema, readArguments, wordsOf } from './argument-rows.ts'
-import type { PromptTemplate } from './library.ts'
+import type { PromptTemplate } from './words.ts'
 import { compileContent, type CompiledContent } from './render.ts'
 
 /** One expectation of a template's own `tests:`. */
@@ -32,6 +33,22 @@ export interface ReadTemplate {
   readonly document: SourceDocument
   /** Mistakes that do not keep the template from being used. */
   readonly warnings: readonly Fault[]
+}
+
+/**
+ * The values that a template is rendered with. AppError `invalid` with every problem of the arguments at once
+ * in `data.problems`; `exists` is asked of the documents that arguments of type `link` name.
+ */
+export async function valuesFor(
+  { template, check }: ReadTemplate,
+  args: Readonly<Record<string, unknown>>,
+  exists: (doctype: string, name: string) => Promise<boolean>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { values, problems } = check(args)
+  const all = [...problems, ...(await linkProblems(template.arguments, values, exists))]
+  if (all.length > 0)
+    throw new AppError('invalid', problemsLine(template.id, all), { data: { problems: all } })
+  return values
 }
 
 const textOrList = {

@@ -1,7 +1,7 @@
 /** Template files as text: changed in place with their comments kept, or written anew. */
 import { parseDocument, stringify } from 'yaml'
 import { AppError } from '../core/errors.ts'
-import type { PromptArgument, PromptTemplate } from './library.ts'
+import type { PromptArgument, PromptTemplate } from './words.ts'
 
 const yamlStyle = { lineWidth: 0, flowCollectionPadding: true } as const
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Collection, Store, Stored, Transaction } from '../store/store.ts'
-import type { PromptArgument, PromptStatus, PromptTemplate, RenderingEngine } from './library.ts'
-import type { CurrentVersion } from './site-library.ts'
+import type { PromptArgument, PromptStatus, PromptTemplate, RenderingEngine } from './words.ts'
+import type { CurrentVersion } from './library.ts'
 import { digestOf, type ReadTemplate } from './template-file.ts'
 
 /** Who wrote a template's file as it is. */

@@ -8,14 +8,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { actorOf } from '../audit/event.ts'
 import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
-import { systemManager, type Principal } from '../core/principal.ts'
+import type { Principal } from '../core/principal.ts'
 import { openRepository } from '../site/git.ts'
 import { parseSource } from '../site/parse-source.ts'
 import { faultText, type Fault } from '../site/site-files.ts'
 import { mayChange } from './access.ts'
 import { managed } from './history.ts'
-import type { PromptTemplate } from './library.ts'
-import type { LiveLibrary } from './live-library.ts'
+import type { PromptTemplate } from './words.ts'
+import type { Channels } from './channels.ts'
 import { replaceSiteFile, type Replaced } from './site-file.ts'
 import { readTemplate } from './template-file.ts'
 import { argumentRows, changedText } from './template-text.ts'
@@ -25,7 +25,7 @@ import { type Versions } from './versions.ts'
 export interface WritingParts {
   /** Absolute path of the site. */
   readonly folder: string
-  readonly library: () => LiveLibrary
+  readonly library: () => Channels
   readonly versions: Versions
   readonly audit: Audit
   /** The setting `git.commit`. */
@@ -101,8 +101,8 @@ export class PromptWriter {
   /** Makes a copy under the id with the next free suffix `_v2`, `_v3`, …, as a draft of the principal's. */
   createVersion(principal: Principal, id: string, notes: string): Promise<WrittenPrompt> {
     return this.inTurn(principal, () => {
-      const template = managed(this.parts.library().of(principal), principal, id)
-      if (!mayChange(principal, template) && !principal.roles.has(systemManager)) {
+      const template = managed(this.parts.library().for(principal), principal, id)
+      if (!mayChange(principal, template)) {
         throw new AppError(
           'forbidden',
           `only its owner or a System Manager makes named versions of "${id}"; duplicate it`,
@@ -127,7 +127,7 @@ export class PromptWriter {
   /** Makes a private draft of any template that the principal sees, for the principal alone. */
   duplicate(principal: Principal, id: string): Promise<WrittenPrompt> {
     return this.inTurn(principal, () => {
-      const template = managed(this.parts.library().of(principal), principal, id)
+      const template = managed(this.parts.library().for(principal), principal, id)
       if (!isPerson(principal)) throw new AppError('invalid', 'a private duplicate is for a user; name one')
       const person = principal.user
         .split('@')[0]!
@@ -158,7 +158,7 @@ export class PromptWriter {
     folder: string,
     work: Pick<Work, 'event' | 'message' | 'data'> & { readonly front: Readonly<Record<string, unknown>> },
   ): Promise<Work> {
-    const { document } = this.parts.library().of(principal).read(template.id)
+    const { document } = this.parts.library().for(principal).read(template.id)
     const extension = posix.extname(document.file)
     const text = changedText(document.file, document.bytes, {
       front: {

@@ -1,6 +1,6 @@
 /** What a client learns first: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
 import type { Settings } from '../core/settings.ts'
-import type { Skill } from '../library/library.ts'
+import type { Skill } from '../library/words.ts'
 import type { Nouns, Reply } from './nouns.ts'
 import { codes } from './codes.ts'
 import { type Call, isObject, type Json, JsonRpcError, objectParam, textParam } from './protocol.ts'

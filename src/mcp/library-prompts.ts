@@ -1,11 +1,12 @@
 /** The library's prompt templates as MCP prompts, in the words of specification §4.5. */
 import { AppError } from '../core/errors.ts'
 import { listedDescription } from '../library/arguments.ts'
-import type { Library, PromptArgument, PromptTemplate } from '../library/library.ts'
+import type { PromptArgument, PromptTemplate } from '../library/words.ts'
 import type { PromptArgumentEntry, PromptEntry, PromptProvider } from './extras.ts'
+import type { McpSnapshot } from './protocol.ts'
 
 /** The library's prompt templates as a source of prompts. */
-export function libraryPrompts(library: Library): PromptProvider {
+export function libraryPrompts(library: McpSnapshot['library']): PromptProvider {
   return {
     list: (principal) => library.prompts(principal).map(entryOf),
     get: async (principal, name, args) => {

@@ -16,7 +16,7 @@ export function listen(call: Call, { subscriptions }: Nouns): undefined {
   if (!call.channel.open) {
     throw new JsonRpcError(codes.invalidRequest, 'subscriptions/listen needs Accept: text/event-stream')
   }
-  if (!subscriptions.hasRoom(call.principal.user)) {
+  if (!subscriptions.hasRoom(call.principal)) {
     throw new JsonRpcError(call.revision.applicationError, 'too many open streams for this user')
   }
   const honoured = {

@@ -59,7 +59,7 @@ export function mcpEndpoint(deps: EndpointDeps): Middleware {
   return async (ctx) => {
     ctx.respond = false
     const channel = new Channel(ctx.req, ctx.res)
-    const snapshot = deps.snapshot()
+    const snapshot = deps.snapshot(ctx.state['principal'] as Principal)
     let revision = preferred
     try {
       const sessionId = sessionIdOf(ctx.req.headers['mcp-session-id'])
@@ -249,7 +249,7 @@ function openStream(
     channel.header('Allow', settings.mcp.legacy_streams ? 'GET, POST, OPTIONS' : 'POST, OPTIONS')
     throw transportError(405, `method ${req.method ?? ''} is not allowed here; use POST`)
   }
-  if (!subscriptions.hasRoom(principal.user)) throw transportError(429, 'too many open streams for this user')
+  if (!subscriptions.hasRoom(principal)) throw transportError(429, 'too many open streams for this user')
   channel.begin()
   subscriptions.openLegacy(principal, channel)
 }

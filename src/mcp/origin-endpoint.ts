@@ -5,10 +5,12 @@ import { originCheck, type OriginCheck } from './origin.ts'
 import type { McpDeps } from './protocol.ts'
 
 /** Refuses foreign hosts and origins with 403; stands before the token is looked at, so that a page learns nothing. */
-export function originGuard(deps: Pick<McpDeps, 'publicUrl' | 'snapshot'>): Middleware {
+export function originGuard(
+  deps: Pick<McpDeps, 'publicUrl'> & { readonly settings: () => Settings },
+): Middleware {
   const checkOf = originChecks(deps)
   return (ctx, next) => {
-    const problem = twoHosts(ctx.req.rawHeaders) ?? checkOf(deps.snapshot().settings)(ctx.req.headers)
+    const problem = twoHosts(ctx.req.rawHeaders) ?? checkOf(deps.settings())(ctx.req.headers)
     if (problem === undefined) return next()
     ctx.status = 403
     ctx.type = 'application/json'

@@ -48,10 +48,22 @@ export class JsonRpcError extends Error {
 /** What an MCP client said that it can do. */
 export type ClientCapabilities = Readonly<Record<string, unknown>>
 
-/** What one request works with: everything of one reload, all of it immutable. */
+/** What one request works with, from its beginning to its end: everything of one reload, all of it immutable. */
 export interface McpSnapshot {
   readonly catalogue: Catalogue
-  readonly library: Library
+  /** What the principal of the request sees. */
+  readonly library: Pick<
+    Library,
+    | 'prompts'
+    | 'prompt'
+    | 'render'
+    | 'complete'
+    | 'skills'
+    | 'skill'
+    | 'countSkillRead'
+    | 'promptsDigest'
+    | 'skillsDigest'
+  >
   readonly settings: Settings
   /** Equal for equal snapshots. */
   readonly digest: string
@@ -59,7 +71,7 @@ export interface McpSnapshot {
 
 /** What the whole folder is built from. */
 export interface McpDeps {
-  readonly snapshot: () => McpSnapshot
+  readonly snapshot: (principal: Principal) => McpSnapshot
   readonly audit: Audit
   readonly clock: Clock
   readonly log: Log

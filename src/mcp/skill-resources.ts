@@ -3,15 +3,16 @@ import type { Audit } from '../audit/audit.ts'
 import { actorOf } from '../audit/event.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import type { Library, Skill, SkillFile } from '../library/library.ts'
+import type { Skill, SkillFile } from '../library/words.ts'
 import type { Completion, ResourceContents, ResourceEntry, ResourceProvider } from './extras.ts'
+import type { McpSnapshot } from './protocol.ts'
 
 const scheme = 'skill://'
 const template = 'skill://{name}/{+path}'
 const maxCompletions = 100
 
 /** The library's skills as a source of resources; each reading is counted and audited. */
-export function skillResources(library: Library, audit: Audit): ResourceProvider {
+export function skillResources(library: McpSnapshot['library'], audit: Audit): ResourceProvider {
   return {
     list: (principal) => library.skills(principal).map(resourceEntry),
     templates: (principal) =>
@@ -39,7 +40,7 @@ export function skillResources(library: Library, audit: Audit): ResourceProvider
 }
 
 function fileAt(
-  library: Library,
+  library: McpSnapshot['library'],
   principal: Principal,
   uri: string,
 ): { skill: Skill; file: SkillFile } | undefined {
@@ -58,7 +59,7 @@ function fileAt(
 
 /** Only SKILL.md counts as reading the skill; every file is audited. */
 async function countReading(
-  library: Library,
+  library: McpSnapshot['library'],
   audit: Audit,
   principal: Principal,
   skill: Skill,

@@ -1,5 +1,5 @@
 /** The skills extension (`io.modelcontextprotocol/skills`): every skill with the digests of its files, and their directories. */
-import type { Skill } from '../library/library.ts'
+import type { Skill } from '../library/words.ts'
 import { serverInfoOf } from './discovery.ts'
 import type { Nouns, Reply } from './nouns.ts'
 import { codes } from './codes.ts'

@@ -46,9 +46,9 @@ export class Subscriptions {
   }
 
   /** Whether the user may hold one more stream. */
-  hasRoom(user: string): boolean {
-    const open = [...this.#streams].filter(({ principal }) => principal.user === user).length
-    return open < this.#deps.snapshot().settings.mcp.max_streams_per_user
+  hasRoom(principal: Principal): boolean {
+    const open = [...this.#streams].filter((stream) => stream.principal.user === principal.user).length
+    return open < this.#deps.snapshot(principal).settings.mcp.max_streams_per_user
   }
 
   /** Begins a stream of `subscriptions/listen`. */
@@ -69,7 +69,7 @@ export class Subscriptions {
 
   /** Legacy `resources/subscribe`. */
   watch(principal: Principal, uri: string): void {
-    const { settings } = this.#deps.snapshot()
+    const { settings } = this.#deps.snapshot(principal)
     if (!settings.mcp.legacy_streams || principal.sessionId === undefined) return
     const key = conversationOf(principal)
     const uris = this.#watched.get(key) ?? new Set<string>()
@@ -167,7 +167,7 @@ export class Subscriptions {
   }
 
   #digestsOf(principal: Principal): Stream['digests'] {
-    const snapshot: McpSnapshot = this.#deps.snapshot()
+    const snapshot: McpSnapshot = this.#deps.snapshot(principal)
     const joined = (providers: readonly { digest(principal: Principal): string }[]): string =>
       providers.map((provider) => provider.digest(principal)).join('\n')
     return {
@@ -178,7 +178,7 @@ export class Subscriptions {
   }
 
   #versionsOf({ principal, watched }: Stream): Map<string, string | undefined> {
-    const providers = resourceProviders(this.#deps.snapshot(), this.#deps)
+    const providers = resourceProviders(this.#deps.snapshot(principal), this.#deps)
     const versionOf = (uri: string): string | undefined =>
       providers.map((provider) => provider.version(principal, uri)).find((version) => version !== undefined)
     return new Map([...watched()].map((uri) => [uri, versionOf(uri)]))

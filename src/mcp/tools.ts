@@ -75,7 +75,7 @@ function lostMeanwhile(call: Call, offered: OfferedTool, deps: Nouns['deps']): T
   if (offered.confirm === 'never') return undefined
   const { name } = offered.tool
   const principal = deps.refreshed(call.principal)
-  const found = principal ? deps.snapshot().catalogue.find(principal, name) : 'forbidden'
+  const found = principal ? deps.snapshot(principal).catalogue.find(principal, name) : 'forbidden'
   if (typeof found !== 'string') return undefined
   const text = `permission denied: ${name} is not available to this user any more`
   tell(call, deps, { status: 'denied', target: name, error: text })

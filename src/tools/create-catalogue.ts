@@ -10,13 +10,12 @@ import { sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import type { Documents } from '../documents/documents.ts'
-import type { Library } from '../library/library.ts'
 import type { Calls } from './calls.ts'
 import type { CallConnection, Catalogue, OfferedTool, ToolAnnotations, ToolOutcome } from './catalogue.ts'
 import { offerOf } from './offer.ts'
 import { failure, outcomeOf } from './output.ts'
 import { settingOf, type ToolSetting, type ToolSettings } from './read-tools.ts'
-import { AnswerPending, type Tool, type ToolCategory } from './tool.ts'
+import { AnswerPending, type Tool, type ToolCategory, type ToolContext } from './tool.ts'
 
 /** What a catalogue is made of: the tools, what the site says about them, and what they work with. */
 export interface CatalogueParts {
@@ -24,7 +23,7 @@ export interface CatalogueParts {
   readonly settings: ToolSettings
   readonly limits: Settings['tools']
   readonly documents: Documents
-  readonly library: Library
+  readonly library: { for(principal: Principal): ToolContext['library'] }
   readonly audit: Audit
   readonly clock: Clock
   readonly log: Log
@@ -242,7 +241,7 @@ async function run(
           ...connection,
           principal,
           documents,
-          library,
+          library: library.for(principal),
           budget,
           signal,
           callTool: (name, inner) => nested(principal, name, inner, signal),

@@ -34,7 +34,7 @@ export type Content =
 export interface ToolContext {
   readonly principal: Principal
   readonly documents: Documents
-  readonly library: Library
+  readonly library: Pick<Library, 'skills' | 'skill' | 'countSkillRead'>
   /** The most bytes that the answer should have; rows are cut to it (see fit-rows.ts). */
   readonly budget: number
   /** Aborted when the caller is gone, cancels, or the tool's time is up. */

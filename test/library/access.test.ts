@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { maySee } from '../../src/library/access.ts'
-import type { PromptStatus, Visibility } from '../../src/library/library.ts'
+import type { PromptStatus, Visibility } from '../../src/library/words.ts'
 import { Views, type Viewed } from '../../src/library/views.ts'
 import { as, openWith, template } from './library-site.ts'
 
@@ -17,7 +17,11 @@ describe('§5.6 and §3.3: who may see a template', () => {
       'prompts/hr.md': file('visibility: Shared\nshared_with_roles: [HR User]'),
       'prompts/public.md': file(''),
     })
-    const seen = (principal: Principal): string[] => library.prompts(principal).map(({ id }) => id)
+    const seen = (principal: Principal): string[] =>
+      library
+        .for(principal)
+        .prompts(principal)
+        .map(({ id }) => id)
     assert.deepEqual(seen(as('sales@example.com')), ['private', 'public', 'shared'])
     assert.deepEqual(seen(as('hr@example.com')), ['public', 'hr', 'shared'])
     assert.deepEqual(seen(as('admin@example.com')), ['public', 'hr', 'shared', 'private'])
@@ -37,17 +41,20 @@ describe('§5.6 and §3.3: who may see a template', () => {
       ),
     )
     const own = as('sales@example.com')
-    assert.equal(library.prompts(own).length, 4)
+    assert.equal(library.for(own).prompts(own).length, 4)
     for (const other of [as('hr@example.com'), as('admin@example.com')]) {
       assert.deepEqual(
-        library.prompts(other).map(({ id }) => id),
+        library
+          .for(other)
+          .prompts(other)
+          .map(({ id }) => id),
         ['published'],
       )
-      assert.throws(() => library.prompt(other, 'draft'), {
+      assert.throws(() => library.for(other).prompt(other, 'draft'), {
         code: 'not_found',
         message: /^there is no prompt "draft"/,
       })
-      await assert.rejects(library.render(other, 'draft', {}), { code: 'not_found' })
+      await assert.rejects(library.for(other).render(other, 'draft', {}), { code: 'not_found' })
     }
   })
 
@@ -57,7 +64,7 @@ describe('§5.6 and §3.3: who may see a template', () => {
     })
     const message = (id: string): string => {
       try {
-        library.prompt(as('sales@example.com'), id)
+        library.for(as('sales@example.com')).prompt(as('sales@example.com'), id)
         return 'found'
       } catch (error) {
         return (error as Error).message.replace(id, '*')

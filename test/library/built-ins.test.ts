@@ -20,11 +20,14 @@ describe('§9.9 the migration of what is built in', () => {
     const w = await world(t)
     const first = await open(w, site, { builtIns: await readSite(packaged), packageVersion: '1.0.0' })
     assert.deepEqual(
-      first.library.prompts(admin).map(({ id }) => id),
+      first.library
+        .for(admin)
+        .prompts(admin)
+        .map(({ id }) => id),
       ['own', 'a', 'b'],
     )
-    await first.library.render(admin, 'a', {})
-    await w.libraries.usage.flush()
+    await first.library.for(admin).render(admin, 'a', {})
+    await w.librarian.usage.flush()
     await open(w, site, { builtIns: await readSite(packaged), packageVersion: '1.0.0' })
 
     const newer = await folderWith(t, {
@@ -32,15 +35,18 @@ describe('§9.9 the migration of what is built in', () => {
       'prompts/c.md': system('c1'),
       'prompts/categories.yaml': categories('two', 'three'),
     })
-    const restarted = { ...w, libraries: w.again() }
+    const restarted = { ...w, librarian: w.again() }
     const second = await open(restarted, site, { builtIns: await readSite(newer), packageVersion: '2.0.0' })
     assert.deepEqual(
-      second.library.prompts(admin).map(({ id }) => id),
+      second.library
+        .for(admin)
+        .prompts(admin)
+        .map(({ id }) => id),
       ['own', 'a', 'c'],
     )
-    assert.equal(second.library.prompt(admin, 'a').version, 2)
-    assert.equal((await restarted.libraries.usage.of('prompt', 'a')).count, 1)
-    assert.equal((await restarted.libraries.versions.version('a', 2)).author, 'assistant-core 2.0.0')
+    assert.equal(second.library.for(admin).prompt(admin, 'a').version, 2)
+    assert.equal((await restarted.librarian.usage.of('prompt', 'a')).count, 1)
+    assert.equal((await restarted.librarian.versions.version('a', 2)).author, 'assistant-core 2.0.0')
 
     const events = (await w.audited('library.migrate')).sort((a, b) => a.seq - b.seq)
     assert.deepEqual(
@@ -67,7 +73,7 @@ describe('§9.9 the migration of what is built in', () => {
     // What is obsolete is free again.
     await write(site, { 'prompts/b.md': template('', 'my own b') })
     const third = await open(restarted, site, { builtIns: await readSite(newer), packageVersion: '2.0.0' })
-    assert.equal(third.library.prompt(admin, 'b').isSystem, false)
+    assert.equal(third.library.for(admin).prompt(admin, 'b').isSystem, false)
   })
 
   it('needs no second reading when the site is the package itself', async (t) => {
@@ -78,7 +84,10 @@ describe('§9.9 the migration of what is built in', () => {
     const w = await world(t)
     const { library } = await open(w, folder, { builtIns: await readSite(folder) })
     assert.deepEqual(
-      library.prompts(admin).map(({ id, isSystem }) => [id, isSystem]),
+      library
+        .for(admin)
+        .prompts(admin)
+        .map(({ id, isSystem }) => [id, isSystem]),
       [
         ['own', false],
         ['a', true],

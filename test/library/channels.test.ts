@@ -22,22 +22,25 @@ describe('channels (library.channels)', () => {
     const w = await world(t)
     await write(folder, { 'prompts/x.md': template('', 'not committed') })
     const { library } = await open(w, folder, { channels: { default: 'HEAD', beta: 'next' } })
-    assert.equal((await library.render(sales, 'x', {})).text.trim(), 'stable')
-    assert.equal((await library.render(beta, 'x', {})).text.trim(), 'next')
+    assert.equal((await library.for(sales).render(sales, 'x', {})).text.trim(), 'stable')
+    assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'next')
     assert.deepEqual(
-      library.prompts(beta).map(({ id }) => id),
+      library
+        .for(beta)
+        .prompts(beta)
+        .map(({ id }) => id),
       ['x', 'y'],
     )
-    assert.throws(() => library.prompt(sales, 'y'), { code: 'not_found' })
-    assert.notEqual(library.promptsDigest(beta), library.promptsDigest(sales))
+    assert.throws(() => library.for(sales).prompt(sales, 'y'), { code: 'not_found' })
+    assert.notEqual(library.for(beta).promptsDigest(beta), library.for(sales).promptsDigest(sales))
   })
 
   it('gives everybody else the working tree when there is no default channel', async (t) => {
     const folder = await repository(t)
     await write(folder, { 'prompts/x.md': template('', 'not committed') })
     const { library } = await open(await world(t), folder, { channels: { beta: 'next' } })
-    assert.equal((await library.render(sales, 'x', {})).text.trim(), 'not committed')
-    assert.equal((await library.render(beta, 'x', {})).text.trim(), 'next')
+    assert.equal((await library.for(sales).render(sales, 'x', {})).text.trim(), 'not committed')
+    assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'next')
   })
 
   it('takes the first channel in the order of the setting, and no role for a channel that is none', async (t) => {
@@ -46,7 +49,11 @@ describe('channels (library.channels)', () => {
       channels: { default: 'HEAD', beta: 'next', 'HR User': 'HEAD' },
     })
     const text = async (...roles: string[]): Promise<string> =>
-      (await library.render(as('x@example.com', ['Assistant User', ...roles]), 'x', {})).text
+      (
+        await library
+          .for(as('x@example.com', ['Assistant User', ...roles]))
+          .render(as('x@example.com', ['Assistant User', ...roles]), 'x', {})
+      ).text
     assert.equal(await text('HR User', 'beta'), 'next')
     assert.equal(await text('HR User'), 'stable')
     await write(folder, { 'prompts/x.md': template('', 'not committed') })
@@ -59,14 +66,14 @@ describe('channels (library.channels)', () => {
     const { library } = await open(w, folder, { channels: { beta: 'next' } })
     const from = await git(folder, 'rev-parse', 'next')
     const back = await git(folder, 'rev-parse', 'main')
-    assert.deepEqual(await w.libraries.refresh(library), { changed: false, faults: [] })
+    assert.deepEqual(await w.librarian.refresh(library), { changed: false, faults: [] })
 
     await git(folder, 'branch', '--force', 'next', 'main')
-    assert.deepEqual(await w.libraries.refresh(library), { changed: true, faults: [] })
-    assert.equal((await library.render(beta, 'x', {})).text.trim(), 'stable')
+    assert.deepEqual(await w.librarian.refresh(library), { changed: true, faults: [] })
+    assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'stable')
     await git(folder, 'branch', '--force', 'next', from)
-    await w.libraries.refresh(library)
-    assert.equal((await library.render(beta, 'x', {})).text.trim(), 'next')
+    await w.librarian.refresh(library)
+    assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'next')
 
     const events = await w.audited('library.channel')
     assert.deepEqual(
@@ -88,34 +95,40 @@ describe('channels (library.channels)', () => {
     await write(folder, { 'prompts/x.md': template('stauts: Draft') })
     await commitAll(folder, 'broken')
     await git(folder, 'checkout', '--quiet', 'main')
-    const { changed, faults } = await w.libraries.refresh(library)
+    const { changed, faults } = await w.librarian.refresh(library)
     assert.deepEqual(
       faults.map(({ file, message }) => `${file} ${message}`),
       ['next:prompts/x.md unknown key; did you mean "status"?'],
     )
     assert.equal(changed, false)
-    assert.equal((await library.render(beta, 'x', {})).text.trim(), 'next')
+    assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'next')
 
     await git(folder, 'branch', '--quiet', '-D', 'next')
     assert.match(
-      (await w.libraries.refresh(library)).faults[0]!.message,
+      (await w.librarian.refresh(library)).faults[0]!.message,
       /there is no branch, tag or commit "next"/,
     )
-    assert.equal((await library.render(beta, 'x', {})).text.trim(), 'next')
+    assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'next')
   })
 
   it('gives a merged branch the number that its channel saw already', async (t) => {
     const folder = await repository(t)
     const w = await world(t)
     const { library } = await open(w, folder, { channels: { beta: 'next' } })
-    assert.deepEqual([library.prompt(sales, 'x').version, library.prompt(beta, 'x').version], [1, 2])
+    assert.deepEqual(
+      [library.for(sales).prompt(sales, 'x').version, library.for(beta).prompt(beta, 'x').version],
+      [1, 2],
+    )
     await git(folder, 'merge', '--quiet', '--ff-only', 'next')
     const merged = await open(w, folder, { channels: { beta: 'next' } })
     assert.deepEqual(
-      [merged.library.prompt(sales, 'x').version, merged.library.prompt(beta, 'x').version],
+      [
+        merged.library.for(sales).prompt(sales, 'x').version,
+        merged.library.for(beta).prompt(beta, 'x').version,
+      ],
       [2, 2],
     )
-    assert.equal((await w.libraries.versions.history('x', 10)).length, 2)
+    assert.equal((await w.librarian.versions.history('x', 10)).length, 2)
   })
 
   it('refuses roles and branches that do not exist, and sites outside of git', async (t) => {

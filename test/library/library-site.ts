@@ -8,9 +8,10 @@ import { promisify } from 'node:util'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import type { AuditLine } from '../../src/audit/event.ts'
 import { searchAudit } from '../../src/audit/search.ts'
-import { Libraries, type LibrarySource } from '../../src/library/libraries.ts'
-import type { LiveLibrary } from '../../src/library/live-library.ts'
-import type { Links } from '../../src/library/site-library.ts'
+import type { Surroundings } from '../../src/library/check-library.ts'
+import { Librarian } from '../../src/library/librarian.ts'
+import type { Channels } from '../../src/library/channels.ts'
+import type { LinkTargets } from '../../src/library/library.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -114,12 +115,12 @@ export const toolNames = new Set([
 ])
 
 /** What these tests read libraries with. */
-export function source(more: Partial<LibrarySource> = {}): LibrarySource {
+export function source(more: Partial<Surroundings> = {}): Surroundings {
   return { people, toolNames, doctypeNames, channels: {}, packageVersion: '2.6.0', ...more }
 }
 
 /** Links to three customers, of which only sales people see one. */
-export const links: Links = {
+export const links: LinkTargets = {
   exists: (principal, doctype, name) =>
     Promise.resolve(doctype === 'Customer' && customersFor(principal).includes(name)),
   find: (principal, doctype, typed, limit) => {
@@ -136,26 +137,26 @@ function customersFor(principal: Principal): string[] {
 export interface World {
   readonly store: Store
   readonly clock: TestClock
-  readonly libraries: Libraries
+  readonly librarian: Librarian
   readonly audited: (type: string) => Promise<AuditLine[]>
-  /** Another `Libraries` over the same state, as another start of the program has. */
-  readonly again: () => Libraries
-  readonly parts: ConstructorParameters<typeof Libraries>[0]
+  /** Another `Librarian` over the same state, as another start of the program has. */
+  readonly again: () => Librarian
+  readonly parts: ConstructorParameters<typeof Librarian>[0]
 }
 
 /** Real state for libraries, closed after the test. */
 export async function world(t: TestContext): Promise<World> {
   const { audit, store, clock, folder } = await startAudit(t)
-  const parts = { store, audit, clock, links }
-  const libraries = new Libraries(parts)
+  const parts = { store, audit, clock }
+  const librarian = new Librarian(parts)
   // The state may be closed before.
-  t.after(() => libraries.close().catch(() => undefined))
+  t.after(() => librarian.close().catch(() => undefined))
   return {
     store,
     clock,
-    libraries,
+    librarian,
     parts,
-    again: () => new Libraries(parts),
+    again: () => new Librarian(parts),
     audited: async (type) => {
       await new Promise((done) => setTimeout(done, 60))
       const lines: AuditLine[] = []
@@ -166,23 +167,23 @@ export async function world(t: TestContext): Promise<World> {
 }
 
 export interface Opened {
-  readonly library: LiveLibrary
+  readonly library: Channels
   readonly files: SiteFiles
   readonly warnings: readonly string[]
 }
 
 /** Reads and opens the site in a folder; fails when it has faults. */
 export async function open(
-  { libraries }: Pick<World, 'libraries'>,
+  { librarian }: Pick<World, 'librarian'>,
   folder: string,
-  more: Partial<LibrarySource> = {},
+  more: Partial<Surroundings> = {},
 ): Promise<Opened> {
   const files = await readSite(folder)
   const faults: Fault[] = [...files.faults]
   const warnings: Fault[] = []
-  const read = await libraries.read(files, faults, warnings, source(more))
+  const read = await librarian.read(files, faults, warnings, source(more))
   if (faults.length > 0) throw new Error(faults.map(faultText).join('\n'))
-  const library = await libraries.open(read)
+  const library = await librarian.open(read, links)
   return { library, files, warnings: warnings.map(faultText) }
 }
 
@@ -190,7 +191,7 @@ export async function open(
 export async function openWith(
   t: TestContext,
   files: Readonly<Record<string, string>>,
-  more: Partial<LibrarySource> = {},
+  more: Partial<Surroundings> = {},
 ): Promise<Opened & { world: World; folder: string }> {
   const folder = await folderWith(t, files)
   const opened = await world(t)
@@ -201,14 +202,14 @@ export async function openWith(
 export async function check(
   t: TestContext,
   files: Readonly<Record<string, string>>,
-  more: Partial<LibrarySource> = {},
+  more: Partial<Surroundings> = {},
 ): Promise<{ faults: string[]; warnings: string[] }> {
   const folder = await folderWith(t, files)
-  const { libraries } = await world(t)
+  const { librarian } = await world(t)
   const site = await readSite(folder)
   const faults: Fault[] = [...site.faults]
   const warnings: Fault[] = []
-  await libraries.read(site, faults, warnings, source(more))
+  await librarian.read(site, faults, warnings, source(more))
   return { faults: faults.map(faultText), warnings: warnings.map(faultText) }
 }
 

@@ -47,7 +47,7 @@ function siteOf(folder: string, texts: readonly string[]): SiteFiles {
 describe('what is listed is what can be had', () => {
   it('by every way: list, get, render, completion, search, categories, popularity', async (t) => {
     const folder = await folderWith(t, {})
-    const { libraries, parts } = await world(t)
+    const { librarian, parts } = await world(t)
     let seen = 0
     let hidden = 0
     await fc.assert(
@@ -61,11 +61,12 @@ describe('what is listed is what can be had', () => {
           )
           const files = siteOf(folder, texts)
           const faults: never[] = []
-          const library = await libraries.open(
-            await libraries.read(files, faults, [], source({ builtIns: files })),
+          const library = await librarian.open(
+            await librarian.read(files, faults, [], source({ builtIns: files })),
+            links,
           )
           assert.deepEqual(faults, [])
-          const { usage, versions } = libraries
+          const { usage, versions } = librarian
           const writer = new PromptWriter({
             folder,
             library: () => library,
@@ -79,7 +80,6 @@ describe('what is listed is what can be had', () => {
             usage,
             versions,
             writer,
-            links,
           })
           for (const { user, held } of persons) {
             const principal = as(user, held)
@@ -88,6 +88,7 @@ describe('what is listed is what can be had', () => {
                 .map(({ prompt_id }) => prompt_id)
                 .sort()
             const listed = library
+              .for(principal)
               .prompts(principal)
               .map(({ id }) => id)
               .sort()
@@ -95,9 +96,9 @@ describe('what is listed is what can be had', () => {
             const had = await Promise.all(
               all.map(async (id) => {
                 const ways = [
-                  await exists(() => library.prompt(principal, id)),
-                  await exists(() => library.render(principal, id, {})),
-                  await exists(() => library.complete(principal, id, 'a', '')),
+                  await exists(() => library.for(principal).prompt(principal, id)),
+                  await exists(() => library.for(principal).render(principal, id, {})),
+                  await exists(() => library.for(principal).complete(principal, id, 'a', '')),
                 ]
                 assert.equal(new Set(ways).size, 1, id)
                 return ways[0] ? [id] : []
@@ -108,7 +109,9 @@ describe('what is listed is what can be had', () => {
               statuses.map((status) => rows('search_prompts', { query: 'something', status })),
             )
             assert.deepEqual(found.flat().sort(), listed)
-            const published = listed.filter((id) => library.prompt(principal, id).status === 'Published')
+            const published = listed.filter(
+              (id) => library.for(principal).prompt(principal, id).status === 'Published',
+            )
             assert.deepEqual(await rows('get_prompts_by_category', { category: 'all' }), published)
             assert.deepEqual(await rows('get_popular_prompts', { limit: 100 }), published)
             seen += listed.length

@@ -9,7 +9,7 @@ import { promptMethodPrefix, promptMethodsEndpoint } from '../../src/library/pro
 import type { HistoryEntry } from '../../src/library/history.ts'
 import type { PromptRow } from '../../src/library/prompt-rows.ts'
 import { PromptWriter } from '../../src/library/writing.ts'
-import { as, folderWith, links, open, template, world, write } from './library-site.ts'
+import { as, folderWith, open, template, world, write } from './library-site.ts'
 
 const sales = as('sales@example.com')
 const hr = as('hr@example.com')
@@ -29,7 +29,7 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
   const reload = async (): Promise<void> => {
     library = (await open(w, folder)).library
   }
-  const { usage, versions } = w.libraries
+  const { usage, versions } = w.librarian
   const writer = new PromptWriter({
     folder,
     library: () => library,
@@ -43,7 +43,6 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
     usage,
     versions,
     writer,
-    links,
   })
   return {
     methods,
@@ -52,7 +51,7 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
     reload,
     use: async (id, principal = sales) => {
       w.clock.advance(1000)
-      return library.render(principal, id, {})
+      return library.for(principal).render(principal, id, {})
     },
   }
 }

@@ -49,7 +49,7 @@ arguments:
       'prompts/README.md': 'Notes for authors.',
     })
     assert.deepEqual(warnings, [])
-    const template1 = library.prompt(admin, 'order-check')
+    const template1 = library.for(admin).prompt(admin, 'order-check')
     assert.equal(template1.title, 'Order check')
     assert.equal(template1.category, 'sales')
     assert.deepEqual(template1.sharedWithRoles, ['Sales User'])
@@ -59,13 +59,16 @@ arguments:
     assert.equal(template1.file, 'prompts/sub/folder/order-check.md')
     assert.equal(template1.content, 'Check {order}.\n\nAgain {order}.\n')
     assert.match(template1.digest, /^sha256:[0-9a-f]{64}$/)
-    assert.equal((await library.render(admin, 'plain', {})).text, 'As {{ it }} stands\n')
+    assert.equal((await library.for(admin).render(admin, 'plain', {})).text, 'As {{ it }} stands\n')
     assert.equal(
-      (await library.render(admin, 'order-check', { order: 'SO-1' })).text,
+      (await library.for(admin).render(admin, 'order-check', { order: 'SO-1' })).text,
       'Check SO-1.\n\nAgain SO-1.\n',
     )
     assert.deepEqual(
-      library.prompts(admin).map(({ id }) => id),
+      library
+        .for(admin)
+        .prompts(admin)
+        .map(({ id }) => id),
       ['plain', 'order-check'],
     )
   })
@@ -74,7 +77,9 @@ arguments:
     const { library } = await openWith(t, {
       'prompts/x.md': '---\ntitle: X\nowner: sales@example.com\n---\nHi {{ 1 + 1 }}\n',
     })
-    const { status, visibility, engine } = library.prompt(as('sales@example.com'), 'x')
+    const { status, visibility, engine } = library
+      .for(as('sales@example.com'))
+      .prompt(as('sales@example.com'), 'x')
     assert.deepEqual(
       { status, visibility, engine },
       { status: 'Draft', visibility: 'Private', engine: 'Jinja2' },
@@ -190,17 +195,23 @@ describe('§9.9 what is built in', () => {
     const folder = await folderWith(t, { 'prompts/mine.md': template('category: sales-crm') })
     const w = await world(t)
     const { library } = await open(w, folder, { builtIns })
-    const ids = library.prompts(as('hr@example.com')).map(({ id }) => id)
+    const ids = library
+      .for(as('hr@example.com'))
+      .prompts(as('hr@example.com'))
+      .map(({ id }) => id)
     assert.equal(ids[0], 'mine')
     assert.ok(ids.includes('sales_analysis') && ids.length === 8)
-    assert.ok(library.skills(admin).length >= 6)
+    assert.ok(library.for(admin).skills(admin).length >= 6)
     await write(folder, { 'prompts/mine.md': template('') })
     const without = await open(w, folder)
     assert.deepEqual(
-      without.library.prompts(admin).map(({ id }) => id),
+      without.library
+        .for(admin)
+        .prompts(admin)
+        .map(({ id }) => id),
       ['mine'],
     )
-    assert.deepEqual(without.library.skills(admin), [])
+    assert.deepEqual(without.library.for(admin).skills(admin), [])
   })
 
   it('takes an unchanged copy of the package for the package itself: a site may begin as one', async (t) => {
@@ -210,8 +221,8 @@ describe('§9.9 what is built in', () => {
       await cp(join(packageFolder, part), join(folder, part), { recursive: true })
     const w = await world(t)
     const { library, warnings } = await open(w, folder, { builtIns })
-    assert.equal(library.prompts(admin).length, 7)
-    assert.ok(library.prompt(admin, 'sales_analysis').isSystem)
+    assert.equal(library.for(admin).prompts(admin).length, 7)
+    assert.ok(library.for(admin).prompt(admin, 'sales_analysis').isSystem)
     assert.deepEqual(
       warnings.filter((warning) => warning.includes('built-in')),
       [],
@@ -249,7 +260,7 @@ describe('skills', () => {
     const { writeFile } = await import('node:fs/promises')
     await writeFile(`${folder}/skills/demo/logo.png`, Buffer.from([0x89, 0x50, 0xff]))
     const { library } = await open(await world(t), folder)
-    const demo = library.skill(admin, 'demo')
+    const demo = library.for(admin).skill(admin, 'demo')
     assert.deepEqual(
       demo.files.map(({ uri, mimeType, text }) => [uri, mimeType, text]),
       [
@@ -285,12 +296,21 @@ describe('skills', () => {
       ),
       'skills/draft/SKILL.md': skill('name: draft\ndescription: D\nstatus: Draft\nowner: hr@example.com'),
     })
-    const seen = (id: string): string[] => library.skills(as(id)).map(({ name }) => name)
+    const seen = (id: string): string[] =>
+      library
+        .for(as(id))
+        .skills(as(id))
+        .map(({ name }) => name)
     assert.deepEqual(seen('sales@example.com'), ['mine', 'for-all'])
     assert.deepEqual(seen('hr@example.com'), ['draft', 'for-all', 'for-hr'])
     assert.deepEqual(seen('beta@example.com'), ['for-all'])
-    assert.throws(() => library.skill(as('beta@example.com'), 'for-hr'), { code: 'not_found' })
-    assert.notEqual(library.skillsDigest(as('hr@example.com')), library.skillsDigest(as('beta@example.com')))
+    assert.throws(() => library.for(as('beta@example.com')).skill(as('beta@example.com'), 'for-hr'), {
+      code: 'not_found',
+    })
+    assert.notEqual(
+      library.for(as('hr@example.com')).skillsDigest(as('hr@example.com')),
+      library.for(as('beta@example.com')).skillsDigest(as('beta@example.com')),
+    )
   })
 
   it('refuses what the extension does not allow', async (t) => {
@@ -324,8 +344,8 @@ describe('skills', () => {
     await symlink('..', join(folder, 'skills/links/up'))
     const site = await readSite(folder)
     const faults: Fault[] = [...site.faults]
-    const { libraries } = await world(t)
-    await libraries.read(site, faults, [], source())
+    const { librarian } = await world(t)
+    await librarian.read(site, faults, [], source())
     const told = faults.map(faultText).join('\n')
     assert.match(told, /skills\/many\/SKILL\.md:2:1 a skill has at most 512 files, not 513/)
     assert.match(told, /skills\/large\/SKILL\.md:2:1 a skill has at most 16777216 bytes/)
@@ -337,9 +357,9 @@ describe('skills', () => {
     const { library, world: w } = await openWith(t, {
       'skills/demo/SKILL.md': skill('name: demo\ndescription: D'),
     })
-    await library.countSkillRead('demo')
-    await library.countSkillRead('demo')
-    assert.equal((await w.libraries.usage.of('skill', 'demo')).count, 2)
-    assert.equal((await w.libraries.usage.of('prompt', 'demo')).count, 0)
+    await library.site.countSkillRead('demo')
+    await library.site.countSkillRead('demo')
+    assert.equal((await w.librarian.usage.of('skill', 'demo')).count, 2)
+    assert.equal((await w.librarian.usage.of('prompt', 'demo')).count, 0)
   })
 })

@@ -20,7 +20,7 @@ describe('§4.5 prompts rule 3: the three engines', () => {
       ),
     })
     const text = async (args: Record<string, unknown>): Promise<string> =>
-      (await library.render(sales, 'x', args)).text
+      (await library.for(sales).render(sales, 'x', args)).text
     assert.equal(await text({ name: 'acme' }), 'ACME 4 none')
     assert.equal(
       await text({ name: 'acme', flag: 'true', list: 'b,a', count: '1.0' }),
@@ -35,9 +35,12 @@ describe('§4.5 prompts rule 3: the three engines', () => {
         '{{{name}}} {flag} {list} {count}',
       ),
     })
-    assert.equal((await library.render(sales, 'x', { name: '{flag}' })).text, '{{flag}} False  3\n')
     assert.equal(
-      (await library.render(sales, 'x', { name: 'n', list: ['a', 'b'] })).text,
+      (await library.for(sales).render(sales, 'x', { name: '{flag}' })).text,
+      '{{flag}} False  3\n',
+    )
+    assert.equal(
+      (await library.for(sales).render(sales, 'x', { name: 'n', list: ['a', 'b'] })).text,
       "{n} False ['a', 'b'] 3\n",
     )
   })
@@ -49,8 +52,8 @@ describe('§4.5 prompts rule 3: the three engines', () => {
         '{name}'.repeat(3000),
       ),
     })
-    assert.equal((await library.render(sales, 'x', { name: 'abc' })).text.length, 9001)
-    await assert.rejects(library.render(sales, 'x', { name: 'a'.repeat(90_000) }), {
+    assert.equal((await library.for(sales).render(sales, 'x', { name: 'abc' })).text.length, 9001)
+    await assert.rejects(library.for(sales).render(sales, 'x', { name: 'a'.repeat(90_000) }), {
       code: 'invalid',
       message: /the output is longer than 1000000 bytes/,
     })
@@ -60,13 +63,13 @@ describe('§4.5 prompts rule 3: the three engines', () => {
     const { library } = await openWith(t, {
       'prompts/x.md': template('rendering_engine: Raw', '{{ name }} {x} {% if %}'),
     })
-    assert.equal((await library.render(sales, 'x', {})).text, '{{ name }} {x} {% if %}\n')
+    assert.equal((await library.for(sales).render(sales, 'x', {})).text, '{{ name }} {x} {% if %}\n')
   })
 
   it('treats arguments as values, never as template text', async (t) => {
     const { library } = await openWith(t, { 'prompts/x.md': template(rows, '{{ name }}') })
     assert.equal(
-      (await library.render(sales, 'x', { name: '{{ 7 * 7 }}{% if x %}' })).text,
+      (await library.for(sales).render(sales, 'x', { name: '{{ 7 * 7 }}{% if x %}' })).text,
       '{{ 7 * 7 }}{% if x %}',
     )
   })
@@ -77,7 +80,7 @@ describe('prompts/get', () => {
     const { library, world } = await openWith(t, {
       'prompts/x.md': template(rows, '{{ name }}{{ flag }}{{ list }}{{ count }}'),
     })
-    await assert.rejects(library.render(sales, 'x', { flag: 'x', nam: 1 }), {
+    await assert.rejects(library.for(sales).render(sales, 'x', { flag: 'x', nam: 1 }), {
       code: 'invalid',
       message:
         'x: name: is required; flag: must be true or false, not "x"; nam: is not an argument of this prompt; did you mean "name"?',
@@ -89,17 +92,17 @@ describe('prompts/get', () => {
         ],
       },
     })
-    assert.deepEqual(await world.libraries.usage.of('prompt', 'x'), { count: 0 })
+    assert.deepEqual(await world.librarian.usage.of('prompt', 'x'), { count: 0 })
   })
 
   it('§4.5 rule 4: counts each success and when it was, across restarts', async (t) => {
     const { library, world } = await openWith(t, { 'prompts/x.md': template('') })
-    await library.render(sales, 'x', {})
+    await library.for(sales).render(sales, 'x', {})
     world.clock.advance(5000)
-    await library.render(sales, 'x', {})
+    await library.for(sales).render(sales, 'x', {})
     const use = { count: 2, last: world.clock.now() }
-    assert.deepEqual(await world.libraries.usage.of('prompt', 'x'), use)
-    await world.libraries.close()
+    assert.deepEqual(await world.librarian.usage.of('prompt', 'x'), use)
+    await world.librarian.close()
     assert.deepEqual(await world.again().usage.of('prompt', 'x'), use)
   })
 
@@ -107,13 +110,13 @@ describe('prompts/get', () => {
     const { library, world } = await openWith(t, { 'prompts/x.md': template('') })
     for (let round = 0; round < 5; round++) {
       await Promise.all([
-        ...Array.from({ length: 20 }, () => library.render(sales, 'x', {})),
-        world.libraries.usage.flush(),
-        world.libraries.usage.of('prompt', 'x'),
+        ...Array.from({ length: 20 }, () => library.for(sales).render(sales, 'x', {})),
+        world.librarian.usage.flush(),
+        world.librarian.usage.of('prompt', 'x'),
       ])
     }
-    assert.equal((await world.libraries.usage.of('prompt', 'x')).count, 100)
-    assert.equal((await world.libraries.usage.all('prompt')).get('x')?.count, 100)
+    assert.equal((await world.librarian.usage.of('prompt', 'x')).count, 100)
+    assert.equal((await world.librarian.usage.all('prompt')).get('x')?.count, 100)
   })
 
   it('checks links with the permissions of the caller', async (t) => {
@@ -123,8 +126,8 @@ describe('prompts/get', () => {
         '{{ who }}',
       ),
     })
-    assert.equal((await library.render(sales, 'x', { who: 'Secret Ltd' })).text, 'Secret Ltd')
-    await assert.rejects(library.render(hr, 'x', { who: 'Secret Ltd' }), {
+    assert.equal((await library.for(sales).render(sales, 'x', { who: 'Secret Ltd' })).text, 'Secret Ltd')
+    await assert.rejects(library.for(hr).render(hr, 'x', { who: 'Secret Ltd' }), {
       data: { problems: [{ argument: 'who', problem: 'there is no Customer "Secret Ltd"' }] },
     })
   })
@@ -133,7 +136,7 @@ describe('prompts/get', () => {
     const { library } = await openWith(t, {
       'prompts/x.md': template('arguments:\n  - { argument_name: a, argument_type: json }', '{{ a.b.c.d }}'),
     })
-    await assert.rejects(library.render(sales, 'x', { a: '{}' }), { code: 'invalid' })
+    await assert.rejects(library.for(sales).render(sales, 'x', { a: '{}' }), { code: 'invalid' })
   })
 })
 
@@ -141,7 +144,7 @@ describe('a call with a hundred thousand arguments that are not there', () => {
   it('is told of the first hundred', async (t) => {
     const { library } = await openWith(t, { 'prompts/x.md': template('', 'text') })
     const args = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`a${index}`, 1]))
-    await assert.rejects(library.render(sales, 'x', args), (error: unknown) => {
+    await assert.rejects(library.for(sales).render(sales, 'x', args), (error: unknown) => {
       assert.ok(error instanceof Error && error.message.length < 20_000)
       return true
     })
@@ -165,7 +168,7 @@ describe('completion', () => {
       ),
     })
     const offered = async (argument: string, typed: string, principal = sales): Promise<readonly string[]> =>
-      (await library.complete(principal, 'x', argument, typed)).values
+      (await library.for(principal).complete(principal, 'x', argument, typed)).values
     assert.deepEqual(await offered('one', ''), ['Sales', 'service', 'other'])
     assert.deepEqual(await offered('one', 's'), ['Sales', 'service'])
     assert.deepEqual(await offered('some', 'red,gre'), ['red,green', 'red,grey'])
@@ -177,11 +180,11 @@ describe('completion', () => {
     assert.deepEqual(await offered('who', 'An', hr), ['Anvil Works'])
     // A text, but its name says what it names.
     assert.deepEqual(await offered('doctype_name', ''), ['Customer'])
-    await assert.rejects(library.complete(sales, 'x', 'on', ''), {
+    await assert.rejects(library.for(sales).complete(sales, 'x', 'on', ''), {
       code: 'invalid',
       message: /did you mean "one"/,
     })
-    await assert.rejects(library.complete(sales, 'y', 'one', ''), { code: 'not_found' })
+    await assert.rejects(library.for(sales).complete(sales, 'y', 'one', ''), { code: 'not_found' })
   })
 
   it('gives at most a hundred values and the total', async (t) => {
@@ -192,7 +195,7 @@ describe('completion', () => {
         '{{ one }}',
       ),
     })
-    const { values: offered, total } = await library.complete(sales, 'x', 'one', 'v')
+    const { values: offered, total } = await library.for(sales).complete(sales, 'x', 'one', 'v')
     assert.deepEqual([offered.length, total], [100, 150])
   })
 })

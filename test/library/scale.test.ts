@@ -3,12 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import type { LiveLibrary } from '../../src/library/live-library.ts'
+import type { Channels } from '../../src/library/channels.ts'
 import { emptyCache, readSite } from '../../src/site/read-site.ts'
 import { openSite } from '../../src/site/site.ts'
 import type { Fault } from '../../src/site/site-files.ts'
 import { testLog } from '../store/state-folder.ts'
-import { as, commitAll, folderWith, git, source, template, world, write } from './library-site.ts'
+import { as, commitAll, folderWith, git, links, source, template, world, write } from './library-site.ts'
 
 const many = 900
 
@@ -26,25 +26,34 @@ describe('a large library', () => {
       Array.from({ length: many }, (_, index) => [`prompts/d${index % 20}/p${index}.md`, numbered(index)]),
     )
     const folder = await folderWith(t, files)
-    const { libraries } = await world(t)
+    const { librarian } = await world(t)
     const cache = emptyCache()
-    const load = async (): Promise<LiveLibrary> => {
+    const load = async (): Promise<Channels> => {
       const faults: Fault[] = []
-      const read = await libraries.read(await readSite(folder, { cache }), faults, [], source())
+      const read = await librarian.read(await readSite(folder, { cache }), faults, [], source())
       assert.deepEqual(faults, [])
-      return libraries.open(read)
+      return librarian.open(read, links)
     }
     const before = await load()
     assert.equal(before.site.templates.size, many)
     const sales = as('sales@example.com')
-    const list = before.prompts(sales)
+    const list = before.for(sales).prompts(sales)
     assert.equal(list.length, Math.ceil(many / 3))
-    assert.equal(before.prompts({ ...sales, user: 'another@example.com' }), list, 'one list for one role set')
+    assert.equal(
+      before
+        .for({ ...sales, user: 'another@example.com' })
+        .prompts({ ...sales, user: 'another@example.com' }),
+      list,
+      'one list for one role set',
+    )
 
     await writeFile(join(folder, 'prompts/d7/p7.md'), numbered(7, ' Changed.'))
     const after = await load()
-    assert.notEqual(after.promptsDigest(as('beta@example.com')), before.promptsDigest(as('beta@example.com')))
-    assert.equal(after.prompt(as('beta@example.com'), 'p7').version, 2)
+    assert.notEqual(
+      after.for(as('beta@example.com')).promptsDigest(as('beta@example.com')),
+      before.for(as('beta@example.com')).promptsDigest(as('beta@example.com')),
+    )
+    assert.equal(after.for(as('beta@example.com')).prompt(as('beta@example.com'), 'p7').version, 2)
     for (const [id, read] of after.site.reading.templates) {
       const same =
         read === before.site.reading.templates.get(id) &&
@@ -70,8 +79,8 @@ describe('a reload storm', () => {
     await git(folder, 'checkout', '--quiet', '-b', 'other')
     await write(folder, texts('other'))
     await commitAll(folder, 'other')
-    const { libraries, clock } = await world(t)
-    const site = await openSite<LiveLibrary>({
+    const { librarian, clock } = await world(t)
+    const site = await openSite<Channels>({
       folder,
       clock,
       log: testLog(),
@@ -79,10 +88,10 @@ describe('a reload storm', () => {
       build: async (files) => {
         const faults: Fault[] = []
         const warnings: Fault[] = []
-        const read = await libraries.read(files, faults, warnings, source())
+        const read = await librarian.read(files, faults, warnings, source())
         return faults.length > 0
           ? { faults, warnings }
-          : { snapshot: await libraries.open(read), faults, warnings }
+          : { snapshot: await librarian.open(read, links), faults, warnings }
       },
     })
     t.after(() => site.close())
@@ -93,10 +102,10 @@ describe('a reload storm', () => {
     const asking = Array.from({ length: 4 }, async () => {
       while (storm.on) {
         const library = site.current()
-        const list = library.prompts(sales)
+        const list = library.for(sales).prompts(sales)
         assert.equal(list.length, count)
         const { id } = list[requests % count]!
-        const { text } = await library.render(sales, id, {})
+        const { text } = await library.for(sales).render(sales, id, {})
         assert.match(text, /^(main|other|late) \d+$/)
         requests++
         await setTimeout(1)
@@ -115,7 +124,7 @@ describe('a reload storm', () => {
     storm.on = false
     await Promise.all(asking)
     assert.ok(requests > 20, `${requests} requests`)
-    assert.equal((await site.current().render(sales, 'p3', {})).text, 'late 3')
-    assert.equal((await site.current().render(sales, 'p4', {})).text, 'other 4')
+    assert.equal((await site.current().for(sales).render(sales, 'p3', {})).text, 'late 3')
+    assert.equal((await site.current().for(sales).render(sales, 'p4', {})).text, 'other 4')
   })
 })

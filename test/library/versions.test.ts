@@ -16,7 +16,7 @@ const sample = (lines = '', body = 'Hello {{ who }}'): string =>
 
 async function versionAfter(w: World, folder: string, text: string): Promise<number> {
   await write(folder, { 'prompts/x.md': text })
-  return (await open(w, folder)).library.prompt(admin, 'x').version
+  return (await open(w, folder)).library.for(admin).prompt(admin, 'x').version
 }
 
 describe('§9.5 version_number', () => {
@@ -53,7 +53,11 @@ describe('§9.5 version_number', () => {
       if (status) {
         await write(folder, { 'prompts/x.md': text })
         const { library } = await open(w, folder)
-        assert.equal(library.prompt(as('sales@example.com'), 'x').version, expected, `step ${index}`)
+        assert.equal(
+          library.for(as('sales@example.com')).prompt(as('sales@example.com'), 'x').version,
+          expected,
+          `step ${index}`,
+        )
       } else assert.equal(await versionAfter(w, folder, text), expected, `step ${index}`)
     }
   })
@@ -63,7 +67,7 @@ describe('§9.5 version_number', () => {
     const w = await world(t)
     assert.equal(await versionAfter(w, folder, sample('', 'two')), 1)
     assert.equal(await versionAfter(w, folder, sample('', 'three')), 2)
-    const again = { ...w, libraries: w.again() }
+    const again = { ...w, librarian: w.again() }
     assert.equal(await versionAfter(again, folder, sample('', 'three')), 2)
     await rm(join(folder, 'prompts/x.md'))
     await open(again, folder)
@@ -75,13 +79,13 @@ describe('§9.5 version_number', () => {
     const w = await world(t)
     await open(w, folder)
     await write(folder, { 'prompts/x.md': sample('', 'two') })
-    const daemons = Array.from({ length: 4 }, () => ({ ...w, libraries: w.again() }))
+    const daemons = Array.from({ length: 4 }, () => ({ ...w, librarian: w.again() }))
     const opened = await Promise.all(daemons.map((daemon) => open(daemon, folder)))
     assert.deepEqual(
-      opened.map(({ library }) => library.prompt(admin, 'x').version),
+      opened.map(({ library }) => library.for(admin).prompt(admin, 'x').version),
       [2, 2, 2, 2],
     )
-    assert.equal((await w.libraries.versions.history('x', 10)).length, 2)
+    assert.equal((await w.librarian.versions.history('x', 10)).length, 2)
   })
 
   it('changes the digest of what clients see with every change that they can see', async (t) => {
@@ -89,7 +93,7 @@ describe('§9.5 version_number', () => {
     const w = await world(t)
     const digest = async (text: string): Promise<string> => {
       await write(folder, { 'prompts/x.md': text })
-      return (await open(w, folder)).library.promptsDigest(admin)
+      return (await open(w, folder)).library.for(admin).promptsDigest(admin)
     }
     const seen = [
       await digest(sample()),
@@ -109,13 +113,13 @@ describe('§9.6 history', () => {
     const first = await commitAll(folder, 'first')
     const w = await world(t)
     const before = await open(w, folder)
-    assert.equal((await before.library.render(admin, 'x', { who: 'a' })).commit, first)
+    assert.equal((await before.library.for(admin).render(admin, 'x', { who: 'a' })).commit, first)
 
     await write(folder, { 'prompts/x.md': sample('', 'Good morning {{ who }}') })
     const { library } = await open(w, folder)
-    const rendered = await library.render(admin, 'x', { who: 'a' })
+    const rendered = await library.for(admin).render(admin, 'x', { who: 'a' })
     assert.deepEqual([rendered.template.version, rendered.commit], [2, undefined])
-    let history = await versionHistory(w.libraries.versions, library.prompt(admin, 'x'), 10)
+    let history = await versionHistory(w.librarian.versions, library.for(admin).prompt(admin, 'x'), 10)
     assert.deepEqual(
       history.map(({ version, author, commit, current }) => ({ version, author, commit, current })),
       [
@@ -129,14 +133,14 @@ describe('§9.6 history', () => {
 
     // The commit comes later; nothing in the site changes, so it is the refresh that learns of it.
     const second = await commitAll(folder, 'second')
-    assert.deepEqual(await w.libraries.refresh(library), { changed: true, faults: [] })
-    assert.equal((await library.render(admin, 'x', { who: 'a' })).commit, second)
-    history = await versionHistory(w.libraries.versions, library.prompt(admin, 'x'), 1)
+    assert.deepEqual(await w.librarian.refresh(library), { changed: true, faults: [] })
+    assert.equal((await library.for(admin).render(admin, 'x', { who: 'a' })).commit, second)
+    history = await versionHistory(w.librarian.versions, library.for(admin).prompt(admin, 'x'), 1)
     assert.deepEqual(
       history.map(({ version, author, commit }) => ({ version, author, commit })),
       [{ version: 2, author: 'pat@example.com', commit: second }],
     )
-    assert.deepEqual(await w.libraries.refresh(library), { changed: false, faults: [] })
+    assert.deepEqual(await w.librarian.refresh(library), { changed: false, faults: [] })
   })
 
   it('keeps the author of a version when a later commit touches only the rest of the file', async (t) => {
@@ -148,8 +152,8 @@ describe('§9.6 history', () => {
     await write(folder, { 'prompts/x.md': sample('description: New words') })
     const second = await commitAll(folder, 'words')
     const { library } = await open(w, folder)
-    assert.equal((await w.libraries.versions.version('x', 1)).commit, first)
-    assert.equal((await library.render(admin, 'x', { who: 'a' })).commit, second)
+    assert.equal((await w.librarian.versions.version('x', 1)).commit, first)
+    assert.equal((await library.for(admin).render(admin, 'x', { who: 'a' })).commit, second)
   })
 
   it('finds the commits of many files in one walk, in a site that is a part of a repository', async (t) => {
@@ -164,8 +168,8 @@ describe('§9.6 history', () => {
     await write(folder, { 'prompts/p7.md': template('', 'changed') })
     const second = await commitAll(root, 'one')
     const { library } = await open(await world(t), folder)
-    assert.equal((await library.render(admin, 'p3', {})).commit, first)
-    assert.equal((await library.render(admin, 'p7', {})).commit, second)
+    assert.equal((await library.for(admin).render(admin, 'p3', {})).commit, first)
+    assert.equal((await library.for(admin).render(admin, 'p7', {})).commit, second)
   })
 
   it('reads the versions before its time from git, so that a fresh state knows them', async (t) => {
@@ -180,8 +184,8 @@ describe('§9.6 history', () => {
     }
     const w = await world(t)
     const { library } = await open(w, folder)
-    assert.equal(library.prompt(admin, 'x').version, 3)
-    const history = await versionHistory(w.libraries.versions, library.prompt(admin, 'x'), 10)
+    assert.equal(library.for(admin).prompt(admin, 'x').version, 3)
+    const history = await versionHistory(w.librarian.versions, library.for(admin).prompt(admin, 'x'), 10)
     assert.deepEqual(
       history.map(({ version, commit }) => [version, commits.indexOf(commit!)]),
       [
@@ -190,7 +194,7 @@ describe('§9.6 history', () => {
         [1, 0],
       ],
     )
-    assert.equal((await w.libraries.versions.version('x', 1)).content.trim(), 'one')
+    assert.equal((await w.librarian.versions.version('x', 1)).content.trim(), 'one')
   })
 
   it('counts every commit that came since, and no edit twice', async (t) => {
@@ -213,7 +217,7 @@ describe('§9.6 history', () => {
     const five = await commitAll(folder, 'five')
     assert.equal(await now('six'), 6)
     assert.equal(await now('six'), 6)
-    const history = await w.libraries.versions.history('x', 10)
+    const history = await w.librarian.versions.history('x', 10)
     assert.deepEqual(
       history.map(({ number, content, commit }) => [
         number,
@@ -247,20 +251,20 @@ describe('§9.6 history', () => {
 
     await write(folder, { 'prompts/x.md': sample('', 'three') })
     const { library } = await open(w, folder)
-    assert.equal(library.prompt(admin, 'x').version, 2)
+    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
     await git(folder, 'update-ref', 'refs/heads/main', 'other')
-    assert.equal((await w.libraries.refresh(library)).changed, true)
-    assert.equal(library.prompt(admin, 'x').version, 2)
-    assert.equal((await w.libraries.versions.version('x', 2)).commit, three)
+    assert.equal((await w.librarian.refresh(library)).changed, true)
+    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
+    assert.equal((await w.librarian.versions.version('x', 2)).commit, three)
 
     // The other way round: HEAD has moved, the files are yet to be read.
     await git(folder, 'reset', '--quiet')
     await write(folder, { 'prompts/x.md': sample('', 'four') })
     await commitAll(folder, 'four')
-    await w.libraries.refresh(library)
-    assert.equal(library.prompt(admin, 'x').version, 2)
-    assert.equal((await open(w, folder)).library.prompt(admin, 'x').version, 3)
-    assert.equal((await w.libraries.versions.history('x', 10)).length, 3)
+    await w.librarian.refresh(library)
+    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
+    assert.equal((await open(w, folder)).library.for(admin).prompt(admin, 'x').version, 3)
+    assert.equal((await w.librarian.versions.history('x', 10)).length, 3)
   })
 
   it('survives a history that was rewritten', async (t) => {
@@ -273,8 +277,8 @@ describe('§9.6 history', () => {
     await git(folder, 'add', '--all')
     await git(folder, 'commit', '--quiet', '--amend', '-m', 'rewritten')
     const { library } = await open(w, folder)
-    assert.equal(library.prompt(admin, 'x').version, 2)
-    assert.equal((await w.libraries.versions.version('x', 2)).commit, await git(folder, 'rev-parse', 'HEAD'))
+    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
+    assert.equal((await w.librarian.versions.version('x', 2)).commit, await git(folder, 'rev-parse', 'HEAD'))
   })
 
   it('compares the working tree with a revision', async (t) => {
@@ -294,7 +298,7 @@ describe('§9.6 history', () => {
     })
     const w = await world(t)
     const { library } = await open(w, folder)
-    const { reading, faults } = await w.libraries.readAt(library, 'HEAD')
+    const { reading, faults } = await w.librarian.readAt(library, 'HEAD')
     assert.deepEqual(faults, [])
     const differences = libraryDifference(reading, library.site.reading, { before: 'HEAD', after: 'site' })
     assert.deepEqual(
@@ -315,7 +319,7 @@ describe('§9.6 history', () => {
       differences[3]!.diff,
       /^--- HEAD:prompts\/x\.md\n\+\+\+ site:prompts\/x\.md\n[\s\S]*\n\+description: D\n/,
     )
-    await assert.rejects(w.libraries.readAt(library, 'nowhere'), { code: 'not_found' })
+    await assert.rejects(w.librarian.readAt(library, 'nowhere'), { code: 'not_found' })
   })
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import type { LiveLibrary } from '../../src/library/live-library.ts'
+import type { Channels } from '../../src/library/channels.ts'
 import { PromptWriter } from '../../src/library/writing.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import {
@@ -24,7 +24,7 @@ const hr = as('hr@example.com')
 
 interface Desk {
   readonly writer: PromptWriter
-  readonly library: () => LiveLibrary
+  readonly library: () => Channels
   readonly world: World
   readonly folder: string
   readonly reload: () => Promise<void>
@@ -47,7 +47,7 @@ async function desk(
   const writer = new PromptWriter({
     folder,
     library: () => library,
-    versions: w.libraries.versions,
+    versions: w.librarian.versions,
     audit: w.parts.audit,
     commits: () => commits,
     reload,
@@ -76,7 +76,7 @@ describe('§9.6 restore_version', () => {
     const d = await desk(t, { 'prompts/x.md': first })
     await write(d.folder, { 'prompts/x.md': second })
     await d.reload()
-    assert.equal(d.library().prompt(sales, 'x').version, 2)
+    assert.equal(d.library().for(sales).prompt(sales, 'x').version, 2)
 
     await chmod(join(d.folder, 'prompts/x.md'), 0o660)
     assert.deepEqual(await d.writer.restore(sales, 'x', 1), {
@@ -88,7 +88,7 @@ describe('§9.6 restore_version', () => {
     assert.match(text, /title: New title\n# A remark\nrendering_engine: Jinja2\n/)
     assert.match(text, /\n---\nHello \{\{ who \}\}\n$/)
     assert.equal((await stat(join(d.folder, 'prompts/x.md'))).mode & 0o777, 0o660)
-    const restored = d.library().prompt(sales, 'x')
+    const restored = d.library().for(sales).prompt(sales, 'x')
     assert.equal(restored.version, 3)
     assert.deepEqual(
       restored.arguments.map(({ name, type, allowedValues, default: value }) => ({
@@ -99,7 +99,7 @@ describe('§9.6 restore_version', () => {
       })),
       [{ name: 'who', type: 'select', allowedValues: ['a', 'b'], value: 'a' }],
     )
-    assert.equal((await d.library().render(sales, 'x', {})).text.trim(), 'Hello a')
+    assert.equal((await d.library().for(sales).render(sales, 'x', {})).text.trim(), 'Hello a')
     const [event] = await d.world.audited('prompt.restore')
     assert.deepEqual(
       [event?.user, event?.target, event?.data],
@@ -139,7 +139,7 @@ describe('§9.6 restore_version', () => {
     assert.equal(await readFile(join(d.folder, 'prompts/x.md'), 'utf8'), second)
     assert.deepEqual(await d.world.audited('prompt.restore'), [])
     await d.writer.restore(admin, 'x', 1)
-    assert.equal(d.library().prompt(sales, 'x').engine, 'Jinja2')
+    assert.equal(d.library().for(sales).prompt(sales, 'x').engine, 'Jinja2')
   })
 
   it('refuses on a read-only site with the reason, and changes nothing', async (t) => {
@@ -185,7 +185,7 @@ describe('§9.7 named versions', () => {
       file: 'prompts/area/x_v2.md',
       commit: null,
     })
-    const copy = d.library().prompt(sales, 'x_v2')
+    const copy = d.library().for(sales).prompt(sales, 'x_v2')
     assert.deepEqual(
       [copy.title, copy.status, copy.owner, copy.parent, copy.versionNotes, copy.visibility, copy.version],
       ['A title (v2)', 'Draft', 'sales@example.com', 'x', 'shorter', 'Public', 1],
@@ -196,7 +196,7 @@ describe('§9.7 named versions', () => {
     await assert.rejects(d.writer.createVersion(hr, 'x', ''), { code: 'forbidden' })
     await assert.rejects(d.writer.createVersion(hr, 'x_v2', ''), { code: 'not_found' })
     assert.equal((await d.writer.createVersion(admin, 'sales_analysis', '')).prompt_id, 'sales_analysis_v2')
-    assert.equal(d.library().prompt(admin, 'sales_analysis_v2').isSystem, false)
+    assert.equal(d.library().for(admin).prompt(admin, 'sales_analysis_v2').isSystem, false)
   })
 })
 
@@ -222,16 +222,16 @@ describe('§9.8 private duplicates', () => {
         'y_copy_hr prompts/users/hr/y_copy_hr.yaml',
       ],
     )
-    const copy = d.library().prompt(hr, 'sales_analysis_copy_hr')
+    const copy = d.library().for(hr).prompt(hr, 'sales_analysis_copy_hr')
     assert.deepEqual(
       [copy.title, copy.visibility, copy.status, copy.isSystem, copy.owner, copy.sharedWithRoles],
       ['Sales analysis (My Copy)', 'Private', 'Draft', false, 'hr@example.com', []],
     )
     assert.match(
-      (await d.library().render(hr, copy.id, { analysis_focus: 'revenue_trends' })).text,
+      (await d.library().for(hr).render(hr, copy.id, { analysis_focus: 'revenue_trends' })).text,
       /Analyse our sales/,
     )
-    assert.throws(() => d.library().prompt(admin, copy.id), { code: 'not_found' })
+    assert.throws(() => d.library().for(admin).prompt(admin, copy.id), { code: 'not_found' })
     await assert.rejects(d.writer.duplicate(as('beta@example.com'), 'x'), { code: 'not_found' })
   })
 
@@ -252,6 +252,7 @@ describe('§9.8 private duplicates', () => {
     assert.equal(
       d
         .library()
+        .for(sales)
         .prompts(sales)
         .filter(({ owner }) => owner === sales.user).length,
       5,
@@ -283,8 +284,8 @@ describe('git.commit', () => {
       `${commit}|Hedda Hr|hr@example.com|prompts: x_copy_hr, a private copy of x`,
     )
     assert.equal(await git(d.folder, 'show', '--format=', '--name-only'), file)
-    assert.equal((await d.library().render(hr, 'x_copy_hr', {})).commit, commit)
-    assert.equal((await d.world.libraries.versions.version('x_copy_hr', 1)).author, 'hr@example.com')
+    assert.equal((await d.library().for(hr).render(hr, 'x_copy_hr', {})).commit, commit)
+    assert.equal((await d.world.librarian.versions.version('x_copy_hr', 1)).author, 'hr@example.com')
   })
 
   it('takes back what could not be committed', async (t) => {

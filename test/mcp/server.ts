@@ -11,7 +11,7 @@ import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { compileSchema, problemsText } from '../../src/core/schema.ts'
 import { sha256 } from '../../src/core/secrets.ts'
 import { settingsSchema, type Settings } from '../../src/core/settings.ts'
-import type { Library, PromptTemplate, Skill } from '../../src/library/library.ts'
+import type { PromptTemplate, Skill } from '../../src/library/words.ts'
 import { Approvals } from '../../src/mcp/approvals.ts'
 import type { Extras } from '../../src/mcp/extras.ts'
 import { mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
@@ -113,7 +113,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   }
   const approvals = new Approvals({ clock, audit, publicUrl })
   const subscriptions = new Subscriptions(deps)
-  app.use(originGuard(deps))
+  app.use(originGuard({ publicUrl, settings: () => deps.snapshot().settings }))
   app.use(mcpEndpoint({ ...deps, approvals, running: new Running(), subscriptions }))
   // eslint-disable-next-line typescript/no-misused-promises
   server.on('request', app.callback())
@@ -375,7 +375,7 @@ function outcomeOf(output: unknown, tool: Tool): Awaited<ReturnType<Catalogue['c
   }
 }
 
-function libraryOf(options: Options): Library {
+function libraryOf(options: Options): McpSnapshot['library'] {
   const prompts = options.prompts ?? []
   const visible = (principal: Principal): Skill[] =>
     (options.skills ?? []).filter(

@@ -2,7 +2,6 @@
 import type { TestContext } from 'node:test'
 import type { Principal } from '../../src/core/principal.ts'
 import { AppError } from '../../src/core/errors.ts'
-import type { Library } from '../../src/library/library.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import type { Fault, SiteFiles } from '../../src/site/site-files.ts'
 import { createCalls } from '../../src/tools/calls.ts'
@@ -100,14 +99,4 @@ function quiet(): CallConnection {
 const none = (): never => {
   throw new AppError('not_found', 'no library in this test')
 }
-const noLibrary: Library = {
-  prompts: () => [],
-  prompt: none,
-  render: none,
-  complete: none,
-  skills: () => [],
-  skill: none,
-  countSkillRead: () => Promise.resolve(),
-  promptsDigest: () => '',
-  skillsDigest: () => '',
-}
+const noLibrary = { for: () => ({ skills: () => [], skill: none, countSkillRead: () => Promise.resolve() }) }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import type { Library } from '../../src/library/library.ts'
 import { listSkills } from '../../src/tools/list-skills.ts'
 import { readSkill } from '../../src/tools/read-skill.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
@@ -26,7 +25,7 @@ function contextFor(counted: string[]): ToolContext {
       return found
     },
     countSkillRead: async (name: string) => void counted.push(name),
-  } as unknown as Library
+  }
   return { library, principal: {} as Principal } as unknown as ToolContext
 }
 

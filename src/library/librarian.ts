@@ -7,20 +7,13 @@ import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
 import { ancestryAt } from './authorship.ts'
 import { migrateBuiltIns } from './built-ins.ts'
-import { defaultChannel, LiveLibrary, siteLine } from './live-library.ts'
-import type { LibraryContext, TemplateCache } from './check-library.ts'
+import { defaultChannel, Channels, siteLine } from './channels.ts'
+import type { Surroundings, TemplateCache } from './check-library.ts'
 import { readLibrary, type LibraryReading } from './read-library.ts'
-import { SiteLibrary, type Links } from './site-library.ts'
+import { Library, type LinkTargets } from './library.ts'
 import type { ReadTemplate } from './template-file.ts'
 import { Usage } from './usage.ts'
 import { Versions, type AskGit, type StatusStep } from './versions.ts'
-
-/** What the library of a site is read with. */
-export interface LibrarySource extends Omit<LibraryContext, 'cache'> {
-  /** The setting `library.channels`: a role, or `default`, to a branch, tag or commit. */
-  readonly channels: Readonly<Record<string, string>>
-  readonly packageVersion: string
-}
 
 /** One line of a reading: the working tree, or a channel's branch as it was at a commit. */
 interface ReadLine {
@@ -32,12 +25,17 @@ interface ReadLine {
   readonly reading: LibraryReading
 }
 
-/** A site's library, read and checked, before the state knows of it. */
-export interface LibraryRead {
+/** Every line of a site's library, read and checked, before the state knows of it. */
+export interface ReadLines {
   readonly lines: readonly ReadLine[]
-  readonly source: LibrarySource
+  readonly around: Surroundings
   readonly repository: Repository | undefined
   readonly warnings: Fault[]
+}
+
+/** What was opened, with the business data of the same reading of the site. */
+interface Opened extends ReadLines {
+  readonly links: LinkTargets
 }
 
 /** What refreshing found. */
@@ -48,50 +46,46 @@ export interface Refreshed {
   readonly faults: readonly Fault[]
 }
 
-/** Makes libraries out of sites, and keeps what they have in common: versions, counters, built-ins. */
-export class Libraries {
+/** Opens the libraries of a site, and keeps what outlives them: versions, counters, what built-ins were there. */
+export class Librarian {
   readonly usage: Usage
   readonly versions: Versions
-  private readonly parts: { readonly store: Store; readonly audit: Audit; readonly links: Links }
+  private readonly parts: { readonly store: Store; readonly audit: Audit }
   private readonly caches = new Map<string, TemplateCache>()
-  private readonly reads = new WeakMap<LiveLibrary, LibraryRead>()
+  private readonly reads = new WeakMap<Channels, Opened>()
 
-  constructor(parts: { store: Store; audit: Audit; clock: Clock; links: Links }) {
+  constructor(parts: { store: Store; audit: Audit; clock: Clock }) {
     this.parts = parts
     this.usage = new Usage(parts.store, parts.clock)
     this.versions = new Versions(parts.store, parts.clock)
   }
 
   /** Reads and checks the site's library and those of its channels; tells every fault, changes nothing. */
-  async read(
-    files: SiteFiles,
-    faults: Fault[],
-    warnings: Fault[],
-    source: LibrarySource,
-  ): Promise<LibraryRead> {
+  async read(files: SiteFiles, faults: Fault[], warnings: Fault[], around: Surroundings): Promise<ReadLines> {
     const repository = await openRepository(files.folder)
-    const reading = readLibrary(files, faults, warnings, { ...source, cache: this.cacheOf(siteLine) })
-    const lines = await readChannels(files, faults, source, repository, (role) => this.cacheOf(role))
+    const reading = readLibrary(files, faults, warnings, { ...around, cache: this.cacheOf(siteLine) })
+    const lines = await readChannels(files, faults, around, repository, (role) => this.cacheOf(role))
     lines.push({ line: siteLine, ref: 'HEAD', commit: await repository?.head(), files, reading })
-    return { lines, source, repository, warnings }
+    return { lines, around, repository, warnings }
   }
 
   /**
    * Makes a library that is to be used: gives versions, takes over what a new package brought. To be
    * called only for a site that has no faults, because the state changes.
    */
-  async open(read: LibraryRead): Promise<LiveLibrary> {
+  async open(lines: ReadLines, links: LinkTargets): Promise<Channels> {
+    const read: Opened = { ...lines, links }
     // The working tree comes first, so that what is ahead of it has the higher numbers.
     const site = read.lines.at(-1)!
     const siteLibrary = await this.openLine(site, read)
-    const lines = new Map<string, SiteLibrary>()
+    const libraries = new Map<string, Library>()
     for (const line of read.lines) {
-      lines.set(line.line, line === site ? siteLibrary : await this.openLine(line, read))
+      libraries.set(line.line, line === site ? siteLibrary : await this.openLine(line, read))
     }
-    if (read.source.builtIns) {
-      await migrateBuiltIns(site.reading, read.source.packageVersion, this.parts)
+    if (read.around.builtIns) {
+      await migrateBuiltIns(site.reading, read.around.packageVersion, this.parts)
     }
-    const library = new LiveLibrary(lines)
+    const library = new Channels(libraries)
     this.reads.set(library, read)
     return library
   }
@@ -100,11 +94,11 @@ export class Libraries {
    * Follows what moved without any file of the site changing: the branches of channels, and commits
    * that tell who wrote a version. A branch with faults leaves its channel as it was.
    */
-  async refresh(library: LiveLibrary): Promise<Refreshed> {
+  async refresh(library: Channels): Promise<Refreshed> {
     const before = this.reads.get(library)
     if (!before?.repository) return { changed: false, faults: [] }
     const faults: Fault[] = []
-    const moved = new Map<string, SiteLibrary>()
+    const moved = new Map<string, Library>()
     const lines: ReadLine[] = []
     for (const line of before.lines) {
       const commit = await before.repository.resolve(line.ref)
@@ -134,13 +128,13 @@ export class Libraries {
    * with. AppError `not_found` without the revision, `unavailable` without a repository.
    */
   async readAt(
-    library: LiveLibrary,
+    library: Channels,
     ref: string,
   ): Promise<{ reading: LibraryReading; faults: readonly Fault[] }> {
     const read = this.reads.get(library)!
     const files = await readSiteAt(read.lines.at(-1)!.files.folder, ref)
     const faults: Fault[] = files.faults.filter(({ file }) => /^(prompts|skills)\//.test(file))
-    return { reading: readLibrary(files, faults, [], read.source), faults }
+    return { reading: readLibrary(files, faults, [], read.around), faults }
   }
 
   /** Writes what is still counted in memory. */
@@ -151,30 +145,27 @@ export class Libraries {
   private async follow(
     line: ReadLine,
     commit: string | undefined,
-    { source, repository, lines }: LibraryRead,
+    { around, repository, lines }: ReadLines,
     faults: Fault[],
   ): Promise<ReadLine> {
     if (line.line === siteLine) return { ...line, commit }
     const found: Fault[] = []
     const files = lines.at(-1)!.files
     const setting = (message: string): Fault => settingFault(files, line.line, message)
-    const cached = { ...source, cache: this.cacheOf(line.line) }
+    const cached = { ...around, cache: this.cacheOf(line.line) }
     const next = await readChannel(files.folder, line.line, line.ref, repository, cached, found, setting)
     faults.push(...found)
     return next && found.length === 0 ? next : line
   }
 
-  private async openLine(
-    line: ReadLine,
-    { source, repository, warnings }: LibraryRead,
-  ): Promise<SiteLibrary> {
-    const askGit = askerOf(line, source, repository)
+  private async openLine(line: ReadLine, { around, repository, warnings, links }: Opened): Promise<Library> {
+    const askGit = askerOf(line, around, repository)
     const settled = await this.versions.settle(line.reading.templates, line.line, askGit)
     // A branch that moves back is a rollback, not a mistake of an author.
     if (line.line === siteLine) warnings.push(...settled.steps.map((step) => stepWarning(step, line.reading)))
-    return new SiteLibrary(line.reading, settled.templates, settled.versions, {
+    return new Library(line.reading, settled.templates, settled.versions, {
       usage: this.usage,
-      links: this.parts.links,
+      links,
     })
   }
 
@@ -189,18 +180,18 @@ export class Libraries {
 export async function readChannels(
   files: SiteFiles,
   faults: Fault[],
-  source: LibrarySource,
+  around: Surroundings,
   repository: Repository | undefined,
   cacheOf: (line: string) => TemplateCache,
 ): Promise<ReadLine[]> {
   const lines: ReadLine[] = []
-  for (const [role, ref] of Object.entries(source.channels)) {
+  for (const [role, ref] of Object.entries(around.channels)) {
     const setting = (message: string): Fault => settingFault(files, role, message)
-    if (role !== defaultChannel && !source.people.roles.has(role)) {
+    if (role !== defaultChannel && !around.people.roles.has(role)) {
       faults.push(setting(`unknown role "${role}"; channels are named by roles, or "${defaultChannel}"`))
       continue
     }
-    const cached = { ...source, cache: cacheOf(role) }
+    const cached = { ...around, cache: cacheOf(role) }
     const line = await readChannel(files.folder, role, ref, repository, cached, faults, setting)
     if (line) lines.push(line)
   }
@@ -212,7 +203,7 @@ async function readChannel(
   role: string,
   ref: string,
   repository: Repository | undefined,
-  source: LibrarySource,
+  around: Surroundings,
   faults: Fault[],
   setting: (message: string) => Fault,
 ): Promise<ReadLine | undefined> {
@@ -229,7 +220,7 @@ async function readChannel(
     const files = await readSiteAt(folder, commit)
     const found: Fault[] = files.faults.filter(({ file }) => /^(prompts|skills)\//.test(file))
     // The warnings of a branch are its own authors' business.
-    const reading = readLibrary(files, found, [], source)
+    const reading = readLibrary(files, found, [], around)
     faults.push(...found.map((fault) => ({ ...fault, file: `${ref}:${fault.file}` })))
     return { line: role, ref, commit, files, reading }
   } catch (error) {
@@ -239,8 +230,8 @@ async function readChannel(
 }
 
 /** What the package brought is the package's; the rest is asked of git. */
-function askerOf(line: ReadLine, source: LibrarySource, repository: Repository | undefined): AskGit {
-  const ofPackage = source.builtIns !== undefined && source.builtIns.folder !== line.files.folder
+function askerOf(line: ReadLine, around: Surroundings, repository: Repository | undefined): AskGit {
+  const ofPackage = around.builtIns !== undefined && around.builtIns.folder !== line.files.folder
   const ask =
     repository && ancestryAt(repository, line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref))
   return async (templates, known) => {
@@ -248,7 +239,7 @@ function askerOf(line: ReadLine, source: LibrarySource, repository: Repository |
     const others = templates.filter((read) => !isPackaged(read))
     const found = new Map(others.length > 0 ? await ask?.(others, known) : [])
     for (const { template } of templates.filter(isPackaged)) {
-      found.set(template.id, { older: [], current: { author: `assistant-core ${source.packageVersion}` } })
+      found.set(template.id, { older: [], current: { author: `assistant-core ${around.packageVersion}` } })
     }
     return found
   }

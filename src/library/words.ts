@@ -1,0 +1,123 @@
+/**
+ * The library: prompt templates, categories and skills of a site, as each principal sees them. Here are
+ * its words.
+ *
+ * How the files of this folder play together:
+ * - Reading: `read-library.ts` makes one immutable reading of `template-file.ts` (with `arguments.ts`
+ *   and `argument-types.ts`), `categories.ts` and `skill-files.ts`, checked by `check-library.ts` and
+ *   `lint.ts` against the rest of the site.
+ * - Keeping: `librarian.ts` opens readings and holds what outlives them in the state: `versions.ts`,
+ *   `usage.ts`, `built-ins.ts`. `follow-refs.ts` notices when a branch of a channel moves.
+ * - Serving: `library.ts` is what a reading becomes, `channels.ts` chooses one of several for a principal;
+ *   `access.ts` alone says who may see what, `render.ts` has the three engines.
+ * - For the desk and the command line: `prompt-methods.ts` (specification §4.7), `writing.ts`,
+ *   `history.ts`, `preview.ts`, `prompt-tests.ts`.
+ */
+
+/** Specification §3.3: only `Published` prompts are listed for users who do not own them. */
+export type PromptStatus = 'Draft' | 'Published' | 'Deprecated' | 'Archived'
+/**
+ * Specification §5.6: the owner alone, holders of a shared role, or every Assistant User; access.ts
+ * decides by it.
+ */
+export type Visibility = 'Private' | 'Shared' | 'Public'
+/** Specification §4.5, rules for prompts: what turns the content of a template into text. */
+export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
+
+/** What an argument of type `link` names to mean a doctype itself. */
+export const doctypeOfDoctypes = 'DocType'
+
+/** Specification §2.7, in the names that `prompts/list` uses. */
+export interface PromptArgument {
+  readonly name: string
+  readonly label: string
+  readonly type:
+    'string' | 'number' | 'boolean' | 'select' | 'multiselect' | 'date' | 'datetime' | 'json' | 'link'
+  readonly required: boolean
+  readonly default: unknown
+  readonly description: string
+  readonly allowedValues: readonly string[]
+  /** The doctype of a `link`. */
+  readonly doctype?: string
+  /** The Validation Regex of a `string`, which must match the whole value. */
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+}
+
+/** Specification §2.6: one prompt template of the site or one that is built in. */
+export interface PromptTemplate {
+  readonly id: string
+  readonly title: string
+  readonly description: string
+  readonly category?: string
+  readonly status: PromptStatus
+  readonly visibility: Visibility
+  readonly engine: RenderingEngine
+  readonly content: string
+  readonly arguments: readonly PromptArgument[]
+  readonly sharedWithRoles: readonly string[]
+  readonly tags: readonly string[]
+  readonly version: number
+  readonly isSystem: boolean
+  /** E-mail address; empty where nobody but the site's authors owns it. */
+  readonly owner: string
+  /** Relative to the site. */
+  readonly file: string
+  /** The template that this one is a named version of (specification §9.7). */
+  readonly parent?: string
+  readonly versionNotes?: string
+  /** `sha256:<64 lower-case hex>` over everything a client may see of it: equal digests, equal prompts. */
+  readonly digest: string
+}
+
+/** Specification §2.8: where templates are filed. */
+export interface Category {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly parent?: string
+  readonly isGroup: boolean
+  readonly icon: string
+  readonly color: string
+  readonly isSystem: boolean
+}
+
+/** One file of a skill as it is served: the bytes on disk, untouched. */
+export interface SkillFile {
+  /** `skill://<name>/<path>`. */
+  readonly uri: string
+  readonly path: string
+  readonly mimeType: string
+  readonly bytes: Uint8Array
+  /** `sha256:<64 lower-case hex>` over `bytes`. */
+  readonly digest: string
+  /** Whether the bytes are valid UTF-8, so that they can be served as text. */
+  readonly text: boolean
+}
+
+/** A skill: `skills/<name>/SKILL.md` and the files beside it. */
+export interface Skill {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly status: 'Draft' | 'Published' | 'Deprecated'
+  readonly visibility: Visibility
+  readonly sharedWithRoles: readonly string[]
+  readonly isSystem: boolean
+  readonly owner: string
+  /** Tools that the skill teaches, for `skill_mode: replace`. */
+  readonly tools: readonly string[]
+  /** The front matter of SKILL.md as it stands there. */
+  readonly frontmatter: Readonly<Record<string, unknown>>
+  /** SKILL.md first, then the others by path. */
+  readonly files: readonly SkillFile[]
+}
+
+/** What `prompts/get` answers. */
+export interface RenderedPrompt {
+  readonly template: PromptTemplate
+  readonly text: string
+  /** Commit of the template's file, where the site is a git repository and the file is committed. */
+  readonly commit?: string
+}
