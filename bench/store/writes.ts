@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import process from 'node:process'
+import { compared } from '../../src/core/conditions.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { randomId } from '../../src/core/secrets.ts'
@@ -68,10 +69,10 @@ async function measure(size: number): Promise<Record<string, unknown>> {
       'start, ms': Math.round(startMilliseconds),
       'get by unique field, µs': await each(ids, (hash) => collection.first({ where: { hash } })),
       'find all with filter, ms': await once(() =>
-        collection.find({ filter: ({ user }) => user === 'nobody' }),
+        collection.find({ holds: compared('user', '=', 'nobody') }),
       ),
       'first page by order, ms': await once(() =>
-        collection.find({ compare: (a, b) => b.expires - a.expires, limit: 20 }),
+        collection.find({ order: [{ field: 'expires', descending: true }], limit: 20 }),
       ),
       'memory, MB': Math.round(process.memoryUsage().rss / 2 ** 20),
     }

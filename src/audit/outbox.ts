@@ -47,7 +47,7 @@ export class Outbox {
     const mine = this.#store.stats().kind === 'embedded' ? {} : { where: { log: this.#name } }
     const waiting = await this.#waiting.find({
       ...mine,
-      compare: (a, b) => a.after - b.after || (a.time < b.time ? -1 : a.time > b.time ? 1 : 0),
+      order: [{ field: 'after' }, { field: 'time' }],
     })
     if (waiting.length === 0) return []
     const ids = new Set(waiting.map(({ id }) => id))

@@ -2,12 +2,12 @@
 import { Decimal, DecimalSum } from '../core/decimal.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { order } from './expression-values.ts'
-import { type Comparable, comparableField, type Condition, readFilters } from './filters.ts'
-import { accessFor, type Documents, requireAction } from './documents.ts'
+import { order } from '../core/expression-values.ts'
+import { type Comparable, comparableField, conditionOf, type Filter, readFilters } from './filters.ts'
+import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import type { Access } from './permission.ts'
 import type { AggregateFunction } from './platform.ts'
-import { permitted } from './reading.ts'
+import { openTo, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 import { placesOf } from './values.ts'
 
@@ -53,7 +53,8 @@ export async function countDocuments(
 ): Promise<number> {
   const access = accessFor(documents, principal, doctype)
   requireAction(access, 'read')
-  return (await permitted(documents, access, readFilters(access, filters))).length
+  const holds = openTo(access, conditionOf(readFilters(access, filters)))
+  return await collectionFor(documents, access.doctype).count({ holds })
 }
 
 /**
@@ -74,7 +75,7 @@ export async function aggregateDocuments(
 export async function aggregateIn(
   documents: Documents,
   access: Access,
-  conditions: readonly Condition[],
+  filters: readonly Filter[],
   query: Omit<AggregateQuery, 'doctype' | 'filters'>,
 ): Promise<AggregatePage> {
   const problems: string[] = []
@@ -87,15 +88,19 @@ export async function aggregateIn(
     problems.push('two columns have one name; give metrics another "as"')
   const compare = readGroupOrder(query.orderBy, names, keys.length, problems)
   if (problems.length > 0) throw new AppError('invalid', problems.join('; '), { data: { problems } })
-  const found = await permitted(documents, access, conditions)
+  let counted = 0
   const groups = new Map<string, { values: readonly unknown[]; sums: Sum[] }>()
-  for (const document of found) {
+  const add = (document: StoredDocument): void => {
     const values = keys.map((key) => key.read(document))
     // As JSON, because joined texts could make one group of two.
     const id = JSON.stringify(values)
     let group = groups.get(id)
     if (!group) groups.set(id, (group = { values, sums: metrics.map(() => emptySum()) }))
     for (const [index, metric] of metrics.entries()) addTo(group.sums[index]!, metric, document)
+  }
+  for await (const page of permitted(documents, access, conditionOf(filters))) {
+    counted += page.length
+    page.forEach(add)
   }
   // Without groups there is one row, even over nothing.
   if (keys.length === 0 && groups.size === 0)
@@ -112,7 +117,7 @@ export async function aggregateIn(
     rows: rows.slice(offset, offset + (query.limit ?? 100)),
     total: rows.length,
     offset,
-    documents: found.length,
+    documents: counted,
   }
 }
 

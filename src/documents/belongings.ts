@@ -1,4 +1,5 @@
 /** What hangs on a document: comments, assignments, attachments. Whoever may read the document may read them. */
+import { any, compared } from '../core/conditions.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
@@ -91,7 +92,7 @@ export async function listComments(
   name: string,
 ): Promise<readonly Comment[]> {
   await readable(documents, accessFor(documents, principal, doctype), name)
-  return await commentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+  return await commentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, order: byTime })
 }
 
 /** Assigns a document to a user who may read it. */
@@ -135,7 +136,7 @@ export async function assign(
       })
       await keep(work, access.doctype, name, 'assign', [], user.id)
     }
-    return await assignments.find({ where: { key }, compare: byTime })
+    return await assignments.find({ where: { key }, order: byTime })
   })
 }
 
@@ -147,7 +148,7 @@ export async function listAssignments(
   name: string,
 ): Promise<readonly Assignment[]> {
   await readable(documents, accessFor(documents, principal, doctype), name)
-  return await assignmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+  return await assignmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, order: byTime })
 }
 
 /**
@@ -209,7 +210,7 @@ export async function listAttachments(
   name: string,
 ): Promise<readonly Attachment[]> {
   await readable(documents, accessFor(documents, principal, doctype), name)
-  return await attachmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, compare: byTime })
+  return await attachmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, order: byTime })
 }
 
 /** Whether a file of that id or name hangs on a document. */
@@ -258,7 +259,7 @@ export async function removeAttachment(
     const key = keyOf(doctype, name)
     const found = await attachments.find({
       where: { key },
-      filter: (other) => other.id === id || other.file_name === id,
+      holds: any(compared('id', '=', id), compared('file_name', '=', id)),
     })
     const attachment = found[0]
     if (!attachment) throw new AppError('not_found', `"${name}" has no attachment "${id}"`)
@@ -320,13 +321,8 @@ function keyOf(doctype: string, name: string): string {
   return `${doctype}/${name}`
 }
 
+const byTime = [{ field: 'time' }]
+
 function now(documents: Documents): string {
   return isoTime(documents.clock.now())
-}
-
-function byTime(
-  a: { readonly time: string; readonly id: string },
-  b: { readonly time: string; readonly id: string },
-): number {
-  return a.time < b.time ? -1 : a.time > b.time ? 1 : a.id < b.id ? -1 : 1
 }

@@ -1,6 +1,6 @@
 /** One change under way, and how values of callers become values of fields. */
 import { AppError } from '../core/errors.ts'
-import { equal } from './expression-values.ts'
+import { equal } from '../core/expression-values.ts'
 import type { Access } from './permission.ts'
 import type { Action, Field } from './platform.ts'
 import { readValue } from './values.ts'

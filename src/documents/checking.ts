@@ -1,7 +1,8 @@
 /** What must hold of a document that is saved. */
 import { hasAttachment } from './belongings.ts'
 import type { Change, Values } from './change.ts'
-import { equal } from './expression-values.ts'
+import { all, compared } from '../core/conditions.ts'
+import { equal } from '../core/expression-values.ts'
 import { holds } from './expression.ts'
 import { collectionFor } from './documents.ts'
 import { accessTo } from './permission.ts'
@@ -131,7 +132,7 @@ async function checkAttachment(
 async function checkUnique(change: Change, field: Field, document: StoredDocument): Promise<void> {
   const same = await collectionFor(change.work.documents, change.access.doctype, change.work.tx).find({
     where: { [field.name]: document[field.name] },
-    filter: (other) => other.id !== document.id && other.docstatus !== 2,
+    holds: all(compared('id', '!=', document.id), compared('docstatus', '!=', 2)),
     limit: 1,
   })
   if (same.length > 0)

@@ -75,7 +75,11 @@ export function collectionFor(
   let collection = collections.get(name)
   if (!collection) {
     const indexed = [...doctype.fields.values()].filter((field) => field.indexed).map((field) => field.name)
-    collection = documents.store.collection<StoredDocument>({ name, indexes: ['owner', ...indexed] })
+    collection = documents.store.collection<StoredDocument>({
+      name,
+      indexes: ['owner', ...indexed],
+      ordered: ['creation', 'modified', ...indexed],
+    })
     collections.set(name, collection)
   }
   return tx ? tx.in(collection) : collection

@@ -8,8 +8,8 @@
  */
 import { AppError } from '../core/errors.ts'
 import { nearest } from '../core/schema.ts'
-import { type Evaluate, functions, type Scope } from './expression-functions.ts'
-import { add, compare, contains, divide, equal, numeric, truthy } from './expression-values.ts'
+import { evaluator, type Term } from '../core/conditions.ts'
+import { functions, type Scope } from '../core/expression-functions.ts'
 
 /** A parsed expression. */
 export interface Expression {
@@ -18,6 +18,7 @@ export interface Expression {
   readonly fields: readonly string[]
   /** Whether it depends on who asks. */
   readonly usesUser: boolean
+  readonly term: Term
   evaluate(scope: Scope): unknown
 }
 
@@ -42,8 +43,8 @@ export function parseExpression(text: string): Expression {
   if (text.length > maxLength)
     throw new AppError('invalid', `an expression has at most ${maxLength} characters`)
   const parser = new Parser(tokenize(text))
-  const evaluate = parser.whole()
-  return { text, fields: [...parser.fields], usesUser: parser.usesUser, evaluate }
+  const term = parser.whole()
+  return { text, fields: [...parser.fields], usesUser: parser.usesUser, term, evaluate: evaluator(term) }
 }
 
 const tokenPattern =
@@ -87,7 +88,7 @@ class Parser {
     this.#tokens = tokens
   }
 
-  whole(): Evaluate {
+  whole(): Term {
     const result = this.#or()
     if (this.#next.kind !== 'end') throw fault(`unexpected "${this.#next.text}"`, this.#next.at)
     return result
@@ -109,107 +110,77 @@ class Parser {
       throw fault(`expected "${text}", not "${this.#next.text}"`, this.#next.at)
   }
 
-  #or(): Evaluate {
+  #or(): Term {
     if (++this.#depth > maxDepth) throw fault(`nested deeper than ${maxDepth}`, this.#next.at)
-    let left = this.#and()
-    while (this.#accept('or')) {
-      const [a, b] = [left, this.#and()]
-      left = (scope) => truthy(a(scope)) || truthy(b(scope))
-    }
+    const parts = [this.#and()]
+    while (this.#accept('or')) parts.push(this.#and())
     this.#depth--
-    return left
+    return parts.length === 1 ? parts[0]! : { call: 'or', of: parts }
   }
 
-  #and(): Evaluate {
-    let left = this.#not()
-    while (this.#accept('and')) {
-      const [a, b] = [left, this.#not()]
-      left = (scope) => truthy(a(scope)) && truthy(b(scope))
-    }
-    return left
+  #and(): Term {
+    const parts = [this.#not()]
+    while (this.#accept('and')) parts.push(this.#not())
+    return parts.length === 1 ? parts[0]! : { call: 'and', of: parts }
   }
 
-  #not(): Evaluate {
+  #not(): Term {
     // Counted for the same reason as the signs of `#unary`.
     let negations = 0
     while (this.#accept('not')) negations++
     const value = this.#comparison()
     if (negations === 0) return value
-    return negations % 2 === 1 ? (scope) => !truthy(value(scope)) : (scope) => truthy(value(scope))
+    const negated: Term = { call: 'not', of: [value] }
+    return negations % 2 === 1 ? negated : { call: 'not', of: [negated] }
   }
 
-  #comparison(): Evaluate {
+  #comparison(): Term {
     const left = this.#sum()
-    if (this.#accept('in')) {
-      const right = this.#sum()
-      return (scope) => contains(right(scope), left(scope))
-    }
+    if (this.#accept('in')) return { call: 'in', of: [left, this.#sum()] }
     if (this.#next.text === 'not' && this.#tokens[this.#position + 1]?.text === 'in') {
       this.#position += 2
-      const right = this.#sum()
-      return (scope) => !contains(right(scope), left(scope))
+      return { call: 'not', of: [{ call: 'in', of: [left, this.#sum()] }] }
     }
     const sign = this.#next.kind === 'sign' && comparisons.has(this.#next.text) ? this.#next.text : undefined
     if (sign === undefined) return left
     this.#position++
-    const right = this.#sum()
-    // What cannot be compared is in no order: each of these is then false.
-    switch (sign) {
-      case '=':
-      case '==':
-        return (scope) => equal(left(scope), right(scope))
-      case '!=':
-        return (scope) => !equal(left(scope), right(scope))
-      case '<':
-        return (scope) => (compare(left(scope), right(scope)) ?? 0) < 0
-      case '<=':
-        return (scope) => (compare(left(scope), right(scope)) ?? 1) <= 0
-      case '>':
-        return (scope) => (compare(left(scope), right(scope)) ?? 0) > 0
-      default:
-        return (scope) => (compare(left(scope), right(scope)) ?? -1) >= 0
-    }
+    return { call: sign === '==' ? '=' : sign, of: [left, this.#sum()] }
   }
 
-  #sum(): Evaluate {
+  #sum(): Term {
     let left = this.#product()
     for (;;) {
       const sign = this.#accept('+', '-')
       if (sign === undefined) return left
-      const [a, b] = [left, this.#product()]
-      left =
-        sign === '+'
-          ? (scope) => add(a(scope), b(scope))
-          : (scope) => numeric(a(scope), b(scope), (x, y) => x - y)
+      left = { call: sign, of: [left, this.#product()] }
     }
   }
 
-  #product(): Evaluate {
+  #product(): Term {
     let left = this.#unary()
     for (;;) {
       const sign = this.#accept('*', '/', '%')
       if (sign === undefined) return left
-      const [a, b] = [left, this.#unary()]
-      if (sign === '*') left = (scope) => numeric(a(scope), b(scope), (x, y) => x * y)
-      else if (sign === '/') left = (scope) => divide(a(scope), b(scope))
-      else left = (scope) => numeric(a(scope), b(scope), (x, y) => (y === 0 ? NaN : x % y))
+      left = { call: sign, of: [left, this.#unary()] }
     }
   }
 
-  #unary(): Evaluate {
+  #unary(): Term {
     // Counted, not nested: a long row of signs must not recurse.
     let signs = 0
     while (this.#accept('-')) signs++
     const value = this.#primary()
     if (signs === 0) return value
-    return (scope) => numeric(0, value(scope), (_, x) => (signs % 2 === 1 ? -x : x))
+    return signs % 2 === 1
+      ? { call: '-', of: [{ value: 0 }, value] }
+      : { call: '+', of: [{ value: 0 }, value] }
   }
 
-  #primary(): Evaluate {
+  #primary(): Term {
     const token = this.#next
     this.#position++
-    if (token.kind === 'number') return constant(Number(token.text))
-    if (token.kind === 'string') return constant(token.text.slice(1, -1))
+    if (token.kind === 'number') return { value: Number(token.text) }
+    if (token.kind === 'string') return { value: token.text.slice(1, -1) }
     if (token.text === '(') {
       const inner = this.#or()
       this.#expect(')')
@@ -217,65 +188,50 @@ class Parser {
     }
     if (token.text === '[') return this.#list()
     if (token.kind !== 'name') throw fault(`unexpected "${token.text}"`, token.at)
-    if (token.text === 'true' || token.text === 'false') return constant(token.text === 'true')
-    if (token.text === 'null') return constant(null)
+    if (token.text === 'true' || token.text === 'false') return { value: token.text === 'true' }
+    if (token.text === 'null') return { value: null }
     if (this.#next.text === '(' && this.#next.kind === 'sign') return this.#call(token)
     return this.#path(token)
   }
 
-  #list(): Evaluate {
-    const items: Evaluate[] = []
+  #list(): Term {
+    const of: Term[] = []
     while (this.#accept(']') === undefined) {
-      if (items.length > 0) this.#expect(',')
-      items.push(this.#or())
+      if (of.length > 0) this.#expect(',')
+      of.push(this.#or())
     }
-    return (scope) => items.map((item) => item(scope))
+    return { call: 'list', of }
   }
 
-  #call(name: Token): Evaluate {
+  #call(name: Token): Term {
     const known = functions.get(name.text)
     if (!known) throw fault(unknownFunction(name.text), name.at)
     this.#expect('(')
-    const args: Evaluate[] = []
+    const of: Term[] = []
     while (this.#accept(')') === undefined) {
-      if (args.length > 0) this.#expect(',')
-      args.push(this.#or())
+      if (of.length > 0) this.#expect(',')
+      of.push(this.#or())
     }
-    if (args.length < known.least || args.length > known.most)
+    if (of.length < known.least || of.length > known.most)
       throw fault(`${name.text}() takes ${known.usage}`, name.at)
     if (name.text === 'has_role') this.usesUser = true
-    return known.build(args)
+    return { call: name.text, of }
   }
 
-  #path(token: Token): Evaluate {
+  #path(token: Token): Term {
     const parts = token.text.split('.')
     if (parts[0] === 'user') {
       this.usesUser = true
       const property = parts[1]
       if (parts.length !== 2 || (property !== 'id' && property !== 'full_name' && property !== 'roles'))
         throw fault(`a user has id, full_name and roles, not "${token.text}"`, token.at)
-      if (property === 'roles') return (scope) => [...scope.user.roles]
-      return (scope) => (property === 'id' ? scope.user.id : scope.user.fullName)
+      return { user: property }
     }
     const path = parts[0] === 'doc' ? parts.slice(1) : parts
     if (path.length < 1 || path.length > 2) throw fault(`"${token.text}" is not a field`, token.at)
     this.fields.add(path.join('.'))
-    const [field, column] = path
-    if (column === undefined) return (scope) => own(scope.doc, field!)
+    const [field = '', column] = path
     // Of a table, the column of every row: `items.amount` is a list.
-    return (scope) => {
-      const rows = own(scope.doc, field!)
-      return Array.isArray(rows) ? rows.map((row: unknown) => own(row, column)) : null
-    }
+    return column === undefined ? { field } : { field, column }
   }
-}
-
-function constant(value: unknown): Evaluate {
-  return () => value
-}
-
-/** Own properties only: no name in the site's YAML may reach what JavaScript objects inherit. */
-function own(from: unknown, key: string): unknown {
-  if (typeof from !== 'object' || from === null || !Object.hasOwn(from, key)) return null
-  return (from as Record<string, unknown>)[key] ?? null
 }

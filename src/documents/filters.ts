@@ -3,12 +3,10 @@
  * read on every row would learn its values, so such a field is unknown here, and so is a masked one.
  */
 import { AppError } from '../core/errors.ts'
-import { compare, contains, equal, order } from './expression-values.ts'
+import { all, type Condition, compared, not, type SortKey } from '../core/conditions.ts'
 import type { Access } from './permission.ts'
-import { wildcard } from './wildcard.ts'
 import { type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
-import { type StoredDocument, valueOf } from './stored.ts'
 import { readValue, show } from './values.ts'
 
 /** What a condition can ask, in tools' filters and in the site's reports. */
@@ -35,8 +33,8 @@ const mostPatterns = 10
 const mostOrders = 10
 const longestPattern = 500
 
-/** One condition on one field, its value already of the field's type. */
-export interface Condition {
+/** One condition on one field as it was read, its value already of the field's type. */
+export interface Filter {
   readonly field: string
   readonly operator: Operator
   readonly value: unknown
@@ -56,9 +54,9 @@ const operatorWords: ReadonlyMap<string, Operator> = new Map([
  * Reads filters in any of their forms: `{field: value}`, `{field: [operator, value]}`,
  * `[[field, operator, value], …]`. AppError `invalid` lists every problem.
  */
-export function readFilters(access: Access, filters: unknown): Condition[] {
+export function readFilters(access: Access, filters: unknown): Filter[] {
   const problems: string[] = []
-  const conditions: Condition[] = []
+  const conditions: Filter[] = []
   const triples = triplesOf(filters, problems)
   if (triples.length > mostConditions)
     throw new AppError('invalid', `filters: at most ${mostConditions} conditions`)
@@ -94,71 +92,35 @@ export function comparableField(access: Access, name: string): Comparable | stri
   return `${unknown('field', name, [...standardFields.keys(), ...known.map((other) => other.name)])} of ${access.doctype.name}`
 }
 
-/** What is left of the work that one question may cause; comparing patterns takes from it. */
-export interface Effort {
-  left: number
-}
-
-/** Enough for a pattern on a hundred million characters, which takes about a second. */
-export function newEffort(): Effort {
-  return { left: 200_000_000 }
-}
-
-/** Whether all conditions hold of a document. AppError `invalid` when the patterns are too much work. */
-export function matches(
-  conditions: readonly Condition[],
-  document: StoredDocument,
-  effort = newEffort(),
-): boolean {
-  return conditions.every((condition) => holdsOf(condition, valueOf(document, condition.field), effort))
-}
-
-/** Whether a condition holds of a value. */
-export function holdsOf({ operator, value }: Condition, actual: unknown, effort = newEffort()): boolean {
-  switch (operator) {
-    case '=':
-      return equal(actual, value)
-    case '!=':
-      return !equal(actual, value)
-    case '>':
-      return (compare(actual, value) ?? 0) > 0
-    case '<':
-      return (compare(actual, value) ?? 0) < 0
-    case '>=':
-      return (compare(actual, value) ?? -1) >= 0
-    case '<=':
-      return (compare(actual, value) ?? 1) <= 0
-    case 'in':
-    case 'not in':
-      spend(effort, (value as readonly unknown[]).length)
-      return contains(value, actual) === (operator === 'in')
-    case 'like':
-      return typeof value === 'string' && like(value, actual, effort)
-    case 'not like':
-      return typeof value === 'string' && !like(value, actual, effort)
-    case 'between': {
-      const [from, to] = value as [unknown, unknown]
-      return (compare(actual, from) ?? -1) >= 0 && (compare(actual, to) ?? 1) <= 0
-    }
-    default:
-      // Only `is` is left, with "set" or "not set".
-      return (actual === null || actual === undefined) === (value === 'not set')
-  }
-}
-
-/** The equality conditions, by which an indexed field makes the store's work small. */
-export function equalities(conditions: readonly Condition[]): Record<string, unknown> {
-  return Object.fromEntries(
-    conditions
-      // Texts only: for other values `equal` is wider than an index (1 equals true).
-      .filter(({ operator, value }) => operator === '=' && typeof value === 'string')
-      .map(({ field, value }) => [field === 'name' ? 'id' : field, value]),
+/** What holds of the documents that pass all filters. */
+export function conditionOf(filters: readonly Filter[]): Condition {
+  return all(
+    ...filters.map(({ field, operator, value }) => {
+      const name = storedName(field)
+      switch (operator) {
+        case 'not in':
+        case 'not like':
+          return not(compared(name, operator.slice(4), value))
+        case 'between': {
+          const [from, to] = value as [unknown, unknown]
+          return all(compared(name, '>=', from), compared(name, '<=', to))
+        }
+        case 'is':
+          return compared(name, value === 'set' ? '!=' : '=', null)
+        default:
+          return compared(name, operator, value)
+      }
+    }),
   )
 }
 
-/** Reads `order_by`: `field`, `field desc`, several with commas. Ends with the name, so that pages never overlap. */
-export function readOrder(access: Access, orderBy: string): (a: StoredDocument, b: StoredDocument) => number {
-  const keys: { field: string; sign: number }[] = []
+function storedName(field: string): string {
+  return field === 'name' ? 'id' : field
+}
+
+/** Reads `order_by`: `field`, `field desc`, several with commas; what is equal in all of them comes by name. */
+export function readOrder(access: Access, orderBy: string): readonly SortKey[] {
+  const keys: SortKey[] = []
   const problems: string[] = []
   const parts = orderBy.split(',', mostOrders + 1)
   if (parts.length > mostOrders) throw new AppError('invalid', `order_by: at most ${mostOrders} fields`)
@@ -168,17 +130,11 @@ export function readOrder(access: Access, orderBy: string): (a: StoredDocument, 
       ? comparableField(access, match[1]!)
       : `cannot read ${show(part.trim())}; write "field desc"`
     if (typeof field === 'string') problems.push(field)
-    else keys.push({ field: field.name, sign: match![2]?.toLowerCase() === 'desc' ? -1 : 1 })
+    else keys.push({ field: storedName(field.name), descending: match![2]?.toLowerCase() === 'desc' })
   }
   if (problems.length > 0)
     throw new AppError('invalid', `order_by: ${problems.join('; ')}`, { data: { problems } })
-  return (a, b) => {
-    for (const { field, sign } of keys) {
-      const result = order(valueOf(a, field), valueOf(b, field))
-      if (result !== 0) return sign * result
-    }
-    return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
-  }
+  return keys
 }
 
 function triplesOf(filters: unknown, problems: string[]): [string, unknown, unknown][] {
@@ -210,10 +166,10 @@ function looksLikeOperator(word: string): boolean {
   return operatorWords.has(word.toLowerCase()) || /^[^\w\s]+$/.test(word)
 }
 
-function readCondition(field: Comparable, word: unknown, value: unknown): Condition | string {
+function readCondition(field: Comparable, word: unknown, value: unknown): Filter | string {
   const operator = typeof word === 'string' ? operatorWords.get(word.trim().toLowerCase()) : undefined
   if (operator === undefined) return `unknown operator ${show(word)}; use one of ${operators.join(', ')}`
-  const condition = (read: unknown): Condition => ({ field: field.name, operator, value: read })
+  const condition = (read: unknown): Filter => ({ field: field.name, operator, value: read })
   switch (operator) {
     case 'is':
       return value === 'set' || value === 'not set' ? condition(value) : 'is takes "set" or "not set"'
@@ -260,23 +216,4 @@ function readOperand(
   }
   // An unknown option matches nothing; saying so helps the caller more than an empty answer.
   return readValue(field.type === 'text' ? { ...field, type: 'long_text' } : field, value)
-}
-
-function spend(effort: Effort, steps: number): void {
-  effort.left -= steps
-  if (effort.left < 0)
-    throw new AppError(
-      'invalid',
-      'filters: they take too long on so much; use fewer values, shorter patterns, or search_documents',
-    )
-}
-
-/** `%` stands for anything and `_` for one character; without `%` the text may stand anywhere. Case does not count. */
-function like(pattern: string, actual: unknown, effort: Effort): boolean {
-  if (actual === null || actual === undefined) return false
-  const text = (typeof actual === 'string' ? actual : JSON.stringify(actual)).toLowerCase()
-  spend(effort, text.length * ((pattern.length >> 5) + 1))
-  const wanted = pattern.toLowerCase()
-  if (!wanted.includes('%') && !wanted.includes('_')) return text.includes(wanted)
-  return wildcard(text, wanted.includes('%') ? wanted : `%${wanted}%`)
 }

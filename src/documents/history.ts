@@ -4,7 +4,7 @@
  */
 import type { Principal } from '../core/principal.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
-import { equal } from './expression-values.ts'
+import { equal } from '../core/expression-values.ts'
 import { accessFor, type Documents, readable } from './documents.ts'
 import { type Access, maskMarker } from './permission.ts'
 import type { Doctype } from './platform.ts'
@@ -91,7 +91,7 @@ export async function historyOf(
   const document = await readable(documents, access, name)
   const all = await entriesOf(documents.store).find({
     where: { key: keyOf(doctype, name) },
-    compare: (a, b) => (a.id < b.id ? 1 : -1),
+    order: [{ field: 'id', descending: true }],
   })
   // A deleted document of the same name had a history of its own.
   const before = all.findIndex((entry) => entry.action === 'delete')

@@ -1,3 +1,4 @@
+import { all, compared, type Condition } from '../core/conditions.ts'
 import { accessTo } from './permission.ts'
 import type { Doctype } from './platform.ts'
 import { collectionFor } from './documents.ts'
@@ -26,8 +27,8 @@ export async function linksTo(
     if (other.child) continue
     const access = accessTo(principal, other, documents.clock.now())
     const found = new Map<string, StoredDocument>()
-    for (const query of linkQueries(documents.platform.doctypes, other, doctype, name))
-      for (const document of await collectionFor(documents, other, tx).find(query))
+    for (const holds of linking(documents.platform.doctypes, other, doctype, name))
+      for (const document of await collectionFor(documents, other, tx).find({ holds }))
         found.set(document.id, document)
     for (const document of found.values()) {
       if ((other.name === doctype && document.id === name) || !counts(document)) continue
@@ -41,40 +42,24 @@ export async function linksTo(
   return { count, text: named.length > 0 ? ` (${named.join(', ')}${rest})` : '' }
 }
 
-interface LinkQuery {
-  readonly where?: Readonly<Record<string, unknown>>
-  readonly filter?: (document: StoredDocument) => boolean
-}
-
-function linkQueries(
+/** What holds of the documents of a doctype that link to one. */
+function linking(
   doctypes: ReadonlyMap<string, Doctype>,
   other: Doctype,
   doctype: string,
   name: string,
-): LinkQuery[] {
-  const queries: LinkQuery[] = []
+): Condition[] {
+  const conditions: Condition[] = []
   for (const field of other.fields.values()) {
     // What was amended is history, not a link that holds it.
     if (field.name === 'amended_from') continue
-    if (field.type === 'link' && field.doctype === doctype) queries.push({ where: { [field.name]: name } })
+    if (field.type === 'link' && field.doctype === doctype) conditions.push(compared(field.name, '=', name))
     if (field.type === 'dynamic_link')
-      queries.push({
-        where: { [field.name]: name },
-        filter: (document) => document[field.doctypeField!] === doctype,
-      })
+      conditions.push(all(compared(field.name, '=', name), compared(field.doctypeField!, '=', doctype)))
     if (field.type !== 'table') continue
-    const columns = [...doctypes.get(field.doctype!)!.fields.values()]
-    const links = columns.filter((column) => column.type === 'link' && column.doctype === doctype)
-    if (links.length > 0)
-      queries.push({
-        filter: (document) => {
-          const rows = document[field.name]
-          return (
-            Array.isArray(rows) &&
-            rows.some((row: Record<string, unknown>) => links.some((column) => row[column.name] === name))
-          )
-        },
-      })
+    for (const column of doctypes.get(field.doctype!)!.fields.values())
+      if (column.type === 'link' && column.doctype === doctype)
+        conditions.push({ call: 'in', of: [{ value: name }, { field: field.name, column: column.name }] })
   }
-  return queries
+  return conditions
 }

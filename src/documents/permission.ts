@@ -2,6 +2,8 @@
  * The one evaluator (D5): every function of this folder asks here who may do what to which document
  * and which of its fields. Deny by default. What may not be seen does not exist.
  */
+import { all, always, any, asserted, bound, compared, type Condition } from '../core/conditions.ts'
+import type { Asker } from '../core/expression-functions.ts'
 import type { Principal } from '../core/principal.ts'
 import { systemManager } from '../core/principal.ts'
 import { holds } from './expression.ts'
@@ -15,6 +17,8 @@ export interface Access {
   may(action: Action): boolean
   /** Whether the action is allowed on this document; everything but create also needs read. */
   allows(action: Action, document: StoredDocument): boolean
+  /** What holds of the documents that the action is allowed on. */
+  where(action: Action): Condition
   /** How a field of this document appears. */
   shows(field: Field, document: StoredDocument): Visibility
   /** Whether the principal may set the field on this document by this action. */
@@ -59,6 +63,8 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
   const matches = (rule: Rule, document: StoredDocument): boolean =>
     (!rule.ifOwner || document.owner === principal.user) &&
     (rule.when === undefined || holds(rule.when, { doc: document, user, now }))
+  const grantedWhere = (action: Action): Condition =>
+    any(...rules(action).map((rule) => conditionOf(rule, { user, now })))
   const granted = (action: Action, document: StoredDocument): boolean =>
     rules(action).some((rule) => matches(rule, document))
   const masks = (field: Field): boolean =>
@@ -73,6 +79,10 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
     may: (action) => rules(action).length > 0 && (action === 'create' || rules('read').length > 0),
     allows: (action, document) =>
       granted(action, document) && (action === 'create' || action === 'read' || granted('read', document)),
+    where: (action) =>
+      action === 'create' || action === 'read'
+        ? grantedWhere(action)
+        : all(grantedWhere(action), grantedWhere('read')),
     shows: (field, document) => {
       if (!rules('read').some((rule) => rule.levels.has(field.level) && matches(rule, document)))
         return 'hidden'
@@ -99,6 +109,13 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
 /** Whether every document of the doctype may be read, so that rows need not be tested one by one. */
 export function readsAll(access: Access): boolean {
   return access.rules('read').some((rule) => !rule.ifOwner && rule.when === undefined)
+}
+
+function conditionOf({ ifOwner, when }: Rule, asker: { user: Asker; now: number }): Condition {
+  return all(
+    ifOwner ? compared('owner', '=', asker.user.id) : always,
+    when ? asserted(bound(when.term, asker)) : always,
+  )
 }
 
 function rulesFor(principal: Principal, doctype: Doctype): readonly Rule[] {

@@ -1,6 +1,6 @@
 /** From what a caller sends to what is stored: types, defaults, rows, computed fields. */
 import { type Change, defaultOf, isHopeless, noteReadOnly, readField, type Values } from './change.ts'
-import { equal, roundTo } from './expression-values.ts'
+import { equal, roundTo } from '../core/expression-values.ts'
 import { type Access, maskMarker } from './permission.ts'
 import { type Doctype, type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'

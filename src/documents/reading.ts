@@ -1,18 +1,11 @@
 /** Listing and reading documents. */
+import { setImmediate } from 'node:timers/promises'
+import { all, always, type Condition } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import type { Transaction } from '../store/store.ts'
-import {
-  comparableField,
-  type Condition,
-  equalities,
-  matches,
-  newEffort,
-  readFilters,
-  readOrder,
-} from './filters.ts'
+import { comparableField, conditionOf, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Documents, readable, requireAction } from './documents.ts'
-import { type Access, maskMarker, readsAll } from './permission.ts'
+import { type Access, maskMarker } from './permission.ts'
 import { standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
@@ -65,16 +58,19 @@ export async function listDocuments(
   requireAction(access, 'read')
   const fields = readFields(access, query.fields)
   if (query.clearOnly) requireComparable(access, fields)
-  const conditions = readFilters(access, query.filters)
-  const compare = readOrder(access, query.orderBy ?? 'creation desc')
+  const holds = openTo(access, conditionOf(readFilters(access, query.filters)))
+  const order = readOrder(access, query.orderBy ?? 'creation desc')
   const limit = Math.min(Math.max(1, query.limit ?? defaultLimit), query.most ?? maxLimit)
   const offset = Math.max(0, query.offset ?? 0)
-  const all = await permitted(documents, access, conditions)
-  const page = firstOf(all, compare, offset + limit).slice(offset)
+  const collection = collectionFor(documents, access.doctype)
+  const [page, total] = await Promise.all([
+    collection.find({ holds, order, offset, limit }),
+    collection.count({ holds }),
+  ])
   return {
     doctype: query.doctype,
     data: page.map((document) => listView(access, document, fields)),
-    total: all.length,
+    total,
     offset,
   }
 }
@@ -92,24 +88,29 @@ export async function getDocument(
   return viewOf(documents, access, document, options.fields)
 }
 
-/** Every document that the principal may read and of which the conditions hold, in no order. */
-export async function permitted(
+/** What holds of the documents that the principal may read and of which the condition holds. */
+export function openTo(access: Access, condition: Condition = always): Condition {
+  return all(condition, access.where('read'))
+}
+
+const pageLength = 500
+
+/** Every such document, by name, in pages: however many there are, few are held, and others are answered meanwhile. */
+export async function* permitted(
   documents: Documents,
   access: Access,
-  conditions: readonly Condition[],
-  tx?: Transaction,
-): Promise<readonly StoredDocument[]> {
-  const all = readsAll(access)
-  const effort = newEffort()
-  const filter =
-    all && conditions.length === 0
-      ? undefined
-      : (document: StoredDocument) =>
-          (all || access.allows('read', document)) && matches(conditions, document, effort)
-  return await collectionFor(documents, access.doctype, tx).find({
-    where: equalities(conditions),
-    ...(filter && { filter }),
-  })
+  condition: Condition = always,
+): AsyncGenerator<readonly StoredDocument[]> {
+  const collection = collectionFor(documents, access.doctype)
+  const holds = openTo(access, condition)
+  let after: readonly unknown[] | undefined
+  for (;;) {
+    const page = await collection.find({ holds, after, limit: pageLength })
+    if (page.length > 0) yield page
+    if (page.length < pageLength) return
+    after = [page.at(-1)!.id]
+    await setImmediate()
+  }
 }
 
 /** The whole document as the principal may see it; fields without a value are left out. */
@@ -208,24 +209,4 @@ function listView(access: Access, document: StoredDocument, fields: readonly str
       visibility === 'clear' ? valueOf(document, name) : visibility === 'masked' ? maskMarker : null
   }
   return view
-}
-
-/** The first `count` in order, without sorting what nobody asked for. */
-export function firstOf<T>(all: readonly T[], compare: (a: T, b: T) => number, count: number): T[] {
-  if (all.length <= count * 4) return [...all].sort(compare).slice(0, count)
-  const best: T[] = []
-  // From the end: what was made last is most often wanted first, and then little is moved.
-  for (let index = all.length - 1; index >= 0; index--) {
-    const item = all[index]!
-    if (best.length === count && compare(item, best[count - 1]!) >= 0) continue
-    let [low, high] = [0, best.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (compare(item, best[middle]!) < 0) high = middle
-      else low = middle + 1
-    }
-    best.splice(low, 0, item)
-    if (best.length > count) best.pop()
-  }
-  return best
 }

@@ -2,8 +2,8 @@
 import { Decimal, DecimalSum } from '../core/decimal.ts'
 import type { Principal } from '../core/principal.ts'
 import { aggregateIn } from './aggregating.ts'
-import { order } from './expression-values.ts'
-import { type Condition, readFilters } from './filters.ts'
+import { order } from '../core/expression-values.ts'
+import { type Filter, readFilters } from './filters.ts'
 import { accessFor, type Documents } from './documents.ts'
 import type { Access } from './permission.ts'
 import type { Field, Report } from './platform.ts'
@@ -73,7 +73,7 @@ async function groups(
   documents: Documents,
   access: Access,
   report: Report,
-  conditions: readonly Condition[],
+  conditions: readonly Filter[],
 ): Promise<Omit<ReportRows, 'columns'>> {
   const metrics = report.columns
     .filter((column) => column.aggregate)
@@ -102,7 +102,7 @@ async function list(
   principal: Principal,
   access: Access,
   report: Report,
-  conditions: readonly Condition[],
+  conditions: readonly Filter[],
 ): Promise<Omit<ReportRows, 'columns'>> {
   const page = await listDocuments(documents, principal, {
     doctype: access.doctype.name,

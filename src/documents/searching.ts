@@ -1,10 +1,11 @@
 /** Finding documents by words: only in fields that the caller could filter by, only among rows that it may read. */
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { comparableField, readFilters } from './filters.ts'
+import { smallest } from '../core/smallest.ts'
+import { comparableField, conditionOf, readFilters } from './filters.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import { type Access, accessTo, readsAll } from './permission.ts'
-import { firstOf, permitted } from './reading.ts'
+import { permitted } from './reading.ts'
 import { findWords, type Hit, indexedFields } from './search-index.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
@@ -52,7 +53,7 @@ export async function searchDocuments(
     for (const hit of hits) found.push({ access, hit })
   }
   const offset = query.offset ?? 0
-  const page = firstOf(
+  const page = smallest(
     found,
     (a, b) => b.hit.score - a.hit.score || (a.hit.name < b.hit.name ? -1 : 1),
     offset + query.limit,
@@ -98,16 +99,21 @@ export async function suggestLinks(
     if (texts.some((text) => text.startsWith(typed))) return 0
     return texts.some((text) => text.includes(typed)) ? 1 : 2
   }
-  const all = (await permitted(documents, access, readFilters(access, query.filters)))
-    .map((document) => ({ document, rank: rank(document) }))
-    .filter((candidate) => candidate.rank < 2)
-  const best = firstOf(
-    all,
-    (a, b) => a.rank - b.rank || (a.document.id < b.document.id ? -1 : 1),
-    query.limit,
-  )
+  let total = 0
+  let best: { readonly document: StoredDocument; readonly rank: number }[] = []
+  for await (const page of permitted(documents, access, conditionOf(readFilters(access, query.filters)))) {
+    const matching = page
+      .map((document) => ({ document, rank: rank(document) }))
+      .filter((candidate) => candidate.rank < 2)
+    total += matching.length
+    best = smallest(
+      [...best, ...matching],
+      (a, b) => a.rank - b.rank || (a.document.id < b.document.id ? -1 : 1),
+      query.limit,
+    )
+  }
   return {
-    total: all.length,
+    total,
     suggestions: best.map(({ document }) => ({
       value: document.id,
       label: titleOf(access, document),

@@ -2,13 +2,13 @@
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '../core/secrets.ts'
-import { readFilters, readOrder } from './filters.ts'
-import { accessFor, type Documents, requireAction } from './documents.ts'
+import { conditionOf, readFilters, readOrder } from './filters.ts'
+import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import type { ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
 import { type Access, accessTo } from './permission.ts'
 import { type Doctype, type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
-import { firstOf, permitted } from './reading.ts'
+import { openTo, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 import { placesOf } from './values.ts'
 
@@ -61,14 +61,14 @@ export async function readTableRows(
   const access = accessFor(documents, principal, query.doctype)
   requireAction(access, 'read')
   const columns = chosen(columnsOf(access), query.fields)
-  const conditions = readFilters(access, query.filters)
-  const compare = readOrder(access, query.orderBy ?? 'creation desc')
-  const all = await permitted(documents, access, conditions)
-  const found = query.limit < 1 ? [] : firstOf(all, compare, query.limit)
+  const holds = openTo(access, conditionOf(readFilters(access, query.filters)))
+  const order = readOrder(access, query.orderBy ?? 'creation desc')
+  const collection = collectionFor(documents, access.doctype)
+  const found = await collection.find({ holds, order, limit: Math.max(0, query.limit) })
   return {
     columns: plain(columns),
     rows: found.map((document) => rowOf(access, columns, document)),
-    total: all.length,
+    total: await collection.count({ holds }),
   }
 }
 
@@ -78,7 +78,7 @@ function tableOf(documents: Documents, access: Access): ReadableTable {
     name: access.doctype.name,
     columns: plain(columns),
     read: async () => {
-      const found = await permitted(documents, access, [])
+      const found = await everyPermitted(documents, access)
       const fields = [...access.doctype.fields.values()]
       return {
         revision: revisionOf(documents, [{ access, found, fields }]),
@@ -106,7 +106,7 @@ function childTable(documents: Documents, child: Doctype, parents: readonly Acce
       const parts = await Promise.all(
         parents.map(async (access) => ({
           access,
-          found: await permitted(documents, access, []),
+          found: await everyPermitted(documents, access),
           fields: [...tableFields(access, child), ...fields],
         })),
       )
@@ -132,6 +132,12 @@ function revisionOf({ memory }: Documents, parts: readonly Part[]): string {
     })
   })
   return sha256(words.join(','))
+}
+
+async function everyPermitted(documents: Documents, access: Access): Promise<StoredDocument[]> {
+  const found: StoredDocument[] = []
+  for await (const page of permitted(documents, access)) found.push(...page)
+  return found
 }
 
 const childColumns: Columns = [

@@ -3,14 +3,14 @@ import type { Principal } from '../core/principal.ts'
 import { removeBelongings } from './belongings.ts'
 import { changeOf, refuseProblems, type Warning } from './change.ts'
 import { checkDocument } from './checking.ts'
-import { readFilters } from './filters.ts'
+import { conditionOf, readFilters } from './filters.ts'
 import { accessFor, changeable, collectionFor, type Documents, requireAction } from './documents.ts'
 import { differences, sameValue } from './history.ts'
 import { linksTo } from './links.ts'
 import { moveTo, statusText } from './lifecycle.ts'
 import type { Access } from './permission.ts'
 import { compute, readData } from './preparing.ts'
-import { type DocumentView, permitted, viewOf } from './reading.ts'
+import { type DocumentView, openTo, viewOf } from './reading.ts'
 import type { StoredDocument } from './stored.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
@@ -162,12 +162,15 @@ export async function bulkUpdate(
   if (which.names === undefined && conditions.length === 0)
     throw new AppError('invalid', 'give names or filters: changing every document is not allowed')
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
-    const names = which.names ?? (await permitted(documents, access, conditions, work.tx)).map(({ id }) => id)
-    if (names.length > mostInBulk)
+    const collection = collectionFor(documents, access.doctype, work.tx)
+    const holds = openTo(access, conditionOf(conditions))
+    const count = which.names?.length ?? (await collection.count({ holds }))
+    if (count > mostInBulk)
       throw new AppError(
         'invalid',
-        `${names.length} documents are more than the ${mostInBulk} allowed; narrow the filters`,
+        `${count} documents are more than the ${mostInBulk} allowed; narrow the filters`,
       )
+    const names = which.names ?? (await collection.find({ holds })).map(({ id }) => id)
     const updated: string[] = []
     const unchanged: string[] = []
     const failures: string[] = []

@@ -1,7 +1,7 @@
 /** Reading values that callers give, by field type: what is stored, or what is wrong with it. */
 import { isoTime } from '../core/clock.ts'
 import { nearest } from '../core/schema.ts'
-import { roundTo } from './expression-values.ts'
+import { roundTo } from '../core/expression-values.ts'
 import type { Field, FieldType } from './platform.ts'
 
 /** A value as it will be stored, or the problem; `null` is no value. */

@@ -1,14 +1,15 @@
 /** Moving documents through the states of a workflow. */
+import { all, always, any, asserted, bound, compared, type Condition, not } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import { hasRole, type Principal } from '../core/principal.ts'
 import { changeOf, refuseProblems } from './change.ts'
 import { checkDocument } from './checking.ts'
 import { holds } from './expression.ts'
-import { accessFor, type Documents, readable } from './documents.ts'
+import { accessFor, collectionFor, type Documents, readable } from './documents.ts'
 import { moveTo, requireCancellable } from './lifecycle.ts'
 import { accessTo } from './permission.ts'
 import type { Transition, Workflow } from './platform.ts'
-import { type DocumentView, permitted, viewOf } from './reading.ts'
+import { type DocumentView, openTo, viewOf } from './reading.ts'
 import { titleOf } from './searching.ts'
 import type { StoredDocument } from './stored.ts'
 import { type ChangeOptions, inWork } from './work.ts'
@@ -100,6 +101,7 @@ export async function pendingApprovals(
 ): Promise<{ readonly pending: readonly PendingApproval[]; readonly total: number }> {
   if (query.doctype !== undefined) accessFor(documents, principal, query.doctype)
   const pending: PendingApproval[] = []
+  let total = 0
   for (const workflow of documents.platform.workflows.values()) {
     if (query.doctype !== undefined && workflow.doctype !== query.doctype) continue
     const access = accessTo(
@@ -108,10 +110,13 @@ export async function pendingApprovals(
       documents.clock.now(),
     )
     if (!access.may('read')) continue
-    for (const document of await permitted(documents, access, [])) {
-      const actions = availableActions(documents, principal, workflow, document)
-      // What is submitted waits for nobody, though it may be cancelled.
-      if (actions.length === 0 || document.docstatus !== 0) continue
+    // What is submitted waits for nobody, though it may be cancelled.
+    const waiting = all(compared('docstatus', '=', 0), movable(documents, principal, workflow))
+    const holds = openTo(access, waiting)
+    const collection = collectionFor(documents, access.doctype)
+    total += await collection.count({ holds })
+    const order = [{ field: 'creation' }]
+    for (const document of await collection.find({ holds, order, limit: query.limit }))
       pending.push({
         doctype: workflow.doctype,
         name: document.id,
@@ -119,14 +124,32 @@ export async function pendingApprovals(
         workflow_state: stateOf(workflow, document),
         owner: document.owner,
         creation: document.creation,
-        available_actions: actions,
+        available_actions: availableActions(documents, principal, workflow, document),
       })
-    }
   }
   pending.sort((a, b) =>
     a.creation < b.creation ? -1 : a.creation > b.creation ? 1 : a.name < b.name ? -1 : 1,
   )
-  return { pending: pending.slice(0, query.limit), total: pending.length }
+  return { pending: pending.slice(0, query.limit), total }
+}
+
+/** What holds of the documents that the principal can move; `refusalOf` says the same of one. */
+function movable(documents: Documents, principal: Principal, workflow: Workflow): Condition {
+  const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
+  const known = compared('workflow_state', 'in', [...workflow.states.keys()])
+  return any(
+    ...workflow.transitions
+      .filter(({ roles }) => roles.some((role) => hasRole(principal, role)))
+      .map(({ from, allowSelf, when }) =>
+        all(
+          from === workflow.initial
+            ? any(compared('workflow_state', '=', from), not(known))
+            : compared('workflow_state', '=', from),
+          allowSelf ? always : compared('owner', '!=', principal.user),
+          when ? asserted(bound(when.term, { user, now: documents.clock.now() })) : always,
+        ),
+      ),
+  )
 }
 
 function transitionFor(

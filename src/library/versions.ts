@@ -147,7 +147,7 @@ export class Versions {
 
   /** The versions of a template, newest first. */
   async history(prompt: string, limit: number): Promise<readonly PromptVersion[]> {
-    return this.stored.find({ where: { prompt }, compare: (a, b) => b.number - a.number, limit })
+    return this.stored.find({ where: { prompt }, order: [{ field: 'number', descending: true }], limit })
   }
 
   /** One version; AppError `not_found`. */

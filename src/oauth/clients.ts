@@ -1,5 +1,6 @@
 /** The OAuth clients: registered by themselves, by the operator, or described by a document at their URL. */
 import { hash, verify } from '@node-rs/argon2'
+import { all, any, compared } from '../core/conditions.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { randomId, randomSecret, sameText, sha256 } from '../core/secrets.ts'
@@ -106,8 +107,8 @@ export class Clients {
     if ((await clients.count({ where: { source: 'dynamic' } })) < limit) return
     const oldest = await clients.find({
       where: { source: 'dynamic' },
-      filter: (client) => client.activatedAt === undefined,
-      compare: (a, b) => a.createdAt - b.createdAt,
+      holds: compared('activatedAt', '=', null),
+      order: [{ field: 'createdAt' }],
       limit: Math.ceil(limit / 20),
     })
     if (oldest.length === 0) throw new AppError('unavailable', 'the limit of registered clients is reached')
@@ -173,7 +174,7 @@ export class Clients {
 
   /** Registered clients, newest first. */
   async list(): Promise<readonly Client[]> {
-    return this.#clients.find({ compare: (a, b) => b.createdAt - a.createdAt })
+    return this.#clients.find({ order: [{ field: 'createdAt', descending: true }] })
   }
 
   /** Removes clients that registered themselves and are not used any more; never one with a live grant. */
@@ -182,9 +183,14 @@ export class Clients {
     const now = this.#clock.now()
     if (!options.dryRun) this.#swept = now
     const candidates = await this.#clients.find({
-      filter: (client) =>
-        client.source !== 'operator' &&
-        (now - (client.lastUsedAt ?? client.createdAt) > idle || (client.expiresAt ?? now + 1) <= now),
+      holds: all(
+        compared('source', '!=', 'operator'),
+        any(
+          compared('lastUsedAt', '<', now - idle),
+          all(compared('lastUsedAt', '=', null), compared('createdAt', '<', now - idle)),
+          compared('expiresAt', '<=', now),
+        ),
+      ),
     })
     const pruned: PrunedClient[] = []
     for (const client of candidates) {

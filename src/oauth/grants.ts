@@ -1,4 +1,5 @@
 /** Who has approved which client: remembered, listed for the user, revoked. */
+import { compared, type Condition } from '../core/conditions.ts'
 import type { Clock } from '../core/clock.ts'
 import { randomId } from '../core/secrets.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
@@ -40,7 +41,7 @@ export class Grants {
 
   /** A user's grants, or all, newest first. */
   async list(where: { user?: string; client?: string } = {}): Promise<readonly Grant[]> {
-    return this.#grants.find({ where, compare: (a, b) => b.approvedAt - a.approvedAt })
+    return this.#grants.find({ where, order: [{ field: 'approvedAt', descending: true }] })
   }
 
   /** One of this user's grants; another's does not exist. */
@@ -52,8 +53,8 @@ export class Grants {
 
 function same(approval: Approval): {
   where: { user: string; client: string }
-  filter: (grant: Grant) => boolean
+  holds: Condition
 } {
   const { user, client, redirectHost } = approval
-  return { where: { user, client }, filter: (grant) => grant.redirectHost === redirectHost }
+  return { where: { user, client }, holds: compared('redirectHost', '=', redirectHost) }
 }

@@ -2,6 +2,7 @@
  * Bearer tokens and refresh tokens: issue, find, rotate, revoke. Opaque, stored as SHA-256 (D4). Everything
  * that changes them runs in a store transaction, so that a refresh and a revocation never cross.
  */
+import { all, compared } from '../core/conditions.ts'
 import { networksOf } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
@@ -239,22 +240,21 @@ export class Tokens {
 
   /** Families, newest first. */
   async families(where: { user?: string; client?: string; grant?: string } = {}): Promise<readonly Family[]> {
-    return this.#families.find({ where, compare: (a, b) => b.createdAt - a.createdAt })
+    return this.#families.find({ where, order: [{ field: 'createdAt', descending: true }] })
   }
 
   /** Access tokens that are known, newest first. */
   async list(
     where: { user?: string; client?: string; family?: string } = {},
   ): Promise<readonly AccessToken[]> {
-    return this.#tokens.find({ where, compare: (a, b) => b.issuedAt - a.issuedAt })
+    return this.#tokens.find({ where, order: [{ field: 'issuedAt', descending: true }] })
   }
 
   /** Whether a client has tokens that can still be used or refreshed. */
   async isLive(client: string): Promise<boolean> {
-    const now = this.#clock.now()
     const live = await this.#families.first({
       where: { client },
-      filter: (family) => family.revokedAt === undefined && family.expiresAt > now,
+      holds: all(compared('revokedAt', '=', null), compared('expiresAt', '>', this.#clock.now())),
     })
     return live !== undefined
   }
@@ -291,7 +291,7 @@ export class Tokens {
 
   async #revokeAccess(tx: Transaction, family: string): Promise<void> {
     const tokens = tx.in(this.#tokens)
-    for (const token of await tokens.find({ where: { family }, filter: (one) => one.status === 'Active' })) {
+    for (const token of await tokens.find({ where: { family }, holds: compared('status', '=', 'Active') })) {
       await tokens.put({ ...token, status: 'Revoked' })
     }
   }

@@ -8,12 +8,15 @@ export class FieldIndex {
   readonly field: string
   // Most values of a unique field have one document; a Set for each would cost more than the document.
   readonly #ids = new Map<IndexKey, string | Set<string>>()
+  /** How many documents hold a list, which stands under each of its members. */
+  arrays = 0
 
   constructor(field: string) {
     this.field = field
   }
 
   add(document: Stored): void {
+    if (Array.isArray(fieldOf(document, this.field))) this.arrays++
     for (const key of indexKeys(fieldOf(document, this.field))) {
       const held = this.#ids.get(key)
       if (held === undefined) this.#ids.set(key, document.id)
@@ -23,6 +26,7 @@ export class FieldIndex {
   }
 
   remove(document: Stored): void {
+    if (Array.isArray(fieldOf(document, this.field))) this.arrays--
     for (const key of indexKeys(fieldOf(document, this.field))) {
       const held = this.#ids.get(key)
       if (held === document.id) this.#ids.delete(key)
@@ -37,6 +41,11 @@ export class FieldIndex {
   ids(key: IndexKey): Iterable<string> {
     const held = this.#ids.get(key)
     return typeof held === 'string' ? [held] : (held ?? [])
+  }
+
+  has(key: IndexKey, id: string): boolean {
+    const held = this.#ids.get(key)
+    return held === id || (held instanceof Set && held.has(id))
   }
 
   count(key: IndexKey): number {

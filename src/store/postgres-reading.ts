@@ -4,7 +4,7 @@ import { isIndexKey } from './field-index.ts'
 import { deepFreeze } from './plain-json.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { type Entry, idBytes, keyBytes } from './postgres-entries.ts'
-import { type AnyQuery, arranged, matches } from './select.ts'
+import { type AnyQuery, arranged, testOf } from './select.ts'
 import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
 
@@ -32,7 +32,7 @@ export async function readDocuments(on: Queryable, view: Known, query: AnyQuery)
   if (limit === 0) return []
   const { keys, tests } = divided(view, query)
   const { from, where, values } = lookUp(view, keys)
-  const bare = !query.compare && !query.filter && tests.length === 0
+  const bare = !query.order?.length && !query.holds && !query.after && tests.length === 0
   if (bare && view.stored && (limit !== undefined || offset > 0)) {
     values.push(view.now, limit ?? null, offset)
     const [now, most, skipped] = [values.length - 2, values.length - 1, values.length]
@@ -45,11 +45,11 @@ export async function readDocuments(on: Queryable, view: Known, query: AnyQuery)
     return rows.map(([body]) => parsed(body))
   }
   const found: Stored[] = []
+  const matches = testOf({ ...query, where: Object.fromEntries(tests) })
   const text = `${from} SELECT d.body FROM ${where} ORDER BY d.id`
   for (const [body] of await on.rows({ name: `find_${keys.length}`, text, values })) {
     const document = living(view, parsed(body))
-    if (document && matches(document, tests) && (!query.filter || query.filter(document)))
-      found.push(document)
+    if (document && matches(document)) found.push(document)
   }
   return arranged(found, query)
 }
@@ -57,9 +57,9 @@ export async function readDocuments(on: Queryable, view: Known, query: AnyQuery)
 /** How many documents a query asks for. */
 export async function countDocuments(on: Queryable, view: Known, query: AnyQuery): Promise<number> {
   const { keys, tests } = divided(view, query)
-  if (query.filter || tests.length > 0 || !view.stored) {
-    const { where, filter } = query
-    return (await readDocuments(on, view, { ...(where && { where }), ...(filter && { filter }) })).length
+  if (query.holds || tests.length > 0 || !view.stored) {
+    const { where, holds } = query
+    return (await readDocuments(on, view, { ...(where && { where }), holds })).length
   }
   const { from, where, values } = lookUp(view, keys)
   values.push(view.now)

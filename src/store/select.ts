@@ -1,7 +1,12 @@
 /** Finding documents in a table, with or without the changes of a transaction on top. */
 import { isDeepStrictEqual } from 'node:util'
+import { comparison, conjuncts, following, isNever, type SortKey, tester } from '../core/conditions.ts'
+import { newEffort } from '../core/expression-functions.ts'
+import { smallest } from '../core/smallest.ts'
+import { order as sortingOf } from '../core/expression-values.ts'
 import type { Query, Stored } from './store.ts'
-import { type FieldIndex, fieldOf, type IndexKey, isIndexKey } from './field-index.ts'
+import { fieldOf, type IndexKey, isIndexKey } from './field-index.ts'
+import type { SortedDocuments } from './sorted-documents.ts'
 import type { Table } from './table.ts'
 
 /** A query without the document's type. */
@@ -14,86 +19,169 @@ export interface View {
   readonly now: number
 }
 
-/** The documents that a query asks for, in its order. */
-export function select(view: View, query: AnyQuery): Stored[] {
-  const offset = Math.max(0, query.offset ?? 0)
-  const end = query.limit === undefined ? Infinity : offset + Math.max(0, query.limit)
-  if (end === offset) return []
-  const changed = view.changes !== undefined && view.changes.touched.size > 0
-  // Without an order of its own the answer comes by id, as the table reads: stop when there is enough.
-  const found = matching(view, query, query.compare || changed ? Infinity : end)
-  if (changed) found.sort(byId)
-  return arranged(found, query)
+type Visit = (document: Stored) => boolean
+
+/** Some of the documents, in no order, among which all are that a query asks for. */
+interface Candidates {
+  readonly count: number
+  /** Whether exactly these are asked for, as far as one of the conditions says. */
+  readonly exact: boolean
+  each(visit: Visit): void
+  readonly has?: (id: string) => boolean
 }
 
-/** Of documents that match, by id: those that the query asks for, in its order. */
+/** The documents that a query asks for, in its order. */
+export function select(view: View, query: AnyQuery): Stored[] {
+  const [offset, end] = bounds(query)
+  if (end === offset || (query.holds && isNever(query.holds))) return []
+  const order = query.order ?? []
+  const { table, now } = view
+  const changed = view.changes !== undefined && view.changes.touched.size > 0
+  const walked = changed ? undefined : orderOf(table, order)
+  const narrow = narrowest(table, query)
+  // A walk in order meets what it looks for about every size / count documents.
+  const steps = narrow ? (end * table.size) / Math.max(1, narrow.count) : 0
+  if (walked && (!narrow || steps < narrow.count)) {
+    const matches = testOf({ ...query, after: undefined })
+    const found: Stored[] = []
+    const visit: Visit = (document) =>
+      table.isOver(document, now) || !matches(document) || found.push(document) < end
+    const after = query.after && probe(order, query.after)
+    if (order[0]?.descending) walked.eachDescending(visit, after)
+    else walked.each(visit, after)
+    return found.slice(offset, end)
+  }
+  return arranged(matching(view, query, narrow), query)
+}
+
+/** Of documents that match: those that the query asks for, in its order. */
 export function arranged(found: Stored[], query: AnyQuery): Stored[] {
-  const offset = Math.max(0, query.offset ?? 0)
-  const end = query.limit === undefined ? Infinity : offset + Math.max(0, query.limit)
-  if (query.compare) return smallest(found, query.compare, end).slice(offset)
-  return offset === 0 && end >= found.length ? found : found.slice(offset, end)
+  const [offset, end] = bounds(query)
+  return smallest(found, sorting(query.order ?? []), end).slice(offset)
 }
 
 /** How many documents a query asks for. */
 export function count(view: View, query: AnyQuery): number {
-  const everything = !query.filter && Object.keys(query.where ?? {}).length === 0
-  if (everything && !view.changes?.touched.size) {
-    return view.table.size - (view.table.expiry?.countOver(view.now) ?? 0)
+  const { table } = view
+  const still = !view.changes?.touched.size && !table.expiry?.countOver(view.now)
+  const narrow = narrowest(table, query)
+  if (still) {
+    const conditions =
+      Object.keys(query.where ?? {}).length + (query.holds ? conjuncts(query.holds).length : 0)
+    if (conditions === 0) return table.size
+    if (conditions === 1 && narrow?.exact) return narrow.count
   }
-  return matching(view, query, Infinity).length
+  return matching(view, query, narrow).length
 }
 
-function matching(view: View, query: AnyQuery, enough: number): Stored[] {
+/** Whether a document, which has not ended, is one that the query asks for. */
+export function testOf(query: AnyQuery): Visit {
+  const tests = Object.entries(query.where ?? {})
+  const after = query.after && tester(following(query.order ?? [], query.after))
+  const holds = query.holds && tester(query.holds)
+  const effort = newEffort()
+  return (document) =>
+    matchesAll(document, tests) && (!after || after(document)) && (!holds || holds(document, effort))
+}
+
+function bounds({ offset = 0, limit }: AnyQuery): readonly [number, number] {
+  const from = Math.max(0, offset)
+  return [from, limit === undefined ? Infinity : from + Math.max(0, limit)]
+}
+
+/** The order of a table that is the one wanted, ties included. */
+function orderOf(table: Table, order: readonly SortKey[]): SortedDocuments | undefined {
+  const [first, second] = order
+  if (!first) return table.sorted
+  return second === undefined || first.field === 'id' ? table.ordered(first.field) : undefined
+}
+
+/** A document that stands where one with these values would. */
+function probe(order: readonly SortKey[], after: readonly unknown[]): Stored {
+  const values = Object.fromEntries(order.map(({ field }, index) => [field, after[index]]))
+  return { ...values, id: String(after.at(-1)) }
+}
+
+function matching(view: View, query: AnyQuery, narrow: Candidates | undefined): Stored[] {
   const found: Stored[] = []
-  read(view.table, view.changes?.touched, view.now, query, enough, found)
-  if (view.changes) read(view.changes.written, undefined, view.now, query, enough, found)
+  const matches = testOf(query)
+  const { table, changes, now } = view
+  const visit: Visit = (document) => {
+    if (!table.isOver(document, now) && !changes?.touched.has(document.id) && matches(document))
+      found.push(document)
+    return true
+  }
+  if (narrow) narrow.each(visit)
+  else table.sorted.each(visit)
+  changes?.written.sorted.each((document) => {
+    if (!table.isOver(document, now) && matches(document)) found.push(document)
+    return true
+  })
   return found
 }
 
-function read(
-  table: Table,
-  hidden: ReadonlySet<string> | undefined,
-  now: number,
-  query: AnyQuery,
-  enough: number,
-  found: Stored[],
-): void {
-  const index = narrowest(table, query.where)
-  const tests = Object.entries(query.where ?? {}).filter(([field]) => field !== index?.index.field)
-  const { filter } = query
-  const visit = (document: Stored): boolean => {
-    if (found.length >= enough) return false
-    if (table.isOver(document, now) || hidden?.has(document.id)) return true
-    if (matches(document, tests) && (!filter || filter(document))) found.push(document)
-    return true
-  }
-  if (!index) table.sorted.each(visit)
-  else for (const id of inOrder(index.index.ids(index.key))) if (!visit(table.get(id)!)) return
-}
-
-// A look-up that finds one document, as by a token's hash, needs no sorting.
-function inOrder(ids: Iterable<string>): readonly string[] {
-  return Array.isArray(ids) ? (ids as string[]) : [...ids].sort()
-}
-
-/** The index that leaves the fewest documents to read. */
-function narrowest(
-  table: Table,
-  where: AnyQuery['where'],
-): { readonly index: FieldIndex; readonly key: IndexKey } | undefined {
-  let best: { index: FieldIndex; key: IndexKey; count: number } | undefined
-  if (!where) return undefined
+/** The indexes that leave the fewest documents to read; undefined where none helps. */
+function narrowest(table: Table, { where = {}, holds }: AnyQuery): Candidates | undefined {
+  const found: Candidates[] = []
   for (const [field, wanted] of Object.entries(where)) {
-    const index = isIndexKey(wanted) ? table.index(field) : undefined
-    if (!index || !isIndexKey(wanted)) continue
-    const count = index.count(wanted)
-    if (!best || count < best.count) best = { index, key: wanted, count }
+    const index = table.index(field)
+    if (index && isIndexKey(wanted)) found.push(withKeys(table, field, [wanted], true))
   }
-  return best
+  for (const condition of holds ? conjuncts(holds) : []) {
+    const compared = comparison(condition)
+    if (!compared) continue
+    const { field, operator, value } = compared
+    const keys = operator === '=' ? keysOf([value]) : operator === 'in' ? keysOf(value) : undefined
+    const index = table.index(field)
+    if (index && keys) found.push(withKeys(table, field, keys, index.arrays === 0))
+    else if (isRange(operator) && (typeof value === 'number' || typeof value === 'string')) {
+      const range = table.ordered(field)?.compared(operator, value)
+      if (range) found.push({ ...range, exact: true })
+    }
+  }
+  const [best, second] = found.sort((a, b) => a.count - b.count)
+  if (!best || !second?.has) return best
+  const { has } = second
+  return { ...best, exact: false, each: (visit) => best.each((one) => !has(one.id) || visit(one)) }
+}
+
+function withKeys(table: Table, field: string, keys: readonly IndexKey[], exact: boolean): Candidates {
+  const index = table.index(field)!
+  return {
+    count: keys.reduce<number>((sum, key) => sum + index.count(key), 0),
+    exact,
+    has: (id) => keys.some((key) => index.has(key, id)),
+    each: (visit) => {
+      const seen = keys.length > 1 && index.arrays > 0 ? new Set<string>() : undefined
+      for (const key of keys)
+        for (const id of index.ids(key)) {
+          if (seen?.has(id)) continue
+          seen?.add(id)
+          if (!visit(table.get(id)!)) return
+        }
+    },
+  }
+}
+
+/** The keys under which everything lies that equals one of the values; undefined where an index does not know. */
+function keysOf(values: unknown): readonly IndexKey[] | undefined {
+  const keys = new Set<IndexKey>()
+  for (const value of Array.isArray(values) ? (values as readonly unknown[]) : [undefined]) {
+    if (!isIndexKey(value)) return undefined
+    keys.add(value)
+    // A check is 1 or true.
+    if (typeof value === 'boolean') keys.add(Number(value))
+    else if (value === 0 || value === 1) keys.add(value === 1)
+  }
+  return [...keys]
+}
+
+function isRange(operator: string): operator is '<' | '<=' | '>' | '>=' {
+  return ['<', '<=', '>', '>='].includes(operator)
 }
 
 /** Whether a document holds all of these values, each with its field. */
-export function matches(document: Stored, tests: readonly (readonly [string, unknown])[]): boolean {
+export function matchesAll(document: Stored, tests: readonly (readonly [string, unknown])[]): boolean {
   for (const [field, wanted] of tests) if (!holds(fieldOf(document, field), wanted)) return false
   return true
 }
@@ -110,26 +198,13 @@ function equal(a: unknown, b: unknown): boolean {
   return a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b))
 }
 
-/** The first `count` documents by an order; equal ones stay in the order in which they came. */
-function smallest(documents: Stored[], compare: (a: Stored, b: Stored) => number, count: number): Stored[] {
-  if (count * 8 >= documents.length) return documents.sort(compare).slice(0, count)
-  // A page of a large collection: keep the best so far instead of sorting everything.
-  const best: Stored[] = []
-  for (const document of documents) {
-    if (best.length === count && compare(best[count - 1]!, document) <= 0) continue
-    let low = 0
-    let high = best.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (compare(best[middle]!, document) <= 0) low = middle + 1
-      else high = middle
+/** What sorts documents, those that are alike by id. */
+function sorting(order: readonly SortKey[]): (a: Stored, b: Stored) => number {
+  return (a, b) => {
+    for (const { field, descending } of order) {
+      const result = sortingOf(fieldOf(a, field), fieldOf(b, field))
+      if (result !== 0) return descending ? -result : result
     }
-    best.splice(low, 0, document)
-    if (best.length > count) best.pop()
+    return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
   }
-  return best
-}
-
-function byId(a: Stored, b: Stored): number {
-  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 }

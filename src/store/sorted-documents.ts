@@ -1,77 +1,170 @@
+import { order, rank } from '../core/expression-values.ts'
+import { fieldOf } from './field-index.ts'
 import type { Stored } from './store.ts'
 
 const chunkLength = 1024
 
+/** A place among the documents: a chunk, and an index in it. */
+type Place = readonly [chunk: number, index: number]
+
 /**
- * Documents in the order of their ids, in chunks: adding and removing cost the same at a thousand and at a
- * million, and reading all of them looks nothing up.
+ * Documents in the order of a field and, where they are alike in it, of their ids; in chunks: adding and removing
+ * cost the same at a thousand and at a million, and reading all of them looks nothing up.
  */
 export class SortedDocuments {
+  readonly field: string
   readonly #chunks: Stored[][] = []
+  readonly #values: (a: Stored, b: Stored) => number
 
-  /** Puts a document in the place of the one with its id, or where it belongs. */
+  constructor(field = 'id') {
+    this.field = field
+    this.#values = field === 'id' ? byId : (a, b) => order(fieldOf(a, field), fieldOf(b, field))
+  }
+
+  /** Fills an empty order with many at once. */
+  fill(documents: Iterable<Stored>): void {
+    const all = [...documents].sort((a, b) => this.#compare(a, b))
+    for (let from = 0; from < all.length; from += chunkLength)
+      this.#chunks.push(all.slice(from, from + chunkLength))
+  }
+
+  /** Puts a document where it belongs; one that is there already under the same place is replaced. */
   put(document: Stored): void {
     const last = this.#chunks.at(-1)
     // Documents that come in order, as from a snapshot, fill chunk after chunk.
-    if (!last || (last.length >= chunkLength && document.id > last.at(-1)!.id)) {
+    if (!last || (last.length >= chunkLength && this.#compare(document, last.at(-1)!) > 0)) {
       this.#chunks.push([document])
       return
     }
-    const at = this.#chunkOf(document.id)
+    const [found, index] = this.#firstAtLeast(document)
+    const at = Math.min(found, this.#chunks.length - 1)
     const chunk = this.#chunks[at]!
-    const index = firstAtLeast(chunk, document.id)
-    if (chunk[index]?.id === document.id) chunk[index] = document
-    else chunk.splice(index, 0, document)
+    const place = found === at ? index : chunk.length
+    if (chunk[place]?.id === document.id) chunk[place] = document
+    else chunk.splice(place, 0, document)
     if (chunk.length > 2 * chunkLength) this.#chunks.splice(at + 1, 0, chunk.splice(chunkLength))
   }
 
-  /** Removes the document with the id, if there is one. */
-  delete(id: string): void {
-    const at = this.#chunkOf(id)
+  /** Removes a document, if it is there. */
+  delete(document: Stored): void {
+    const [at, index] = this.#firstAtLeast(document)
     const chunk = this.#chunks[at]
-    const index = chunk ? firstAtLeast(chunk, id) : 0
-    if (chunk?.[index]?.id !== id) return
+    if (chunk?.[index]?.id !== document.id) return
     chunk.splice(index, 1)
     if (chunk.length === 0) this.#chunks.splice(at, 1)
   }
 
-  /** Hands over the documents in order, until `visit` answers false. */
-  each(visit: (document: Stored) => boolean): void {
-    for (const chunk of this.#chunks) for (const document of chunk) if (!visit(document)) return
+  /** Hands over the documents in order, those after one when it is given, until `visit` answers false. */
+  each(visit: (document: Stored) => boolean, after?: Stored): void {
+    const from = after ? this.#first((one) => this.#compare(one, after) > 0) : ([0, 0] as const)
+    this.#between(from, [this.#chunks.length, 0], visit)
   }
 
-  /** Up to `count` documents whose ids come after `id`, in order; the empty text comes before all. */
+  /** The same from the last value to the first; what is alike comes by id all the same. */
+  eachDescending(visit: (document: Stored) => boolean, after?: Stored): void {
+    let end: Place = [this.#chunks.length, 0]
+    if (after) {
+      const [from, to] = this.#group(after)
+      const rest = this.#first((one) => this.#compare(one, after) > 0)
+      if (!this.#between(rest, to, visit)) return
+      end = from
+    }
+    for (;;) {
+      const last = this.#before(end)
+      if (!last) return
+      const [at, index] = last
+      const document = this.#chunks[at]![index]!
+      const previous = this.#before(last)
+      const alone = !previous || this.#values(this.#chunks[previous[0]]![previous[1]]!, document) !== 0
+      const from = alone ? last : this.#group(document)[0]
+      if (!this.#between(from, end, visit)) return
+      end = from
+    }
+  }
+
+  /** The documents whose value is of one kind with the given and comes where the operator says, and how many. */
+  compared(
+    operator: '<' | '<=' | '>' | '>=',
+    value: number | string,
+  ): { readonly count: number; each(visit: (document: Stored) => boolean): void } {
+    const kind = rank(value)
+    const valueIn = (one: Stored): unknown => fieldOf(one, this.field)
+    const least = operator.startsWith('<')
+      ? this.#first((one) => rank(valueIn(one)) >= kind)
+      : this.#first((one) => reaches(order(valueIn(one), value), operator === '>='))
+    const most = operator.startsWith('>')
+      ? this.#first((one) => rank(valueIn(one)) > kind)
+      : this.#first((one) => reaches(order(valueIn(one), value), operator === '<'))
+    return { count: this.#distance(least, most), each: (visit) => void this.#between(least, most, visit) }
+  }
+
+  /** Up to `count` documents whose ids come after `id`, in order of the ids; the empty text comes before all. */
   after(id: string, count: number): Stored[] {
     const found: Stored[] = []
-    for (let at = this.#chunkOf(id); at < this.#chunks.length && found.length < count; at++) {
-      const chunk = this.#chunks[at]!
-      let from = firstAtLeast(chunk, id)
-      if (chunk[from]?.id === id) from++
-      found.push(...chunk.slice(from, from + count - found.length))
-    }
+    if (count <= 0) return found
+    this.each((document) => found.push(document) < count, { id })
     return found
   }
 
-  /** The chunk that holds the id or would take it: the first whose last id is not smaller, else the last. */
-  #chunkOf(id: string): number {
-    let low = 0
-    let high = this.#chunks.length - 1
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#chunks[middle]!.at(-1)!.id < id) low = middle + 1
-      else high = middle
+  #compare(a: Stored, b: Stored): number {
+    return this.#values(a, b) || byId(a, b)
+  }
+
+  #firstAtLeast(document: Stored): Place {
+    return this.#first((one) => this.#compare(one, document) >= 0)
+  }
+
+  /** Where the documents with the same value begin and end. */
+  #group(document: Stored): readonly [Place, Place] {
+    return [
+      this.#first((one) => this.#values(one, document) >= 0),
+      this.#first((one) => this.#values(one, document) > 0),
+    ]
+  }
+
+  /** The first document that comes late enough, which every one after it does too. */
+  #first(lateEnough: (document: Stored) => boolean): Place {
+    const chunk = firstWhere(this.#chunks, (one) => lateEnough(one.at(-1)!))
+    const documents = this.#chunks[chunk]
+    return documents ? [chunk, firstWhere(documents, lateEnough)] : [chunk, 0]
+  }
+
+  #before([chunk, index]: Place): Place | undefined {
+    if (index > 0) return [chunk, index - 1]
+    return chunk > 0 ? [chunk - 1, this.#chunks[chunk - 1]!.length - 1] : undefined
+  }
+
+  #between([chunk, index]: Place, [lastChunk, end]: Place, visit: (document: Stored) => boolean): boolean {
+    for (let at = chunk; at <= lastChunk && at < this.#chunks.length; at++) {
+      const documents = this.#chunks[at]!
+      const to = at === lastChunk ? end : documents.length
+      for (let i = at === chunk ? index : 0; i < to; i++) if (!visit(documents[i]!)) return false
     }
-    return Math.max(low, 0)
+    return true
+  }
+
+  #distance(from: Place, to: Place): number {
+    let count = to[1] - from[1]
+    for (let at = from[0]; at < to[0]; at++) count += this.#chunks[at]!.length
+    return Math.max(0, count)
   }
 }
 
-function firstAtLeast(documents: readonly Stored[], id: string): number {
+function reaches(sorted: number, alike: boolean): boolean {
+  return alike ? sorted >= 0 : sorted > 0
+}
+
+function firstWhere<T>(items: readonly T[], lateEnough: (item: T) => boolean): number {
   let low = 0
-  let high = documents.length
+  let high = items.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (documents[middle]!.id < id) low = middle + 1
-    else high = middle
+    if (lateEnough(items[middle]!)) high = middle
+    else low = middle + 1
   }
   return low
+}
+
+function byId(a: Stored, b: Stored): number {
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 }

@@ -4,6 +4,8 @@
  * implementation it talks to. Stored values are plain JSON; what comes out is frozen.
  */
 
+import type { Condition, SortKey } from '../core/conditions.ts'
+
 /** Anything that is stored has an id, unique in its collection. */
 export interface Stored {
   readonly id: string
@@ -15,20 +17,24 @@ export interface CollectionSpec<T extends Stored> {
   readonly name: string
   /** Fields that `find` can look up without reading every document; an array field is indexed by each member. */
   readonly indexes?: readonly (keyof T & string)[]
+  /** Fields that `find` can sort by and compare with a value without reading every document. */
+  readonly ordered?: readonly string[]
   /** Indexed fields of which no two documents may share a value (absent and null values are not counted). */
   readonly unique?: readonly (keyof T & string)[]
   /** A field holding milliseconds since the epoch, after which the document does not exist any more. */
   readonly expires?: keyof T & string
 }
 
-/** Which documents, in which order. */
+/** Which documents, in which order: data, so that a store can run it where the documents lie. */
 export interface Query<T extends Stored> {
   /** Fields that must equal a value (an array field: must contain it); an indexed one makes it fast. */
   readonly where?: { readonly [Field in keyof T]?: unknown }
-  /** What else must hold of each document; must be pure. */
-  readonly filter?: (document: T) => boolean
-  /** Order; without it documents come by id. Must be pure. */
-  readonly compare?: (a: T, b: T) => number
+  /** What else must hold of each document. */
+  readonly holds?: Condition | undefined
+  /** Documents that are alike in all of these come by id, as all do without it. */
+  readonly order?: readonly SortKey[]
+  /** Only what comes after a document that has these values in the order, its id last: stays right while others write. */
+  readonly after?: readonly unknown[] | undefined
   readonly offset?: number
   readonly limit?: number
 }
@@ -38,7 +44,7 @@ export interface Collection<T extends Stored> {
   get(id: string): Promise<T | undefined>
   find(query?: Query<T>): Promise<readonly T[]>
   first(query: Query<T>): Promise<T | undefined>
-  count(query?: Pick<Query<T>, 'where' | 'filter'>): Promise<number>
+  count(query?: Pick<Query<T>, 'where' | 'holds'>): Promise<number>
   /** Adds a document; AppError `conflict` when its id or a unique field is taken. */
   insert(document: T): Promise<T>
   /** Adds or replaces a document. */

@@ -8,6 +8,8 @@ export interface TableSpec {
   readonly name: string
   readonly indexes: readonly string[]
   readonly unique: readonly string[]
+  /** What `find` can sort by and compare without reading every document. */
+  readonly ordered: readonly string[]
   readonly expires: string | undefined
 }
 
@@ -15,7 +17,8 @@ export interface TableSpec {
 function tableSpec<T extends Stored>(spec: CollectionSpec<T>): TableSpec {
   const unique = [...new Set<string>(spec.unique ?? [])].sort()
   const indexes = [...new Set<string>([...(spec.indexes ?? []), ...unique])].sort()
-  return { name: spec.name, indexes, unique, expires: spec.expires }
+  const ordered = [...new Set<string>(spec.ordered ?? [])].sort()
+  return { name: spec.name, indexes, unique, ordered, expires: spec.expires }
 }
 
 /**
@@ -40,6 +43,7 @@ export class Table {
   readonly sorted = new SortedDocuments()
   readonly #documents = new Map<string, Stored>()
   #indexes: readonly FieldIndex[] = []
+  #orders: readonly SortedDocuments[] = []
   #spec: TableSpec | undefined
   #expiry: Expiry | undefined
 
@@ -76,6 +80,8 @@ export class Table {
         )
       }
     }
+    this.#orders = spec.ordered.map((field) => new SortedDocuments(field))
+    for (const order of this.#orders) order.fill(this.#documents.values())
     this.#indexes = indexes
     this.#expiry = expiry
     this.#spec = spec
@@ -102,16 +108,18 @@ export class Table {
     const previous = this.#documents.get(id)
     if (previous) {
       for (const index of this.#indexes) index.remove(previous)
+      for (const order of this.#orders) order.delete(previous)
       this.#expiry?.remove(previous)
     }
     if (document) {
       this.#documents.set(id, document)
       this.sorted.put(document)
       for (const index of this.#indexes) index.add(document)
+      for (const order of this.#orders) order.put(document)
       this.#expiry?.add(document)
     } else if (previous) {
       this.#documents.delete(id)
-      this.sorted.delete(id)
+      this.sorted.delete(previous)
     }
     return previous
   }
@@ -119,6 +127,11 @@ export class Table {
   /** Every document under its id, ended ones included. */
   entries(): IterableIterator<[string, Stored]> {
     return this.#documents.entries()
+  }
+
+  /** The documents in the order of a field; undefined where nobody declared it. */
+  ordered(field: string): SortedDocuments | undefined {
+    return field === 'id' ? this.sorted : this.#orders.find((order) => order.field === field)
   }
 
   index(field: string): FieldIndex | undefined {

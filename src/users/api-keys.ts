@@ -73,7 +73,7 @@ export class ApiKeys {
   async list(user?: string): Promise<readonly ApiKey[]> {
     return this.#keys.find({
       where: user === undefined ? {} : { user },
-      compare: (a, b) => b.createdAt - a.createdAt,
+      order: [{ field: 'createdAt', descending: true }],
     })
   }
 

@@ -1,8 +1,8 @@
+import { compared, tester } from '../../src/core/conditions.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { type FieldType, fieldTypes } from '../../src/documents/platform.ts'
-import { holdsOf } from '../../src/documents/filters.ts'
 import { readValue } from '../../src/documents/values.ts'
 
 const read = (type: FieldType, value: unknown, more: { length?: number; precision?: number } = {}) =>
@@ -69,8 +69,7 @@ describe('values', () => {
 })
 
 describe('like', () => {
-  const like = (pattern: string, text: unknown) =>
-    holdsOf({ field: 'f', operator: 'like', value: pattern }, text)
+  const like = (pattern: string, text: unknown) => tester(compared('f', 'like', pattern))({ f: text })
   it('takes % and _, any case, and a part without either', () => {
     assert.ok(like('acme', 'The ACME Company'))
     assert.ok(like('%co_pany', 'The ACME Company'))

@@ -1,3 +1,4 @@
+import { not } from '../../src/core/conditions.ts'
 import { chmod, lstat, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -48,7 +49,9 @@ describe('a backup', () => {
           const gone = await here.get(from)
           await here.delete(from)
           await here.put({ id: `${moves % 2 ? '0' : 'z'}${from}`, amount: gone?.amount ?? 0 })
-          const back = (await here.first({ filter: ({ id }) => !id.startsWith('a') }))!
+          const back = (await here.first({
+            holds: not({ call: 'starts_with', of: [{ field: 'id' }, { value: 'a' }] }),
+          }))!
           await here.delete(back.id)
           await here.put({ ...back, id: back.id.slice(1) })
         })

@@ -1,6 +1,7 @@
 /** What every implementation of the store must do: written once, run against each. */
 import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
+import { compared } from '../../src/core/conditions.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { Store, Stored } from '../../src/store/store.ts'
 
@@ -159,10 +160,7 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       const { store } = await open(t)
       await fill(store)
       assert.equal(ids(await peopleOf(store).find()), 'abcd')
-      assert.equal(
-        ids(await peopleOf(store).find({ compare: (a, b) => (a.age ?? 0) - (b.age ?? 0) })),
-        'bcda',
-      )
+      assert.equal(ids(await peopleOf(store).find({ order: [{ field: 'age' }] })), 'bcda')
     })
 
     it('looks up values, members of arrays, nested values and what is absent', async (t) => {
@@ -185,17 +183,17 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       const { store } = await open(t)
       await fill(store)
       const all = peopleOf(store)
-      assert.equal(ids(await all.find({ filter: ({ age = 0 }) => age > 30 })), 'ad')
+      assert.equal(ids(await all.find({ holds: compared('age', '>', 30) })), 'ad')
       assert.equal(ids(await all.find({ offset: 1, limit: 2 })), 'bc')
       assert.equal(ids(await all.find({ offset: 9 })), '')
       assert.equal(ids(await all.find({ limit: 0 })), '')
-      const byAge = { compare: (a: Person, b: Person) => (b.age ?? 0) - (a.age ?? 0) }
+      const byAge = { order: [{ field: 'age', descending: true }] }
       assert.equal(ids(await all.find({ ...byAge, limit: 1 })), 'a')
       assert.equal(ids(await all.find({ ...byAge, offset: 1, limit: 2 })), 'db')
       assert.equal((await all.first({ where: { roles: 'x' }, ...byAge }))?.id, 'a')
       assert.equal(await all.first({ where: { name: 'Zoe' } }), undefined)
       assert.equal(await all.count(), 4)
-      assert.equal(await all.count({ where: { name: 'Ann' }, filter: ({ age = 0 }) => age > 30 }), 1)
+      assert.equal(await all.count({ where: { name: 'Ann' }, holds: compared('age', '>', 30) }), 1)
     })
 
     it('orders a small page of many documents as sorting everything would', async (t) => {
@@ -211,7 +209,7 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       assert.equal(sorted.length, count)
       for (const offset of [0, 3, 17]) {
         assert.deepEqual(
-          await peopleOf(store).find({ compare, offset, limit: 7 }),
+          await peopleOf(store).find({ order: [{ field: 'age' }], offset, limit: 7 }),
           sorted.slice(offset, offset + 7),
         )
       }
@@ -377,7 +375,7 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
           (await here.find({ where: { roles: 'x' } })).map(({ name }) => name),
           ['Ada', 'Bob'],
         )
-        assert.equal((await here.first({ compare: (a, b) => (a.name > b.name ? -1 : 1) }))?.name, 'Bob')
+        assert.equal((await here.first({ order: [{ field: 'name', descending: true }] }))?.name, 'Bob')
         assert.equal(await here.count(), 2)
         assert.deepEqual(
           (await all.find()).map(({ name }) => name),

@@ -28,7 +28,7 @@ describe('sorted documents', () => {
         for (const { number, put: isPut } of operations) {
           if (isPut) put(number)
           else {
-            documents.delete(`d${number}`)
+            documents.delete({ id: `d${number}` })
             model.delete(`d${number}`)
           }
         }

@@ -1,5 +1,5 @@
 /** How expressions and filters compare and calculate: total functions on JSON values, null for what makes no sense. */
-import { Decimal } from '../core/decimal.ts'
+import { Decimal } from './decimal.ts'
 
 /** What counts as true in `and`, `or`, `not` and `if`: everything but null, false, 0 and the empty text. */
 export function truthy(value: unknown): boolean {
@@ -24,11 +24,8 @@ export function compare(a: unknown, b: unknown): number | undefined {
   if (typeof a === 'number' && typeof b === 'number') return a - b
   if (a instanceof Decimal && b instanceof Decimal) return a.compare(b)
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0
-  if (typeof a === 'boolean' || typeof b === 'boolean') {
-    const [x, y] = [Number(a), Number(b)]
-    return Number.isNaN(x) || Number.isNaN(y) ? undefined : x - y
-  }
-  return undefined
+  if (typeof a === 'boolean') return compare(Number(a), b)
+  return typeof b === 'boolean' ? compare(a, Number(b)) : undefined
 }
 
 /** An order over all values for sorting: nothing first, then numbers, then texts. */
@@ -76,7 +73,8 @@ export function roundTo(value: number, digits: number): number {
   return Math.sign(value) * Number(`${Math.round(scaled)}e-${places}`) || 0
 }
 
-function rank(value: unknown): number {
+/** Which kind of values comes first when they are sorted. */
+export function rank(value: unknown): number {
   if (value === null || value === undefined) return 0
   if (typeof value === 'boolean' || typeof value === 'number' || value instanceof Decimal) return 1
   return typeof value === 'string' ? 2 : 3

@@ -1,28 +1,137 @@
 /** The functions that expressions may call. */
-import { isoTime } from '../core/clock.ts'
-import { DecimalSum } from '../core/decimal.ts'
-import { systemManager } from '../core/principal.ts'
-import { compare, roundTo, truthy } from './expression-values.ts'
+import { isoTime } from './clock.ts'
+import { DecimalSum } from './decimal.ts'
+import { systemManager } from './principal.ts'
+import { AppError } from './errors.ts'
+import {
+  add,
+  compare,
+  contains,
+  divide,
+  equal,
+  numeric,
+  order,
+  roundTo,
+  truthy,
+} from './expression-values.ts'
+import { wildcard } from './wildcard.ts'
+
+/** Who asks, as expressions know it. */
+export interface Asker {
+  readonly id: string
+  readonly fullName: string
+  readonly roles: ReadonlySet<string>
+}
 
 /** What an expression is evaluated over. */
 export interface Scope {
   readonly doc: Readonly<Record<string, unknown>>
-  readonly user: { readonly id: string; readonly fullName: string; readonly roles: ReadonlySet<string> }
+  readonly user: Asker
   /** Milliseconds since the epoch. */
   readonly now: number
+  /** What is left of the work that one question may cause. */
+  readonly effort?: Effort
 }
 
 /** A compiled expression. It never throws: what makes no sense is null. */
 export type Evaluate = (scope: Scope) => unknown
 
+/** What is left of the work that one question may cause; lists and patterns take from it. */
+export interface Effort {
+  left: number
+}
+
+/** Enough for a pattern on a hundred million characters, which takes about a second. */
+export function newEffort(): Effort {
+  return { left: 200_000_000 }
+}
+
 interface Known {
   readonly least: number
   readonly most: number
   readonly usage: string
-  readonly build: (args: readonly Evaluate[]) => Evaluate
+  readonly build: Build
 }
 
 const day = 86_400_000
+
+type Build = (args: readonly Evaluate[]) => Evaluate
+
+const binary =
+  (calculate: (a: unknown, b: unknown) => unknown): Build =>
+  ([a, b]) =>
+  (scope) =>
+    calculate(a!(scope), b!(scope))
+
+/** What a condition is built of beside the functions. What cannot be compared is in no order. */
+export const primitives: ReadonlyMap<string, Build> = new Map<string, Build>([
+  ['and', (parts) => (scope) => parts.every((part) => truthy(part(scope)))],
+  ['or', (parts) => (scope) => parts.some((part) => truthy(part(scope)))],
+  [
+    'not',
+    ([part]) =>
+      (scope) =>
+        !truthy(part!(scope)),
+  ],
+  [
+    'is true',
+    ([part]) =>
+      (scope) =>
+        part!(scope) === true,
+  ],
+  ['=', binary(equal)],
+  ['!=', binary((a, b) => !equal(a, b))],
+  ['<', binary((a, b) => (compare(a, b) ?? 0) < 0)],
+  ['<=', binary((a, b) => (compare(a, b) ?? 1) <= 0)],
+  ['>', binary((a, b) => (compare(a, b) ?? 0) > 0)],
+  ['>=', binary((a, b) => (compare(a, b) ?? -1) >= 0)],
+  ['sorts with', binary((a, b) => order(a, b) === 0)],
+  ['sorts before', binary((a, b) => order(a, b) < 0)],
+  ['sorts after', binary((a, b) => order(a, b) > 0)],
+  [
+    'in',
+    ([value, list]) =>
+      (scope) => {
+        const among = list!(scope)
+        if (Array.isArray(among)) spend(scope, among.length)
+        return contains(among, value!(scope))
+      },
+  ],
+  // Lists of which one member is in both; a text is a list of itself.
+  ['shares', binary((a, b) => [a].flat().some((one) => typeof one === 'string' && contains(b, one)))],
+  [
+    'like',
+    ([value, pattern]) =>
+      (scope) =>
+        like(pattern!(scope), value!(scope), scope),
+  ],
+  ['+', binary(add)],
+  ['-', binary((a, b) => numeric(a, b, (x, y) => x - y))],
+  ['*', binary((a, b) => numeric(a, b, (x, y) => x * y))],
+  ['/', binary(divide)],
+  ['%', binary((a, b) => numeric(a, b, (x, y) => (y === 0 ? NaN : x % y)))],
+  ['list', (items) => (scope) => items.map((item) => item(scope))],
+])
+
+function spend({ effort }: Scope, steps: number): void {
+  if (!effort) return
+  effort.left -= steps
+  if (effort.left < 0)
+    throw new AppError(
+      'invalid',
+      'filters: they take too long on so much; use fewer values, shorter patterns, or search_documents',
+    )
+}
+
+/** `%` stands for anything and `_` for one character; without `%` the text may stand anywhere. Case does not count. */
+function like(pattern: unknown, actual: unknown, scope: Scope): boolean {
+  if (typeof pattern !== 'string' || actual === null || actual === undefined) return false
+  const text = (typeof actual === 'string' ? actual : JSON.stringify(actual)).toLowerCase()
+  spend(scope, text.length * ((pattern.length >> 5) + 1))
+  const wanted = pattern.toLowerCase()
+  if (!wanted.includes('%') && !wanted.includes('_')) return text.includes(wanted)
+  return wildcard(text, wanted.includes('%') ? wanted : `%${wanted}%`)
+}
 
 /** By name. */
 export const functions: ReadonlyMap<string, Known> = new Map<string, Known>([
