@@ -1,8 +1,9 @@
 /** The HTTP surface: every URL, the order of middleware, and what errors become. */
 import type { RequestListener } from 'node:http'
 import { Router } from '@koa/router'
-import Koa, { type Context, type Middleware } from 'koa'
+import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
+import { Gone } from './core/request-body.ts'
 import { roleKeyOf, type Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, healthPaths, readinessEndpoint } from './http/health-endpoint.ts'
@@ -42,7 +43,7 @@ import {
 import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint } from './pages/upstream-endpoint.ts'
 import { createViews, type Render } from './pages/views.ts'
-import { isPage, requestFields, requests } from './http/requests-middleware.ts'
+import { isPage, knownCaller, requestFields, requests } from './http/requests-middleware.ts'
 import type { Services } from './build/services.ts'
 
 /** Everything that answers HTTP. */
@@ -120,10 +121,10 @@ export function createApp(services: Services): RequestListener {
   app.use(crossOrigin(deps))
   // The busiest path does not go through the router.
   app.use((ctx, next) =>
-    ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => mcp(ctx, next))) : next(),
+    ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => known(ctx, mcp, next))) : next(),
   )
   app.use((ctx, next) =>
-    ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => promptMethods(ctx, next)) : next(),
+    ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => known(ctx, promptMethods, next)) : next(),
   )
   app.use(router.routes())
   app.use(router.allowedMethods())
@@ -174,13 +175,19 @@ function browserPrincipal(ctx: Context, services: Services, user: string): Princ
   })
 }
 
+/** Goes on for a caller whom the guard knows. */
+async function known(ctx: Context, endpoint: Middleware, next: Next): Promise<void> {
+  knownCaller(ctx)
+  await endpoint(ctx, next)
+}
+
 /** What an error becomes that nobody below answered. */
 function edge({ log }: Services): Middleware {
   return async (ctx, next) => {
     try {
       await next()
     } catch (error) {
-      answerFault(ctx, error, log)
+      if (!(error instanceof Gone)) answerFault(ctx, error, log)
     }
   }
 }

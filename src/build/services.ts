@@ -9,6 +9,7 @@ import type { Principal } from '../core/principal.ts'
 import { randomSecret } from '../core/secrets.ts'
 import { version } from '../core/version.ts'
 import { DoctorProbe } from '../http/doctor-probe.ts'
+import { Places } from '../http/places.ts'
 import { clientLimitOf } from '../documents/client-limits.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
 import { noSql } from '../documents/run-sql.ts'
@@ -75,6 +76,7 @@ export interface Services {
   readonly store: OpenedState
   readonly audit: AuditLog
   readonly metrics: Metrics
+  readonly places: Places
   readonly probe: DoctorProbe
   /** Absent unless the site asks for traces; only a daemon has it. */
   readonly tracing: Tracing | undefined
@@ -220,14 +222,10 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   })
   const fetch = guardedFetch()
   const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
-  const clients = new Clients({
-    store,
-    clock,
-    settings,
-    tokens,
-    documents: (url) => clientDocuments.find(url),
-  })
+  const clients = new Clients({ store, clock, settings, tokens, documents: clientDocuments })
   const limits = new RateLimits({ settings })
+  const places = new Places({ clock, most: () => settings().server.max_concurrent_requests })
+  undo.push(() => places.close())
   const usage = new Usage({ store, clock, log })
   undo.push(() => usage.close())
   const clientLimits: ClientLimits = (id) => clientLimitOf(site.current().platform, id)
@@ -322,6 +320,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     store,
     audit,
     metrics,
+    places,
     probe: new DoctorProbe({ clock }),
     tracing,
     site,

@@ -1,10 +1,11 @@
 /** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
 import type { BlockList } from 'node:net'
 import type { Context, Middleware } from 'koa'
-import { clientAddress, contains, networksOf } from '../core/address.ts'
+import { clientAddress, contains, networkKey, networksOf } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
+import { guardBody, hasBody } from '../core/request-body.ts'
 import { randomId } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
@@ -12,6 +13,7 @@ import type { Site } from '../site/site.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import type { Metrics } from './metrics.ts'
+import type { TakenPlace, Places } from './places.ts'
 import { promptMethodPrefix } from '../library/prompt-methods-endpoint.ts'
 import { aliases, paths } from '../oauth/urls.ts'
 
@@ -22,12 +24,14 @@ interface Needed {
   readonly clock: Clock
   /** How many streams are open. */
   readonly subscriptions: { readonly size: number }
+  readonly places: Places
   readonly probe: DoctorProbe
   readonly tracing: Tracer | undefined
 }
 
 /** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
-export function requests({ site, log, metrics, clock, subscriptions, probe, tracing }: Needed): Middleware {
+export function requests(needed: Needed): Middleware {
+  const { site, log, metrics, clock, probe, tracing } = needed
   const trusted = trustedProxies(() => site.current().settings)
   return async (ctx, next) => {
     const began = clock.now()
@@ -56,20 +60,57 @@ export function requests({ site, log, metrics, clock, subscriptions, probe, trac
       log.debug('request', { ...requestFields(ctx), status, milliseconds })
     })
     if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return
-    // Streams wait for hours and have a limit of their own.
-    const busy =
-      metrics.inFlight - subscriptions.size > site.current().settings.server.max_concurrent_requests
-    if (!busy || healthPaths.has(ctx.path)) {
-      await next()
-      return
-    }
-    metrics.refused()
-    ctx.set('Retry-After', '1')
-    ctx.set('Connection', 'close')
-    ctx.status = 503
-    ctx.type = 'application/json'
-    ctx.body = JSON.stringify({ error: 'unavailable', message: 'too many requests are in progress' })
+    if (healthPaths.has(ctx.path)) await next()
+    else await withPlace(ctx, needed, next)
   }
+}
+
+/** A request without a body takes its place at once, any other when its body is there and before it is worked on. */
+async function withPlace(
+  ctx: Context,
+  { places, metrics, subscriptions }: Needed,
+  next: () => Promise<unknown>,
+): Promise<void> {
+  const network = networkKey(String(ctx.state['address']))
+  const turnAway = (status: 408 | 503): void => {
+    metrics.refused()
+    refuse(ctx, status)
+  }
+  const take = (): boolean => {
+    // Streams wait for hours and have a limit of their own.
+    const place = places.take(network, ctx.state['principal'] !== undefined, subscriptions.size)
+    if (!place) turnAway(503)
+    ctx.state['place'] = place
+    ctx.res.once('close', () => place?.leave())
+    return place !== undefined
+  }
+  if (ctx.method !== 'POST' || !hasBody(ctx.req)) {
+    if (take()) await next()
+    return
+  }
+  const { socket } = ctx.req
+  const before = socket.bytesRead
+  places.arrive(ctx, { received: () => socket.bytesRead - before, turnAway })
+  ctx.req.once('end', () => places.arrived(ctx))
+  ctx.res.once('close', () => places.arrived(ctx))
+  guardBody(ctx.req, take)
+  await next()
+  // Answered before its body was there: the rest of it is not waited for.
+  if (!ctx.req.complete) ctx.set('Connection', 'close')
+}
+
+/** Whoever asks is known by a token or session that works: such work has places in reserve. */
+export function knownCaller(ctx: Context): void {
+  ;(ctx.state['place'] as TakenPlace | undefined)?.isKnown()
+}
+
+/** Answers beside the middleware, which may still be waiting for the body. */
+function refuse({ res }: Context, status: 408 | 503): void {
+  if (res.headersSent) return void res.destroy()
+  const error = status === 503 ? 'unavailable' : 'timeout'
+  const message = status === 503 ? 'too many requests are in progress' : 'the body did not come in time'
+  const headers = { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' }
+  res.writeHead(status, headers).end(JSON.stringify({ error, message }))
 }
 
 /** What every log line about a request says; never its query, body or credentials. */

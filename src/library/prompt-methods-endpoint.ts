@@ -5,6 +5,7 @@
  */
 import type { Context, Middleware } from 'koa'
 import { AppError, type AppErrorCode } from '../core/errors.ts'
+import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import type { Principal } from '../core/principal.ts'
 import { parseLossless } from '../jinja/lossless-json.ts'
 import type { PromptMethod } from './prompt-methods.ts'
@@ -54,17 +55,12 @@ export function promptMethodsEndpoint(methods: () => Readonly<Record<string, Pro
 const tooLarge = Symbol('the body is too large')
 
 async function readJson(ctx: Context): Promise<unknown> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > largestBody) {
-      ctx.set('Connection', 'close')
-      throw new AppError('invalid', `the body must have at most ${largestBody} bytes`, { data: tooLarge })
-    }
-    chunks.push(chunk)
-  }
-  const text = Buffer.concat(chunks).toString('utf8')
+  const bytes = await readBody(ctx.req, largestBody).catch((cause: unknown) => {
+    if (!(cause instanceof BodyTooLarge)) throw cause
+    ctx.set('Connection', 'close')
+    throw new AppError('invalid', `the body must have at most ${largestBody} bytes`, { data: tooLarge })
+  })
+  const text = bytes.toString('utf8')
   if (text.trim() === '') return {}
   try {
     const body = JSON.parse(text) as unknown

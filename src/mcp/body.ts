@@ -1,6 +1,7 @@
 /** The bytes of a request's body, read once and never more than allowed. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import { JsonFault, parseStrict } from '../core/strict-json.ts'
 import { codes } from './codes.ts'
 import { JsonRpcError } from './protocol.ts'
@@ -10,9 +11,9 @@ const maxDepth = 100
 /** The body as text. JsonRpcError with HTTP 415 for another media type, 413 when it is too large. */
 export async function readText(req: IncomingMessage, maxBytes: number): Promise<string> {
   requireJson(req)
-  const declared = Number(req.headers['content-length'] ?? 0)
-  if (declared > maxBytes) throw tooLarge(maxBytes)
-  const bytes = await collect(req, maxBytes)
+  const bytes = await readBody(req, maxBytes).catch((cause: unknown) => {
+    throw cause instanceof BodyTooLarge ? tooLarge(cause) : cause
+  })
   if (!isUtf8(bytes)) throw notJson('the body is not valid UTF-8')
   return bytes.toString('utf8')
 }
@@ -40,41 +41,8 @@ function requireJson(req: IncomingMessage): void {
   )
 }
 
-/** The bytes as they come, given up as soon as they are too many. */
-function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    req.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size > maxBytes) {
-        req.removeAllListeners('data')
-        req.resume()
-        reject(tooLarge(maxBytes))
-      } else chunks.push(chunk)
-    })
-    req.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    req.on('error', () => reject(new Gone()))
-    // Comes after every request; an error object each time would cost as much as reading the JSON.
-    req.on('close', () => {
-      if (!req.complete) reject(new Gone())
-    })
-  })
-}
-
-/** The peer went away before it had sent its request: there is nobody to answer. */
-export class Gone extends Error {
-  constructor() {
-    super('the client closed the connection')
-    this.name = 'Gone'
-  }
-}
-
-function tooLarge(maxBytes: number): JsonRpcError {
-  return new JsonRpcError(codes.invalidRequest, `the body is larger than ${maxBytes} bytes`, {
-    status: 413,
-    id: null,
-  })
+function tooLarge({ message }: BodyTooLarge): JsonRpcError {
+  return new JsonRpcError(codes.invalidRequest, message, { status: 413, id: null })
 }
 
 function notJson(message: string): JsonRpcError {

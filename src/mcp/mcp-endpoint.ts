@@ -1,15 +1,15 @@
 /**
  * The one MCP endpoint (specification §4.5): POST of a JSON-RPC message, in whatever revision. Order of checks: method,
- * media type and size, JSON, envelope, method of the revision; then the method's own. `originGuard` and `bearer` ran
- * before, so the principal is there.
+ * media type and size, JSON, envelope, method of the revision; then the method's own. Two guards ran before.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { AppError, peerMessageOf } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import { Gone } from '../core/request-body.ts'
 import type { Span } from '../core/trace-context.ts'
 import type { Approvals } from './approvals.ts'
-import { Gone, parseBody, readText } from './body.ts'
+import { parseBody, readText } from './body.ts'
 import { Channel } from './channel.ts'
 import { codes } from './codes.ts'
 import { serverInfoOf } from './discovery.ts'

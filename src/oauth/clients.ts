@@ -25,7 +25,9 @@ export interface PrunedClient {
 }
 
 /** Finds the client that a document at its URL describes; undefined when there is none that is valid. */
-export type DocumentClients = (url: string) => Promise<Client | undefined>
+export interface DocumentClients {
+  find(url: string): Promise<Client | undefined>
+}
 
 const minute = 60_000
 const day = 86_400_000
@@ -71,7 +73,7 @@ export class Clients {
   /** The client of that id, or of the document at that URL. */
   async find(id: string): Promise<Client | undefined> {
     if (id === commandLineClient.id) return commandLineClient
-    if (id.startsWith('https://')) return this.#documents(id)
+    if (id.startsWith('https://')) return this.#documents.find(id)
     return id.length > 200 ? undefined : this.#clients.get(id)
   }
 

@@ -1,7 +1,8 @@
 /** Reading requests and answering JSON at the OAuth endpoints; what their errors look like on the wire. */
+import { isUtf8 } from 'node:buffer'
 import type { Context, Middleware } from 'koa'
-import { koaBody } from 'koa-body'
 import { AppError } from '../core/errors.ts'
+import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import { randomId } from '../core/secrets.ts'
 import { parseStrict } from '../core/strict-json.ts'
 import type { TraceContext } from '../core/trace-context.ts'
@@ -47,12 +48,12 @@ export async function readForm(ctx: Context): Promise<Params> {
   if (!ctx.is('application/x-www-form-urlencoded')) {
     throw new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded')
   }
-  return readParams(new URLSearchParams(await readBody(ctx, formLimit)))
+  return readParams(new URLSearchParams(await readText(ctx, formLimit)))
 }
 
 /** A JSON body; OAuthError with the code given when it is none. */
 export async function readJson(ctx: Context, limit: number): Promise<unknown> {
-  const text = await readBody(ctx, limit)
+  const text = await readText(ctx, limit)
   try {
     return parseStrict(text, 20)
   } catch (cause) {
@@ -61,23 +62,17 @@ export async function readJson(ctx: Context, limit: number): Promise<unknown> {
 }
 
 /** The text of a body, whatever its type says it is: what it means is for the caller to decide. */
-async function readBody(ctx: Context, limit: number): Promise<string> {
-  try {
-    await koaBody({ json: false, urlencoded: false, textTypes: ['*/*'], textLimit: limit })(ctx, nothingMore)
-  } catch (cause) {
-    if ((cause as { status?: unknown }).status !== 413)
-      throw new OAuthError('invalid_request', 'the body cannot be read', { cause })
+async function readText(ctx: Context, limit: number): Promise<string> {
+  if (!['', 'identity'].includes(ctx.get('Content-Encoding')))
+    throw new OAuthError('invalid_request', 'Content-Encoding is not supported', { status: 415 })
+  const bytes = await readBody(ctx.req, limit).catch((cause: unknown) => {
+    if (!(cause instanceof BodyTooLarge)) throw cause
     ctx.set('Connection', 'close')
-    throw new OAuthError('invalid_request', `the body is larger than ${limit} bytes`, { status: 413 })
-  }
-  const text: unknown = ctx.request.body ?? ''
-  // What is not UTF-8 was decoded to replacement characters.
-  if (typeof text !== 'string' || text.includes('\ufffd'))
-    throw new OAuthError('invalid_request', 'the body is not UTF-8')
-  return text
+    throw new OAuthError('invalid_request', cause.message, { status: 413 })
+  })
+  if (!isUtf8(bytes)) throw new OAuthError('invalid_request', 'the body is not UTF-8')
+  return bytes.toString('utf8')
 }
-
-const nothingMore = (): Promise<void> => Promise.resolve()
 
 /** Where in a trace the request stands; undefined when nobody traces it. */
 export function traceOf(ctx: Context): TraceContext | undefined {

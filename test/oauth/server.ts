@@ -148,7 +148,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     onRevoked: (families) => void ended.push(...(families as Family[])),
   })
   const documents = new ClientDocuments({ ...base, store, fetch })
-  const clients = new Clients({ ...base, store, tokens, documents: (url) => documents.find(url) })
+  const clients = new Clients({ ...base, store, tokens, documents })
   const passwords = new Passwords({ ...base, store })
   const nouns = {
     ...base,

@@ -1,0 +1,59 @@
+/** The body of a request: read by one function, which hands it on only when somebody has let the request in. */
+import type { IncomingMessage } from 'node:http'
+
+/** There is nobody to answer: the peer went away before it had sent its request, or was already told to come again. */
+export class Gone extends Error {
+  constructor() {
+    super('the client closed the connection')
+    this.name = 'Gone'
+  }
+}
+
+/** The body has more bytes than its reader takes. */
+export class BodyTooLarge extends Error {
+  constructor(maxBytes: number) {
+    super(`the body is larger than ${maxBytes} bytes`)
+    this.name = 'BodyTooLarge'
+  }
+}
+
+const doors = new WeakMap<IncomingMessage, () => boolean>()
+
+/** Has `enter` asked when the body is there and before it is worked on; what says no has answered the request. */
+export function guardBody(req: IncomingMessage, enter: () => boolean): void {
+  doors.set(req, enter)
+}
+
+/** Whether the request says that a body follows. */
+export function hasBody(req: IncomingMessage): boolean {
+  return Number(req.headers['content-length'] ?? 0) > 0 || req.headers['transfer-encoding'] !== undefined
+}
+
+/** The bytes as they come, given up as soon as they are too many. Throws BodyTooLarge and Gone. */
+export async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw new BodyTooLarge(maxBytes)
+  const bytes = await collect(req, maxBytes)
+  if (doors.get(req)?.() === false) throw new Gone()
+  return bytes
+}
+
+function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxBytes) {
+        req.removeAllListeners('data')
+        req.resume()
+        reject(new BodyTooLarge(maxBytes))
+      } else chunks.push(chunk)
+    })
+    req.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    req.on('error', () => reject(new Gone()))
+    // Comes after every request; an error object each time would cost as much as reading the JSON.
+    req.on('close', () => {
+      if (!req.complete) reject(new Gone())
+    })
+  })
+}
