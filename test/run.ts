@@ -3,11 +3,15 @@
  * (`npm test -- jinja oauth`). Node 20's own discovery finds no TypeScript and exits 0, so the
  * files are listed here, and finding none is a failure.
  */
+import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import process from 'node:process'
 import { run } from 'node:test'
 import { spec, tap } from 'node:test/reporters'
+
+// Tests that spawn the program run what users run.
+execFileSync(process.execPath, [join(import.meta.dirname, '../scripts/build.mjs')], { stdio: 'inherit' })
 
 const words = process.argv.slice(2)
 const root = import.meta.dirname

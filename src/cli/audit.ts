@@ -2,8 +2,6 @@ import process from 'node:process'
 import { Option } from 'commander'
 import { auditStatuses } from '../audit/event.ts'
 import type { Command } from './command.ts'
-import { exportCsv, exportJsonl } from '../audit/export.ts'
-import { renderLine } from '../audit/render.ts'
 import { AppError } from '../core/errors.ts'
 import { askAndPrint, operate, stream, type Answer, type Item, type Question } from './control.ts'
 import { countOption, momentOption } from './durations.ts'
@@ -69,9 +67,9 @@ export function addAuditCommands(program: Command): void {
     )
     .action(async ({ format, ...wanted }: Wanted & { format: 'jsonl' | 'csv' }, command: Command) => {
       const events = stream(readOptions(command), 'audit.search', operationFilter(wanted))
-      const convert = { jsonl: exportJsonl, csv: exportCsv }[format]
+      const { exportCsv, exportJsonl } = await import('../audit/export.ts')
       // Written as it comes: a log may be larger than the memory.
-      for await (const text of convert(events)) await write(text)
+      for await (const text of { jsonl: exportJsonl, csv: exportCsv }[format](events)) await write(text)
     })
 
   withFilters(
@@ -126,6 +124,7 @@ async function printEvents(
   { json }: Options,
   events: AsyncIterable<Item<'audit.tail' | 'audit.search'>>,
 ): Promise<void> {
+  const { renderLine } = await import('../audit/render.ts')
   const colour = colourful(process.stdout)
   for await (const event of events) {
     // A line an event in both forms, so that `grep` and `jq` work on a log that never ends.

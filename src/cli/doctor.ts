@@ -2,9 +2,7 @@ import process from 'node:process'
 import type { Command } from './command.ts'
 import type { Inside } from '../control/doctor/public-ask.ts'
 import type { Finding } from '../control/doctor/finding.ts'
-import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
-import { createLog } from '../core/log.ts'
 import { askDaemon, type Answer } from './control.ts'
 import { readOptions, type Options } from './options.ts'
 import { colourful, print, visible } from './output.ts'
@@ -33,7 +31,9 @@ async function diagnose(options: Options, publicUrl: string | undefined): Promis
   // A daemon that does not answer is a finding, not a failure of the command.
   const health = await askDaemon(options, 'daemon.health', {}).catch(() => undefined)
   // Loaded when asked for: the checks bring along most of the program.
-  const [{ examine }, { examinePublic }] = await Promise.all([
+  const [{ systemClock }, { createLog }, { examine }, { examinePublic }] = await Promise.all([
+    import('../core/clock.ts'),
+    import('../core/log.ts'),
     import('../control/doctor/machine.ts'),
     import('../control/doctor/public.ts'),
   ])

@@ -1,30 +1,13 @@
-import { chownSync, existsSync, lstatSync, readdirSync, renameSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import process from 'node:process'
-import type { Command } from './command.ts'
-import { copyAudit, type AuditCopy } from '../audit/copy.ts'
-import { verifyAudit } from '../audit/verify.ts'
-import { systemClock } from '../core/clock.ts'
+import { resolve } from 'node:path'
+import { Option } from 'commander'
+import type { AuditCopy } from '../audit/copy.ts'
 import { AppError } from '../core/errors.ts'
-import { createLog } from '../core/log.ts'
-import { restoreFrom, writeBackup } from '../store/backup.ts'
-import { openEmbeddedStore } from '../store/embedded.ts'
-import { openPrivateFolder } from '../core/files.ts'
-import { lockHolder, lockState } from '../store/lock.ts'
-import { planMigrations, schemaAfter, type MigrationReport } from '../store/migrate.ts'
-import { migrations } from '../store/migrations.ts'
-import { verifyBackup, type Verification } from '../store/verify.ts'
+import type { CopyReport } from '../store/copy.ts'
+import type { Verification } from '../store/verify.ts'
+import type { Command } from './command.ts'
 import { stream } from './control.ts'
-import {
-  databaseOf,
-  migrateDatabase,
-  requireEmptyDatabase,
-  restoreIntoDatabase,
-  verifyState,
-} from './database.ts'
 import { readOptions } from './options.ts'
-import { megabytes, print, progress, tell, visible, write } from './output.ts'
-import { addStoreCopyCommand } from './store-copy.ts'
+import { megabytes, print, progress, table, tell, visible, write } from './output.ts'
 
 /** `assistant-core backup`, `restore`, `store …`: keeping what the program learned. */
 export function addStoreCommands(program: Command): void {
@@ -35,7 +18,7 @@ export function addStoreCommands(program: Command): void {
     .description('the state on disk: check it, bring it to the newest version')
   addVerifyCommand(store)
   addMigrateCommand(store)
-  addStoreCopyCommand(store)
+  addCopyCommand(store)
 }
 
 function addBackupCommand(program: Command): void {
@@ -55,12 +38,14 @@ function addBackupCommand(program: Command): void {
     )
     .action(async (file: string, flags: { audit?: string }, command: Command) => {
       const options = readOptions(command)
+      const { copyOfAudit } = await import('../control/backups.ts')
       const text = stream(options, 'store.backup', {})
       if (file === '-') {
         for await (const piece of text) await write(piece)
         if (flags.audit !== undefined) tell(auditText(await copyOfAudit(options.state, flags.audit)))
         return
       }
+      const { writeBackup } = await import('../store/backup.ts')
       const path = resolve(file)
       const verification = await writeBackup(progress('backup', text), path)
       // After the state: an event that the state knows is then in the copy.
@@ -84,10 +69,11 @@ function addRestoreCommand(program: Command): void {
     .option('--move-aside', 'rename a state that is there already instead of refusing')
     .action(async (file: string, flags: { audit?: string; moveAside?: boolean }, command: Command) => {
       const options = readOptions(command)
+      const { restore } = await import('../control/backups.ts')
       const result = await restore({
         file: resolve(file),
+        site: options.site,
         state: options.state,
-        database: await databaseOf(options),
         audit: flags.audit === undefined ? undefined : resolve(flags.audit),
         moveAside: flags.moveAside ?? false,
       })
@@ -109,7 +95,9 @@ function addVerifyCommand(store: Command): void {
     .action(async (flags: { file?: string }, command: Command) => {
       const options = readOptions(command)
       const file = flags.file === undefined ? undefined : resolve(flags.file)
-      const found = await (file === undefined ? verifyState(options) : verifyBackup(file))
+      const found = await (file === undefined
+        ? (await import('../control/offline-state.ts')).verifyWhole(options.site, options.state)
+        : (await import('../store/verify.ts')).verifyBackup(file))
       print(options.json, found, (result) =>
         [
           `${result.ok ? 'whole' : 'DAMAGED'}: ${contentText(result)}`,
@@ -129,11 +117,10 @@ function addMigrateCommand(store: Command): void {
     .option('--dry-run', 'only say what would be done')
     .action(async (flags: { dryRun?: boolean }, command: Command) => {
       const options = readOptions(command)
-      const database = await databaseOf(options)
-      const report = await (database === undefined
-        ? migrateState(options.state, flags.dryRun ?? false)
-        : migrateDatabase(database, options.state, flags.dryRun ?? false))
-      print(options.json, { dry_run: flags.dryRun ?? false, ...report }, ({ from, to, steps }) =>
+      const { migrateState } = await import('../control/offline-state.ts')
+      const dryRun = flags.dryRun ?? false
+      const report = await migrateState(options.site, options.state, { dryRun, tell })
+      print(options.json, { dry_run: dryRun, ...report }, ({ from, to, steps }) =>
         steps.length === 0
           ? `nothing to do: the state has schema version ${from}`
           : [
@@ -146,99 +133,35 @@ function addMigrateCommand(store: Command): void {
     })
 }
 
-/** Brings a copy of the log up to date, with the owner that its folder has. */
-async function copyOfAudit(state: string, folder: string): Promise<AuditCopy> {
-  return copyAudit(join(state, 'audit'), resolve(folder), createLog('error', process.stderr))
-}
-
-interface Restored extends Verification {
-  readonly state: string
-  readonly moved_to: string | null
-  readonly audit: AuditCopy | null
-}
-
-interface Wanted {
-  readonly file: string
-  readonly state: string
-  /** Where the state goes instead of the folder; a secret. */
-  readonly database: string | undefined
-  readonly audit: string | undefined
-  readonly moveAside: boolean
-}
-
-/** Reads the whole backup before it touches anything; a state that is in use is never replaced. */
-async function restore({ file, state, database, audit, moveAside }: Wanted): Promise<Restored> {
-  if (!existsSync(file)) throw new AppError('not_found', `${file} does not exist`)
-  const log = createLog('error', process.stderr)
-  const { schema } = await verifyBackup(file)
-  if (schema > schemaAfter(migrations))
-    throw new AppError(
-      'invalid',
-      `the backup has schema version ${schema}, but this version of assistant-core knows versions up to ${schemaAfter(migrations)}; use a newer version`,
+function addCopyCommand(store: Command): void {
+  store
+    .command('copy')
+    .description(
+      'carry the whole state to the other kind of store and compare what arrived; stop the service first, and set store.kind afterwards',
     )
-  const holder = existsSync(state) ? await lockHolder(state) : undefined
-  if (holder)
-    throw new AppError('conflict', `the state is in use by process ${holder.pid}; stop it before you restore`)
-  const owner = existsSync(state) ? statSync(state) : undefined
-  const inside = existsSync(state) ? readdirSync(state).filter((name) => name !== 'lock') : []
-  if (inside.length > 0 && !moveAside)
-    throw new AppError('conflict', `${state} is not empty; add --move-aside to rename it first`)
-  const movedTo =
-    inside.length > 0
-      ? `${state}.before-${new Date(systemClock.now()).toISOString().replaceAll(':', '')}`
-      : null
-  // A damaged backup must leave everything as it was, so it is read before the rename, and again by the restore.
-  const checked = await verifyBackup(file)
-  if (!checked.ok)
-    throw new AppError('invalid', `the backup is damaged: ${checked.faults.slice(0, 10).join('; ')}`)
-  if (audit !== undefined) await requireWholeLog(audit)
-  if (database !== undefined) await requireEmptyDatabase(database)
-  if (movedTo !== null) renameSync(state, movedTo)
-  await openPrivateFolder(state, log)
-  const lock = await lockState(state, systemClock)
-  try {
-    const verification = database === undefined ? await restoreFrom(file, state, log) : checked
-    if (database !== undefined) await restoreIntoDatabase(file, database)
-    const copy = audit === undefined ? null : await copyAudit(audit, join(state, 'audit'), log)
-    return { state, moved_to: movedTo, ...verification, audit: copy }
-  } finally {
-    lock.release()
-    // root restores for the service's user, who must be able to open the result.
-    if (owner && process.getuid?.() === 0) giveTo(state, owner)
-  }
-}
-
-/** A damaged copy of the log is refused before anything is touched. */
-async function requireWholeLog(folder: string): Promise<void> {
-  const { ok, lines, faults } = await verifyAudit(folder)
-  if (!ok) throw new AppError('invalid', `the copy of the audit log is damaged: ${faults.join('; ')}`)
-  if (lines === 0) throw new AppError('not_found', `there is no copy of an audit log in ${folder}`)
+    .example('store copy --to postgres', 'store copy --to embedded --json')
+    .addOption(
+      new Option('--to <kind>', 'where to; it must hold no state yet')
+        .choices(['postgres', 'embedded'])
+        .makeOptionMandatory(),
+    )
+    .action(async (flags: { to: CopyReport['to'] }, command: Command) => {
+      const options = readOptions(command)
+      const { copyState } = await import('../control/offline-state.ts')
+      print(options.json, await copyState(options.site, options.state, flags.to), (report) =>
+        [
+          table(
+            ['collection', 'documents', 'sha256'],
+            report.collections.map(({ collection, documents, sha256 }) => [collection, documents, sha256]),
+          ),
+          `${report.documents} documents are in ${report.to} as they were in ${report.from}; set store.kind: ${report.to} in config/settings.yaml and start the service`,
+        ].join('\n'),
+      )
+    })
 }
 
 function auditText({ folder, lines, copied }: AuditCopy): string {
   return `${folder}: ${lines} lines of the audit log, ${copied} ${copied === 1 ? 'file' : 'files'} copied`
-}
-
-function giveTo(path: string, owner: { readonly uid: number; readonly gid: number }): void {
-  chownSync(path, owner.uid, owner.gid)
-  if (!lstatSync(path).isDirectory()) return
-  for (const name of readdirSync(path)) giveTo(join(path, name), owner)
-}
-
-async function migrateState(state: string, dryRun: boolean): Promise<MigrationReport> {
-  if (!existsSync(state)) throw new AppError('not_found', `there is no state in ${state}`)
-  const log = createLog('error', process.stderr)
-  const lock = await lockState(state, systemClock)
-  try {
-    const report = await planMigrations(state, migrations)
-    if (!dryRun && report.steps.length > 0) {
-      tell('the state as it was is kept beside the new one')
-      await (await openEmbeddedStore({ folder: state, clock: systemClock, log, lock, migrations })).close()
-    }
-    return report
-  } finally {
-    lock.release()
-  }
 }
 
 function contentText({ documents, bytes, schema, time }: Verification): string {

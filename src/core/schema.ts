@@ -1,6 +1,6 @@
 /**
  * JSON Schema (2020-12) checking for everything that comes from outside: tool arguments, site
- * files, request bodies. Compile at load, never per request (D6).
+ * files, request bodies. Compiled once, when it is first needed, never per request (D6): most runs need few of them.
  */
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
@@ -26,7 +26,7 @@ export interface CompileOptions {
   readonly defaults?: boolean
 }
 
-/** Makes a check of a schema. Throws when the schema itself is wrong. The same schema object gives the same check. */
+/** Makes a check of a schema. Its first use throws when the schema itself is wrong. The same schema object gives the same check. */
 export function compileSchema(
   schema: JSONSchema | Record<string, unknown>,
   options: CompileOptions = {},
@@ -34,7 +34,8 @@ export function compileSchema(
   const engine = options.defaults ? filling : checking
   const known = engine.checks.get(schema as object)
   if (known) return known
-  const check = engine.compile(schema as Record<string, unknown>)
+  let compiled: Check | undefined
+  const check: Check = (value) => (compiled ??= engine.compile(schema as Record<string, unknown>))(value)
   engine.checks.set(schema as object, check)
   return check
 }
@@ -63,6 +64,8 @@ function createEngine(useDefaults: boolean): Engine {
     strictTuples: false,
     allowUnionTypes: true,
     useDefaults,
+    // Ours are right, and those of other people go through `schemaProblems`: checking each costs more than compiling it.
+    validateSchema: false,
     verbose: true,
     // Keywords of our own that carry meaning for a reader, not for the check.
     keywords: ['x-mcp-header', 'example', 'enumNames', '$anchor'],

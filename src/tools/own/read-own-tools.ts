@@ -1,7 +1,5 @@
 /** Reads the site's own tools: `config/tools/*.yaml`, `config/sources.yaml` and the modules in `tools/`. */
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { messageOf } from '../../core/errors.ts'
 import {
   type Check,
@@ -25,6 +23,7 @@ import {
   type UpstreamDefinition,
   upstreamSchema,
 } from './own-schema.ts'
+import { loadModule } from './load-module.ts'
 import { placeholders } from './templates.ts'
 
 const checks = {
@@ -206,7 +205,7 @@ export function inputProblem(input: Readonly<Record<string, unknown>>): Problem 
   const [wrong] = schemaProblems(input)
   if (wrong) return wrong
   try {
-    compileSchema({ ...input })
+    compileSchema({ ...input })({})
     return undefined
   } catch (error) {
     return badPattern(input, []) ?? { path: [], message: messageOf(error) }
@@ -231,7 +230,7 @@ function badPattern(schema: unknown, path: readonly string[]): Problem | undefin
 }
 
 /**
- * Runs `tools/*.ts` of the site. A module exports `tools({ defineTool })`, which answers tools like the
+ * Runs the modules in `tools/` of the site. A module exports `tools({ defineTool })`, which answers tools like the
  * program's own; it is the operator's code and runs in the daemon.
  */
 async function readModules(
@@ -240,13 +239,11 @@ async function readModules(
   claim: (name: string, here: Fault) => void,
 ): Promise<Tool[]> {
   const tools: Tool[] = []
-  for (const [path, bytes] of files.assets) {
-    if (!/^tools\/[^/]+\.(ts|js|mjs)$/.test(path)) continue
+  for (const path of files.assets.keys()) {
+    if (!/^tools\/[^/]+\.m?[jt]s$/.test(path) || path.endsWith('.d.ts')) continue
     const fault = (message: string) => faults.push(fileFault(path, message))
     try {
-      // The hash makes a changed module a new one.
-      const version = createHash('sha256').update(bytes).digest('hex').slice(0, 16)
-      const module = (await import(`${pathToFileURL(join(files.folder, path)).href}?v=${version}`)) as {
+      const module = (await loadModule(join(files.folder, path))) as {
         tools?: (kit: { defineTool: typeof defineTool }) => readonly Tool[]
       }
       if (typeof module.tools !== 'function') fault('must export a function "tools" that answers tools')
