@@ -11,7 +11,7 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../core/files.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
@@ -40,27 +40,56 @@ export interface Head {
   readonly signed: string
 }
 
+/** The keys with which the log's signatures are checked. */
+export interface PublicKeys {
+  /** The one that signs now; undefined when it is not there. */
+  readonly id: string | undefined
+  /** That and those before it, by their names. */
+  readonly all: ReadonlyMap<string, KeyObject>
+}
+
 /** The key of the log in a folder, made on first use. */
 export async function openKey(folder: string): Promise<LogKey> {
   const path = join(folder, keyName)
   let pem = await readFile(path, 'utf8').catch(() => undefined)
   if (pem === undefined) {
-    pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-    const publicPem = createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
-    await replaceFile(join(folder, publicKeyName), publicPem)
+    pem = newKeyText()
+    await replaceFile(join(folder, publicKeyName), publicText(pem))
     await replaceFile(path, pem)
   }
-  const key = createPrivateKey(pem)
-  const id = keyId(createPublicKey(pem))
-  return { id, sign: (text) => sign(null, Buffer.from(text), key).toString('base64url') }
+  return keyOf(pem)
 }
 
-/** The key with which the log's signatures are checked; undefined when it is not there. */
-export async function openPublicKey(folder: string): Promise<{ id: string; key: KeyObject } | undefined> {
-  const pem = await readFile(join(folder, publicKeyName), 'utf8').catch(() => undefined)
-  if (pem === undefined) return undefined
-  const key = createPublicKey(pem)
-  return { id: keyId(key), key }
+/** The public keys that lie in a folder. */
+export async function openPublicKeys(folder: string): Promise<PublicKeys> {
+  const all = new Map<string, KeyObject>()
+  let id: string | undefined
+  const names: readonly string[] = await readdir(folder).catch(() => [])
+  for (const name of names.filter((one) => /^key(-[0-9a-zA-Z_-]+)?\.pub\.pem$/.test(one))) {
+    const key = createPublicKey(await readFile(join(folder, name), 'utf8'))
+    all.set(keyId(key), key)
+    if (name === publicKeyName) id = keyId(key)
+  }
+  return { id, all }
+}
+
+/** A pair of keys, as its private half is written. */
+export function keyOf(pem: string): LogKey {
+  const key = createPrivateKey(pem)
+  return {
+    id: keyId(createPublicKey(pem)),
+    sign: (text) => sign(null, Buffer.from(text), key).toString('base64url'),
+  }
+}
+
+/** A new private key, as it is written. */
+export function newKeyText(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+/** The public half of a private key, as it is written. */
+export function publicText(pem: string): string {
+  return createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
 }
 
 /** The event of a line that signs its number and the line before it. */
@@ -89,14 +118,15 @@ export async function writeHead(folder: string, key: LogKey, seq: number, hash: 
 /** How far the log had come; undefined when nothing says so, `forged` when the signature does not hold. */
 export async function readHead(
   folder: string,
-  key: KeyObject | undefined,
+  keys: PublicKeys | undefined,
 ): Promise<Head | 'forged' | undefined> {
   const text = await readFile(join(folder, headName), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
   try {
     const head = JSON.parse(text) as Head
-    const holds = key === undefined || isSigned(key, headText(head.seq, head.hash), head.signed)
-    return holds ? head : 'forged'
+    const key = keys?.all.get(head.key)
+    if (keys?.id === undefined) return head
+    return key && isSigned(key, headText(head.seq, head.hash), head.signed) ? head : 'forged'
   } catch {
     return 'forged'
   }
@@ -106,6 +136,7 @@ function headText(seq: number, hash: string): string {
   return `assistant-core audit head\n${seq}\n${hash}`
 }
 
-function keyId(key: KeyObject): string {
+/** The name of a key in the log. */
+export function keyId(key: KeyObject): string {
   return sha256(key.export({ type: 'spki', format: 'der' })).slice(0, 16)
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openPrivateFolder, replaceFile } from '../core/files.ts'
-import { headName, keyName, openPublicKey, publicKeyName } from './checkpoint.ts'
+import { headName, openPublicKeys, publicKeyName } from './checkpoint.ts'
 import { listLogFiles, type LogFile } from './log-files.ts'
 import { endOf } from './log-end.ts'
 import { type AuditVerification, verifyAudit } from './verify.ts'
@@ -25,16 +25,18 @@ export interface AuditCopy extends AuditVerification {
  * holds the copy of another log, `unavailable` when the copy is not whole.
  */
 export async function copyAudit(from: string, to: string, log: Log): Promise<AuditCopy> {
-  const key = await openPublicKey(from)
-  if (!key) throw new AppError('not_found', 'there is no audit log to copy')
+  const keys = await openPublicKeys(from)
+  if (keys.id === undefined) throw new AppError('not_found', 'there is no audit log to copy')
   await requireOwnFolder(to)
   await openPrivateFolder(to, log)
-  const known = await openPublicKey(to)
-  if (known && known.id !== key.id)
+  const known = await openPublicKeys(to)
+  if (known.id !== undefined && !keys.all.has(known.id))
     throw new AppError('conflict', `${to} holds the copy of another audit log; name another folder`)
   // The head before the lines: what is written meanwhile only makes the copy longer than its head says.
   const head = await readFile(join(from, headName)).catch(() => undefined)
-  for (const name of [publicKeyName, keyName]) await copyFile(join(from, name), join(to, name))
+  // Those before it first: a copy that is cut off here must not lack them.
+  const names = (await readdir(from)).filter((name) => /^key.*\.pem$/.test(name)).sort()
+  for (const name of names) await copyFile(join(from, name), join(to, name))
   const copied = await copyLines(from, to)
   if (head) await replaceFile(join(to, headName), head)
   const verification = await verifyAudit(to)
@@ -52,7 +54,7 @@ export async function copyAudit(from: string, to: string, log: Log): Promise<Aud
 /** The folder is closed to others, with all that is in it: it must be for this alone. */
 async function requireOwnFolder(to: string): Promise<void> {
   const names: readonly string[] = await readdir(to).catch(() => [])
-  const strange = names.filter((name) => !/^(audit-.*|head\.json|key\.pem|key\.pub\.pem)(\.new)?$/.test(name))
+  const strange = names.filter((name) => !/^(audit-.*|head\.json|key.*\.pem)(\.new)?$/.test(name))
   if (strange.length > 0 && !names.includes(publicKeyName))
     throw new AppError(
       'conflict',

@@ -7,6 +7,8 @@ import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
 import { LineLog, type Lines } from '../line-log/line-log.ts'
 import { checkpoint, type LogKey, readHead, writeHead } from './checkpoint.ts'
+import { keyChange } from './key-change.ts'
+import type { KnownLine } from './known-log.ts'
 import { firstPrev, hashOf, lineText, tell, type Told } from './line.ts'
 import { endOf, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
@@ -29,7 +31,7 @@ export interface LogWriterOptions {
   /** Called when a file was closed and another begun. */
   readonly rotated: () => void
   /** Called when a checkpoint is on disk. */
-  readonly signed: (seq: number, hash: string) => void
+  readonly signed: (key: string, end: KnownLine) => void
 }
 
 /**
@@ -39,6 +41,8 @@ export interface LogWriterOptions {
 export class LogWriter {
   readonly #options: LogWriterOptions
   readonly #lines: LineLog<Told>
+  #key: LogKey
+  #change: { readonly told: Told; readonly key: LogKey } | undefined
   #file: AppendFile | undefined
   #day = ''
   #seq = 0
@@ -49,6 +53,7 @@ export class LogWriter {
 
   constructor(options: LogWriterOptions) {
     this.#options = options
+    this.#key = options.key
     this.#lines = new LineLog({
       name: 'the audit log',
       log: options.log,
@@ -58,9 +63,9 @@ export class LogWriter {
     })
   }
 
-  /** The number of the last line on disk. */
-  get seq(): number {
-    return this.#seq
+  /** The last line on disk. */
+  get end(): KnownLine {
+    return { seq: this.#seq, hash: this.#hash }
   }
 
   get waiting(): number {
@@ -78,7 +83,7 @@ export class LogWriter {
 
   /** Finds the end of the log. What a crash left behind the last whole line is put aside, and that is told. */
   async open(): Promise<void> {
-    const { folder, log, key } = this.#options
+    const { folder, log } = this.#options
     const files = await listLogFiles(folder)
     let repair: Told | undefined
     for (const [index, file] of files.toReversed().entries()) {
@@ -103,7 +108,7 @@ export class LogWriter {
     }
     // A log that has no line yet: from now on, a missing head is a sign.
     if (this.#seq === 0 && (await readHead(folder, undefined)) === undefined)
-      await writeHead(folder, key, 0, firstPrev)
+      await writeHead(folder, this.#key, 0, firstPrev)
     if (repair) this.add(repair).catch(() => undefined)
   }
 
@@ -114,6 +119,13 @@ export class LogWriter {
 
   /** Accepts an event; settles when it is on disk. The caller has asked `requireWritable`, or must not lose it. */
   add(told: Told): Promise<void> {
+    return this.#lines.add(told)
+  }
+
+  /** Hands over to another key: the present one signs for it, and what follows is signed with it. */
+  changeKey(key: LogKey): Promise<void> {
+    const told = keyChange(this.#key, key, isoTime(this.#options.clock.now()))
+    this.#change = { told, key }
     return this.#lines.add(told)
   }
 
@@ -146,7 +158,9 @@ export class LogWriter {
 
   /** The lines of the events and, when it is due, of a checkpoint. */
   #linesOf(events: readonly Told[], sign: boolean): Lines | undefined {
-    const { key, clock } = this.#options
+    const { clock } = this.#options
+    const change = this.#change && events.includes(this.#change.told) ? this.#change : undefined
+    const key = change?.key ?? this.#key
     let seq = this.#seq
     let hash = this.#hash
     const lines: string[] = []
@@ -157,13 +171,15 @@ export class LogWriter {
     }
     for (const told of events) add(told)
     const unsigned = this.#unsigned + events.length
-    const signed = sign || unsigned >= checkpointLines
+    const signed = sign || change !== undefined || unsigned >= checkpointLines
     if (signed) add(checkpoint(key, isoTime(clock.now()), seq + 1, hash))
     if (lines.length === 0) return undefined
     const written = async (): Promise<void> => {
       this.#seq = seq
       this.#hash = hash
       this.#unsigned = signed ? 0 : unsigned
+      this.#key = key
+      if (change) this.#change = undefined
       this.#options.written(lines)
       if (signed) await this.#signed()
       else
@@ -182,13 +198,13 @@ export class LogWriter {
   }
 
   async #signed(): Promise<void> {
-    const { folder, key, log, signed } = this.#options
+    const { folder, log, signed } = this.#options
     this.#signDue = false
     // The line itself is signed and written; the head only says that it must be there.
-    await writeHead(folder, key, this.#seq, this.#hash).catch((error: unknown) =>
+    await writeHead(folder, this.#key, this.#seq, this.#hash).catch((error: unknown) =>
       log.warn('how far the audit log has come could not be noted', { error }),
     )
-    signed(this.#seq, this.#hash)
+    signed(this.#key.id, this.end)
   }
 
   /** The file to go on in. One that is full, or of another day, ends with a checkpoint. */

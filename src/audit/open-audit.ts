@@ -1,22 +1,24 @@
 import { unlink } from 'node:fs/promises'
-import { isDeepStrictEqual } from 'node:util'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
 import { type Clock, isoTime } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
 import { openPrivateFolder } from '../core/files.ts'
-import type { Collection, Store, Transaction } from '../store/store.ts'
+import type { Log } from '../core/log.ts'
+import type { Store, Transaction } from '../store/store.ts'
 import type { Audit } from './audit.ts'
-import { type Head, type LogKey, openKey, openPublicKey, readHead } from './checkpoint.ts'
+import { type LogKey, openKey, openPublicKeys, readHead } from './checkpoint.ts'
 import type { AuditEvent } from './event.ts'
-import { Forwarder, type ForwardStats } from './forward.ts'
+import { finishKeyChange, makeNextKey, takeNextKey, whatIsMissing } from './key-change.ts'
+import { type AuditLoss, type KnownLine, LogMemory } from './known-log.ts'
+import type { Forwarder, ForwardStats } from './forward.ts'
 import { tell, type Told } from './line.ts'
 import { listLogFiles } from './log-files.ts'
 import { LogWriter } from './log-writer.ts'
 import { Outbox } from './outbox.ts'
 import { compressLogFile, prunable, removeUnfinished } from './retention.ts'
 import { type AuditSettings, auditSettings } from './settings.ts'
-import { syslogSink } from './syslog.ts'
+import { forwardersOf, sameSinks } from './sinks.ts'
 import { type AuditVerification, verifyAudit } from './verify.ts'
-import { webhookSink } from './webhook.ts'
 
 const retentionMilliseconds = 3_600_000
 
@@ -25,8 +27,12 @@ export interface AuditLog extends Audit {
   /** Where the log lies; `searchAudit`, `tailAudit`, `followAudit` and `verifyAudit` read it there. */
   readonly folder: string
   stats(): Promise<AuditStats>
-  /** Reads the whole log and says whether it is as it was written. */
-  verify(): Promise<AuditVerification>
+  /** Reads the whole log and says whether it is as it was written, and as the anchors know it. */
+  verify(anchors?: readonly KnownLine[]): Promise<AuditVerification>
+  /** Makes a new key, for which the present one signs; answers the names of both. */
+  changeKey(): Promise<{ readonly from: string; readonly to: string }>
+  /** Answers for what is missing: it is told no more but by `verify`, as a note. Answers what it was. */
+  acceptLosses(by: string, reason: string): Promise<readonly AuditLoss[]>
   /** Settles when everything told so far is in the log (or the log cannot be written). */
   settled(): Promise<void>
   /** Takes over changed settings. */
@@ -48,6 +54,8 @@ export interface AuditStats {
   readonly waiting: number
   /** Why the log cannot be written now. */
   readonly fault?: string
+  /** What was missing when the log was opened, until somebody answers for it. */
+  readonly losses: readonly AuditLoss[]
   /** The sinks that events are forwarded to. */
   readonly forwards: readonly ForwardStats[]
 }
@@ -61,18 +69,11 @@ export interface AuditOptions {
   readonly settings?: Partial<AuditSettings>
 }
 
-/** How far a log had come, kept in the state as well as beside the log. */
-interface KnownHead {
-  /** The log's key. */
-  readonly id: string
-  readonly seq: number
-  readonly hash: string
-}
-
 /** Opens the log in a folder of its own, which is made when it is missing, and moves into it what a crash left in the store. */
 export async function openAudit(options: AuditOptions): Promise<AuditLog> {
   await openPrivateFolder(options.folder, options.log)
   await removeUnfinished(options.folder)
+  await finishKeyChange(options.folder)
   const audit = new OpenedAudit(options, await openKey(options.folder))
   await audit.open()
   return audit
@@ -84,8 +85,8 @@ class OpenedAudit implements AuditLog {
   readonly #log: Log
   readonly #writer: LogWriter
   readonly #outbox: Outbox
-  readonly #key: LogKey
-  readonly #heads: Collection<KnownHead>
+  #key: LogKey
+  readonly #memory: LogMemory
   #settings: AuditSettings
   #forwarders: readonly Forwarder[]
   #housekeeping: Promise<void> | undefined
@@ -102,7 +103,7 @@ class OpenedAudit implements AuditLog {
     this.#key = key
     this.#settings = auditSettings(options.settings)
     this.#forwarders = forwardersOf(this.#settings, log)
-    this.#heads = store.collection<KnownHead>({ name: 'audit.head' })
+    this.#memory = new LogMemory(store, `${hostname()} ${resolve(folder)}`, log)
     this.#outbox = new Outbox(store, log, key.id)
     this.#writer = new LogWriter({
       folder,
@@ -115,21 +116,25 @@ class OpenedAudit implements AuditLog {
         for (const forwarder of this.#forwarders) forwarder.offer(lines)
       },
       rotated: () => this.#keepHouse(),
-      signed: (seq, hash) => this.#remember(seq, hash),
+      signed: (id, end) => void this.#memory.remember(id, end),
     })
   }
 
   async open(): Promise<void> {
-    const known = await this.#knownHead()
+    const known = await this.#memory.load(this.#key.id)
+    const beside = await readHead(this.folder, await openPublicKeys(this.folder))
+    if (beside === 'forged') this.#log.error('the head of the audit log is not signed with its key')
     await this.#writer.open()
-    if (known && known.seq > this.#writer.seq) {
-      this.#log.error('lines are missing at the end of the audit log', {
-        expected: known.seq,
-        found: this.#writer.seq,
-      })
-      const data = { expected: known.seq, found: this.#writer.seq }
-      void this.#add(this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data }))
-    }
+    const { end } = this.#writer
+    const expected = Math.max(known?.seq ?? 0, beside === 'forged' ? 0 : (beside?.seq ?? 0))
+    const what = await whatIsMissing(this.folder, this.#key.id, known, { expected, found: end.seq })
+    if (what !== undefined) {
+      const data = { what, expected, found: end.seq }
+      this.#log.error('lines are missing at the end of the audit log', data)
+      const told = this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data })
+      void this.#add(told)
+      await this.#memory.remember(this.#key.id, end, { time: told.time, ...data })
+    } else if (!known) await this.#memory.remember(this.#key.id, end)
     for (const told of await this.#outbox.leftOver(this.folder)) this.#move(told)
     await this.#writer.settled()
     await this.#outbox.settled()
@@ -144,7 +149,7 @@ class OpenedAudit implements AuditLog {
   async recordIn(transaction: Transaction, event: AuditEvent): Promise<void> {
     this.#writer.requireWritable()
     const told = this.#tell(event)
-    await this.#outbox.put(transaction, told, this.#writer.seq)
+    await this.#outbox.put(transaction, told, this.#writer.end.seq)
     transaction.onCommit(() => this.#move(told))
   }
 
@@ -154,20 +159,41 @@ class OpenedAudit implements AuditLog {
 
   async stats(): Promise<AuditStats> {
     const files = await listLogFiles(this.folder)
-    const { seq, waiting, fault } = this.#writer
+    const { end, waiting, fault } = this.#writer
     return {
-      seq,
+      seq: end.seq,
       files: files.length,
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       ...(files[0] && { oldest: files[0].day }),
       waiting,
       ...(fault !== undefined && { fault }),
+      losses: this.#memory.known?.losses ?? [],
       forwards: this.#forwarders.map((forwarder) => forwarder.stats()),
     }
   }
 
-  async verify(): Promise<AuditVerification> {
-    return await verifyAudit(this.folder, await this.#heads.get(this.#key.id))
+  async verify(anchors?: readonly KnownLine[]): Promise<AuditVerification> {
+    return await verifyAudit(this.folder, { known: this.#memory.known, ...(anchors && { anchors }) })
+  }
+
+  async changeKey(): Promise<{ from: string; to: string }> {
+    this.#writer.requireWritable()
+    const from = this.#key.id
+    const next = await makeNextKey(this.folder)
+    await this.#writer.changeKey(next)
+    await takeNextKey(this.folder)
+    this.#key = next
+    return { from, to: next.id }
+  }
+
+  async acceptLosses(by: string, reason: string): Promise<readonly AuditLoss[]> {
+    this.#writer.requireWritable()
+    const losses = this.#memory.known?.losses ?? []
+    if (losses.length === 0) return []
+    const data = { by, reason, losses }
+    await this.#writer.add(this.#tell({ type: 'audit.accept', status: 'ok', user: 'cli', data }))
+    await this.#memory.accept()
+    return losses
   }
 
   async settled(): Promise<void> {
@@ -177,7 +203,7 @@ class OpenedAudit implements AuditLog {
 
   configure(settings: Partial<AuditSettings>): void {
     const next = auditSettings(settings)
-    if (!isDeepStrictEqual(sinksOf(next), sinksOf(this.#settings))) {
+    if (!sameSinks(next, this.#settings)) {
       const forwarders = forwardersOf(next, this.#log)
       for (const forwarder of this.#forwarders) void forwarder.close()
       this.#forwarders = forwarders
@@ -209,6 +235,7 @@ class OpenedAudit implements AuditLog {
     await this.#writer.close()
     await this.#housekeeping
     await this.#outbox.settled()
+    await this.#memory.settled()
     await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }
 
@@ -261,33 +288,6 @@ class OpenedAudit implements AuditLog {
       if (!file.compressed && file.path !== this.#writer.current) await compressLogFile(file)
     }
   }
-
-  async #knownHead(): Promise<{ readonly seq: number } | undefined> {
-    const key = await openPublicKey(this.folder)
-    const beside: Head | 'forged' | undefined = await readHead(this.folder, key?.key)
-    if (beside === 'forged') this.#log.error('the head of the audit log is not signed with its key')
-    const kept = await this.#heads.get(this.#key.id)
-    const heads = [kept, beside === 'forged' ? undefined : beside].filter((head) => head !== undefined)
-    return heads.reduce<{ readonly seq: number } | undefined>(
-      (furthest, head) => (furthest && furthest.seq > head.seq ? furthest : head),
-      undefined,
-    )
-  }
-
-  #remember(seq: number, hash: string): void {
-    this.#heads.put({ id: this.#key.id, seq, hash }).catch((error: unknown) => {
-      this.#log.warn('how far the audit log has come could not be kept in the state', { error })
-    })
-  }
-}
-
-function sinksOf({ syslog, webhook }: AuditSettings): Pick<AuditSettings, 'syslog' | 'webhook'> {
-  return { ...(syslog && { syslog }), ...(webhook && { webhook }) }
-}
-
-function forwardersOf({ syslog, webhook }: AuditSettings, log: Log): readonly Forwarder[] {
-  const sinks = [...(syslog ? [syslogSink(syslog)] : []), ...(webhook ? [webhookSink(webhook)] : [])]
-  return sinks.map((sink) => new Forwarder(sink, log))
 }
 
 /** A promise that nobody needs to wait for: its refusal alone ends no program. */

@@ -2,11 +2,11 @@ import process from 'node:process'
 import { Option } from 'commander'
 import { auditStatuses } from '../audit/event.ts'
 import type { Command } from './command.ts'
-import { AppError } from '../core/errors.ts'
-import { askAndPrint, operate, stream, type Answer, type Item, type Question } from './control.ts'
+import { addAuditProofCommands } from './audit-proof.ts'
+import { askAndPrint, stream, type Answer, type Item, type Question } from './control.ts'
 import { countOption, momentOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
-import { colourful, megabytes, print, visible, write } from './output.ts'
+import { colourful, megabytes, visible, write } from './output.ts'
 
 /** The flags that all listing commands share, as Commander names them. */
 interface Wanted {
@@ -81,21 +81,7 @@ export function addAuditCommands(program: Command): void {
     askAndPrint(command, 'audit.stats', operationFilter(wanted), statisticsText),
   )
 
-  addVerifyCommand(audit)
-}
-
-function addVerifyCommand(audit: Command): void {
-  audit
-    .command('verify')
-    .description('check numbers, hash chain and signatures of the whole log; names the first bad line')
-    .example('audit verify')
-    .action(async (_flags, command: Command) => {
-      const options = readOptions(command)
-      const result = await operate(options, 'audit.verify', {})
-      print(options.json, result, verificationText)
-      // Printed first, then failed: a job that verifies sees it in the exit code.
-      if (!result.ok) throw new AppError('conflict', `the audit log is not as it was written`)
-    })
+  addAuditProofCommands(audit)
 }
 
 function withFilters(command: Command): Command {
@@ -152,14 +138,5 @@ function statisticsText({ log, ...summary }: Answer<'audit.stats'>): string {
     ...section('by status', summary.by_status),
     ...section('by user', summary.by_user),
     ...section('by target', summary.by_target),
-  ].join('\n')
-}
-
-/** The verdict first; notes are what could not be proven yet, such as lines that wait for their signature. */
-function verificationText({ ok, lines, files, signed, last, faults, notes }: Answer<'audit.verify'>): string {
-  return [
-    `${ok ? 'whole' : 'NOT WHOLE'}: ${lines} lines in ${files} files; ${signed} of ${last} are signed`,
-    ...faults.map((fault) => `  fault: ${visible(fault)}`),
-    ...notes.map((note) => `  note: ${visible(note)}`),
   ].join('\n')
 }

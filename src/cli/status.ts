@@ -90,6 +90,10 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     ...problems('state fault', state.fault === undefined ? [] : [state.fault]),
     `audit         ${audit.seq} events in ${audit.files} files, ${megabytes(audit.bytes)}`,
     ...problems('audit fault', audit.fault === undefined ? [] : [audit.fault]),
+    ...problems(
+      'audit loss',
+      audit.losses.map(({ time, what }) => `${time}: ${what}`),
+    ),
     ...rest.checks
       .filter((check) => check.status !== 'ok')
       .map((check) => `${check.status.padEnd(14)}${check.name}: ${check.detail}`),

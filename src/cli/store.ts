@@ -80,7 +80,7 @@ function addRestoreCommand(program: Command): void {
       print(options.json, result, (done) =>
         [
           `${done.state}: ${contentText(done)}${done.moved_to === null ? '' : `; what was there is now ${done.moved_to}`}`,
-          done.audit ? auditText(done.audit) : 'a new audit log begins; --audit brings a copy of the old one',
+          done.audit ? auditText(done.audit) : 'a new audit log misses the old one; --audit brings a copy',
         ].join('\n'),
       )
     })

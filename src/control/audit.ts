@@ -64,9 +64,44 @@ export const eventStatistics = defineOperation({
 /** Whether the log is as it was written; each fault as `file:line: fault`. */
 export const verifyEvents = defineOperation({
   name: 'audit.verify',
-  input: { type: 'object', additionalProperties: false },
-  run: async (_params, { services }) => {
-    await services.audit.settled()
-    return services.audit.verify()
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      anchors: {
+        type: 'array',
+        items: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['seq', 'hash'],
+          properties: { seq: { type: 'integer' }, hash: { type: 'string' } },
+        },
+      },
+    },
   },
+  run: async ({ anchors }, { services }) => {
+    await services.audit.settled()
+    return services.audit.verify(anchors)
+  },
+})
+
+/** A new key for the log, for which the old one signs. */
+export const changeAuditKey = defineOperation({
+  name: 'audit.change_key',
+  writes: true,
+  input: { type: 'object', additionalProperties: false },
+  run: async (_params, { services }) => services.audit.changeKey(),
+})
+
+/** Somebody answers for what is missing from the log. */
+export const acceptAuditLosses = defineOperation({
+  name: 'audit.accept_loss',
+  writes: true,
+  input: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['by', 'reason'],
+    properties: { by: { type: 'string' }, reason: { type: 'string', minLength: 1 } },
+  },
+  run: async ({ by, reason }, { services }) => ({ accepted: await services.audit.acceptLosses(by, reason) }),
 })

@@ -7,7 +7,14 @@
  * machine from outside, whether or not a daemon runs.
  */
 import { explainAccess } from './access.ts'
-import { eventStatistics, searchEvents, tailEvents, verifyEvents } from './audit.ts'
+import {
+  acceptAuditLosses,
+  changeAuditKey,
+  eventStatistics,
+  searchEvents,
+  tailEvents,
+  verifyEvents,
+} from './audit.ts'
 import {
   listClients,
   pruneClients,
@@ -56,6 +63,8 @@ const list = [
   searchEvents,
   eventStatistics,
   verifyEvents,
+  changeAuditKey,
+  acceptAuditLosses,
   explainAccess,
   backup,
   metrics,

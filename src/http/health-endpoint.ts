@@ -91,7 +91,15 @@ export async function readiness({
       'the last edit was rejected; the last good one is in use',
     ),
     check('store', store.stats().fault === undefined, 'failed', 'can be written', 'writes fail'),
-    check('audit', auditing.fault === undefined, 'failed', 'can be written', 'the log cannot be written'),
+    check(
+      'audit',
+      auditing.fault === undefined && auditing.losses.length === 0,
+      auditing.fault === undefined ? 'degraded' : 'failed',
+      'can be written',
+      auditing.fault === undefined
+        ? 'what had been written to the log is missing; audit verify says what'
+        : 'the log cannot be written',
+    ),
     check(
       'audit_forward',
       unsent.length === 0,

@@ -56,6 +56,8 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['audit.search', () => ({ type: 'cli.run' })],
   ['audit.stats', () => ({ type: 'cli.' })],
   ['audit.verify', () => ({})],
+  ['audit.change_key', () => ({})],
+  ['audit.accept_loss', () => ({ by: 'root', reason: 'nothing is missing' })],
   ['status', () => ({})],
 ]
 

@@ -1,0 +1,65 @@
+/** The audit log as the operator meets it. */
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { operate } from '../../src/cli/control.ts'
+import { runCli } from '../helpers/daemon.ts'
+import { folders, runService } from './running-service.ts'
+
+const timeout = 300_000
+
+describe('the audit log of a service', () => {
+  it(
+    'is missed everywhere when its folder was deleted, until somebody answers for it',
+    { timeout },
+    async (t) => {
+      const where = folders(t)
+      const before = await runService(t, where)
+      await operate(where.options, 'api_keys.create', { user: 'sales@example.com' })
+      await before.daemon.stop()
+      rmSync(join(where.state, 'audit'), { recursive: true })
+
+      const cli = (...args: string[]): ReturnType<typeof runCli> =>
+        runCli([...args, '--site', where.site, '--state', where.state])
+      const offline = await cli('audit', 'verify')
+      assert.equal(offline.code, 1)
+      assert.match(offline.stdout, /NOT WHOLE/)
+
+      const service = await runService(t, where)
+      const ready = await fetch(`${service.url}/readyz`).then(
+        (answer) => answer.json() as Promise<{ status: string; checks: { name: string; status: string }[] }>,
+      )
+      assert.equal(ready.status, 'degraded')
+      assert.equal(ready.checks.find(({ name }) => name === 'audit')?.status, 'degraded')
+      const health = await fetch(`${service.url}/healthz`).then((answer) => answer.text())
+      assert.match(health, /what had been written to the log is missing/)
+      const doctor = await cli('doctor', '--json')
+      assert.match(doctor.stdout, /what had been written to the log is missing/)
+      const status = await cli('status')
+      assert.match(status.stdout, /audit loss.*line \d+ had been written/s)
+      const running = await operate(where.options, 'audit.verify', {})
+      assert.equal(running.ok, false)
+
+      const accepted = await cli('audit', 'accept-loss', '--reason', 'the disk was replaced')
+      assert.equal(accepted.code, 0, accepted.stderr)
+      assert.match((await cli('audit', 'accept-loss', '--reason', 'again')).stdout, /nothing is missing/)
+      assert.equal((await cli('audit', 'change-key')).code, 0)
+      const after = await cli('audit', 'verify')
+      assert.equal(after.code, 0, after.stdout)
+      assert.match(after.stdout, /^whole.*note: .*the disk was replaced/s)
+    },
+  )
+
+  it('is checked against what a forwarder sent away', { timeout }, async (t) => {
+    const where = folders(t)
+    await runService(t, where)
+    const cli = (...args: string[]): ReturnType<typeof runCli> =>
+      runCli([...args, '--site', where.site, '--state', where.state])
+    await operate(where.options, 'audit.change_key', {})
+    const head = join(where.state, 'audit/head.json')
+    assert.equal((await cli('audit', 'verify', '--anchor', head)).code, 0)
+    const none = await cli('audit', 'verify', '--anchor', join(where.site, 'config/settings.yaml'))
+    assert.deepEqual([none.code, /neither a checkpoint/.test(none.stderr)], [1, true], none.stderr)
+  })
+})
