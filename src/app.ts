@@ -176,9 +176,9 @@ function browserPrincipal(ctx: Context, services: Services, user: string): Princ
 }
 
 /** Goes on for a caller whom the guard knows. */
-async function known(ctx: Context, endpoint: Middleware, next: Next): Promise<void> {
+function known(ctx: Context, endpoint: Middleware, next: Next): Promise<unknown> {
   knownCaller(ctx)
-  await endpoint(ctx, next)
+  return endpoint(ctx, next)
 }
 
 /** What an error becomes that nobody below answered. */

@@ -18,10 +18,9 @@ import { followRefs } from '../library/follow-refs.ts'
 import { Librarian } from '../library/librarian.ts'
 import { promptMethods, type PromptMethods } from '../library/prompt-methods.ts'
 import { PromptWriter } from '../library/writing.ts'
-import { Approvals } from '../mcp/approvals.ts'
-import type { Extras } from '../mcp/extras.ts'
 import { Running } from '../mcp/running.ts'
 import { Subscriptions } from '../mcp/subscriptions.ts'
+import { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import { Metrics } from '../http/metrics.ts'
 import { Assertions } from '../oauth/assertions.ts'
 import { currentPrincipal, type ClientLimits } from '../oauth/bearer.ts'
@@ -63,8 +62,6 @@ export interface ServicesOptions {
   readonly clock?: Clock
   readonly log?: Log
   readonly logLevel?: LogLevel
-  /** Tools, prompts and resources besides the site's. */
-  readonly extras?: Extras
 }
 
 /** What the daemon and the offline command line work with. */
@@ -86,7 +83,6 @@ export interface Services {
   readonly promptMethods: PromptMethods
   /** What this machine can compute; only a daemon has it. */
   readonly analysis: Analysis | undefined
-  readonly extras: Extras
   readonly passwords: Passwords
   readonly sessions: Sessions
   readonly signIn: SignIn
@@ -103,7 +99,7 @@ export interface Services {
   readonly trace: Trace
   readonly upstream: Upstream
   readonly subscriptions: Subscriptions
-  readonly approvals: Approvals
+  readonly suspended: SuspendedCalls
   /** The MCP calls that run now. */
   readonly running: Running
   /** What a client may at most use, whoever it acts for. */
@@ -165,7 +161,6 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
   undo.push(() => ownTools.close())
   const runSql = analysis ? reportSql(analysis.sql) : noSql
   const tools = [...builtInTools, ...(analysis ? analysisTools(analysis, clock) : [])]
-  const extraTools = options.extras?.tools ?? []
   const librarian = new Librarian({ store, audit, clock })
   undo.push(() => librarian.close())
   const builtIns = await readBuiltIns()
@@ -184,9 +179,9 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
         ownTools,
         builtIns,
         tools,
-        extraTools,
         tracing,
         current: (principal) => refreshed(principal),
+        newest: () => site.current().catalogue,
       }),
     clock,
     log,
@@ -233,12 +228,10 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     currentPrincipal({ people, clientLimits }, principal)
   const subscriptions = new Subscriptions({
     clock,
-    audit,
     snapshot: (principal) => site.current().for(principal),
-    extras: options.extras,
     refreshed,
   })
-  const approvals = new Approvals({ clock, audit, publicUrl })
+  const suspended = new SuspendedCalls({ clock, audit, publicUrl })
   const running = new Running()
   const signingKey = await signingKeyOf(store)
 
@@ -332,7 +325,6 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
       writer,
     }),
     analysis,
-    extras: options.extras ?? {},
     passwords,
     sessions,
     signIn,
@@ -349,7 +341,7 @@ async function build(options: Building, undo: (() => unknown)[]): Promise<Servic
     trace: new Trace({ clock }),
     upstream: new Upstream({ store, clock, settings, publicUrl, log, folder: options.site }),
     subscriptions,
-    approvals,
+    suspended,
     running,
     clientLimits,
     refreshed,

@@ -173,11 +173,11 @@ export interface SnapshotParts {
   readonly ownTools: OwnTools
   readonly builtIns: SiteFiles
   readonly tools: readonly Tool[]
-  /** Tools beside the site's, for whoever may use the service. */
-  readonly extraTools: readonly Tool[]
   readonly tracing?: Tracer | undefined
   /** A principal as it is by now; undefined once it may not use the service. */
   readonly current: (principal: Principal) => Principal | undefined
+  /** The catalogue of the newest snapshot. */
+  readonly newest: () => Catalogue
 }
 
 /** Offered only where the site wants them: clients that show resources do not need them. */
@@ -188,24 +188,16 @@ function withoutDoubles(tools: readonly Tool[]): readonly Tool[] {
   return [...new Map([...tools].reverse().map((tool) => [tool.name, tool])).values()].reverse()
 }
 
-/** The site's profiles hand out the site's tools; those beside them are in a profile of everyone. */
-function withExtras(settings: ToolSettings, extras: readonly Tool[]): ToolSettings {
-  if (settings.profiles.length === 0 || extras.length === 0) return settings
-  const profile = { name: 'extras', tools: extras.map(({ name }) => name), source: 'built in' }
-  return { ...settings, profiles: [...settings.profiles, profile] }
-}
-
 /** Makes a snapshot of the site's files: the `build` of a live site. */
 export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Promise<Built<Snapshot>> {
   const { reading, faults, warnings } = await readParts<ReadLines>(
     files,
     parts.builtIns,
-    [...parts.tools, ...parts.extraTools],
+    parts.tools,
     (...source) => parts.librarian.read(...source),
   )
   if (faults.length > 0) return { faults, warnings }
-  const { settings, people, platform, seeds } = reading
-  const toolSettings = withExtras(reading.toolSettings, parts.extraTools)
+  const { settings, people, platform, seeds, toolSettings } = reading
   const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
   const documents = { platform, store, audit, clock, memory, runSql }
@@ -222,6 +214,7 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     calls: parts.calls,
     tracing: parts.tracing,
     current: parts.current,
+    newest: parts.newest,
   })
   const { digest } = files
   const snapshot: Snapshot = {

@@ -49,3 +49,8 @@ export function roleKeyOf(roles: Iterable<string>): string {
 export function hasRole(principal: Pick<Principal, 'roles'>, role: string): boolean {
   return principal.roles.has(role) || principal.roles.has(systemManager)
 }
+
+/** The session id that a request's header carries (specification §2.10): visible ASCII, at most 128 characters, or none. */
+export function sessionIdOf(header: string | string[] | undefined): { sessionId?: string } {
+  return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? { sessionId: header } : {}
+}

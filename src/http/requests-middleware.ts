@@ -59,9 +59,8 @@ export function requests(needed: Needed): Middleware {
       span?.end(status >= 500 || status === 499 ? String(status) : undefined)
       log.debug('request', { ...requestFields(ctx), status, milliseconds })
     })
-    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return
-    if (healthPaths.has(ctx.path)) await next()
-    else await withPlace(ctx, needed, next)
+    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return undefined
+    return healthPaths.has(ctx.path) ? next() : withPlace(ctx, needed, next)
   }
 }
 

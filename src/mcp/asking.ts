@@ -5,13 +5,15 @@
  */
 import { AppError } from '../core/errors.ts'
 import { AnswerPending, type AskClient, type ClientQuestion } from '../tools/tool.ts'
-import { codes } from './codes.ts'
-import { type Call, type ClientCapabilities, isObject, type Json, JsonRpcError } from './protocol.ts'
-import type { Questions } from './questions.ts'
-import type { Rounds } from './rounds.ts'
+import type { Call, ClientCapabilities } from './call.ts'
+import { errorCodes, isObject, type Json, JsonRpcError } from './json-rpc.ts'
 import { declares } from './session.ts'
+import { callKey, type SuspendedCalls } from './suspended-calls.ts'
 
 type Ask = Readonly<Record<string, ClientQuestion>>
+
+/** Long enough for a person to read and decide. */
+const patienceMs = 300_000
 
 /** What one call can ask, and what became of it. */
 export interface Asking {
@@ -25,61 +27,98 @@ export interface Asking {
 }
 
 /** Everything that one call may ask. JsonRpcError -32602 for a request state that is not ours, or spent. */
-export function askingFor(call: Call, questions: Questions, rounds: Rounds): Asking {
-  const can = (mode: 'form' | 'url'): boolean =>
+export function askingFor(call: Call, suspended: SuspendedCalls): Asking {
+  const can: Asking['can'] = (mode) =>
     call.revision.elicitation.includes(mode) &&
     (call.revision.envelope || call.channel.open) &&
     declares(call.capabilities() ?? {}, 'elicitation', mode)
-  return call.revision.envelope ? askInRounds(call, rounds, can) : askOnStream(call, questions, can)
+  return call.revision.envelope ? askInRounds(call, suspended, can) : askOnStream(call, suspended, can)
 }
 
-/** Legacy: a request of ours on the event stream of the call; the answer is a POST of its own. */
-function askOnStream(call: Call, questions: Questions, can: Asking['can']): Asking {
+/** Legacy: requests of ours on the event stream of the call; each answer is a POST of its own. */
+function askOnStream(call: Call, suspended: SuspendedCalls, can: Asking['can']): Asking {
   const ask: AskClient = async (asked) => {
     const open = askable(asked, call.capabilities())
     if (!call.channel.open || Object.keys(open).length === 0) throw cannotAsk(asked)
     const answers = Object.entries(open).map(
-      async ([key, question]) => [key, await questions.put(call, question)] as const,
+      async ([key, { method, params = {} }]) =>
+        [key, await put(call, suspended, key, method, params)] as const,
     )
     return Object.fromEntries(await Promise.all(answers))
   }
   return { ask, confirm: ask, can, interrupted: () => undefined }
 }
 
+/** Sends one question and waits for its answer. AppError `unavailable` when none comes. */
+async function put(
+  call: Call,
+  suspended: SuspendedCalls,
+  key: string,
+  method: string,
+  params: Json,
+): Promise<unknown> {
+  const question = suspended.question(call.principal, key, [key], {})
+  call.channel.send({ jsonrpc: '2.0', id: question.id, method, params })
+  await suspended.settled(question, patienceMs, call.signal)
+  const heard = suspended.resume(key, question.id)
+  if (heard?.state === 'answered') return heard.answers
+  const why = call.signal.aborted
+    ? 'the call ended before the client answered'
+    : 'the client did not answer in time'
+  throw new AppError(
+    'unavailable',
+    heard?.state === 'denied' ? `the client refused: ${reasonOf(heard.answers)}` : why,
+  )
+}
+
+function reasonOf(error: Json): string {
+  return typeof error['message'] === 'string' ? error['message'] : 'no result'
+}
+
 /** Modern: the call ends with `input_required` and comes again with the answers and our request state. */
-function askInRounds(call: Call, rounds: Rounds, can: Asking['can']): Asking {
-  const state = rounds.open(call)
-  const fresh = isObject(call.params['inputResponses']) ? call.params['inputResponses'] : {}
+function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['can']): Asking {
+  const { requestState, inputResponses, _meta, ...rest } = call.params
+  const key = callKey(call.principal, call.method, rest)
+  const earlier = requestState === undefined ? undefined : suspended.resume(key, requestState)
+  if (requestState !== undefined && earlier?.state !== 'pending') {
+    throw new JsonRpcError(
+      errorCodes.invalidParams,
+      'params.requestState: not valid for this request, expired or used before',
+    )
+  }
+  const fresh = isObject(inputResponses) ? inputResponses : {}
+  const answers: Record<string, unknown> = { ...earlier?.answers }
   let pending: Ask | undefined
   let failure: JsonRpcError | undefined
-  const answers: Record<string, unknown> = { ...state?.answers }
 
-  const answer = (asked: Ask, mustBeAsked: boolean): Readonly<Record<string, unknown>> => {
+  const answered = (asked: Ask, mustBeAsked: boolean): Json => {
     const open = askable(asked, call.capabilities())
     if (Object.keys(open).length === 0) {
       failure = missingCapability(asked)
       throw cannotAsk(asked)
     }
-    for (const [key, question] of Object.entries(open)) {
+    for (const [name, question] of Object.entries(open)) {
       // Answers that come unasked are the client's own word: good enough for a tool, not for a confirmation.
-      const heard = state ? state.asked.includes(key) : !mustBeAsked
-      if (!(key in answers) && heard && fits(question, fresh[key])) answers[key] = fresh[key]
+      const heard = earlier ? earlier.asked.includes(name) : !mustBeAsked
+      if (!(name in answers) && heard && fits(question, fresh[name])) answers[name] = fresh[name]
     }
-    const missing = Object.entries(open).filter(([key]) => !(key in answers))
+    const missing = Object.entries(open).filter(([name]) => !(name in answers))
     if (missing.length > 0) {
       pending = Object.fromEntries(missing)
       throw new AnswerPending()
     }
-    return Object.fromEntries(Object.keys(open).map((key) => [key, answers[key]]))
+    return Object.fromEntries(Object.keys(open).map((name) => [name, answers[name]]))
   }
 
   return {
-    ask: async (asked) => answer(asked, false),
-    confirm: async (asked) => answer(asked, true),
+    ask: async (asked) => answered(asked, false),
+    confirm: async (asked) => answered(asked, true),
     can,
     interrupted: () => {
       if (failure) throw failure
-      return pending && rounds.inputRequired(call, pending, answers)
+      if (!pending) return undefined
+      const { id } = suspended.question(call.principal, key, Object.keys(pending), answers)
+      return { resultType: 'input_required', inputRequests: pending, requestState: id }
     },
   }
 }
@@ -135,14 +174,14 @@ function hasType(type: unknown, value: unknown): boolean {
 /** What the tool is told, and through it the model. */
 function cannotAsk(asked: Ask): AppError {
   const kinds = [...new Set(Object.values(asked).map(({ method }) => capabilityOf(method)))]
-  return new AppError('unavailable', `the MCP client cannot be asked: it did not declare ${kinds.join(', ')}`)
+  return new AppError('invalid', `the MCP client cannot be asked: it did not declare ${kinds.join(', ')}`)
 }
 
 /** What a modern client is told (MCP 2026-07-28: HTTP 400, -32021, the capabilities as an object). */
 function missingCapability(asked: Ask): JsonRpcError {
   const kinds = Object.values(asked).map(({ method }) => [capabilityOf(method), {}] as const)
   return new JsonRpcError(
-    codes.missingCapability,
+    errorCodes.missingCapability,
     'the client did not declare a capability that is needed here',
     {
       data: { requiredCapabilities: Object.fromEntries(kinds) },

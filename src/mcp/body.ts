@@ -3,8 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import { JsonFault, parseStrict } from '../core/strict-json.ts'
-import { codes } from './codes.ts'
-import { JsonRpcError } from './protocol.ts'
+import { errorCodes, JsonRpcError } from './json-rpc.ts'
 
 const maxDepth = 100
 
@@ -25,7 +24,7 @@ export function parseBody(text: string): unknown {
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error
     if (error.kind === 'syntax') throw notJson('the body is not JSON')
-    throw new JsonRpcError(codes.invalidRequest, `invalid request: ${error.message}`, { id: null })
+    throw new JsonRpcError(errorCodes.invalidRequest, `invalid request: ${error.message}`)
   }
 }
 
@@ -35,16 +34,16 @@ function requireJson(req: IncomingMessage): void {
   const plain = req.headers['content-encoding'] ?? 'identity'
   if (/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type) && plain === 'identity') return
   throw new JsonRpcError(
-    codes.invalidRequest,
+    errorCodes.invalidRequest,
     plain === 'identity' ? 'Content-Type must be application/json' : 'Content-Encoding is not supported',
-    { status: 415, id: null },
+    { status: 415 },
   )
 }
 
 function tooLarge({ message }: BodyTooLarge): JsonRpcError {
-  return new JsonRpcError(codes.invalidRequest, message, { status: 413, id: null })
+  return new JsonRpcError(errorCodes.invalidRequest, message, { status: 413 })
 }
 
 function notJson(message: string): JsonRpcError {
-  return new JsonRpcError(codes.parse, `parse error: ${message}`, { status: 400, id: null })
+  return new JsonRpcError(errorCodes.parse, `parse error: ${message}`, { status: 400 })
 }

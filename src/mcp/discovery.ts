@@ -1,28 +1,31 @@
 /** What a client learns first: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
 import type { Settings } from '../core/settings.ts'
 import type { Skill } from '../library/words.ts'
-import type { Nouns, Reply } from './nouns.ts'
-import { codes } from './codes.ts'
-import { type Call, isObject, type Json, JsonRpcError, objectParam, textParam } from './protocol.ts'
-import { legacyRevision, modernRevisions, preferred, type Revision } from './revisions.ts'
+import type { Call, Reply } from './call.ts'
+import { errorCodes, isObject, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
+import { legacyRevision, modernRevisions, preferred } from './revisions.ts'
 import { mintSession } from './session.ts'
+import { serverInfoOf } from './shape.ts'
 
 const skillsExtension = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
 /** Some clients keep no more than the first 512 characters; the important part comes first. */
 const maxInstructions = 4000
 
 /** The handshake: the client's version if it is a legacy one that we speak, else 2025-06-18 (specification §9.1). */
-export function initialize(call: Call, { deps }: Nouns): Reply {
+export function initialize(
+  call: Call,
+  { key, version }: { readonly key: string | Uint8Array; readonly version: string },
+): Reply {
   const requested = textParam(call.params, 'protocolVersion')
   const revision = legacyRevision(requested) ?? preferred
   const capabilities = objectParam(call.params, 'capabilities')
   if (call.params['clientInfo'] !== undefined && !isObject(call.params['clientInfo'])) {
-    throw new JsonRpcError(codes.invalidParams, 'params.clientInfo: must be an object')
+    throw new JsonRpcError(errorCodes.invalidParams, 'params.clientInfo: must be an object')
   }
   const { settings, library } = call.snapshot
   call.channel.header(
     'Mcp-Session-Id',
-    call.principal.sessionId ?? mintSession(deps.key, call.principal, revision, capabilities),
+    call.principal.sessionId ?? mintSession(key, call.principal, revision, capabilities),
   )
   const listChanged = settings.mcp.legacy_streams
   return {
@@ -35,7 +38,7 @@ export function initialize(call: Call, { deps }: Nouns): Reply {
       logging: {},
       extensions: skillsExtension,
     },
-    serverInfo: serverInfoOf(revision, settings, deps.version),
+    serverInfo: serverInfoOf(revision, settings, version),
     instructions: instructionsOf(settings, library.skills(call.principal)),
   }
 }
@@ -55,12 +58,6 @@ export function discover(call: Call): Reply {
     },
     instructions: instructionsOf(settings, library.skills(call.principal)),
   }
-}
-
-/** Who this server is: `serverInfo` of the handshake and of every modern result. */
-export function serverInfoOf(revision: Revision, settings: Settings, version: string): Json {
-  const { name, display_name } = settings.server
-  return { name, ...(revision.titles && { title: display_name }), version }
 }
 
 /** The site's own words, then which skill to read when: models pass skills by unless they are told. */

@@ -5,16 +5,6 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { readTraceContext, type TraceContext } from '../core/trace-context.ts'
-import { codes } from './codes.ts'
-import {
-  type ClientCapabilities,
-  isObject,
-  type Json,
-  JsonRpcError,
-  type LogLevel,
-  logLevels,
-  type RequestId,
-} from './protocol.ts'
 import {
   assumed,
   claimsModern,
@@ -26,6 +16,8 @@ import {
   type Revision,
 } from './revisions.ts'
 import type { Handshake } from './session.ts'
+import { type ClientCapabilities, type McpLogLevel, logLevels } from './call.ts'
+import { errorCodes, isObject, type Json, JsonRpcError, type RequestId } from './json-rpc.ts'
 
 /** One JSON-RPC message, understood. */
 export type Envelope = RequestEnvelope | NotificationEnvelope | ResponseEnvelope
@@ -40,7 +32,7 @@ export interface RequestEnvelope {
   /** Undefined when unknown: a legacy client without a session id of ours. */
   readonly capabilities: () => ClientCapabilities | undefined
   readonly progressToken: string | number | undefined
-  readonly logLevel: LogLevel | undefined
+  readonly logLevel: McpLogLevel | undefined
   /** Where in a trace the client says that it stands (W3C Trace Context in `_meta`). */
   readonly trace: TraceContext | undefined
 }
@@ -74,61 +66,57 @@ const namedBy: Readonly<Record<string, string>> = {
   'resources/read': 'uri',
 }
 
-/** Understands a message. JsonRpcError with the id and the revision that its answer needs. */
+/** Whom a fault is told, and in which revision's way. */
+export interface Addressee {
+  readonly id: RequestId | null
+  readonly revision: Revision
+}
+
+/** Whom to answer a message that is not understood, as far as it can be seen. */
+export function addresseeOf(body: unknown, headers: IncomingHttpHeaders): Addressee {
+  const id = isObject(body) && isRequestId(body['id']) ? body['id'] : null
+  return { id, revision: supposed(body, versionHeader(headers)) }
+}
+
+/** Understands a message. */
 export function readEnvelope(
   body: unknown,
   headers: IncomingHttpHeaders,
   handshake: () => Handshake | undefined,
 ): Envelope {
-  const header = versionHeader(headers)
-  const fail = (code: number, message: string, id: RequestId | null = null): JsonRpcError =>
-    new JsonRpcError(code, message, { id, revision: supposed(body, header) })
-
   // Specification §4.5: batches are not supported, in whatever revision.
-  if (Array.isArray(body)) throw fail(codes.invalidRequest, 'invalid request: batches are not supported')
-  if (!isObject(body)) throw fail(codes.invalidRequest, 'invalid request: the body must be an object')
+  if (Array.isArray(body)) throw invalid('batches are not supported')
+  if (!isObject(body)) throw invalid('the body must be an object')
   if ('id' in body && !isRequestId(body['id']) && 'method' in body) {
-    throw fail(codes.invalidRequest, 'invalid request: id must be a string or a number')
+    throw invalid('id must be a string or a number')
   }
   const id = isRequestId(body['id']) ? body['id'] : null
-  if (body['jsonrpc'] !== '2.0')
-    throw fail(codes.invalidRequest, 'invalid request: jsonrpc must be "2.0"', id)
+  if (body['jsonrpc'] !== '2.0') throw invalid('jsonrpc must be "2.0"')
   // A JSON-RPC response has no method: the client answers us.
-  if (!('method' in body)) return responseOf(body, fail, id)
+  if (!('method' in body)) return responseOf(body)
 
   const method = body['method']
-  if (typeof method !== 'string' || method === '') {
-    throw fail(codes.invalidRequest, 'invalid request: method must be a non-empty string', id)
-  }
+  if (typeof method !== 'string' || method === '') throw invalid('method must be a non-empty string')
   const params = body['params'] ?? {}
-  if (!isObject(params)) throw fail(codes.invalidRequest, 'invalid request: params must be an object', id)
+  if (!isObject(params)) throw invalid('params must be an object')
 
-  try {
-    const meta = isObject(params['_meta']) ? params['_meta'] : {}
-    const isModern = metaKeys.version in meta || (claimsModern(header) && method !== 'initialize')
-    const revision = isModern ? modernOf(meta, header, 'id' in body) : legacyOf(method, header, handshake)
-    if (id === null) return notificationOf(revision, method, params)
-    if (isModern) checkHeaders(headers, method, params)
-    return {
-      kind: 'request',
-      revision,
-      id,
-      method,
-      params,
-      capabilities: () =>
-        isModern ? (meta[metaKeys.capabilities] as ClientCapabilities) : handshake()?.capabilities,
-      progressToken: isRequestId(meta['progressToken']) ? meta['progressToken'] : undefined,
-      trace: readTraceContext(meta['traceparent'], meta['tracestate']),
-      logLevel: isModern ? logLevelOf(meta[metaKeys.logLevel]) : undefined,
-    }
-  } catch (error) {
-    if (!(error instanceof JsonRpcError)) throw error
-    throw new JsonRpcError(error.code, error.message, {
-      data: error.data,
-      id,
-      revision: error.revision ?? supposed(body, header),
-      ...(error.status !== undefined && { status: error.status }),
-    })
+  const header = versionHeader(headers)
+  const meta = isObject(params['_meta']) ? params['_meta'] : {}
+  const isModern = metaKeys.version in meta || (claimsModern(header) && method !== 'initialize')
+  const revision = isModern ? modernOf(meta, header, 'id' in body) : legacyOf(method, header, handshake)
+  if (id === null) return notificationOf(revision, method, params)
+  if (isModern) checkHeaders(headers, method, params)
+  return {
+    kind: 'request',
+    revision,
+    id,
+    method,
+    params,
+    capabilities: () =>
+      isModern ? (meta[metaKeys.capabilities] as ClientCapabilities) : handshake()?.capabilities,
+    progressToken: isRequestId(meta['progressToken']) ? meta['progressToken'] : undefined,
+    trace: readTraceContext(meta['traceparent'], meta['tracestate']),
+    logLevel: isModern ? logLevelOf(meta[metaKeys.logLevel]) : undefined,
   }
 }
 
@@ -138,20 +126,14 @@ export function readEnvelope(
  */
 function notificationOf(revision: Revision, method: string, params: Json): NotificationEnvelope {
   if (!method.startsWith('notifications/')) {
-    throw new JsonRpcError(codes.invalidRequest, `invalid request: ${method} needs an id`)
+    throw invalid(`${method} needs an id`)
   }
   return { kind: 'notification', revision, method, params }
 }
 
 /** An answer has a result or an error; without either the method was forgotten. */
-function responseOf(
-  body: Record<string, unknown>,
-  fail: (code: number, message: string, id: RequestId | null) => JsonRpcError,
-  id: RequestId | null,
-): ResponseEnvelope {
-  if (!('result' in body) && !('error' in body)) {
-    throw fail(codes.invalidRequest, 'invalid request: method is missing', id)
-  }
+function responseOf(body: Record<string, unknown>): ResponseEnvelope {
+  if (!('result' in body) && !('error' in body)) throw invalid('method is missing')
   return { kind: 'response', id: body['id'], result: body['result'], error: body['error'] }
 }
 
@@ -163,9 +145,9 @@ function legacyOf(
 ): Revision {
   if (method === 'initialize' && claimsModern(header)) {
     throw new JsonRpcError(
-      codes.headerMismatch,
+      errorCodes.headerMismatch,
       `initialize is not a method of ${header}; a request of that revision names it in params._meta`,
-      { status: 400, revision: modernRevisions[0]! },
+      { status: 400 },
     )
   }
   if (header === undefined) return handshake()?.revision ?? assumed
@@ -173,7 +155,7 @@ function legacyOf(
   if (revision) return revision
   const names = [...legacyRevisions, ...modernRevisions].map(({ name }) => name).join(', ')
   throw new JsonRpcError(
-    codes.invalidRequest,
+    errorCodes.invalidRequest,
     `unsupported MCP-Protocol-Version ${JSON.stringify(header)}; supported are ${names}`,
     { status: 400 },
   )
@@ -198,11 +180,10 @@ function modernOf(meta: Json, header: string | undefined, isRequest: boolean): R
   const revision = modernRevision(version)
   if (!revision) {
     throw new JsonRpcError(
-      codes.unsupportedVersion,
+      errorCodes.unsupportedVersion,
       `unsupported protocol version ${JSON.stringify(version)}`,
       {
         data: { supported: modernRevisions.map(({ name }) => name), requested: version },
-        revision: modernRevisions[0]!,
       },
     )
   }
@@ -242,22 +223,26 @@ export function decodeHeader(value: string): string {
   return bytes.toString('utf8')
 }
 
+function invalid(problem: string): JsonRpcError {
+  return new JsonRpcError(errorCodes.invalidRequest, `invalid request: ${problem}`)
+}
+
 /** A header contradicts the body (MCP 2026-07-28: HTTP 400, -32020). */
 export function mismatch(message: string): JsonRpcError {
-  return new JsonRpcError(codes.headerMismatch, `header mismatch: ${message}`)
+  return new JsonRpcError(errorCodes.headerMismatch, `header mismatch: ${message}`)
 }
 
 /** MCP 2026-07-28: a missing or malformed `_meta` field is -32602, but at HTTP 400. */
 function invalidMeta(problem: string): JsonRpcError {
-  return new JsonRpcError(codes.invalidParams, `params._meta: ${problem}`, { status: 400 })
+  return new JsonRpcError(errorCodes.invalidParams, `params._meta: ${problem}`, { status: 400 })
 }
 
-function logLevelOf(value: unknown): LogLevel | undefined {
+function logLevelOf(value: unknown): McpLogLevel | undefined {
   if (value === undefined) return undefined
   const level = logLevels.find((known) => known === value)
   if (level) return level
   throw new JsonRpcError(
-    codes.invalidParams,
+    errorCodes.invalidParams,
     `params._meta: ${metaKeys.logLevel} must be one of ${logLevels.join(', ')}`,
   )
 }

@@ -1,20 +1,19 @@
 /** `subscriptions/listen` of the modern revisions: an event stream that tells of changes until one side ends it. */
-import { codes } from './codes.ts'
-import type { Nouns } from './nouns.ts'
-import { type Call, JsonRpcError, objectParam } from './protocol.ts'
-import { type ListKind, tagged } from './subscriptions.ts'
+import type { Call } from './call.ts'
+import { errorCodes, JsonRpcError, objectParam } from './json-rpc.ts'
+import { type ListKind, type Subscriptions, tagged } from './subscriptions.ts'
 
 const maxUris = 100
 
 /** Acknowledges what will be told, then keeps the connection. */
-export function listen(call: Call, { subscriptions }: Nouns): undefined {
+export function listen(call: Call, { subscriptions }: { readonly subscriptions: Subscriptions }): undefined {
   const wanted = objectParam(call.params, 'notifications')
   const lists = (['tools', 'prompts', 'resources'] as const).filter(
     (kind: ListKind) => wanted[`${kind}ListChanged`] === true,
   )
   const uris = urisOf(wanted['resourceSubscriptions'])
   if (!call.channel.open) {
-    throw new JsonRpcError(codes.invalidRequest, 'subscriptions/listen needs Accept: text/event-stream')
+    throw new JsonRpcError(errorCodes.invalidRequest, 'subscriptions/listen needs Accept: text/event-stream')
   }
   if (!subscriptions.hasRoom(call.principal)) {
     throw new JsonRpcError(call.revision.applicationError, 'too many open streams for this user')
@@ -39,7 +38,7 @@ function urisOf(value: unknown): string[] {
     !value.every((uri): uri is string => typeof uri === 'string')
   ) {
     throw new JsonRpcError(
-      codes.invalidParams,
+      errorCodes.invalidParams,
       `params.notifications.resourceSubscriptions: must be a list of at most ${maxUris} URIs`,
     )
   }

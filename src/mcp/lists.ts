@@ -2,10 +2,10 @@
  * The answers to the list methods, serialised once per snapshot and kept as bytes (design decision D14):
  * one for each digest of what a principal sees, revision and page.
  */
+import { hmac, sameText } from '../core/secrets.ts'
+import type { Call } from './call.ts'
+import { errorCodes, type Json, JsonRpcError } from './json-rpc.ts'
 import { shapeResult } from './shape.ts'
-import { codes } from './codes.ts'
-import { type Call, type Json, JsonRpcError } from './protocol.ts'
-import { seal, unseal } from './sealed.ts'
 
 /** Bytes beyond which the cache starts anew: many users with prompts of their own must not fill the memory. */
 const maxBytes = 32 * 1024 * 1024
@@ -24,16 +24,18 @@ export interface ListSource<Item> {
 /** The serialised pages of the current snapshot. */
 export class Pages {
   readonly #key: string | Uint8Array
+  readonly #version: string
   #snapshot = ''
   #pages = new Map<string, Buffer>()
   #bytes = 0
 
-  constructor(key: string | Uint8Array) {
+  constructor(key: string | Uint8Array, version: string) {
     this.#key = key
+    this.#version = version
   }
 
   /** The result of a list method as JSON bytes. JsonRpcError -32602 for a cursor that we did not give. */
-  page<Item>(call: Call, source: ListSource<Item>, serverInfo: Json): Buffer {
+  page<Item>(call: Call, source: ListSource<Item>): Buffer {
     if (this.#snapshot !== call.snapshot.digest || this.#bytes > maxBytes) {
       this.#snapshot = call.snapshot.digest
       this.#pages = new Map()
@@ -44,14 +46,14 @@ export class Pages {
     const key = cursor === undefined ? name : `${name}\n${JSON.stringify(cursor)}`
     const kept = this.#pages.get(key)
     if (kept) return kept
-    const made = this.#make(call, source, cursor, serverInfo)
+    const made = this.#make(call, source, cursor)
     this.#pages.set(key, made)
     this.#bytes += made.length + key.length
     return made
   }
 
   /** One page from its items, in the shape of the revision. */
-  #make<Item>(call: Call, source: ListSource<Item>, cursor: unknown, serverInfo: Json): Buffer {
+  #make<Item>(call: Call, source: ListSource<Item>, cursor: unknown): Buffer {
     const items = source.items()
     const start = cursor === undefined ? 0 : this.#startOf(source, items, cursor)
     const end = start + call.snapshot.settings.mcp.page_size
@@ -60,20 +62,33 @@ export class Pages {
     const result = {
       [source.field]: items.slice(start, end).map((item) => source.shape(item)),
       ...(more && {
-        nextCursor: seal(this.#key, `cursor ${source.field}`, { after: source.keyOf(last), at: end }),
+        nextCursor: this.#cursor(source.field, source.keyOf(last), end),
       }),
     }
-    return Buffer.from(JSON.stringify(shapeResult(call.revision, result, serverInfo, true)))
+    return Buffer.from(JSON.stringify(shapeResult(call, result, this.#version, true)))
   }
 
   /** Where a page begins: after the last item of the page before, wherever that stands now. */
   #startOf<Item>(source: ListSource<Item>, items: readonly Item[], cursor: unknown): number {
-    const value = typeof cursor === 'string' ? unseal(this.#key, `cursor ${source.field}`, cursor) : undefined
-    if (value === undefined) {
-      throw new JsonRpcError(codes.invalidParams, 'params.cursor: not a cursor of this list')
+    const [body, mac] = typeof cursor === 'string' ? cursor.split('.') : []
+    if (body === undefined || mac === undefined || !sameText(mac, this.#sign(source.field, body))) {
+      throw new JsonRpcError(errorCodes.invalidParams, 'params.cursor: not a cursor of this list')
     }
-    const { after, at } = value as { after: string; at: number }
+    const { after, at } = JSON.parse(Buffer.from(body, 'base64url').toString()) as {
+      after: string
+      at: number
+    }
     const index = items.findIndex((item) => source.keyOf(item) === after)
     return index < 0 ? Math.min(at, items.length) : index + 1
+  }
+
+  /** What a client brings back for the next page and cannot change. */
+  #cursor(field: string, after: string, at: number): string {
+    const body = Buffer.from(JSON.stringify({ after, at })).toString('base64url')
+    return `${body}.${this.#sign(field, body)}`
+  }
+
+  #sign(field: string, body: string): string {
+    return hmac(this.#key, `cursor ${field}\n${body}`)
   }
 }

@@ -1,14 +1,14 @@
 /** `logging/setLevel` of the legacy revisions. */
-import type { Nouns, Reply } from './nouns.ts'
-import { codes } from './codes.ts'
-import { type Call, JsonRpcError, logLevels } from './protocol.ts'
+import { type Call, logLevels, type Reply } from './call.ts'
+import { errorCodes, JsonRpcError } from './json-rpc.ts'
+import type { LogLevels } from './running.ts'
 
 /** From now on the conversation gets log messages of this level and above with its tool calls. */
-export function setLevel(call: Call, nouns: Nouns): Reply {
+export function setLevel(call: Call, deps: { readonly logLevels: LogLevels }): Reply {
   const level = logLevels.find((known) => known === call.params['level'])
   if (!level) {
-    throw new JsonRpcError(codes.invalidParams, `params.level: must be one of ${logLevels.join(', ')}`)
+    throw new JsonRpcError(errorCodes.invalidParams, `params.level: must be one of ${logLevels.join(', ')}`)
   }
-  nouns.logLevels.set(call.principal, level)
+  deps.logLevels.set(call.principal, level)
   return {}
 }

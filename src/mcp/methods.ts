@@ -1,19 +1,31 @@
 /** Every MCP method: where it is answered, in which revisions, and whether its answer may be kept. */
+import type { Call, McpDeps, Reply } from './call.ts'
 import { complete } from './completion.ts'
 import { discover, initialize } from './discovery.ts'
+import { listen } from './listening.ts'
+import type { Pages } from './lists.ts'
 import { setLevel } from './logging.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
-import type { Nouns, Reply } from './nouns.ts'
-import type { Call } from './protocol.ts'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './resources.ts'
 import type { Revision } from './revisions.ts'
-import { listen } from './listening.ts'
+import type { LogLevels } from './running.ts'
 import { getSkill, listSkills, readDirectory } from './skills.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import type { SuspendedCalls } from './suspended-calls.ts'
 import { callTool, listTools } from './tools.ts'
 
-interface Method {
+/** What methods work with; each names what it needs of it. */
+export interface MethodDeps extends McpDeps {
+  readonly pages: Pages
+  readonly logLevels: LogLevels
+  readonly subscriptions: Subscriptions
+  readonly suspended: SuspendedCalls
+}
+
+/** One MCP method. */
+export interface Method {
   /** Undefined when the method keeps the connection and answers later. */
-  readonly handle: (call: Call, nouns: Nouns) => Reply | undefined | Promise<Reply>
+  readonly handle: (call: Call, deps: MethodDeps) => Reply | undefined | Promise<Reply>
   readonly in: 'legacy' | 'modern' | 'both'
   /** Clients of modern revisions are told how long they may keep the answer. */
   readonly caching?: boolean
@@ -23,7 +35,8 @@ interface Method {
   readonly audited?: boolean
 }
 
-const methods: Readonly<Record<string, Method>> = {
+/** The methods by their names. */
+export const methods: Readonly<Record<string, Method>> = {
   initialize: { in: 'legacy', handle: initialize },
   ping: { in: 'legacy', handle: () => ({}) },
   'logging/setLevel': { in: 'legacy', handle: setLevel },
@@ -45,7 +58,7 @@ const methods: Readonly<Record<string, Method>> = {
 }
 
 /** The method of this name, if the revision has it. */
-export function methodOf(revision: Revision, name: string): Method | undefined {
+export function findMethod(revision: Revision, name: string): Method | undefined {
   const method = Object.hasOwn(methods, name) ? methods[name] : undefined
   if (!method || method.in === 'both') return method
   return (method.in === 'modern') === revision.modern ? method : undefined

@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
-import { codes } from './codes.ts'
 import { originCheck, type OriginCheck } from './origin.ts'
-import type { McpDeps } from './protocol.ts'
+import type { McpDeps } from './call.ts'
+import { errorCodes } from './json-rpc.ts'
 
 /** Refuses foreign hosts and origins with 403; stands before the token is looked at, so that a page learns nothing. */
 export function originGuard(
@@ -17,7 +17,7 @@ export function originGuard(
     ctx.body = JSON.stringify({
       jsonrpc: '2.0',
       id: null,
-      error: { code: codes.invalidRequest, message: problem },
+      error: { code: errorCodes.invalidRequest, message: problem },
     })
     return Promise.resolve()
   }

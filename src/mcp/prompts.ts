@@ -1,75 +1,61 @@
-/** `prompts/list` and `prompts/get` (specification §4.5). */
+/** `prompts/list` and `prompts/get`: the library's prompt templates in the words of specification §4.5. */
+import type { Audit } from '../audit/audit.ts'
 import { actorOf, type AuditEvent } from '../audit/event.ts'
-import { AppError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import { AppError, peerMessageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { listedDescription } from '../library/arguments.ts'
+import type { PromptArgument, PromptTemplate } from '../library/words.ts'
 import { suppliedArguments } from '../library/supplied-arguments.ts'
-import { askingFor } from './asking.ts'
-import { serverInfoOf } from './discovery.ts'
-import type { Nouns, Reply } from './nouns.ts'
-import { codes } from './codes.ts'
-import { type Call, JsonRpcError, objectParam, textParam } from './protocol.ts'
-import { promptProviders } from './providers.ts'
-import { shapeContent, shapePrompt } from './shape.ts'
+import type { Call, Reply } from './call.ts'
+import { type Json, objectParam, textParam } from './json-rpc.ts'
+import type { Pages } from './lists.ts'
+import { shapePrompt } from './shape.ts'
 
 /** The prompts that this principal may use. */
-export function listPrompts(call: Call, nouns: Nouns): Reply {
-  const providers = promptProviders(call.snapshot, nouns.deps)
-  return nouns.pages.page(
-    call,
-    {
-      field: 'prompts',
-      digest: providers.map((provider) => provider.digest(call.principal)).join('\n'),
-      items: () => providers.flatMap((provider) => provider.list(call.principal)),
-      keyOf: ({ name }) => name,
-      shape: (entry) => shapePrompt(call.revision, entry),
-    },
-    serverInfoOf(call.revision, call.snapshot.settings, nouns.deps.version),
-  )
+export function listPrompts(call: Call, { pages }: { readonly pages: Pages }): Reply {
+  const { library } = call.snapshot
+  return pages.page(call, {
+    field: 'prompts',
+    digest: library.promptsDigest(call.principal),
+    items: () => library.prompts(call.principal),
+    keyOf: ({ id }) => id,
+    shape: (template) => shapePrompt(call.revision, promptEntry(template)),
+  })
 }
 
 /** Renders one prompt. */
-export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
+export async function getPrompt(
+  call: Call,
+  deps: { readonly audit: Audit; readonly clock: Clock; readonly log: Log },
+): Promise<Reply> {
   const name = textParam(call.params, 'name')
   const args = exact(call, objectParam(call.params, 'arguments'))
-  const asking = askingFor(call, nouns.questions, nouns.rounds)
-  const began = nouns.deps.clock.now()
-  const tell = (status: 'ok' | 'error' | 'denied', rest: Pick<AuditEvent, 'error' | 'data'>): void => {
-    nouns.deps.audit
-      .record({
-        ...actorOf(call.principal),
-        type: 'prompt.get',
-        status,
-        target: name.slice(0, 128),
-        execution_time: (nouns.deps.clock.now() - began) / 1000,
-        ...rest,
-      })
-      .catch((fault: unknown) => nouns.deps.log.error('a prompt could not be audited', { fault }))
+  const began = deps.clock.now()
+  const tell = (event: Pick<AuditEvent, 'status' | 'error' | 'data'>): void => {
+    const target = name.slice(0, 128)
+    const execution_time = (deps.clock.now() - began) / 1000
+    deps.audit
+      .record({ ...actorOf(call.principal), type: 'prompt.get', target, execution_time, ...event })
+      .catch((fault: unknown) => deps.log.error('a prompt could not be audited', { fault }))
   }
   try {
-    for (const provider of promptProviders(call.snapshot, nouns.deps)) {
-      const answer = await provider.get(call.principal, name, args, { signal: call.signal, ask: asking.ask })
-      if (!answer) continue
-      tell('ok', answer._meta ? { data: answer._meta } : {})
-      return {
-        description: answer.description,
-        messages: answer.messages.map(({ role, content }) => ({
-          role,
-          content: shapeContent(call.revision, [content])[0],
-        })),
-        ...(answer._meta && { _meta: answer._meta }),
-      }
+    const { template, text, commit } = await call.snapshot.library.render(call.principal, name, args)
+    const data = {
+      'assistant_core/version_number': template.version,
+      'assistant_core/digest': template.digest,
+      ...(commit !== undefined && { 'assistant_core/commit': commit }),
     }
-    throw new AppError('not_found', `no prompt ${JSON.stringify(name.slice(0, 128))}`)
+    tell({ status: 'ok', data })
+    return {
+      description: template.description,
+      messages: [{ role: 'user', content: { type: 'text', text } }],
+      _meta: data,
+    }
   } catch (error) {
-    const interrupted = asking.interrupted()
-    if (interrupted) return interrupted
-    if (error instanceof AppError) {
-      tell(error.code === 'not_found' || error.code === 'forbidden' ? 'denied' : 'error', {
-        error: error.message,
-      })
-      if (error.code !== 'unavailable') {
-        throw new JsonRpcError(codes.invalidParams, error.message, { data: error.data })
-      }
-    }
+    if (!(error instanceof AppError)) throw error
+    const status = error.code === 'not_found' || error.code === 'forbidden' ? 'denied' : 'error'
+    tell({ status, error: peerMessageOf(error) })
     throw error
   }
 }
@@ -78,4 +64,27 @@ export async function getPrompt(call: Call, nouns: Nouns): Promise<Reply> {
 function exact(call: Call, args: Record<string, unknown>): Record<string, unknown> {
   const plain = Object.values(args).every((value) => typeof value === 'string' || typeof value === 'boolean')
   return plain ? args : suppliedArguments(call.text, ['params', 'arguments'])
+}
+
+/** A prompt as `prompts/list` shows it. */
+function promptEntry(template: PromptTemplate): Json {
+  return {
+    name: template.id,
+    title: template.title,
+    description: template.description,
+    ...(template.category !== undefined && { category: template.category }),
+    arguments: template.arguments.map(argumentOf),
+  }
+}
+
+/** Specification §4.5, rules for prompts, 2. */
+function argumentOf(argument: PromptArgument): Json {
+  const { name, required, allowedValues } = argument
+  return {
+    name,
+    description: listedDescription(argument),
+    required,
+    ...(allowedValues.length > 0 && { enum: allowedValues }),
+    default: argument.default ?? null,
+  }
 }

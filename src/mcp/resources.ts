@@ -1,88 +1,102 @@
-/** `resources/list`, `resources/templates/list`, `resources/read`, and the legacy subscriptions to single resources. */
-import { askingFor } from './asking.ts'
-import { serverInfoOf } from './discovery.ts'
-import type { ResourceProvider } from './extras.ts'
-import type { Nouns, Reply } from './nouns.ts'
-import { type Call, JsonRpcError, textParam } from './protocol.ts'
-import { resourceProviders } from './providers.ts'
+/**
+ * Skills as MCP resources: `skill://<name>/SKILL.md` and the files beside it, byte for byte as they are on disk; and the
+ * legacy subscriptions to single ones.
+ */
+import type { Audit } from '../audit/audit.ts'
+import { actorOf } from '../audit/event.ts'
+import type { Skill, SkillFile } from '../library/words.ts'
+import type { Call, Reply } from './call.ts'
+import { type Json, JsonRpcError, textParam } from './json-rpc.ts'
+import type { Pages } from './lists.ts'
 import { shapeResource } from './shape.ts'
+import { skillFileAt, skillScheme } from './skills.ts'
+import type { Subscriptions } from './subscriptions.ts'
+
+/** The one template: a file of a skill. */
+export const skillTemplate = 'skill://{name}/{+path}'
 
 /** The resources that this principal may read. */
-export function listResources(call: Call, nouns: Nouns): Reply {
-  const providers = resourceProviders(call.snapshot, nouns.deps)
-  return nouns.pages.page(
-    call,
-    {
-      field: 'resources',
-      digest: digestOf(call, providers),
-      items: () => providers.flatMap((provider) => provider.list(call.principal)),
-      keyOf: ({ uri }) => uri,
-      shape: (entry) => shapeResource(call.revision, entry),
-    },
-    serverInfoOf(call.revision, call.snapshot.settings, nouns.deps.version),
-  )
+export function listResources(call: Call, { pages }: { readonly pages: Pages }): Reply {
+  const { library } = call.snapshot
+  return pages.page(call, {
+    field: 'resources',
+    digest: library.skillsDigest(call.principal),
+    items: () => library.skills(call.principal),
+    keyOf: ({ name }) => name,
+    shape: (skill) => shapeResource(call.revision, skillEntry(skill)),
+  })
 }
 
 /** The patterns of resources that are not listed one by one. */
-export function listTemplates(call: Call, nouns: Nouns): Reply {
-  const providers = resourceProviders(call.snapshot, nouns.deps)
-  return nouns.pages.page(
-    call,
-    {
-      field: 'resourceTemplates',
-      digest: digestOf(call, providers),
-      items: () => providers.flatMap((provider) => provider.templates(call.principal)),
-      keyOf: ({ uriTemplate }) => uriTemplate,
-      shape: (entry) => shapeResource(call.revision, entry),
-    },
-    serverInfoOf(call.revision, call.snapshot.settings, nouns.deps.version),
-  )
+export function listTemplates(call: Call, { pages }: { readonly pages: Pages }): Reply {
+  const { library } = call.snapshot
+  const entry = {
+    uriTemplate: skillTemplate,
+    name: 'skill-file',
+    title: 'A file of a skill',
+    description: 'SKILL.md of a skill, or a file that it refers to',
+  }
+  return pages.page(call, {
+    field: 'resourceTemplates',
+    digest: library.skillsDigest(call.principal),
+    items: () => (library.skills(call.principal).length === 0 ? [] : [entry]),
+    keyOf: ({ uriTemplate }) => uriTemplate,
+    shape: (template) => shapeResource(call.revision, template),
+  })
 }
 
-/** The bytes of one resource. */
-export async function readResource(call: Call, nouns: Nouns): Promise<Reply> {
+/** The bytes of one resource; each reading is counted and audited. */
+export async function readResource(call: Call, { audit }: { readonly audit: Audit }): Promise<Reply> {
   const uri = textParam(call.params, 'uri')
-  const asking = askingFor(call, nouns.questions, nouns.rounds)
-  try {
-    for (const provider of resourceProviders(call.snapshot, nouns.deps)) {
-      const contents = await provider.read(call.principal, uri, { signal: call.signal, ask: asking.ask })
-      if (contents) return { contents }
-    }
-  } catch (error) {
-    const interrupted = asking.interrupted()
-    if (interrupted) return interrupted
-    throw error
-  }
-  throw notFound(call, uri)
+  const { library } = call.snapshot
+  const found = skillFileAt(library, call.principal, uri)
+  if (!found) throw noResource(call, uri)
+  const { skill, file } = found
+  // Only SKILL.md counts as reading the skill.
+  if (file === skill.files[0]) await library.countSkillRead(skill.name)
+  const target = file.uri.slice(skillScheme.length)
+  void audit.record({ ...actorOf(call.principal), type: 'skill.read', status: 'ok', target }).catch(() => {})
+  return { contents: [contentsOf(file)] }
 }
 
 /** Legacy: tell this conversation when the resource changes, where it holds a stream open. */
-export function subscribe(call: Call, nouns: Nouns): Reply {
+export function subscribe(call: Call, { subscriptions }: { readonly subscriptions: Subscriptions }): Reply {
   const uri = textParam(call.params, 'uri')
-  const known = resourceProviders(call.snapshot, nouns.deps).some(
-    (provider) => provider.version(call.principal, uri) !== undefined,
-  )
-  if (!known) throw notFound(call, uri)
-  nouns.subscriptions.watch(call.principal, uri)
+  if (!skillFileAt(call.snapshot.library, call.principal, uri)) throw noResource(call, uri)
+  subscriptions.watch(call.principal, uri)
   return {}
 }
 
 /** Legacy: takes `resources/subscribe` back. */
-export function unsubscribe(call: Call, nouns: Nouns): Reply {
-  nouns.subscriptions.unwatch(call.principal, textParam(call.params, 'uri'))
+export function unsubscribe(call: Call, { subscriptions }: { readonly subscriptions: Subscriptions }): Reply {
+  subscriptions.unwatch(call.principal, textParam(call.params, 'uri'))
   return {}
 }
 
-function digestOf(call: Call, providers: readonly ResourceProvider[]): string {
-  return providers.map((provider) => provider.digest(call.principal)).join('\n')
+/** Text only where the bytes are valid UTF-8: digests are over the bytes, and must come out again. */
+function contentsOf(file: SkillFile): Json {
+  const bytes = Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)
+  return {
+    uri: file.uri,
+    mimeType: file.mimeType,
+    ...(file.text ? { text: bytes.toString('utf8') } : { blob: bytes.toString('base64') }),
+  }
 }
 
-function notFound(call: Call, uri: string): JsonRpcError {
-  return new JsonRpcError(
-    call.revision.resourceNotFound,
-    `no resource ${JSON.stringify(uri)} for this user`,
-    {
-      data: { uri },
-    },
-  )
+function skillEntry(skill: Skill): Json {
+  const file = skill.files[0]!
+  return {
+    uri: file.uri,
+    name: skill.name,
+    title: skill.title,
+    description: skill.description,
+    mimeType: 'text/markdown',
+    size: file.bytes.byteLength,
+    annotations: { audience: ['assistant'], priority: 0.8 },
+  }
+}
+
+function noResource(call: Call, uri: string): JsonRpcError {
+  const message = `no resource ${JSON.stringify(uri)} for this user`
+  return new JsonRpcError(call.revision.resourceNotFound, message, { data: { uri } })
 }

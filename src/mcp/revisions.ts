@@ -4,7 +4,7 @@
  * compares dates.
  */
 import type { Content } from '../tools/tool.ts'
-import { codes } from './codes.ts'
+import { errorCodes } from './json-rpc.ts'
 
 /** One dated protocol version. */
 export interface Revision {
@@ -43,12 +43,12 @@ const legacy = {
   titles: false,
   argumentFaultsAreResults: false,
   elicitation: 'none',
-  resourceNotFound: codes.resourceNotFound,
-  applicationError: codes.application,
+  resourceNotFound: errorCodes.resourceNotFound,
+  applicationError: errorCodes.application,
   envelope: false,
   disconnectCancels: false,
   // Clients of these revisions lose code and message of any answer that is not 200.
-  status: (code: number) => (code === codes.parse ? 400 : 200),
+  status: (code: number) => (code === errorCodes.parse ? 400 : 200),
 } as const
 
 const table: readonly Revision[] = [
@@ -79,9 +79,9 @@ const table: readonly Revision[] = [
     titles: true,
     argumentFaultsAreResults: true,
     elicitation: 'form and url',
-    resourceNotFound: codes.invalidParams,
+    resourceNotFound: errorCodes.invalidParams,
     // -32000 to -32019 are closed to new implementations.
-    applicationError: codes.invalidParams,
+    applicationError: errorCodes.invalidParams,
     envelope: true,
     disconnectCancels: true,
     status: modernStatus,
@@ -90,13 +90,13 @@ const table: readonly Revision[] = [
 
 function modernStatus(code: number): number {
   switch (code) {
-    case codes.methodNotFound:
+    case errorCodes.methodNotFound:
       return 404
-    case codes.parse:
-    case codes.invalidRequest:
-    case codes.headerMismatch:
-    case codes.missingCapability:
-    case codes.unsupportedVersion:
+    case errorCodes.parse:
+    case errorCodes.invalidRequest:
+    case errorCodes.headerMismatch:
+    case errorCodes.missingCapability:
+    case errorCodes.unsupportedVersion:
       return 400
     default:
       return 200

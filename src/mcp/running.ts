@@ -1,6 +1,7 @@
 /** The calls that run just now, so that `notifications/cancelled` and a revocation can end them; and log levels. */
 import type { Principal } from '../core/principal.ts'
-import { type LogLevel, peerOf, type RequestId } from './protocol.ts'
+import { type McpLogLevel, peerOf } from './call.ts'
+import type { RequestId } from './json-rpc.ts'
 
 /** Peers whose log level is remembered; asking again is harmless. */
 const maxLevels = 1000
@@ -46,9 +47,9 @@ export class Cancelled extends Error {
 
 /** What `logging/setLevel` asked for, for the latest thousand conversations; nothing depends on it. */
 export class LogLevels {
-  readonly #levels = new Map<string, LogLevel>()
+  readonly #levels = new Map<string, McpLogLevel>()
 
-  set(principal: Principal, level: LogLevel): void {
+  set(principal: Principal, level: McpLogLevel): void {
     const key = keyOf(principal, '')
     this.#levels.delete(key)
     this.#levels.set(key, level)
@@ -58,7 +59,7 @@ export class LogLevels {
     }
   }
 
-  get(principal: Principal): LogLevel | undefined {
+  get(principal: Principal): McpLogLevel | undefined {
     return this.#levels.size === 0 ? undefined : this.#levels.get(keyOf(principal, ''))
   }
 }

@@ -5,8 +5,9 @@
 import { createHmac } from 'node:crypto'
 import type { Principal } from '../core/principal.ts'
 import { randomId, sameText } from '../core/secrets.ts'
-import { type ClientCapabilities, isObject, peerOf } from './protocol.ts'
 import { legacyRevisions, type Revision } from './revisions.ts'
+import { type ClientCapabilities, peerOf } from './call.ts'
+import { isObject } from './json-rpc.ts'
 
 /** What a session id of ours says. */
 export interface Handshake {
@@ -21,15 +22,6 @@ const flags = [
   ['s', 'sampling', undefined],
   ['r', 'roots', undefined],
 ] as const
-
-/** Said to a client whose session id is refused. */
-export const sessionRule = 'the Mcp-Session-Id header must be visible ASCII of at most 128 characters'
-
-/** The session id of a request's header: undefined when there is none, null when it breaks the rule. */
-export function sessionIdOf(header: string | string[] | undefined): string | null | undefined {
-  if (header === undefined) return undefined
-  return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? header : null
-}
 
 /** A new session id that says what `initialize` settled with this peer. */
 export function mintSession(

@@ -1,8 +1,9 @@
 /** Answers in the words of one revision: fields that its clients do not know are left out, content they cannot show is degraded. */
+import type { Settings } from '../core/settings.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
 import type { Content } from '../tools/tool.ts'
-import type { PromptEntry, ResourceEntry, ResourceTemplateEntry } from './extras.ts'
-import type { Json } from './protocol.ts'
+import type { Call } from './call.ts'
+import type { Json } from './json-rpc.ts'
 import type { Revision } from './revisions.ts'
 
 /** How long a modern client may keep a list or a resource without asking again. */
@@ -10,12 +11,13 @@ const ttlMs = 60_000
 
 /** A complete result as the revision wants it. `caching` is for the answers that a client may keep. */
 export function shapeResult(
-  revision: Revision,
+  { revision, snapshot }: Pick<Call, 'revision' | 'snapshot'>,
   result: Json,
-  serverInfo: Json,
+  version: string,
   caching: boolean,
-): Record<string, unknown> {
+): Json {
   if (!revision.envelope) return result
+  const serverInfo = serverInfoOf(revision, snapshot.settings, version)
   return {
     resultType: 'complete',
     ...result,
@@ -23,6 +25,12 @@ export function shapeResult(
     ...(caching && { ttlMs, cacheScope: 'private' }),
     _meta: { ...(result['_meta'] as Json | undefined), 'io.modelcontextprotocol/serverInfo': serverInfo },
   }
+}
+
+/** Who this server is: `serverInfo` of the handshake and of every modern result. */
+export function serverInfoOf(revision: Revision, settings: Settings, version: string): Json {
+  const { name, display_name } = settings.server
+  return { name, ...(revision.titles && { title: display_name }), version }
 }
 
 /** A tool as `tools/list` shows it. */
@@ -39,12 +47,12 @@ export function shapeTool(revision: Revision, offered: OfferedTool, description:
 }
 
 /** A prompt as `prompts/list` shows it. Its title is the specification's own (§4.5), so every revision has it. */
-export function shapePrompt(revision: Revision, prompt: PromptEntry): Json {
+export function shapePrompt(revision: Revision, prompt: Json): Json {
   return revision.titles ? { ...prompt } : without(prompt, '_meta')
 }
 
 /** A resource or a resource template as its list shows it. */
-export function shapeResource(revision: Revision, entry: ResourceEntry | ResourceTemplateEntry): Json {
+export function shapeResource(revision: Revision, entry: Json): Json {
   return revision.titles ? { ...entry } : without(entry, 'title', '_meta', 'size')
 }
 
@@ -67,6 +75,6 @@ function degraded(block: Content): Content {
   }
 }
 
-function without(entry: object, ...names: string[]): Json {
+function without(entry: Json, ...names: string[]): Json {
   return Object.fromEntries(Object.entries(entry).filter(([name]) => !names.includes(name)))
 }

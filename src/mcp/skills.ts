@@ -1,26 +1,24 @@
 /** The skills extension (`io.modelcontextprotocol/skills`): every skill with the digests of its files, and their directories. */
-import type { Skill } from '../library/words.ts'
-import { serverInfoOf } from './discovery.ts'
-import type { Nouns, Reply } from './nouns.ts'
-import { codes } from './codes.ts'
-import { type Call, type Json, JsonRpcError, textParam } from './protocol.ts'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import type { Skill, SkillFile } from '../library/words.ts'
+import type { Call, McpSnapshot, Reply } from './call.ts'
+import { errorCodes, type Json, JsonRpcError, textParam } from './json-rpc.ts'
+import type { Pages } from './lists.ts'
 
-const scheme = 'skill://'
+/** How the URI of every file of a skill begins. */
+export const skillScheme = 'skill://'
 
 /** The skills that this principal may read, each with all its files. */
-export function listSkills(call: Call, { deps, pages }: Nouns): Reply {
-  const { library, settings } = call.snapshot
-  return pages.page(
-    call,
-    {
-      field: 'skills',
-      digest: library.skillsDigest(call.principal),
-      items: () => library.skills(call.principal),
-      keyOf: ({ name }) => name,
-      shape: skillEntry,
-    },
-    serverInfoOf(call.revision, settings, deps.version),
-  )
+export function listSkills(call: Call, { pages }: { readonly pages: Pages }): Reply {
+  const { library } = call.snapshot
+  return pages.page(call, {
+    field: 'skills',
+    digest: library.skillsDigest(call.principal),
+    items: () => library.skills(call.principal),
+    keyOf: ({ name }) => name,
+    shape: skillEntry,
+  })
 }
 
 /** One skill by the URI of its SKILL.md. */
@@ -32,23 +30,38 @@ export function getSkill(call: Call): Reply {
 }
 
 /** The direct children of a directory inside a skill; the skill's root is one. */
-export function readDirectory(call: Call, { deps, pages }: Nouns): Reply {
+export function readDirectory(call: Call, { pages }: { readonly pages: Pages }): Reply {
   const uri = textParam(call.params, 'uri')
-  const { library, settings } = call.snapshot
+  const { library } = call.snapshot
   const folder = uri.endsWith('/') ? uri.slice(0, -1) : uri
   const children = childrenOf(library.skills(call.principal), folder)
   if (children.length === 0) throw unknownSkill(uri)
-  return pages.page(
-    call,
-    {
-      field: 'resources',
-      digest: `${folder}\n${library.skillsDigest(call.principal)}`,
-      items: () => children,
-      keyOf: (entry) => String(entry['uri']),
-      shape: (entry) => entry,
-    },
-    serverInfoOf(call.revision, settings, deps.version),
-  )
+  return pages.page(call, {
+    field: 'resources',
+    digest: `${folder}\n${library.skillsDigest(call.principal)}`,
+    items: () => children,
+    keyOf: (entry) => String(entry['uri']),
+    shape: (entry) => entry,
+  })
+}
+
+/** The file of a skill that the principal may read, by its URI. */
+export function skillFileAt(
+  library: McpSnapshot['library'],
+  principal: Principal,
+  uri: string,
+): { readonly skill: Skill; readonly file: SkillFile } | undefined {
+  if (!uri.startsWith(skillScheme)) return undefined
+  // Only what the library lists is compared, byte for byte: there is no path to walk and none to escape from.
+  const name = uri.slice(skillScheme.length).split('/', 1)[0]!
+  try {
+    const skill = library.skill(principal, name)
+    const file = skill.files.find((one) => one.uri === uri)
+    return file && { skill, file }
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return undefined
+    throw error
+  }
 }
 
 /** The skill that teaches a tool, for `skill_mode: replace`. */
@@ -79,11 +92,15 @@ function childrenOf(skills: readonly Skill[], folder: string): Json[] {
       )
     }
   }
-  return folder.startsWith(scheme) ? [...children.values()] : []
+  return folder.startsWith(skillScheme) ? [...children.values()] : []
 }
 
 function unknownSkill(uri: string): JsonRpcError {
-  return new JsonRpcError(codes.invalidParams, `no skill or directory ${JSON.stringify(uri)} for this user`, {
-    data: { uri },
-  })
+  return new JsonRpcError(
+    errorCodes.invalidParams,
+    `no skill or directory ${JSON.stringify(uri)} for this user`,
+    {
+      data: { uri },
+    },
+  )
 }

@@ -4,8 +4,9 @@
  */
 import type { Principal } from '../core/principal.ts'
 import type { Channel } from './channel.ts'
-import { type Json, type McpDeps, type McpSnapshot, peerOf, type RequestId } from './protocol.ts'
-import { promptProviders, resourceProviders } from './providers.ts'
+import { type McpDeps, peerOf } from './call.ts'
+import type { Json, RequestId } from './json-rpc.ts'
+import { skillFileAt } from './skills.ts'
 
 const kinds = ['tools', 'prompts', 'resources'] as const
 /** What a stream can be told of. */
@@ -29,7 +30,7 @@ interface Stream {
   versions: Map<string, string | undefined>
 }
 
-type Deps = Pick<McpDeps, 'snapshot' | 'audit' | 'extras' | 'refreshed' | 'clock'>
+type Deps = Pick<McpDeps, 'snapshot' | 'refreshed' | 'clock'>
 
 /** The open streams, and what each of them was last told. */
 export class Subscriptions {
@@ -167,21 +168,17 @@ export class Subscriptions {
   }
 
   #digestsOf(principal: Principal): Stream['digests'] {
-    const snapshot: McpSnapshot = this.#deps.snapshot(principal)
-    const joined = (providers: readonly { digest(principal: Principal): string }[]): string =>
-      providers.map((provider) => provider.digest(principal)).join('\n')
+    const { catalogue, library } = this.#deps.snapshot(principal)
     return {
-      tools: snapshot.catalogue.digest(principal) + (this.#deps.extras?.toolsDigest?.() ?? ''),
-      prompts: joined(promptProviders(snapshot, this.#deps)),
-      resources: joined(resourceProviders(snapshot, this.#deps)),
+      tools: catalogue.digest(principal),
+      prompts: library.promptsDigest(principal),
+      resources: library.skillsDigest(principal),
     }
   }
 
   #versionsOf({ principal, watched }: Stream): Map<string, string | undefined> {
-    const providers = resourceProviders(this.#deps.snapshot(principal), this.#deps)
-    const versionOf = (uri: string): string | undefined =>
-      providers.map((provider) => provider.version(principal, uri)).find((version) => version !== undefined)
-    return new Map([...watched()].map((uri) => [uri, versionOf(uri)]))
+    const { library } = this.#deps.snapshot(principal)
+    return new Map([...watched()].map((uri) => [uri, skillFileAt(library, principal, uri)?.file.digest]))
   }
 }
 

@@ -1,85 +1,49 @@
 /** `tools/list` and `tools/call` (specification §4.5). What is listed is exactly what can be called. */
-import { actorOf, type AuditEvent } from '../audit/event.ts'
-import type { OfferedTool, Refusal, ToolOutcome } from '../tools/catalogue.ts'
+import type { Audit } from '../audit/audit.ts'
+import type { Caller, OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
 import { askingFor } from './asking.ts'
+import { type Call, type McpLogLevel, logLevels, type Reply } from './call.ts'
 import { confirm } from './confirmation.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
-import { codes } from './codes.ts'
-import { type Call, isObject, type Json, JsonRpcError, objectParam, textParam } from './protocol.ts'
-import { logLevels } from './protocol.ts'
-import type { Nouns, Reply } from './nouns.ts'
-import { serverInfoOf } from './discovery.ts'
+import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
+import type { Pages } from './lists.ts'
+import type { LogLevels } from './running.ts'
 import { shapeContent, shapeTool } from './shape.ts'
 import { skillFor } from './skills.ts'
+import type { SuspendedCalls } from './suspended-calls.ts'
 
 /** The tools that this principal may call. */
-export function listTools(call: Call, { deps, pages }: Nouns): Reply {
+export function listTools(call: Call, { pages }: { readonly pages: Pages }): Reply {
   const { catalogue, settings, library } = call.snapshot
   const replace = settings.mcp.skill_mode === 'replace'
   const skills = replace ? library.skillsDigest(call.principal) : ''
-  return pages.page(
-    call,
-    {
-      field: 'tools',
-      digest: `${catalogue.digest(call.principal)}\n${skills}`,
-      items: () => catalogue.offered(call.principal),
-      keyOf: ({ tool }) => tool.name,
-      shape: (offered) => shapeTool(call.revision, offered, descriptionOf(call, offered, replace)),
-    },
-    serverInfoOf(call.revision, settings, deps.version),
-  )
+  return pages.page(call, {
+    field: 'tools',
+    digest: `${catalogue.digest(call.principal)}\n${skills}`,
+    items: () => catalogue.offered(call.principal),
+    keyOf: ({ tool }) => tool.name,
+    shape: (offered) => shapeTool(call.revision, offered, descriptionOf(call, offered, replace)),
+  })
 }
 
 /** Runs one tool. */
-export async function callTool(call: Call, { deps, approvals, questions, rounds }: Nouns): Promise<Reply> {
+export async function callTool(
+  call: Call,
+  deps: { readonly audit: Audit; readonly logLevels: LogLevels; readonly suspended: SuspendedCalls },
+): Promise<Reply> {
   const name = textParam(call.params, 'name')
   const args = objectParam(call.params, 'arguments')
   const { catalogue } = call.snapshot
-  const offered = catalogue.find(call.principal, name)
-  if (typeof offered === 'string') {
-    tell(call, deps, { status: 'denied', target: name.slice(0, 128), error: offered })
-    throw refused(call, name, offered)
-  }
-  if (call.revision.envelope) checkParamHeaders(call, offered, args)
-
-  const problems = catalogue.problems(offered, args)
-  if (problems !== undefined) {
-    const error = `invalid arguments: ${problems}`
-    tell(call, deps, { status: 'error', target: name, error, data: { arguments: args } })
-    const text = `invalid arguments for ${name}: ${problems}`
-    if (!call.revision.argumentFaultsAreResults) throw new JsonRpcError(codes.invalidParams, text)
-    return toolResult(call, { text, content: [], isError: true })
-  }
-
-  const asking = askingFor(call, questions, rounds)
-  try {
-    const outcome =
-      (await confirm(call, offered, args, asking, { audit: deps.audit, approvals })) ??
-      lostMeanwhile(call, offered, deps) ??
-      (await catalogue.call(call.principal, offered, args, {
-        signal: call.signal,
-        progress: progressOf(call),
-        log: logOf(call, name),
-        ask: asking.ask,
-      }))
-    return asking.interrupted() ?? toolResult(call, outcome)
-  } catch (error) {
-    const interrupted = asking.interrupted()
-    if (interrupted) return interrupted
-    throw error
-  }
-}
-
-/** What a person had to confirm may have waited long: who may no longer call the tool does not. */
-function lostMeanwhile(call: Call, offered: OfferedTool, deps: Nouns['deps']): ToolOutcome | undefined {
-  if (offered.confirm === 'never') return undefined
-  const { name } = offered.tool
-  const principal = deps.refreshed(call.principal)
-  const found = principal ? deps.snapshot(principal).catalogue.find(principal, name) : 'forbidden'
-  if (typeof found !== 'string') return undefined
-  const text = `permission denied: ${name} is not available to this user any more`
-  tell(call, deps, { status: 'denied', target: name, error: text })
-  return { text, content: [], isError: true }
+  if (call.revision.envelope) checkParamHeaders(call, catalogue.find(call.principal, name), args)
+  const asking = askingFor(call, deps.suspended)
+  const outcome = await catalogue.call(call.principal, name, args, {
+    signal: call.signal,
+    progress: progressOf(call),
+    log: logOf(call, name, call.revision.modern ? call.logLevel : deps.logLevels.get(call.principal)),
+    ask: asking.ask,
+    confirm: (offered) => confirm(call, asking, offered, args, deps),
+  })
+  return asking.interrupted() ?? resultOf(call, outcome)
 }
 
 /** In `replace` mode a tool with a skill says only where its guide is, which saves the model's context. */
@@ -90,39 +54,24 @@ function descriptionOf(call: Call, { tool }: OfferedTool, replace: boolean): str
   return `${first} Before the first use read ${skill.files[0]!.uri}`
 }
 
-/** Specification §4.5: one text, then what else the tool made. */
-function toolResult(call: Call, outcome: ToolOutcome): Json {
-  const { text, content, structured, isError } = outcome
+/** Specification §4.5: one text, then what else the tool made. Specification §7.1: a call that came to no tool is an error. */
+function resultOf({ revision }: Call, { text, content, structured, isError, refused }: ToolOutcome): Json {
+  if (refused === 'unknown') throw new JsonRpcError(errorCodes.invalidParams, text)
+  if (refused === 'disabled' || refused === 'forbidden')
+    throw new JsonRpcError(revision.applicationError, text)
+  if (refused === 'invalid' && !revision.argumentFaultsAreResults)
+    throw new JsonRpcError(errorCodes.invalidParams, text)
   const blocks = text === '' && content.length > 0 ? content : [{ type: 'text' as const, text }, ...content]
   return {
-    content: shapeContent(call.revision, blocks),
-    ...(structured && call.revision.titles && { structuredContent: structured }),
+    content: shapeContent(revision, blocks),
+    ...(structured && revision.titles && { structuredContent: structured }),
     isError,
   }
 }
 
-/** A call that did not come to its tool is told all the same; nothing was done, so nothing waits for it. */
-function tell(call: Call, { audit, log }: Nouns['deps'], event: Omit<AuditEvent, 'type'>): void {
-  audit
-    .record({ ...actorOf(call.principal), type: 'tool.call', ...event })
-    .catch((error: unknown) => log.error('a refused tool call could not be audited', { error }))
-}
-
-/** Specification §7.1. What a user lacks permission for is told apart from what does not exist only by its code. */
-function refused(call: Call, name: string, refusal: Refusal): JsonRpcError {
-  const tool = JSON.stringify(name.slice(0, 128))
-  if (refusal === 'unknown') return new JsonRpcError(codes.invalidParams, `unknown tool ${tool}`)
-  return new JsonRpcError(
-    call.revision.applicationError,
-    refusal === 'disabled'
-      ? `tool ${tool} is disabled`
-      : `permission denied: tool ${tool} is not available to this user`,
-  )
-}
-
 /** Arguments that a tool's schema mirrors in headers must be there and equal (MCP 2026-07-28, `x-mcp-header`). */
-function checkParamHeaders(call: Call, { tool }: OfferedTool, args: Json): void {
-  for (const { header, path } of mirrored(tool.input)) {
+function checkParamHeaders(call: Call, found: OfferedTool | string, args: Json): void {
+  for (const { header, path } of typeof found === 'string' ? [] : mirrored(found.tool.input)) {
     const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), args)
     const said = call.headers[`mcp-param-${header.toLowerCase()}`]
     if (value === undefined || value === null) {
@@ -172,36 +121,25 @@ function findMirrored(schema: Json, path: readonly string[]): Mirrored[] {
 }
 
 /** Progress goes to a client that gave a token; values must grow (MCP, progress). */
-function progressOf(call: Call): (done: number, total?: number, message?: string) => void {
+function progressOf({ channel, progressToken, signal }: Call): Caller['progress'] {
   let last = -Infinity
   return (progress, total, message) => {
-    if (call.progressToken === undefined || progress <= last || call.signal.aborted) return
+    if (progressToken === undefined || progress <= last || signal.aborted) return
     last = progress
-    call.channel.send({
-      jsonrpc: '2.0',
-      method: 'notifications/progress',
-      params: {
-        progressToken: call.progressToken,
-        progress,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-      },
-    })
+    const params = {
+      progressToken,
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    }
+    channel.send({ jsonrpc: '2.0', method: 'notifications/progress', params })
   }
 }
 
 /** Log messages go to a client that asked for their level. */
-function logOf(
-  call: Call,
-  logger: string,
-): (level: 'debug' | 'info' | 'warning' | 'error', data: unknown) => void {
+function logOf({ channel, signal }: Call, logger: string, least: McpLogLevel | undefined): Caller['log'] {
   return (level, data) => {
-    if (call.logLevel === undefined || call.signal.aborted) return
-    if (logLevels.indexOf(level) < logLevels.indexOf(call.logLevel)) return
-    call.channel.send({
-      jsonrpc: '2.0',
-      method: 'notifications/message',
-      params: { level, logger, data },
-    })
+    if (least === undefined || signal.aborted || logLevels.indexOf(level) < logLevels.indexOf(least)) return
+    channel.send({ jsonrpc: '2.0', method: 'notifications/message', params: { level, logger, data } })
   }
 }

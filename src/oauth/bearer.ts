@@ -3,7 +3,7 @@ import type { BlockList } from 'node:net'
 import type { Context, Middleware } from 'koa'
 import { contains, networksOf } from '../core/address.ts'
 import type { Log } from '../core/log.ts'
-import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/principal.ts'
+import { assistantUser, hasRole, roleKeyOf, sessionIdOf, type Principal } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import type { ApiKeys } from '../users/api-keys.ts'
 import type { People, User } from '../users/people.ts'
@@ -77,13 +77,13 @@ export function bearer(deps: BearerDeps): Middleware {
       ...base,
       ...(proof.client && { client: proof.client }),
       scopes: proof.scopes,
-      ...sessionIdOf(ctx),
+      ...sessionIdOf(ctx.headers['mcp-session-id']),
       requestId: origin.request_id,
       ...(trace && { trace }),
       address: origin.address,
       ...(proof.expiresAt !== undefined && { expiresAt: proof.expiresAt }),
     } satisfies Principal
-    await next()
+    return next()
   }
 }
 
@@ -158,12 +158,6 @@ function refuse(ctx: Context, deps: BearerDeps, why: string): void {
 function forbid(ctx: Context, deps: BearerDeps, user: User, why: string): void {
   deps.log.info('bearer forbidden', { reason: why, user: user.id, ...originOf(ctx) })
   answerJson(ctx, 403, { error: 'forbidden', message: why })
-}
-
-/** Specification §2.10; means nothing, so anything odd is left out rather than refused. */
-function sessionIdOf(ctx: Context): { sessionId?: string } {
-  const sessionId = ctx.get('Mcp-Session-Id')
-  return /^[\x21-\x7e]{1,200}$/.test(sessionId) ? { sessionId } : {}
 }
 
 /** A principal as it would be made now, for what outlives its request; undefined once the user may not use the service. */

@@ -4,7 +4,7 @@ import { visible } from '../audit/render.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import type { WaitingCall } from '../core/waiting-call.ts'
+import type { WaitingApproval } from '../core/suspended.ts'
 import {
   answerPage,
   formToken,
@@ -21,13 +21,13 @@ import type { Render } from './views.ts'
 
 /** Where the calls wait; AppError `not_found` for those of others. */
 export interface WaitingCalls {
-  find(user: string, id: string): WaitingCall
-  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): WaitingCall
+  find(user: string, id: string): WaitingApproval
+  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): WaitingApproval
 }
 
 /** What the two endpoints of a waiting call work with. */
 export interface ApprovalsDeps extends BrowserDeps {
-  readonly approvals: WaitingCalls
+  readonly suspended: WaitingCalls
   readonly render: Render
   /** The principal of a user at the browser; undefined when the user may not use the service. */
   readonly principalOf: (ctx: Context, user: string) => Principal | undefined
@@ -38,7 +38,7 @@ export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
-    const call = deps.approvals.find(signed.user.id, idOf(ctx))
+    const call = deps.suspended.find(signed.user.id, idOf(ctx))
     const csrf = formToken(signed.secret, purposeOf(call.id))
     return answerPage(ctx, 200, deps.render('approval', { call: viewOf(ctx, call), csrf }))
   })
@@ -56,7 +56,7 @@ export function approvalEndpoint(deps: ApprovalsDeps): Middleware {
       throw new AppError('invalid', 'decision must be approve or deny')
     const principal = signed && deps.principalOf(ctx, signed.user.id)
     if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
-    deps.approvals.decide({ ...principal, requestId: originOf(ctx).request_id }, id, decision)
+    deps.suspended.decide({ ...principal, requestId: originOf(ctx).request_id }, id, decision)
     return sendTo(ctx, 303, ctx.path)
   })
 }
@@ -72,7 +72,7 @@ function purposeOf(id: string): string {
   return `approval ${id}`
 }
 
-function viewOf(ctx: Context, call: WaitingCall): Record<string, unknown> {
+function viewOf(ctx: Context, call: WaitingApproval): Record<string, unknown> {
   return {
     action: ctx.path,
     client: call.client?.name ?? 'a program with your API key',

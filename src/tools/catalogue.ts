@@ -33,29 +33,28 @@ export interface ToolOutcome {
   readonly structured?: Readonly<Record<string, unknown>>
   /** Rule 3. */
   readonly isError: boolean
+  /** Why the call did not come to its tool; `lost` is what was allowed when the call began. */
+  readonly refused?: Refusal | 'invalid' | 'lost'
 }
 
-/** What the caller's connection offers a running tool. */
-export type CallConnection = Pick<ToolContext, 'signal' | 'progress' | 'log' | 'ask'>
+/** Who calls a tool, and what the connection to them offers while it runs. */
+export interface Caller extends Pick<ToolContext, 'signal' | 'progress' | 'log' | 'ask'> {
+  /** A running tool calls: only tools that read and need nobody's consent, and as its user may by now. */
+  readonly program?: true
+  /** Has a person allow a call of a tool that needs it: undefined when it may run, else what to tell the caller. */
+  readonly confirm: (offered: OfferedTool, args: unknown) => Promise<string | undefined>
+}
 
 /** Every tool of one snapshot, under the one evaluator: listed if and only if callable (D5). */
 export interface Catalogue {
   /** The tools that this principal may call, in a stable order. */
   offered(principal: Principal): readonly OfferedTool[]
   find(principal: Principal, name: string): OfferedTool | Refusal
-  /** Every problem of the arguments in one text, or undefined. */
-  problems(offered: OfferedTool, args: unknown): string | undefined
   /**
-   * Runs a tool whose arguments have no problems: time limit, concurrency per user, output rules, and
-   * the audit event with its execution time. Never throws for what the tool does wrong: that is an
-   * outcome with `isError`.
+   * Calls a tool through the gate. What is wrong with the call or goes wrong in the tool is an outcome with
+   * `isError`; only what `confirm` throws is thrown.
    */
-  call(
-    principal: Principal,
-    offered: OfferedTool,
-    args: unknown,
-    connection: CallConnection,
-  ): Promise<ToolOutcome>
+  call(principal: Principal, name: string, args: unknown, caller: Caller): Promise<ToolOutcome>
   /** Equal exactly when two principals (or two snapshots) are offered the same tools with the same definitions. */
   digest(principal: Principal): string
 }

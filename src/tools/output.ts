@@ -12,7 +12,7 @@ export function outcomeOf(tool: Tool, output: unknown): ToolOutcome {
     const structured = toJson(data) as Record<string, unknown>
     return { text: JSON.stringify(structured), content, structured, isError: false }
   }
-  return { text: textOf(data, content.length > 0), content, isError: failed }
+  return { text: resultText(data, content.length > 0), content, isError: failed }
 }
 
 /** The outcome of a call that could not be done; the text tells the model why and what to do. */
@@ -21,7 +21,7 @@ export function failure(text: string): ToolOutcome {
 }
 
 /** Rule 1: a string as it stands; everything else compact JSON, with strings for what JSON cannot hold. */
-function textOf(data: unknown, hasContent: boolean): string {
+function resultText(data: unknown, hasContent: boolean): string {
   if (typeof data === 'string') return data
   if (data === undefined) return hasContent ? '' : 'null'
   return JSON.stringify(toJson(data))

@@ -6,7 +6,7 @@ import process from 'node:process'
 import { Command } from 'commander'
 import { addGlobalOptions, readOptions } from '../../src/cli/options.ts'
 import { runDaemon } from '../../src/daemon.ts'
-import { conformanceExtras } from './fixtures.ts'
+import { offerFixtures } from './fixtures.ts'
 
 const program = new Command('conformance:serve')
 addGlobalOptions(program)
@@ -24,12 +24,12 @@ program
       {
         site,
         state,
-        extras: conformanceExtras(),
         ...(publicUrl !== undefined && { publicUrl }),
         ...(host !== undefined && { host }),
         ...(port !== undefined && { port }),
       },
       async ({ services }) => {
+        offerFixtures(services)
         const made = await services.firstSignIn()
         if (made) process.stderr.write(`sign in as ${made.user} with the password ${made.password}\n`)
       },

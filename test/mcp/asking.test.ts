@@ -358,4 +358,30 @@ describe('a long call', () => {
     assert.equal(message.id, 5)
     assert.match(JSON.stringify(message), /cancelled/)
   })
+
+  it('goes on when two calls of one conversation have the id that is cancelled: nobody knows which is meant', async (t) => {
+    const server = await startServer(t, { tools: [slow] })
+    const headers = { 'mcp-session-id': 'talk' }
+    const params = { name: 'slow', arguments: { wait: true } }
+    const signals: AbortSignal[] = []
+    const run = slow.run.bind(slow)
+    t.mock.method(slow, 'run', (args: unknown, context: Parameters<typeof slow.run>[1]) => {
+      signals.push(context.signal)
+      return run(args, context)
+    })
+    const streams = [1, 2].map(() =>
+      streamOf(t, server.url, 'tools/call', params, { id: 5, headers, meta: { progressToken: 1 } }),
+    )
+    for (const stream of await Promise.all(streams)) await stream.next()
+    const cancel = JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 5 },
+    })
+    assert.equal((await server.send(cancel, headers)).status, 202)
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [false, false],
+    )
+  })
 })

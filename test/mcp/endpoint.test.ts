@@ -49,12 +49,12 @@ describe('the MCP endpoint at 2025-06-18', () => {
       const { json } = await server.call('tools/list', {}, { token })
       return (json.result.tools as { name: string }[]).map(({ name }) => name)
     }
-    assert.deepEqual(await names('user'), ['echo', 'add', 'fail'])
-    assert.deepEqual(await names('admin'), ['echo', 'add', 'fail', 'admin_only'])
+    assert.deepEqual(await names('user'), ['add', 'echo', 'fail'])
+    assert.deepEqual(await names('admin'), ['add', 'admin_only', 'echo', 'fail'])
     const { json } = await server.call('tools/list')
-    assert.deepEqual(json.result.tools[0].inputSchema, echo.input)
-    assert.equal(json.result.tools[0].annotations.readOnlyHint, true)
-    assert.equal(json.result.tools[0].annotations.openWorldHint, false)
+    assert.deepEqual(json.result.tools[1].inputSchema, echo.input)
+    assert.equal(json.result.tools[1].annotations.readOnlyHint, true)
+    assert.equal(json.result.tools[1].annotations.openWorldHint, false)
   })
 
   it('calls a tool: compact JSON text, structured content where declared, isError always there', async (t) => {
@@ -304,21 +304,14 @@ describe('the MCP endpoint at 2025-06-18', () => {
   })
 
   it('says nothing of what broke inside, but logs it with the request id', async (t) => {
+    const broken = skillOf('broken', { 'SKILL.md': '# Broken' })
+    const find = (): never => {
+      throw new TypeError('secret detail')
+    }
     const server = await startServer(t, {
-      extras: {
-        resources: [
-          {
-            list: () => [],
-            templates: () => [],
-            read: () => Promise.reject(new TypeError('secret detail')),
-            complete: async () => undefined,
-            digest: () => '',
-            version: () => undefined,
-          },
-        ],
-      },
+      skills: [{ ...broken, files: Object.assign([...broken.files], { find }) }],
     })
-    const { status, json, text } = await server.call('resources/read', { uri: 'x:y' })
+    const { status, json, text } = await server.call('resources/read', { uri: 'skill://broken/SKILL.md' })
     assert.equal(status, 200)
     assert.equal(json.error.code, -32603)
     assert.equal(json.id, 1)

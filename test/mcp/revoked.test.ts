@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
 import { createLog } from '../../src/core/log.ts'
 import { startDaemon } from '../../src/daemon.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { listDoctypesTool } from '../../src/tools/list-doctypes.ts'
+import type { ToolContext } from '../../src/tools/tool.ts'
 import { folders, mcpPath } from '../cli/running-service.ts'
 import { until } from '../store/state-folder.ts'
 
@@ -11,27 +12,13 @@ describe('a call that runs while its token is revoked', () => {
   it('is ended at once, and those of others go on', { timeout: 60_000 }, async (t) => {
     const running = new Map<string, AbortSignal>()
     const release: (() => void)[] = []
-    const wait: Tool = {
-      name: 'wait',
-      title: 'Wait',
-      description: 'Waits until it is told to stop.',
-      category: 'read_only',
-      input: { type: 'object' },
-      run: (_, { principal, signal }) => {
-        running.set(principal.user, signal)
-        return new Promise((done) => release.push(() => done('waited')))
-      },
-    }
+    t.mock.method(listDoctypesTool, 'run', (_: unknown, { principal, signal }: ToolContext) => {
+      running.set(principal.user, signal)
+      return new Promise((done) => release.push(() => done('waited')))
+    })
     const { site, state, options } = folders(t)
     const log = createLog('silent', process.stderr)
-    const daemon = await startDaemon({
-      site,
-      state,
-      port: 0,
-      log,
-      logLevel: 'silent',
-      extras: { tools: [wait] },
-    })
+    const daemon = await startDaemon({ site, state, port: 0, log, logLevel: 'silent' })
     t.after(() => daemon.stop())
     const call = async (user: string, more: Record<string, string> = {}) => {
       const { access_token: token } = await operate(options, 'tokens.issue', {
@@ -50,14 +37,18 @@ describe('a call that runs while its token is revoked', () => {
             jsonrpc: '2.0',
             id: 1,
             method: 'tools/call',
-            params: { name: 'wait', arguments: {}, ...(meta && { _meta: meta }) },
+            params: { name: 'list_doctypes', arguments: {}, ...(meta && { _meta: meta }) },
           }),
         })
       const answer = ask().then((response) => response.text())
       await until(() => running.has(user))
       return { answer, ask }
     }
-    const modern = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'wait' }
+    const modern = {
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': 'tools/call',
+      'Mcp-Name': 'list_doctypes',
+    }
     const legacy = await call('sales@example.com')
     const newer = await call('hr@example.com', modern)
     const other = await call('admin@example.com')

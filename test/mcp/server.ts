@@ -5,22 +5,24 @@ import type { TestContext } from 'node:test'
 import Koa from 'koa'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { systemClock, type Clock } from '../../src/core/clock.ts'
-import { AppError, messageOf } from '../../src/core/errors.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/log.ts'
-import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
+import { roleKeyOf, sessionIdOf, type Principal } from '../../src/core/principal.ts'
 import { compileSchema, problemsText } from '../../src/core/schema.ts'
 import { sha256 } from '../../src/core/secrets.ts'
 import { settingsSchema, type Settings } from '../../src/core/settings.ts'
 import type { PromptTemplate, Skill } from '../../src/library/words.ts'
-import { Approvals } from '../../src/mcp/approvals.ts'
-import type { Extras } from '../../src/mcp/extras.ts'
 import { mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
 import { originGuard } from '../../src/mcp/origin-endpoint.ts'
-import type { McpSnapshot } from '../../src/mcp/protocol.ts'
+import type { McpSnapshot } from '../../src/mcp/call.ts'
 import { Running } from '../../src/mcp/running.ts'
 import { Subscriptions } from '../../src/mcp/subscriptions.ts'
-import type { Catalogue, Confirmation, OfferedTool } from '../../src/tools/catalogue.ts'
-import type { Content, Tool } from '../../src/tools/tool.ts'
+import { SuspendedCalls } from '../../src/mcp/suspended-calls.ts'
+import { createCalls } from '../../src/tools/calls.ts'
+import type { Confirmation } from '../../src/tools/catalogue.ts'
+import { type CatalogueParts, createCatalogue } from '../../src/tools/create-catalogue.ts'
+import type { ToolSetting } from '../../src/tools/read-tools.ts'
+import type { Tool } from '../../src/tools/tool.ts'
 
 export interface Options {
   readonly tools?: readonly Tool[]
@@ -30,7 +32,6 @@ export interface Options {
   readonly prompts?: readonly PromptTemplate[]
   readonly skills?: readonly Skill[]
   readonly settings?: (settings: Settings) => void
-  readonly extras?: Extras
   readonly clock?: Clock
   /** Who a bearer token is; any other token is `user`. */
   readonly principals?: Readonly<Record<string, Partial<Principal>>>
@@ -40,7 +41,7 @@ export interface TestServer {
   readonly url: string
   readonly events: AuditEvent[]
   readonly logged: string[]
-  readonly approvals: Approvals
+  readonly suspended: SuspendedCalls
   readonly subscriptions: Subscriptions
   /** Swaps the snapshot as a reload does, and tells the subscribers. */
   reload(options: Options): void
@@ -85,7 +86,11 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     requireWritable: () => {},
   }
   const disabledUsers = new Set<string>()
-  let current = snapshotOf(options, events)
+  const log = createLog('info', { write: (line) => void logged.push(line) })
+  const refreshed = (principal: Principal): Principal | undefined =>
+    disabledUsers.has(principal.user) ? undefined : principal
+  const parts = { audit, clock, log, current: refreshed }
+  let current = snapshotOf(options, parts)
   let requests = 0
   let url = ''
 
@@ -93,7 +98,10 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   app.use(async (ctx, next) => {
     const token = /^Bearer (.+)$/.exec(ctx.get('authorization'))?.[1] ?? 'user'
     ctx.state['requestId'] = `request-${++requests}`
-    ctx.state['principal'] = principalFor(token, options, ctx.state['requestId'] as string)
+    ctx.state['principal'] = {
+      ...principalFor(token, options, ctx.state['requestId'] as string),
+      ...sessionIdOf(ctx.headers['mcp-session-id']),
+    }
     await next()
   })
   const server = createServer()
@@ -104,17 +112,16 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     snapshot: () => current,
     audit,
     clock,
-    log: createLog('info', { write: (line) => void logged.push(line) }),
+    log,
     key: 'test key',
     publicUrl,
     version: '9.9.9',
-    refreshed: (principal: Principal) => (disabledUsers.has(principal.user) ? undefined : principal),
-    ...(options.extras && { extras: options.extras }),
+    refreshed,
   }
-  const approvals = new Approvals({ clock, audit, publicUrl })
+  const suspended = new SuspendedCalls({ clock, audit, publicUrl })
   const subscriptions = new Subscriptions(deps)
   app.use(originGuard({ publicUrl, settings: () => deps.snapshot().settings }))
-  app.use(mcpEndpoint({ ...deps, approvals, running: new Running(), subscriptions }))
+  app.use(mcpEndpoint({ ...deps, suspended, running: new Running(), subscriptions }))
   // eslint-disable-next-line typescript/no-misused-promises
   server.on('request', app.callback())
   t.after(() => {
@@ -142,10 +149,10 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     url,
     events,
     logged,
-    approvals,
+    suspended,
     subscriptions,
     reload: (next) => {
-      current = snapshotOf(next, events)
+      current = snapshotOf(next, parts)
       subscriptions.changed()
     },
     disable: (user) => void disabledUsers.add(user),
@@ -291,88 +298,33 @@ function principalFor(token: string, options: Options, requestId: string): Princ
   }
 }
 
-function snapshotOf(options: Options, events: AuditEvent[]): McpSnapshot {
+function snapshotOf(
+  options: Options,
+  parts: Pick<CatalogueParts, 'audit' | 'clock' | 'log' | 'current'>,
+): McpSnapshot {
   const settings = defaultSettings(options.settings)
-  const catalogue = catalogueOf(options, events)
   const library = libraryOf(options)
+  const { tools = [], disabled = [], confirm = {} } = options
+  const said = tools.map(({ name }): [string, ToolSetting] => {
+    const enabled = !disabled.includes(name)
+    return [name, { enabled, confirm: confirm[name] ?? 'never', redact: [], source: 'test' }]
+  })
+  const catalogue = createCatalogue({
+    ...parts,
+    tools,
+    settings: { settings: new Map(said), profiles: [] },
+    limits: settings.tools,
+    documents: {} as never,
+    library: { for: () => library },
+    calls: createCalls(),
+  })
   const names = [
-    ...(options.tools ?? []).map((tool) => [tool.name, tool.description]),
+    ...tools.map((tool) => [tool.name, tool.description]),
     ...(options.prompts ?? []).map(({ id, title }) => [id, title]),
     ...(options.skills ?? []).map(({ name, files }) => [name, ...files.map(({ digest }) => digest)]),
     JSON.stringify(settings),
   ]
   return { catalogue, library, settings, digest: sha256(JSON.stringify(names)) }
-}
-
-function catalogueOf(options: Options, events: AuditEvent[]): Catalogue {
-  const checks = new Map((options.tools ?? []).map((tool) => [tool.name, compileSchema(tool.input)]))
-  const mayUse = (tool: Tool, principal: Principal): boolean =>
-    (tool.roles ?? []).every((role) => principal.roles.has(role))
-  const offer = (tool: Tool): OfferedTool => ({
-    tool,
-    annotations: {
-      title: tool.title,
-      readOnlyHint: tool.category === 'read_only',
-      destructiveHint: tool.category === 'privileged',
-      idempotentHint: tool.idempotent ?? false,
-      openWorldHint: tool.openWorld ?? false,
-    },
-    confirm: options.confirm?.[tool.name] ?? 'never',
-  })
-  const offered = (principal: Principal): OfferedTool[] =>
-    (options.tools ?? [])
-      .filter((tool) => mayUse(tool, principal) && !options.disabled?.includes(tool.name))
-      .map(offer)
-  return {
-    offered,
-    find: (principal, name) => {
-      const tool = options.tools?.find((one) => one.name === name)
-      if (!tool) return 'unknown'
-      if (options.disabled?.includes(name)) return 'disabled'
-      return mayUse(tool, principal) ? offer(tool) : 'forbidden'
-    },
-    problems: ({ tool }, args) => {
-      const problems = checks.get(tool.name)!(args)
-      return problems.length > 0 ? problemsText(problems) : undefined
-    },
-    call: async (principal, { tool }, args, connection) => {
-      events.push({ type: 'tool.call', status: 'ok', user: principal.user, target: tool.name })
-      try {
-        const output = await tool.run(args, {
-          ...connection,
-          principal,
-          documents: {} as never,
-          library: {} as never,
-          budget: 100_000,
-          callTool: () => Promise.reject(new Error('no tool calls another here')),
-        })
-        return outcomeOf(output, tool)
-      } catch (error) {
-        return { text: messageOf(error), content: [], isError: true }
-      }
-    },
-    digest: (principal) =>
-      sha256(
-        offered(principal)
-          .map(({ tool }) => tool.name + tool.description)
-          .join('\n'),
-      ),
-  }
-}
-
-function outcomeOf(output: unknown, tool: Tool): Awaited<ReturnType<Catalogue['call']>> {
-  const rich = output as { kind?: string; data?: unknown; content?: Content[]; isError?: boolean } | undefined
-  const data = rich?.kind === 'rich' ? rich.data : output
-  const text = data === undefined ? '' : typeof data === 'string' ? data : JSON.stringify(data)
-  const failed = typeof data === 'object' && data !== null && 'success' in data && data.success === false
-  return {
-    text,
-    content: rich?.kind === 'rich' ? (rich.content ?? []) : [],
-    ...(tool.output &&
-      typeof data === 'object' &&
-      data !== null && { structured: data as Record<string, unknown> }),
-    isError: rich?.isError ?? failed,
-  }
 }
 
 function libraryOf(options: Options): McpSnapshot['library'] {

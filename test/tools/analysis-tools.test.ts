@@ -143,7 +143,7 @@ print(rows)`,
     assert.deepEqual(found['variables'].errors.slice(0, 3), [
       'create_document does more than read; it must be called by itself',
       'run_python_code does more than read; it must be called by itself',
-      'there is no tool "nope" that you may call',
+      'unknown tool "nope"',
     ])
     assert.match(found['variables'].errors[3], /doctype/)
     assert.equal(found['execution_info'].tool_calls, 6)

@@ -48,8 +48,8 @@ describe('a program that calls tools', () => {
     assert.equal((await call(clerk, 'program')).text, 'done')
     assert.deepEqual(asked, ['Clerk'])
     assert.equal(texts[0], 'a secret')
-    assert.match(texts[1]!, /there is no tool "read" that you may call/)
-    assert.match(texts[2]!, /you may not use this service any more/)
+    assert.match(texts[1]!, /tool "read" is not available to this user any more/)
+    assert.match(texts[2]!, /tool "read" is not available to this user any more/)
     assert.deepEqual(
       events.filter(({ target }) => target === 'read').map(({ status, user }) => [status, user]),
       [
@@ -58,5 +58,47 @@ describe('a program that calls tools', () => {
         ['denied', clerk.user],
       ],
     )
+  })
+
+  it('may not call a tool that only reads but needs a person to confirm', async (t) => {
+    let runs = 0
+    const tool = (name: string, run: Tool['run']): Tool => ({
+      name,
+      title: name,
+      description: 'For a test.',
+      category: 'read_only',
+      input: { type: 'object' },
+      run,
+    })
+    const program = tool('program', async (_, { callTool }) => (await callTool('secrets', {})).text)
+    const secrets = tool('secrets', () => Promise.resolve(`read ${++runs}`))
+    const files = siteOf({
+      'config/doctypes/a.yaml': 'doctype: Thing\nfields: [{fieldname: title, type: text}]',
+    })
+    for (const confirm of ['client', 'page']) {
+      const toolsYaml = `tools: { secrets: { confirm: ${confirm} } }`
+      const { call, events } = await openOffice(t, { files, tools: [program, secrets], toolsYaml })
+      const asked: string[] = []
+      const outcome = await call(
+        clerk,
+        'program',
+        {},
+        {
+          confirm: ({ tool: { name } }) => {
+            asked.push(name)
+            return Promise.resolve(undefined)
+          },
+        },
+      )
+      assert.equal(outcome.text, 'secrets does more than read; it must be called by itself')
+      assert.deepEqual([runs, asked], [0, []])
+      assert.deepEqual(
+        events.map(({ target, status }) => [target, status]),
+        [
+          ['secrets', 'denied'],
+          ['program', 'ok'],
+        ],
+      )
+    }
   })
 })

@@ -5,7 +5,7 @@ import { AppError } from '../../src/core/errors.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import type { Fault, SiteFiles } from '../../src/site/site-files.ts'
 import { createCalls } from '../../src/tools/calls.ts'
-import type { CallConnection, Catalogue, ToolOutcome } from '../../src/tools/catalogue.ts'
+import type { Caller, Catalogue, ToolOutcome } from '../../src/tools/catalogue.ts'
 import { createCatalogue } from '../../src/tools/create-catalogue.ts'
 import { builtInTools } from '../../src/tools/index.ts'
 import { readToolSettings } from '../../src/tools/read-tools.ts'
@@ -15,12 +15,12 @@ import { type Company, openCompany, root, silent, siteOf } from '../documents/tr
 export interface Office extends Company {
   readonly catalogue: Catalogue
   readonly logged: { message: string; fields: unknown }[]
-  /** Calls a tool the way the MCP endpoint does: refusals and argument problems are texts too. */
+  /** Calls a tool through the gate, as the MCP endpoint does. */
   readonly call: (
     principal: Principal,
     name: string,
     args?: unknown,
-    connection?: Partial<CallConnection>,
+    caller?: Partial<Caller>,
   ) => Promise<ToolOutcome>
   /** The JSON of an outcome that must not be an error. */
   readonly answer: (principal: Principal, name: string, args?: unknown) => Promise<Record<string, any>>
@@ -59,13 +59,8 @@ export async function openOffice(
     calls: createCalls(),
     ...(options.current && { current: options.current }),
   })
-  const call: Office['call'] = async (principal, name, args = {}, connection = {}) => {
-    const offered = catalogue.find(principal, name)
-    if (typeof offered === 'string') return { text: `tool ${offered}`, content: [], isError: true }
-    const problems = catalogue.problems(offered, args)
-    if (problems !== undefined) return { text: `invalid arguments: ${problems}`, content: [], isError: true }
-    return await catalogue.call(principal, offered, args, { ...quiet(), ...connection })
-  }
+  const call: Office['call'] = (principal, name, args = {}, caller = {}) =>
+    catalogue.call(principal, name, args, { ...quiet(), ...caller })
   return {
     ...company,
     catalogue,
@@ -87,12 +82,13 @@ interface Limits {
   readonly max_result_bytes: number
 }
 
-function quiet(): CallConnection {
+function quiet(): Caller {
   return {
     signal: new AbortController().signal,
     progress: () => undefined,
     log: () => undefined,
     ask: () => Promise.reject(new AppError('unavailable', 'nobody to ask')),
+    confirm: () => Promise.resolve('nobody to confirm'),
   }
 }
 

@@ -17,8 +17,8 @@ export interface Scenario {
   /** Refused: with this text. */
   readonly refused?: RegExp
   readonly notSays?: RegExp
-  /** What the tool call's own event says; `none` when the call never came to the tool. */
-  readonly audited?: AuditStatus | 'none'
+  /** What the tool call's own event says; `error` unless told otherwise. */
+  readonly audited?: AuditStatus
   /** For allowed writers: the further events of the call. */
   readonly events?: readonly string[]
 }
@@ -43,10 +43,9 @@ export function scenarios(tool: string, table: readonly Scenario[]): void {
         assert.ok(outcome.isError, outcome.text)
         assert.match(outcome.text, line.refused)
         assert.equal(after, before, 'a refusal changes nothing')
-        const audited = line.audited ?? 'error'
         assert.deepEqual(
           own.map((event) => [event.status, event.target, event.user]),
-          audited === 'none' ? [] : [[audited, tool, line.as.user]],
+          [[line.audited ?? 'error', tool, line.as.user]],
         )
         assert.deepEqual(
           office.events.filter((event) => event.type !== 'tool.call'),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { compileSchema } from '../../src/core/schema.ts'
 import { builtInTools } from '../../src/tools/index.ts'
-import { listTokens } from '../../src/tools/measure.ts'
+import type { OfferedTool } from '../../src/tools/catalogue.ts'
 import { admin, hr, plain, sales } from '../documents/trading-company.ts'
 import { openOffice } from './offices.ts'
 
@@ -40,6 +40,19 @@ describe('the list of tools', () => {
     assert.equal(catalogue.offered(admin).length, builtInTools.length)
   })
 })
+
+/** About how many tokens of a model's context the list of tools takes: four characters of JSON each. */
+function listTokens(offered: readonly OfferedTool[]): number {
+  const listed = offered.map(({ tool, annotations }) => ({
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: tool.input,
+    ...(tool.output && { outputSchema: tool.output }),
+    annotations,
+  }))
+  return Math.ceil(JSON.stringify({ tools: listed }).length / 4)
+}
 
 /** The properties of a schema, at any depth, that say nothing about themselves. */
 function undescribed(schema: Readonly<Record<string, unknown>>, path: string): string[] {

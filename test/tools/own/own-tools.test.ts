@@ -344,6 +344,7 @@ describe('an upstream server', () => {
       [
         ['every_echo', 'ok'],
         ['every_echo', 'ok'],
+        ['every_echo', 'error'],
         ['every_fail', 'error'],
         ['every_environment', 'ok'],
       ],

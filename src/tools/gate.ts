@@ -1,0 +1,281 @@
+/**
+ * The one way to run a tool, for MCP clients and for programs alike: it is found, its arguments are checked, a person
+ * confirms where the site says so, it runs within its limits, its answer is bounded, and every ending is audited.
+ */
+import type { Audit } from '../audit/audit.ts'
+import { actorOf, type AuditStatus } from '../audit/event.ts'
+import type { Clock } from '../core/clock.ts'
+import { AppError, messageOf, peerMessageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/principal.ts'
+import { redact } from '../core/redact.ts'
+import { type Check, problemsText } from '../core/schema.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Tracer } from '../core/trace-context.ts'
+import type { Documents } from '../documents/documents.ts'
+import type { Calls } from './calls.ts'
+import type { Caller, OfferedTool, Refusal, ToolOutcome } from './catalogue.ts'
+import { offerOf } from './offer.ts'
+import { failure, outcomeOf } from './output.ts'
+import { settingOf, type ToolSetting, type ToolSettings } from './read-tools.ts'
+import { AnswerPending, type Tool, type ToolContext } from './tool.ts'
+
+/** A tool with all that is computed once. */
+export interface ToolEntry {
+  readonly offered: OfferedTool
+  readonly check: Check
+  readonly setting: ToolSetting | undefined
+}
+
+/** What the gate works with: the tools of one snapshot, and what they work with. */
+export interface Gate {
+  readonly entries: ReadonlyMap<string, ToolEntry>
+  readonly settings: ToolSettings
+  readonly limits: Settings['tools']
+  readonly documents: Documents
+  readonly library: { for(principal: Principal): ToolContext['library'] }
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly log: Log
+  readonly calls: Calls
+  readonly tracing?: Tracer | undefined
+  /** The principal as it is by now; undefined once it may not call the tool any more. */
+  readonly present: (principal: Principal, name: string) => Principal | undefined
+}
+
+/** Why a call did not come to its tool. */
+interface Denied {
+  readonly refused: NonNullable<ToolOutcome['refused']>
+  readonly text: string
+}
+
+/** Who may run what. */
+interface Admitted {
+  readonly entry: ToolEntry
+  readonly principal: Principal
+}
+
+/** How a call ended, for its answer and for the audit log. */
+interface Ending {
+  readonly outcome: ToolOutcome
+  readonly status: AuditStatus
+  /** What the log says where the answer says less. */
+  readonly error?: string
+}
+
+/** The tool as the principal may call it, or why not. */
+export function findTool(
+  { entries, settings }: Pick<Gate, 'entries' | 'settings'>,
+  principal: Principal,
+  name: string,
+): ToolEntry | Refusal {
+  const entry = entries.get(name)
+  if (!entry) return 'unknown'
+  return offerOf(principal, entry.offered.tool, settings).refusal ?? entry
+}
+
+/** Calls a tool. Whatever is wrong with the call, and whatever goes wrong in the tool, is an outcome. */
+export async function callThrough(
+  gate: Gate,
+  principal: Principal,
+  name: string,
+  args: unknown,
+  caller: Caller,
+): Promise<ToolOutcome> {
+  const admitted = await admit(gate, principal, name, args, caller)
+  if ('entry' in admitted) return run(gate, admitted, args, caller)
+  if ('isError' in admitted) return admitted
+  const { refused, text } = admitted
+  const outcome: ToolOutcome = { ...failure(text), refused }
+  tell(gate, principal, name, args, { outcome, status: refused === 'invalid' ? 'error' : 'denied' })
+  return outcome
+}
+
+/** All that is asked before a tool runs. A person's own no is an outcome: it was audited where it was said. */
+async function admit(
+  gate: Gate,
+  asking: Principal,
+  name: string,
+  args: unknown,
+  caller: Caller,
+): Promise<Admitted | Denied | ToolOutcome> {
+  const entry = findTool(gate, asking, name)
+  if (typeof entry === 'string') return denied(entry, name)
+  const { offered } = entry
+  const free = offered.confirm === 'never'
+  if (caller.program && !(offered.annotations.readOnlyHint && free))
+    return { refused: 'forbidden', text: `${name} does more than read; it must be called by itself` }
+  const problems = entry.check(args)
+  if (problems.length > 0)
+    return { refused: 'invalid', text: `invalid arguments for ${name}: ${problemsText(problems)}` }
+  const no = free ? undefined : await caller.confirm(offered, args).catch(pending)
+  if (no !== undefined) return failure(no)
+  if (free && !caller.program) return { entry, principal: asking }
+  // A program runs for minutes, and a person may think as long: what was lost meanwhile is lost.
+  const principal = gate.present(asking, name)
+  return principal ? { entry, principal } : denied('lost', name)
+}
+
+/** The person is being asked just now: the call comes again with the answer. */
+function pending(error: unknown): string {
+  if (error instanceof AnswerPending) return error.message
+  throw error
+}
+
+/** Specification §7.1. What a user lacks permission for is told apart from what does not exist only by its code. */
+function denied(refused: Refusal | 'lost', name: string): Denied {
+  const tool = `tool ${JSON.stringify(name.slice(0, 128))}`
+  const texts = {
+    unknown: `unknown ${tool}`,
+    disabled: `${tool} is disabled`,
+    forbidden: `permission denied: ${tool} is not available to this user`,
+    lost: `permission denied: ${tool} is not available to this user any more`,
+  }
+  return { refused, text: texts[refused] }
+}
+
+/** Runs a tool that may run, within its time, its places and its bytes. */
+async function run(
+  gate: Gate,
+  { entry, principal }: Admitted,
+  args: unknown,
+  caller: Caller,
+): Promise<ToolOutcome> {
+  const { audit, calls, clock, documents, library, limits } = gate
+  const { offered, setting } = entry
+  const { tool } = offered
+  const started = clock.now()
+  const span = gate.tracing?.start(`execute_tool ${tool.name}`, {
+    kind: 'internal',
+    parent: principal.trace,
+    attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.name },
+  })
+  // What the tool asks of others belongs under its own span.
+  const traced = span ? { ...principal, trace: span.context } : principal
+  const milliseconds =
+    setting?.timeoutSeconds !== undefined
+      ? setting.timeoutSeconds * 1000
+      : (tool.timeout ?? limits.timeout_seconds * 1000)
+  const budget = setting?.maxResultBytes ?? limits.max_result_bytes
+  const timer = new AbortController()
+  const signal = AbortSignal.any([caller.signal, timer.signal])
+  let ending: Ending
+  try {
+    // What cannot be audited must not be done.
+    audit.requireWritable()
+    const leave = calls.enter(
+      principal.user,
+      tool.name,
+      limits.max_concurrent_per_user,
+      setting?.maxConcurrent,
+    )
+    const clockwork = setTimeout(() => timer.abort(), milliseconds)
+    const context = {
+      ...caller,
+      principal: traced,
+      documents,
+      library: library.for(principal),
+      budget,
+      signal,
+      callTool: programCalls(gate, traced, caller, signal),
+    }
+    // A tool that does not stop when it is told to keeps its place until it does.
+    const running = new Promise((done) => done(tool.run(args, context))).finally(() => {
+      clearTimeout(clockwork)
+      leave()
+    })
+    ending = fit(tool, outcomeOf(tool, await unlessAborted(running, signal)), budget)
+  } catch (error) {
+    // First the signals, since a tool that is stopped may throw anything.
+    if (timer.signal.aborted) ending = stopped(tool, milliseconds)
+    else if (caller.signal.aborted) ending = { outcome: failure('cancelled'), status: 'cancelled' }
+    else ending = failed(gate, tool, principal, error)
+  }
+  span?.end(ending.status === 'ok' ? undefined : ending.status)
+  tell(gate, principal, tool.name, args, ending, (clock.now() - started) / 1000)
+  return ending.outcome
+}
+
+/** What a running tool calls: other tools, through this same gate. */
+function programCalls(
+  gate: Gate,
+  principal: Principal,
+  caller: Caller,
+  signal: AbortSignal,
+): ToolContext['callTool'] {
+  return (name, args) =>
+    caller.program
+      ? // One level only: each call has limits and an audit event, but a chain of them could go on for ever.
+        Promise.resolve(failure('a tool that was called by a tool cannot call further ones'))
+      : callThrough(gate, principal, name, args ?? {}, {
+          ...caller,
+          signal,
+          progress: () => undefined,
+          program: true,
+        })
+}
+
+function fit(tool: Tool, outcome: ToolOutcome, budget: number): Ending {
+  const bytes = Buffer.byteLength(outcome.text)
+  if (bytes <= budget) return { outcome, status: outcome.isError ? 'error' : 'ok' }
+  const text = `the answer of ${tool.name} has ${bytes} bytes, more than the ${budget} allowed; ask for fewer fields or fewer rows`
+  return { outcome: failure(text), status: 'error' }
+}
+
+function stopped(tool: Tool, milliseconds: number): Ending {
+  const text = `${tool.name} was stopped after ${milliseconds / 1000} seconds; ask for less, or for a part at a time`
+  return { outcome: failure(text), status: 'timeout' }
+}
+
+function failed({ log }: Gate, tool: Tool, { requestId, user }: Principal, error: unknown): Ending {
+  // Not a fault: the call comes again with the answers.
+  if (error instanceof AnswerPending) return { outcome: failure(error.message), status: 'ok' }
+  if (error instanceof AppError) {
+    const said = peerMessageOf(error)
+    const text = error.code === 'unavailable' ? `${said} (try again later)` : said
+    return { outcome: failure(text), status: error.code === 'forbidden' ? 'denied' : 'error' }
+  }
+  log.error('a tool failed', { tool: tool.name, request_id: requestId, user, error })
+  const text = `internal error in ${tool.name}; it was logged as request ${requestId}`
+  return { outcome: failure(text), status: 'error', error: `internal error: ${messageOf(error)}` }
+}
+
+/** Every call is told, also one that did not come to its tool; nothing waits for it. */
+function tell(
+  { audit, log, settings }: Gate,
+  principal: Principal,
+  name: string,
+  args: unknown,
+  { outcome, status, error = outcome.text }: Ending,
+  seconds?: number,
+): void {
+  const target = name.slice(0, 128)
+  audit
+    .record({
+      ...actorOf(principal),
+      type: 'tool.call',
+      status,
+      target,
+      ...(seconds !== undefined && { execution_time: seconds }),
+      ...(status !== 'ok' && { error: error.slice(0, 500) }),
+      data: {
+        arguments: redact(args, settingOf(settings, name)?.redact),
+        ...(outcome.refused === undefined && {
+          result_bytes: Buffer.byteLength(outcome.text),
+          is_error: outcome.isError,
+        }),
+      },
+    })
+    .catch((fault: unknown) => log.error('a tool call could not be audited', { tool: target, fault }))
+}
+
+/** What was promised, unless the signal is first; what it becomes after that is nobody's business. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+    const heard = (): void => signal.removeEventListener('abort', abort)
+    promise.then(resolve, reject).finally(heard)
+  })
+}
