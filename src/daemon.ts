@@ -1,6 +1,7 @@
 /**
- * The daemon: services → listen → ready → signals; it stops in the reverse order. SIGHUP reloads
- * the site, SIGTERM and SIGINT drain: no new requests, running ones get their grace, then the end.
+ * The daemon: services → listen → ready → signals; it stops in the reverse order. SIGTERM and SIGINT drain:
+ * no new requests, running ones get their grace, then the end. SIGHUP reloads the site, or, where a terminal
+ * started the daemon, says that the terminal is gone and stops it.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,6 +9,7 @@ import process from 'node:process'
 import { createApp } from './app.ts'
 import { listenForControl, type ControlServer } from './control/server.ts'
 import { AppError } from './core/errors.ts'
+import { readSettingsAlone } from './build/open-state.ts'
 import { listenForMetrics } from './http/metrics-listener.ts'
 import { openServices, type Services, type ServicesOptions } from './build/services.ts'
 
@@ -17,6 +19,8 @@ export interface DaemonOptions extends ServicesOptions {
   readonly port?: number
   /** A socket that listens already, as systemd hands it over; goes before host and port. */
   readonly listeningFd?: number
+  /** Whether a person started it on a terminal, and it should end with that. */
+  readonly onTerminal?: boolean
 }
 
 /** A daemon that accepts requests. */
@@ -30,6 +34,7 @@ export interface Daemon {
 
 /** Starts a daemon; what fails on the way is undone. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  await requireFreePort(options)
   const services = await openServices({ ...options, daemon: true })
   let server: Server | undefined
   let control: ControlServer | undefined
@@ -69,21 +74,34 @@ export async function runDaemon(
 ): Promise<void> {
   const daemon = await startDaemon(options)
   const { log, site } = daemon.services
-  const ended = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+  const ended = new Promise<NodeJS.Signals>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT', ...(options.onTerminal ? ['SIGHUP' as const] : [])] as const)
+      process.once(signal, resolve)
   })
-  process.on(
-    'SIGHUP',
-    () => void site.reload('SIGHUP').catch((error: unknown) => log.error('reload failed', { error })),
-  )
+  if (!options.onTerminal)
+    process.on(
+      'SIGHUP',
+      () => void site.reload('SIGHUP').catch((error: unknown) => log.error('reload failed', { error })),
+    )
   log.info('listening', {
     url: daemon.services.publicUrl(),
     host: daemon.address.address,
     port: daemon.address.port,
   })
   await ready(daemon)
-  await ended
+  const signal = await ended
   await daemon.stop()
+  // Node aborts when it puts a terminal back that is gone; dying of the signal, it does not try.
+  if (signal === 'SIGHUP') process.kill(process.pid, signal)
+}
+
+/** Tries the port before a state is made and filled that nobody would be served. */
+async function requireFreePort({ site, listeningFd, ...wanted }: DaemonOptions): Promise<void> {
+  if (listeningFd !== undefined) return
+  const { host, port } = { ...(await readSettingsAlone(site)).server, ...wanted }
+  const trial = createServer()
+  await listen(trial, { host, port })
+  await new Promise((resolve) => trial.close(resolve))
 }
 
 /** A peer that sends slowly, or never, must not hold a connection. */

@@ -38,7 +38,7 @@ export interface StatePlace {
  * cannot be used, `invalid` when the state is damaged or newer, or the settings have faults (`data.faults`).
  */
 export async function openState({ site, state, clock, log }: StatePlace): Promise<OpenedState> {
-  const settings = await readStoreSettings(site)
+  const { store: settings } = await readSettingsAlone(site)
   if (settings.kind === 'embedded') return await openEmbeddedStore({ folder: state, clock, log, migrations })
   await openPrivateFolder(state, log)
   const lock = await lockState(state, clock)
@@ -72,11 +72,11 @@ function isEmpty(store: Store): boolean {
   return Object.values(store.stats().documents).every((count) => count === 0)
 }
 
-/** What the settings say of the state. AppError `invalid` with every fault of the site when they have one. */
-export async function readStoreSettings(site: string): Promise<Settings['store']> {
+/** The settings, read without the rest of the site. AppError `invalid` with every fault of the site when they have one. */
+export async function readSettingsAlone(site: string): Promise<Settings> {
   const faults: Fault[] = []
-  const { store } = readSettings(await onlySettings(site), faults, [])
-  if (faults.length === 0) return store
+  const settings = readSettings(await onlySettings(site), faults, [])
+  if (faults.length === 0) return settings
   // Whoever mends the settings wants to know of the rest as well.
   const { readWholeSite } = await import('./snapshot.ts')
   const whole = await readWholeSite(site)

@@ -47,7 +47,7 @@ export function manualPage(root: CommandNode): string {
     '.TP\n.B ASSISTANT_CORE_PUBLIC_URL\nThe address that clients use.',
     '.TP\n.B NO_COLOR\nWhen set, nothing is printed in colour.',
     '.SH SIGNALS',
-    '.TP\n.B SIGHUP\nThe daemon reads its site again.',
+    '.TP\n.B SIGHUP\nThe daemon reads its site again; one that was started on a terminal stops.',
     '.TP\n.B SIGTERM, SIGINT\nThe daemon lets running requests end and stops.',
     '',
   ].join('\n')

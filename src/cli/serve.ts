@@ -1,15 +1,18 @@
 import process from 'node:process'
 import { InvalidArgumentError } from 'commander'
 import type { Command } from './command.ts'
+import { version } from '../core/version.ts'
 import type { Daemon } from '../daemon.ts'
 import { programFor, readOptions } from './options.ts'
-import { tell } from './output.ts'
+import { tell, visible } from './output.ts'
 
 /** `assistant-core serve`: the daemon in the foreground. */
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
-    .description('run the daemon in the foreground until SIGTERM; SIGHUP reloads the site')
+    .description(
+      'run the daemon in the foreground until SIGTERM, or until its terminal is closed; without one SIGHUP reloads the site',
+    )
     .example('serve --site /srv/site --state /var/lib/assistant-core', 'serve --port 0')
     .option('--host <address>', 'listen on this address instead of the setting server.host')
     .option(
@@ -19,11 +22,40 @@ export function addServeCommand(program: Command): void {
     )
     .action(async (flags: { host?: string; port?: number }, command: Command) => {
       const { site, state, publicUrl } = readOptions(command)
-      const { runDaemon } = await import('../daemon.ts')
-      await runDaemon({ site, state, publicUrl, ...inheritedSocket(), ...flags }, (daemon) =>
-        welcome(daemon, site),
+      const onTerminal = process.stdin.isTTY
+      if (onTerminal) outliveTerminal()
+      // At once: loading the program and making a first state take seconds.
+      if (process.stdout.isTTY)
+        tell(`assistant-core ${version} reads ${site} and opens its state in ${state} …`)
+      const [{ runDaemon }, { createLog }] = await Promise.all([
+        import('../daemon.ts'),
+        import('../core/log.ts'),
+      ])
+      const log = process.stdout.isTTY && {
+        log: createLog('info', { write: (line) => tell(lineForPeople(line)) }),
+      }
+      await runDaemon(
+        { site, state, publicUrl, onTerminal, ...log, ...inheritedSocket(), ...flags },
+        (daemon) => welcome(daemon, site),
       )
     })
+}
+
+/** A terminal that is closed takes no more text; that must not stand in the way of an orderly end. */
+function outliveTerminal(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.removeAllListeners('error').on('error', () => undefined)
+}
+
+/** A line of the log as a person reads it: time, level when it matters, message, fields. */
+function lineForPeople(line: string): string {
+  const { time, level, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
+  const told = Object.entries(fields).map(
+    ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  return visible(
+    `${String(time).slice(11, 19)} ${level === 'info' ? '' : `${String(level)}: `}${String(msg)}${told.join('')}`,
+  )
 }
 
 /** The socket that a systemd socket unit listens on for us: always descriptor 3 (sd_listen_fds(3)). */

@@ -51,7 +51,10 @@ export async function restore({ file, site, state, audit, moveAside }: RestoreWi
     )
   const holder = existsSync(state) ? await lockHolder(state) : undefined
   if (holder)
-    throw new AppError('conflict', `the state is in use by process ${holder.pid}; stop it before you restore`)
+    throw new AppError(
+      'conflict',
+      `the state is in use by process ${holder.pid}; stop it before you restore, with: kill ${holder.pid}`,
+    )
   const owner = existsSync(state) ? statSync(state) : undefined
   const inside = existsSync(state) ? readdirSync(state).filter((name) => name !== 'lock') : []
   if (inside.length > 0 && !moveAside)

@@ -2,7 +2,7 @@
 import { chownSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { databaseUrl, readStoreSettings } from '../build/open-state.ts'
+import { databaseUrl, readSettingsAlone } from '../build/open-state.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { openPrivateFolder } from '../core/files.ts'
@@ -17,7 +17,7 @@ import { verifyStore, type Verification } from '../store/verify.ts'
 
 /** The address of the database that the settings name; undefined while the state is embedded. */
 export async function databaseOf(site: string): Promise<string | undefined> {
-  const settings = await readStoreSettings(site)
+  const { store: settings } = await readSettingsAlone(site)
   return settings.kind === 'postgres' ? await databaseUrl(settings) : undefined
 }
 
@@ -74,7 +74,7 @@ async function migrateDatabase(url: string, state: string, dryRun: boolean): Pro
 /** Carries the whole state to the other kind of store, which must hold none yet. */
 export async function copyState(site: string, folder: string, to: CopyReport['to']): Promise<CopyReport> {
   const { readPostgres, writePostgres } = await import('../store/postgres-copy.ts')
-  const url = await databaseUrl(await readStoreSettings(site))
+  const url = await databaseUrl((await readSettingsAlone(site)).store)
   const from = to === 'postgres' ? 'embedded' : 'postgres'
   if (from === 'embedded' && !existsSync(folder)) {
     throw new AppError('not_found', `there is no embedded state in ${folder}`)

@@ -92,7 +92,7 @@ async function take(path: string, own: LockHolder): Promise<void> {
     if (await isAlive(path, holder)) {
       throw new AppError(
         'conflict',
-        `the state is in use by process ${holder.pid}${holder.host === own.host ? '' : ` on ${holder.host}`} since ${holder.since}`,
+        `the state is in use by process ${holder.pid}${holder.host === own.host ? '' : ` on ${holder.host}`} since ${holder.since}; stop it ${holder.host === own.host ? `with: kill ${holder.pid}` : 'there'}`,
         { data: { pid: holder.pid, since: holder.since } },
       )
     }
