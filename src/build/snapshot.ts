@@ -96,7 +96,7 @@ export async function readParts<Library>(
   const warnings: Fault[] = []
   const settings = readSettings(files, faults, warnings)
   const people = readPeople(files, faults)
-  const platform = readPlatform(files, faults, people)
+  const platform = readPlatform(files, faults, people, warnings)
   const seeds = readSeeds(files, faults, platform)
   const own = await readOwnTools(
     files,

@@ -131,8 +131,11 @@ async function checkAttachment(
 /** Cancelled documents do not count, because the amended copy carries the same value. */
 async function checkUnique(change: Change, field: Field, document: StoredDocument): Promise<void> {
   const same = await collectionFor(change.work.documents, change.access.doctype, change.work.tx).find({
-    where: { [field.name]: document[field.name] },
-    holds: all(compared('id', '!=', document.id), compared('docstatus', '!=', 2)),
+    holds: all(
+      compared(field.name, '=', document[field.name]),
+      compared('id', '!=', document.id),
+      compared('docstatus', '!=', 2),
+    ),
     limit: 1,
   })
   if (same.length > 0)

@@ -10,6 +10,8 @@ import { standardFields } from './platform.ts'
 export interface Reading {
   readonly document: SourceDocument
   readonly faults: Fault[]
+  /** What works, but not as well as its author may think. */
+  readonly warnings: Fault[]
   readonly people: People
   /** What the whole site declares, before any of it is known to be right. */
   readonly sources: ReadonlyMap<string, DoctypeSource>

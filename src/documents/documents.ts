@@ -78,7 +78,7 @@ export function collectionFor(
     collection = documents.store.collection<StoredDocument>({
       name,
       indexes: ['owner', ...indexed],
-      ordered: ['creation', 'modified', ...indexed],
+      ordered: ['creation', 'modified', 'owner', ...indexed],
     })
     collections.set(name, collection)
   }

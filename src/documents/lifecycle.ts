@@ -1,4 +1,5 @@
 /** Draft → submitted → cancelled, and the amended copy of a cancelled document. */
+import { compared } from '../core/conditions.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
@@ -95,7 +96,7 @@ async function amendIn(work: Work, access: Access, document: StoredDocument): Pr
       `"${document.id}" is ${statusText(document)}; only cancelled documents are amended`,
     )
   const collection = collectionFor(documents, doctype, tx)
-  const earlier = await collection.find({ where: { amended_from: document.id }, limit: 1 })
+  const earlier = await collection.find({ holds: compared('amended_from', '=', document.id), limit: 1 })
   if (earlier.length > 0) throw new AppError('conflict', `"${document.id}" was amended already`)
   const now = isoTime(documents.clock.now())
   const initial = documents.platform.workflows.get(doctype.name)?.initial

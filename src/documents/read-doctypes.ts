@@ -1,6 +1,8 @@
 /** Reads `config/doctypes/*.yaml`; every fault is collected with its place, none is thrown. */
+import { asserted, bound } from '../core/conditions.ts'
 import { compileSchema } from '../core/schema.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { residueOf } from '../store/postgres-questions.ts'
 import type { People } from '../users/people.ts'
 import { type Reading, readExpression, sourceOf, unknown } from './doctype-reading.ts'
 import { type DoctypeSource, doctypeSchema } from './doctype-schema.ts'
@@ -10,7 +12,12 @@ import { readFields, withAmendedFrom } from './read-fields.ts'
 const checkDoctype = compileSchema(doctypeSchema)
 
 /** The doctypes of the site. */
-export function readDoctypes(files: SiteFiles, faults: Fault[], people: People): Map<string, Doctype> {
+export function readDoctypes(
+  files: SiteFiles,
+  faults: Fault[],
+  people: People,
+  warnings: Fault[],
+): Map<string, Doctype> {
   // First every file by itself, then what leads from one to another: links may lead forward.
   const documents = new Map<string, SourceDocument>()
   const sources = new Map<string, DoctypeSource>()
@@ -31,7 +38,10 @@ export function readDoctypes(files: SiteFiles, faults: Fault[], people: People):
   }
   const doctypes = new Map<string, Doctype>()
   for (const [name, source] of [...sources].sort(([a], [b]) => (a < b ? -1 : 1)))
-    doctypes.set(name, readDoctype(source, { document: documents.get(name)!, faults, people, sources }))
+    doctypes.set(
+      name,
+      readDoctype(source, { document: documents.get(name)!, faults, warnings, people, sources }),
+    )
   for (const doctype of doctypes.values())
     checkComputed(doctype, doctypes, documents.get(doctype.name)!, faults)
   return doctypes
@@ -95,6 +105,9 @@ function readNaming(source: DoctypeSource, fields: ReadonlyMap<string, Field>, r
   return { rule: naming.rule }
 }
 
+/** Whoever has a role or not: what remains of a rule is the same. */
+const anybody = { id: '', fullName: '', roles: new Set<string>() }
+
 function readRules(source: DoctypeSource, reading: Reading): Doctype['rules'] {
   return (source.permissions ?? []).map((rule, index) => {
     const at = (key: string, message: string) =>
@@ -107,6 +120,14 @@ function readRules(source: DoctypeSource, reading: Reading): Doctype['rules'] {
       rule.when === undefined
         ? undefined
         : readExpression(rule.when, ['permissions', index, 'when'], source, reading)
+    const residue = when && residueOf(asserted(bound(when.term, { user: anybody, now: 0 })))
+    if (residue !== undefined)
+      reading.warnings.push(
+        reading.document.fault(
+          ['permissions', index, 'when'],
+          `is asked of each document by itself, because ${residue}: lists of many documents take long`,
+        ),
+      )
     return {
       role: rule.role,
       // A condition that cannot be read must not widen the rule, even though the site is refused anyway.

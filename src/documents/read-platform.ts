@@ -8,10 +8,15 @@ import { readWorkflows } from './read-workflows.ts'
 
 /**
  * Reads what `config/` says about doctypes, workflows, reports and clients' limits. Every fault is
- * added to `faults`; with any, the platform must not be used.
+ * added to `faults`; with any, the platform must not be used. What works, but slowly, is added to `warnings`.
  */
-export function readPlatform(files: SiteFiles, faults: Fault[], people: People): Platform {
-  const doctypes = readDoctypes(files, faults, people)
+export function readPlatform(
+  files: SiteFiles,
+  faults: Fault[],
+  people: People,
+  warnings: Fault[] = [],
+): Platform {
+  const doctypes = readDoctypes(files, faults, people, warnings)
   // Before the reports, which may show the state that a workflow adds to its doctype.
   const workflows = readWorkflows(files, faults, people, doctypes)
   return {

@@ -1,6 +1,6 @@
 /** Listing and reading documents. */
 import { setImmediate } from 'node:timers/promises'
-import { all, always, type Condition } from '../core/conditions.ts'
+import { all, always, type Condition, type SortKey } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { comparableField, conditionOf, readFilters, readOrder } from './filters.ts'
@@ -18,6 +18,8 @@ export interface ListQuery {
   readonly limit?: number
   readonly offset?: number
   readonly orderBy?: string
+  /** What an earlier page gave to go on after its last row; instead of an offset. */
+  readonly cursor?: string
   /** Lifts the cap on `limit`, for reports that have their own. */
   readonly most?: number
   /** Refuse masked fields instead of showing a marker. */
@@ -30,6 +32,10 @@ export interface DocumentPage {
   readonly data: readonly DocumentView[]
   readonly total: number
   readonly offset: number
+  /** Whether there are more after these. */
+  readonly more: boolean
+  /** What goes on after so many of these, and stays right while others write. */
+  readonly cursorAfter: (count: number) => string
 }
 
 /** A document as one principal may see it, in the names that callers use. */
@@ -61,18 +67,47 @@ export async function listDocuments(
   const holds = openTo(access, conditionOf(readFilters(access, query.filters)))
   const order = readOrder(access, query.orderBy ?? 'creation desc')
   const limit = Math.min(Math.max(1, query.limit ?? defaultLimit), query.most ?? maxLimit)
-  const offset = Math.max(0, query.offset ?? 0)
+  const after = query.cursor === undefined ? undefined : readCursor(query.cursor, order)
+  const offset = after ? 0 : Math.max(0, query.offset ?? 0)
   const collection = collectionFor(documents, access.doctype)
-  const [page, total] = await Promise.all([
-    collection.find({ holds, order, offset, limit }),
+  const [found, total] = await Promise.all([
+    collection.find({ holds, order, after, offset, limit: limit + 1 }),
     collection.count({ holds }),
   ])
+  const page = found.slice(0, limit)
   return {
     doctype: query.doctype,
     data: page.map((document) => listView(access, document, fields)),
     total,
     offset,
+    more: found.length > limit,
+    cursorAfter: (count) => cursorOf(order, page[count - 1]!),
   }
+}
+
+function cursorOf(order: readonly SortKey[], last: StoredDocument): string {
+  const values = order.map(({ field }) => last[field] ?? null)
+  return Buffer.from(JSON.stringify([order, ...values, last.id])).toString('base64url')
+}
+
+/** The values of a cursor. AppError `invalid` for one of another order, or of nobody. */
+function readCursor(cursor: string, order: readonly SortKey[]): readonly unknown[] {
+  try {
+    const [of, ...after] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+    const whole = after.length === order.length + 1 && typeof after.at(-1) === 'string'
+    if (
+      whole &&
+      JSON.stringify(of) === JSON.stringify(order) &&
+      !after.some((one) => typeof one === 'object' && one)
+    )
+      return after
+  } catch {
+    // Told below.
+  }
+  throw new AppError(
+    'invalid',
+    'cursor: not one that this list gave; give the same order_by, or begin without it',
+  )
 }
 
 /** One document with its rows. AppError `not_found` also for one that is there but may not be read. */

@@ -79,6 +79,7 @@ export async function readiness({
   const state = site.state()
   const { enabled } = site.current().settings.server
   const auditing = await audit.stats()
+  const { fault, building = 0 } = store.stats()
   const unsent = auditing.forwards.filter(({ fault }) => fault !== undefined)
   const limited = (analysis?.probes ?? []).filter(({ ok }) => !ok)
   return [
@@ -90,7 +91,13 @@ export async function readiness({
       `the reading of ${isoTime(state.loadedAt)} is in use`,
       'the last edit was rejected; the last good one is in use',
     ),
-    check('store', store.stats().fault === undefined, 'failed', 'can be written', 'writes fail'),
+    check(
+      'store',
+      fault === undefined,
+      'failed',
+      `can be written${building > 0 ? `; ${building} indexes are being built` : ''}`,
+      'writes fail',
+    ),
     check(
       'audit',
       auditing.fault === undefined && auditing.losses.length === 0,

@@ -35,6 +35,8 @@ export interface Statement {
   readonly name?: string
   readonly text: string
   readonly values: readonly unknown[]
+  /** How many milliseconds it may take, where that is more than usual. */
+  readonly patience?: number
 }
 
 /** What statements can be sent to: a connection, or a pool that picks one. */
@@ -85,11 +87,12 @@ export const applicationName = 'assistant-core'
 /** A connection, or a pool, as what statements are sent to. */
 export function queryable(client: PoolClient | Pool): Queryable {
   return {
-    rows: async ({ name, text, values }) => {
+    rows: async ({ name, text, values, patience }) => {
       const result = await client.query<unknown[]>({
         ...(name !== undefined && { name }),
         text,
         values: [...values],
+        ...(patience !== undefined && { query_timeout: patience }),
         rowMode: 'array',
       })
       return result.rows

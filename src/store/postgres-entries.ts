@@ -25,7 +25,9 @@ export interface Entry {
 
 /** What a document is to be found by, in an order that is the same for every writer. */
 export function entriesOf(spec: TableSpec, document: Stored): readonly Entry[] {
-  return spec.indexes.flatMap((field) =>
+  // What is asked about has indexes of the database's own.
+  const fields = spec.ordered.length > 0 ? spec.unique : spec.indexes
+  return fields.flatMap((field) =>
     indexKeys(fieldOf(document, field))
       .map((value) => ({ field, key: keyBytes(value), single: spec.unique.includes(field), value }))
       .sort((a, b) => a.key.compare(b.key)),

@@ -1,9 +1,11 @@
 /** Reading documents, inside or outside of a transaction. */
-import type { Expiry } from './expiry.ts'
-import { isIndexKey } from './field-index.ts'
+import { all, always, compared, isAlways } from '../core/conditions.ts'
+import { Expiry } from './expiry.ts'
+import { fieldOf, isIndexKey } from './field-index.ts'
 import { deepFreeze } from './plain-json.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { type Entry, idBytes, keyBytes } from './postgres-entries.ts'
+import { questionOf } from './postgres-questions.ts'
 import { type AnyQuery, arranged, testOf } from './select.ts'
 import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
@@ -16,6 +18,19 @@ export interface Known {
   /** What the entries in the database were made by; undefined while they cannot be relied on. */
   readonly stored: TableSpec | undefined
   readonly now: number
+  /** Whether its documents are asked about, as the database can answer. */
+  readonly asked: boolean
+}
+
+/** What a read knows, of a collection as it is declared here and as it is in the database. */
+export function known(spec: TableSpec, stored: TableSpec | undefined, now: number): Known {
+  return {
+    name: spec.name,
+    expiry: spec.expires === undefined ? undefined : new Expiry(spec.expires),
+    stored: covers(stored, spec) ? stored : undefined,
+    now,
+    asked: spec.ordered.length > 0,
+  }
 }
 
 /** The document unless it has ended. */
@@ -25,8 +40,9 @@ export async function readDocument(on: Queryable, view: Known, id: string): Prom
   return row && living(view, parsed(row[0]))
 }
 
-/** The documents that a query asks for. One statement: they are of one moment. */
+/** The documents that a query asks for. Where one statement can answer, they are of one moment. */
 export async function readDocuments(on: Queryable, view: Known, query: AnyQuery): Promise<Stored[]> {
+  if (view.asked) return await answer(on, view, query)
   const offset = Math.max(0, query.offset ?? 0)
   const limit = Number.isFinite(query.limit) ? Math.max(0, query.limit!) : undefined
   if (limit === 0) return []
@@ -56,6 +72,7 @@ export async function readDocuments(on: Queryable, view: Known, query: AnyQuery)
 
 /** How many documents a query asks for. */
 export async function countDocuments(on: Queryable, view: Known, query: AnyQuery): Promise<number> {
+  if (view.asked) return await countAnswers(on, view, query)
   const { keys, tests } = divided(view, query)
   if (query.holds || tests.length > 0 || !view.stored) {
     const { where, holds } = query
@@ -67,6 +84,62 @@ export async function countDocuments(on: Queryable, view: Known, query: AnyQuery
   const text = `${from} SELECT count(*) FROM ${where} AND (d.ends IS NULL OR d.ends >= $${values.length})`
   const [row] = await on.rows({ name, text, values })
   return Number(row![0])
+}
+
+/** So many documents are read at once where the database cannot answer all of a question. */
+const pageLength = 500
+
+async function answer(on: Queryable, view: Known, query: AnyQuery): Promise<Stored[]> {
+  const { offset = 0, limit } = query
+  const { where, orderBy, values, rest } = questionOf(view.name, asCondition(query))
+  if (isAlways(rest)) {
+    const all = [...values, limit === undefined ? null : Math.max(0, limit), Math.max(0, offset)]
+    const page = `LIMIT $${all.length - 1} OFFSET $${all.length}`
+    const text = `SELECT d.body FROM assistant_core.document d WHERE ${where} ORDER BY ${orderBy} ${page}`
+    return (await on.rows({ text, values: all })).map(([body]) => parsed(body))
+  }
+  const found: Stored[] = []
+  const end = limit === undefined ? Infinity : offset + limit
+  for await (const page of filtered(on, view, query)) {
+    found.push(...page)
+    if (found.length >= end) break
+  }
+  return found.slice(offset, end)
+}
+
+async function countAnswers(on: Queryable, view: Known, query: AnyQuery): Promise<number> {
+  const { where, values, rest } = questionOf(view.name, asCondition(query))
+  if (isAlways(rest)) {
+    const text = `SELECT count(*) FROM assistant_core.document d WHERE ${where}`
+    const [row] = await on.rows({ text, values })
+    return Number(row![0])
+  }
+  let count = 0
+  for await (const page of filtered(on, view, { ...query, order: [] })) count += page.length
+  return count
+}
+
+/** What the database finds in part, in pages of which the rest is asked here. */
+async function* filtered(on: Queryable, view: Known, query: AnyQuery): AsyncGenerator<Stored[]> {
+  const { order = [] } = query
+  let { after } = query
+  for (;;) {
+    const asked = asCondition({ ...query, after })
+    const { where, orderBy, values, rest } = questionOf(view.name, asked)
+    const text = `SELECT d.body FROM assistant_core.document d WHERE ${where} ORDER BY ${orderBy} LIMIT ${pageLength}`
+    const page = (await on.rows({ text, values })).map(([body]) => parsed(body))
+    yield page.filter(testOf({ holds: rest }))
+    const last = page.at(-1)
+    if (!last || page.length < pageLength) return
+    after = [...order.map(({ field }) => fieldOf(last, field)), last.id]
+  }
+}
+
+/** The whole question as conditions. */
+function asCondition(query: AnyQuery): AnyQuery {
+  const { where = {}, holds = always } = query
+  const fields = Object.entries(where).map(([field, value]) => compared(field, '=', value))
+  return { ...query, where: {}, holds: all(...fields, holds) }
 }
 
 /** What the entries answer, and what must be looked up in the documents. */
@@ -117,6 +190,7 @@ export function covers(stored: TableSpec | undefined, wanted: TableSpec): boolea
     stored !== undefined &&
     wanted.indexes.every((field) => stored.indexes.includes(field)) &&
     wanted.unique.join() === stored.unique.join() &&
+    wanted.ordered.length > 0 === stored.ordered.length > 0 &&
     wanted.expires === stored.expires
   )
 }

@@ -5,7 +5,7 @@ import { storable } from './plain-json.ts'
 import { codeOf, ourError, type Queryable, type Statement } from './postgres-connection.ts'
 import { adding, endOf, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
 import { channel } from './postgres-listener.ts'
-import { covers, countDocuments, type Known, parsed, readDocuments } from './postgres-reading.ts'
+import { covers, countDocuments, known, type Known, parsed, readDocuments } from './postgres-reading.ts'
 import { readSpecs, uniqueConstraint } from './postgres-tables.ts'
 import type { AnyQuery } from './select.ts'
 import type { Stored } from './store.ts'
@@ -164,6 +164,7 @@ export class Session {
   async #rebuild(spec: TableSpec): Promise<void> {
     const { name } = spec
     await this.#rows({ text: 'DELETE FROM assistant_core.entry WHERE collection = $1', values: [name] })
+    if (spec.ordered.length > 0 && spec.unique.length === 0 && spec.expires === undefined) return
     let after: Buffer = Buffer.alloc(0)
     for (;;) {
       const rows = await this.#rows({
@@ -270,13 +271,7 @@ export class Session {
   }
 
   #view(spec: TableSpec): Known {
-    const stored = this.#specs.get(spec.name)
-    return {
-      name: spec.name,
-      expiry: expiryOf(spec),
-      stored: covers(stored, spec) ? stored : undefined,
-      now: this.#now(),
-    }
+    return known(spec, this.#specs.get(spec.name), this.#now())
   }
 
   #living(spec: TableSpec, document: Stored | undefined): Stored | undefined {

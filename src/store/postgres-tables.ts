@@ -4,11 +4,12 @@
  */
 import { AppError } from '../core/errors.ts'
 import { requireKnownSchema } from './migrate.ts'
+import { askedAbout, dataColumn, language } from './postgres-language.ts'
 import type { Queryable } from './postgres-connection.ts'
 import type { TableSpec } from './table.ts'
 
 /** The layout of the tables; a newer one is refused. */
-export const tablesFormat = 1
+export const tablesFormat = 2
 
 /** What every writer must know before it writes. */
 export interface Head {
@@ -81,11 +82,28 @@ export async function openTables(on: Queryable, schema: number): Promise<Head> {
   if (!(await hasTables(on))) {
     for (const text of tables) await on.rows({ text, values: [] })
     await on.rows({
-      text: 'INSERT INTO assistant_core.state (format, schema) VALUES ($1, $2)',
-      values: [tablesFormat, schema],
+      text: 'INSERT INTO assistant_core.state (format, schema) VALUES (1, $1)',
+      values: [schema],
     })
   }
+  await upgradeTables(on)
   return await readHead(on)
+}
+
+/** Format 2 can be asked about documents. Many documents take a while, during which nobody writes. */
+async function upgradeTables(on: Queryable): Promise<void> {
+  const [row] = await on.rows({ text: 'SELECT format FROM assistant_core.state', values: [] })
+  if (row?.[0] !== 1) return
+  const steps = [
+    'SET LOCAL statement_timeout = 0',
+    ...language,
+    dataColumn,
+    // What they were looked up by before; they are declared anew.
+    `DELETE FROM assistant_core.entry WHERE ${askedAbout}`,
+    `DELETE FROM assistant_core.collection WHERE ${askedAbout.replace('collection', 'name')}`,
+    'UPDATE assistant_core.state SET format = 2, generation = generation + 1',
+  ]
+  for (const text of steps) await on.rows({ text, values: [], patience: 3_600_000 })
 }
 
 /** Whether the database holds a state. */

@@ -11,15 +11,15 @@ import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { streamBackup } from './backup.ts'
-import { Expiry } from './expiry.ts'
 import { type Migration, schemaAfter } from './migrate.ts'
 import { PostgresCollection } from './postgres-collection.ts'
 import { isCollision, type Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
+import { IndexBuilder } from './postgres-indexes.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, sizes } from './postgres-picture.ts'
-import { countDocuments, covers, type Known, readDocument, readDocuments } from './postgres-reading.ts'
+import { countDocuments, covers, known, type Known, readDocument, readDocuments } from './postgres-reading.ts'
 import { Session } from './postgres-session.ts'
 import { type Head, openTables, readHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
@@ -103,6 +103,7 @@ class Postgres implements PostgresStore {
   #looks = 0
   #glancing = false
   readonly #listener: Listener
+  readonly #indexes: IndexBuilder
   readonly #listeners: ((message: string | undefined) => void)[] = []
   #timers: NodeJS.Timeout[] = []
   #closed = false
@@ -113,6 +114,7 @@ class Postgres implements PostgresStore {
     this.#log = options.log
     this.#schema = schemaAfter(options.migrations ?? [])
     this.#database = database
+    this.#indexes = new IndexBuilder(() => database.single(), options.log)
     this.#listener = new Listener({
       connect: () => database.single(),
       heard: (message) => {
@@ -155,6 +157,7 @@ class Postgres implements PostgresStore {
       change: (spec, work) => this.#changeOne(spec, work),
     })
     this.#collections.set(spec.name, collection)
+    this.#indexes.want(wanted)
     if (!covers(this.#specs.get(spec.name), wanted)) this.#declareSoon(spec.name)
     return collection as unknown as Collection<T>
   }
@@ -206,6 +209,7 @@ class Postgres implements PostgresStore {
       kind: 'postgres',
       documents: Object.fromEntries([...documents].sort(([a], [b]) => (a < b ? -1 : 1))),
       bytes: this.#bytes,
+      building: this.#indexes.left,
       ...(fault !== undefined && { fault }),
     }
   }
@@ -239,7 +243,7 @@ class Postgres implements PostgresStore {
     await this.#turns.take()
     this.#closed = true
     this.#turns.done()
-    await this.#listener.close()
+    await Promise.all([this.#listener.close(), this.#indexes.close()])
     await this.#database.close()
   }
 
@@ -294,13 +298,7 @@ class Postgres implements PostgresStore {
   }
 
   #view(spec: TableSpec): Known {
-    const stored = this.#specs.get(spec.name)
-    return {
-      name: spec.name,
-      expiry: spec.expires === undefined ? undefined : new Expiry(spec.expires),
-      stored: covers(stored, spec) ? stored : undefined,
-      now: this.#clock.now(),
-    }
+    return known(spec, this.#specs.get(spec.name), this.#clock.now())
   }
 
   /** Collections are declared one after the other at a start; they are made ready together. */

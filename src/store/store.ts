@@ -93,6 +93,8 @@ export interface StoreStats {
   readonly documents: Readonly<Record<string, number>>
   /** Bytes on disk, where the store knows. */
   readonly bytes: number
+  /** How many indexes are being built beside the work, where the store builds them so. */
+  readonly building?: number
   /** Why writes fail now, such as a full disk; absent when they do not. */
   readonly fault?: string
 }

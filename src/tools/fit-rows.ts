@@ -2,6 +2,10 @@
 export interface Part {
   readonly total: number
   readonly offset: number
+  /** Whether there are more after these, where that does not follow from the offset. */
+  readonly more?: boolean
+  /** What goes on after so many of these. */
+  readonly cursorAfter?: (count: number) => string
 }
 
 /**
@@ -11,7 +15,7 @@ export interface Part {
 export function fitRows(
   result: Readonly<Record<string, unknown>>,
   key: string,
-  { total, offset }: Part,
+  { total, offset, more, cursorAfter }: Part,
   budget: number,
 ): Readonly<Record<string, unknown>> {
   const rows = result[key] as readonly unknown[]
@@ -25,13 +29,15 @@ export function fitRows(
     count++
   }
   const next = offset + count
+  const goesOn = count < rows.length || (more ?? next < total)
   return {
     ...result,
     [key]: count === rows.length ? rows : rows.slice(0, count),
     count,
     total_count: total,
-    has_more: next < total,
+    has_more: goesOn,
     ...(next < total && { next_offset: next }),
+    ...(goesOn && cursorAfter && { next_cursor: cursorAfter(count) }),
     ...(count < rows.length && {
       note: `${rows.length - count} rows were left out to keep the answer short; go on with offset ${next} or ask for fewer fields`,
     }),

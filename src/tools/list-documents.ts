@@ -35,12 +35,17 @@ export const listDocumentsTool = defineTool({
         description: 'Most rows; default 20.',
       },
       offset,
+      cursor: {
+        type: 'string',
+        maxLength: 8000,
+        description: 'next_cursor of the page before: pages that stay right while others write.',
+      },
       order_by: { type: 'string', description: 'Default "creation desc".' },
     },
   },
   example: { doctype: 'Customer', filters: { territory: 'North' }, limit: 5 },
   async run(
-    { doctype, filters, fields, limit, offset, order_by: orderBy },
+    { doctype, filters, fields, limit, offset, cursor, order_by: orderBy },
     { principal, documents, budget },
   ) {
     const page = await listDocuments(documents, principal, {
@@ -49,8 +54,14 @@ export const listDocumentsTool = defineTool({
       ...(fields && { fields }),
       ...(limit !== undefined && { limit }),
       ...(offset !== undefined && { offset }),
+      ...(cursor !== undefined && { cursor }),
       ...(orderBy !== undefined && { orderBy }),
     })
-    return fitRows({ doctype, data: page.data }, 'data', page, budget)
+    return fitRows(
+      { doctype, data: page.data },
+      'data',
+      cursor === undefined ? page : { ...page, total: page.total, offset: page.total },
+      budget,
+    )
   },
 })

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createDocument } from '../../src/documents/creating.ts'
+import { readPlatform } from '../../src/documents/read-platform.ts'
+import { listDocuments } from '../../src/documents/reading.ts'
+import { deleteDocument } from '../../src/documents/updating.ts'
+import type { Fault } from '../../src/site/site-files.ts'
+import { readPeople } from '../../src/users/read-people.ts'
+import { openCompany, siteOf, someone } from './trading-company.ts'
+
+const clerk = someone('clerk@example.com', 'Clerk')
+const site = (when = '') =>
+  siteOf({
+    'config/doctypes/thing.yaml': `
+doctype: Thing
+naming: {rule: series, series: "T-#"}
+fields: [{fieldname: rank, type: integer}, {fieldname: note, type: text}]
+permissions: [{role: Clerk, actions: [read, create, delete]${when && `, when: '${when}'`}}]`,
+  })
+
+describe('pages that go on after a row', () => {
+  it('neither skip nor repeat while others write, whatever the order', async (t) => {
+    const { documents } = await openCompany(t, { files: site(), seeds: false })
+    const names: unknown[] = []
+    for (let n = 0; n < 20; n++)
+      names.push((await createDocument(documents, clerk, 'Thing', { rank: n % 3 })).document['name'])
+    for (const orderBy of ['creation desc', 'rank desc, name asc', 'name asc', 'rank']) {
+      const seen: unknown[] = []
+      let cursor: string | undefined
+      for (;;) {
+        const page = await listDocuments(documents, clerk, {
+          doctype: 'Thing',
+          orderBy,
+          limit: 6,
+          ...(cursor !== undefined && { cursor }),
+        })
+        seen.push(...page.data.map(({ name }) => name))
+        if (!page.more) break
+        cursor = page.cursorAfter(page.data.length)
+        // What is new stands before what was seen, and pages by offset would show a row twice.
+        if (orderBy === 'creation desc') await createDocument(documents, clerk, 'Thing', { rank: 1 })
+      }
+      assert.deepEqual(new Set(seen).size, seen.length, orderBy)
+      for (const name of names) assert.ok(seen.includes(name), `${orderBy} ${String(name)}`)
+    }
+  })
+
+  it('go on where the last row was, though it is gone', async (t) => {
+    const { documents } = await openCompany(t, { files: site(), seeds: false })
+    for (let n = 0; n < 4; n++) await createDocument(documents, clerk, 'Thing', {})
+    const list = { doctype: 'Thing', orderBy: 'name asc', limit: 2 }
+    const first = await listDocuments(documents, clerk, list)
+    await deleteDocument(documents, clerk, 'Thing', String(first.data[1]!['name']))
+    const second = await listDocuments(documents, clerk, { ...list, cursor: first.cursorAfter(2) })
+    assert.deepEqual(
+      second.data.map(({ name }) => name),
+      ['T-3', 'T-4'],
+    )
+  })
+
+  it('are refused with the cursor of another order, and with one that nobody gave', async (t) => {
+    const { documents } = await openCompany(t, { files: site(), seeds: false })
+    await createDocument(documents, clerk, 'Thing', {})
+    const page = await listDocuments(documents, clerk, { doctype: 'Thing' })
+    const object = Buffer.from('[[{"field":"id","descending":false}],{"a":1},"x"]').toString('base64url')
+    for (const cursor of [page.cursorAfter(1), 'x', '', object])
+      await assert.rejects(listDocuments(documents, clerk, { doctype: 'Thing', orderBy: 'name', cursor }), {
+        code: 'invalid',
+        message: /^cursor: /,
+      })
+  })
+})
+
+describe('a rule that no statement can answer', () => {
+  const warningsOf = (when: string): string[] => {
+    const [files, faults, warnings]: [ReturnType<typeof site>, Fault[], Fault[]] = [site(when), [], []]
+    readPlatform(files, faults, readPeople(files, []), warnings)
+    assert.deepEqual(faults, [])
+    return warnings.map(({ path, message }) => `${path} ${message}`)
+  }
+
+  it('is named with the reason, and one that it can answer is not', () => {
+    assert.deepEqual(warningsOf('lower(doc.note) = "a" or doc.rank > 1'), [
+      'permissions[0].when is asked of each document by itself, because of lower(): lists of many documents take long',
+    ])
+    assert.match(warningsOf('doc.rank * 2 > 3')[0]!, /because of what it compares/)
+    for (const when of ['doc.rank > 1 and not (doc.note = "a")', 'doc.owner = user.id or has_role("Boss")'])
+      assert.deepEqual(warningsOf(when), [])
+  })
+})
