@@ -60,6 +60,8 @@ const provenElsewhere: Readonly<Record<string, string>> = {
   'an operation': 'test/cli/adding.test.ts',
   'a command': 'test/cli/adding.test.ts',
   'a setting': 'test/site/read-settings.test.ts',
+  'a prompt argument type': 'test/core/value-types.test.ts',
+  'a field type': 'test/core/value-types.test.ts',
   'a doctype, prompt, skill': 'test/cli/operations.test.ts',
 }
 

@@ -1,13 +1,8 @@
 /** What analysis works on: tables that hold exactly the rows and columns that one principal may read. */
 
-import type { FieldType } from '../documents/platform.ts'
+import { type ColumnType, valueTypes } from '../core/values.ts'
 import type { ReadableTables, TableColumn } from '../documents/run-sql.ts'
-
-/**
- * How the values of a column are written: dates as `2026-01-31`, datetimes as ISO 8601, json as any JSON
- * value, decimals as numbers that SQL and programs get as exact decimals.
- */
-export type ColumnType = 'text' | 'integer' | 'number' | 'decimal' | 'boolean' | 'date' | 'datetime' | 'json'
+import { valueTypeOf } from '../documents/values.ts'
 
 /** A column of a permitted table, by the name that statements and programs use. */
 export interface Column {
@@ -60,23 +55,5 @@ export function permittedTables(readable: ReadableTables): PermittedTables {
 
 /** What a field's values are to SQL and to a data frame. */
 export function columnOf(column: TableColumn): Column {
-  return { ...column, type: columnTypes[column.type] }
-}
-
-const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
-  text: 'text',
-  long_text: 'text',
-  select: 'text',
-  link: 'text',
-  dynamic_link: 'text',
-  attachment: 'text',
-  number: 'number',
-  currency: 'decimal',
-  percent: 'number',
-  integer: 'integer',
-  check: 'boolean',
-  date: 'date',
-  datetime: 'datetime',
-  json: 'json',
-  table: 'json',
+  return { ...column, type: valueTypes[valueTypeOf(column.type)].column }
 }

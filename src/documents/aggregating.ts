@@ -9,7 +9,7 @@ import type { Access } from './permission.ts'
 import type { AggregateFunction } from './platform.ts'
 import { openTo, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
-import { placesOf } from './values.ts'
+import { isSummable, placesOf } from './values.ts'
 
 /** One column to calculate over the documents of a group, such as the sum of `amount`. */
 export interface Metric {
@@ -164,9 +164,6 @@ function readKey(access: Access, text: string, problems: string[]): Key {
   }
 }
 
-/** A sum of dates or texts would be a number that means nothing. */
-const summable = new Set(['number', 'integer', 'currency', 'percent'])
-
 function readMetric(access: Access, metric: Metric, problems: string[]): ReadMetric {
   const name =
     metric.as ?? (metric.field === undefined ? metric.function : `${metric.function}_${metric.field}`)
@@ -177,7 +174,7 @@ function readMetric(access: Access, metric: Metric, problems: string[]): ReadMet
   }
   const field = comparableField(access, metric.field)
   if (typeof field === 'string') problems.push(`metrics: ${field}`)
-  else if ((metric.function === 'sum' || metric.function === 'avg') && !summable.has(field.type))
+  else if ((metric.function === 'sum' || metric.function === 'avg') && !isSummable(field.type))
     problems.push(`metrics: ${metric.field} is a ${field.type}; ${metric.function} needs a number`)
   return { name, function: metric.function, field: typeof field === 'string' ? undefined : field }
 }

@@ -4,10 +4,10 @@ import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { randomId } from '../core/secrets.ts'
+import { cleanText } from '../core/values.ts'
 import type { Collection, Store } from '../store/store.ts'
 import { accessFor, changeable, type Documents, readable } from './documents.ts'
 import { accessTo } from './permission.ts'
-import { cleanText } from './values.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 
 /** What someone wrote on a document; it stays as it is until the document goes. */

@@ -1,4 +1,5 @@
 /** What must hold of a document that is saved. */
+import { show } from '../core/values.ts'
 import { hasAttachment } from './belongings.ts'
 import type { Change, Values } from './change.ts'
 import { all, compared } from '../core/conditions.ts'
@@ -8,7 +9,6 @@ import { collectionFor } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Field } from './platform.ts'
 import type { StoredDocument } from './stored.ts'
-import { show } from './values.ts'
 
 /** Checks that required values are there, links lead somewhere the principal may see, and the rules hold. */
 export async function checkDocument(

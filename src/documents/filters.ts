@@ -4,10 +4,11 @@
  */
 import { AppError } from '../core/errors.ts'
 import { all, type Condition, compared, not, type SortKey } from '../core/conditions.ts'
+import { show } from '../core/values.ts'
 import type { Access } from './permission.ts'
 import { type Field, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
-import { readValue, show } from './values.ts'
+import { readValue } from './values.ts'
 
 /** What a condition can ask, in tools' filters and in the site's reports. */
 export const operators = [
@@ -206,10 +207,10 @@ function readOperand(
   if (
     field.type === 'datetime' &&
     typeof value === 'string' &&
-    /^\d{4}-\d{2}-\d{2}$/.test(value) &&
+    /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(value) &&
     edge === 'end'
   )
-    return readValue(field, `${value}T23:59:59.999Z`)
+    return readValue(field, `${value.trim()}T23:59:59.999Z`)
   if (field.name === 'docstatus' && typeof value === 'string') {
     const status = ['draft', 'submitted', 'cancelled'].indexOf(value.toLowerCase())
     if (status >= 0) return { value: status }

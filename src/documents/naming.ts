@@ -1,8 +1,8 @@
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
+import { cleanText, show } from '../core/values.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import type { Doctype } from './platform.ts'
-import { cleanText, show } from './values.ts'
 
 interface Series {
   readonly id: string

@@ -156,11 +156,22 @@ export interface Workflow {
   readonly source: string
 }
 
+/** The types of what a report can ask, each also one of fields. */
+export const filterTypes = [
+  'text',
+  'number',
+  'integer',
+  'check',
+  'date',
+  'select',
+  'link',
+] as const satisfies readonly FieldType[]
+
 /** What a report asks before it runs; in SQL it is the parameter `$name`. */
 export interface ReportFilter {
   readonly name: string
   readonly label: string
-  readonly type: 'text' | 'number' | 'integer' | 'check' | 'date' | 'select' | 'link'
+  readonly type: (typeof filterTypes)[number]
   readonly required: boolean
   readonly default?: unknown
   readonly options: readonly string[]

@@ -4,8 +4,9 @@ import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { operators } from './filters.ts'
-import { aggregateFunctions, type Doctype, type Report, standardFields } from './platform.ts'
+import { aggregateFunctions, type Doctype, filterTypes, type Report, standardFields } from './platform.ts'
 import { sourceOf, unknown } from './doctype-reading.ts'
+import { readValue, relativeDay } from './values.ts'
 
 const text = { type: 'string', minLength: 1, maxLength: 200 } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const
@@ -47,7 +48,7 @@ const reportSchema = {
         properties: {
           name: columnName,
           label: text,
-          type: { type: 'string', enum: ['text', 'number', 'integer', 'check', 'date', 'select', 'link'] },
+          type: { type: 'string', enum: filterTypes },
           required: { type: 'boolean' },
           default: {},
           options: names,
@@ -118,19 +119,7 @@ function readReport(
   for (const [index, role] of (source.roles ?? []).entries())
     if (!people.roles.has(role)) at(['roles', index], unknown('role', role, people.roles.keys()))
   checkColumns(source, doctype, at)
-  for (const [index, filter] of (source.filters ?? []).entries()) {
-    if ((filter.type === 'select') !== (filter.options !== undefined))
-      at(
-        ['filters', index],
-        filter.type === 'select' ? 'a select needs options' : 'only a select has options',
-      )
-    if ((filter.type === 'link') !== (filter.doctype !== undefined))
-      at(['filters', index], 'a link, and nothing else, needs a doctype')
-    else if (filter.doctype !== undefined && !doctypes.has(filter.doctype))
-      at(['filters', index, 'doctype'], unknown('doctype', filter.doctype, doctypes.keys()))
-    if (doctype && !isField(doctype, filter.field ?? filter.name))
-      at(['filters', index], unknown('field', filter.field ?? filter.name, doctype.fields.keys()))
-  }
+  checkFilters(source, doctype, doctypes, at)
   return {
     name: source.report,
     description: source.description ?? '',
@@ -159,6 +148,30 @@ function readReport(
     maxRows: source.max_rows ?? 1000,
     ...(source.cache_seconds !== undefined && { cacheSeconds: source.cache_seconds }),
     source: sourceOf(document, ['report']),
+  }
+}
+
+function checkFilters(
+  source: ReportSource,
+  doctype: Doctype | undefined,
+  doctypes: ReadonlyMap<string, Doctype>,
+  at: (path: readonly (string | number)[], message: string) => void,
+): void {
+  for (const [index, filter] of (source.filters ?? []).entries()) {
+    if ((filter.type === 'select') !== (filter.options !== undefined))
+      at(
+        ['filters', index],
+        filter.type === 'select' ? 'a select needs options' : 'only a select has options',
+      )
+    if ((filter.type === 'link') !== (filter.doctype !== undefined))
+      at(['filters', index], 'a link, and nothing else, needs a doctype')
+    else if (filter.doctype !== undefined && !doctypes.has(filter.doctype))
+      at(['filters', index, 'doctype'], unknown('doctype', filter.doctype, doctypes.keys()))
+    if (doctype && !isField(doctype, filter.field ?? filter.name))
+      at(['filters', index], unknown('field', filter.field ?? filter.name, doctype.fields.keys()))
+    if (filter.type === 'date' && relativeDay.test(String(filter.default))) continue
+    const read = readValue({ type: filter.type, options: filter.options ?? [] }, filter.default)
+    if ('problem' in read) at(['filters', index, 'default'], read.problem)
   }
 }
 

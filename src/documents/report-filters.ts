@@ -3,10 +3,11 @@ import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { nearest } from '../core/schema.ts'
+import { show } from '../core/values.ts'
 import { collectionFor, type Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Report, ReportFilter } from './platform.ts'
-import { readValue, show } from './values.ts'
+import { readValue, relativeDay } from './values.ts'
 
 /** The values in force, defaults included. AppError `invalid` with every problem at once. */
 export async function readReportFilters(
@@ -62,9 +63,7 @@ async function isVisible(
 /** A date default may be `today`, or `today-30` for thirty days ago. */
 function defaultOf(documents: Documents, filter: ReportFilter): unknown {
   const match =
-    filter.type === 'date' && typeof filter.default === 'string'
-      ? /^today(?:([+-])(\d{1,5}))?$/.exec(filter.default)
-      : null
+    filter.type === 'date' && typeof filter.default === 'string' ? relativeDay.exec(filter.default) : null
   if (!match) return filter.default
   const days = Number(match[2] ?? 0) * (match[1] === '-' ? -1 : 1)
   return isoTime(documents.clock.now() + days * 86_400_000).slice(0, 10)

@@ -1,5 +1,6 @@
 import type { FromSchema, JSONSchema } from '../core/schema.ts'
-import type { PromptArgument } from './words.ts'
+import { readDefault } from './argument-types.ts'
+import { argumentTypes, type PromptArgument } from './words.ts'
 
 const flag = { enum: [0, 1, false, true] } as const
 
@@ -11,10 +12,7 @@ export const argumentSchema = {
   properties: {
     argument_name: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' },
     display_label: { type: 'string', maxLength: 200 },
-    argument_type: {
-      type: 'string',
-      enum: ['string', 'number', 'boolean', 'select', 'multiselect', 'date', 'datetime', 'json', 'link'],
-    },
+    argument_type: { type: 'string', enum: argumentTypes },
     is_required: flag,
     default_value: {},
     description: { type: 'string', maxLength: 1000 },
@@ -54,14 +52,16 @@ export function readArguments(
     if (keptWords.has(name) || name.startsWith('__')) {
       fault([index, 'argument_name'], `"${name}" is a word of the template language; choose another name`)
     }
+    const type = row.argument_type ?? 'string'
+    const allowedValues = wordsOf(row.allowed_values ?? [])
     return Object.freeze({
       name,
       label: row.display_label ?? name,
-      type: row.argument_type ?? 'string',
+      type,
       required: Boolean(row.is_required),
-      default: defaultOf(row),
+      default: readDefault(type, row.default_value, allowedValues),
       description: row.description ?? '',
-      allowedValues: wordsOf(row.allowed_values ?? []),
+      allowedValues,
       ...(row.doctype !== undefined && { doctype: row.doctype }),
       ...(row.validation_regex && { pattern: row.validation_regex }),
       ...(typeof row.min_length === 'number' && { minLength: row.min_length }),
@@ -75,25 +75,4 @@ export function readArguments(
 export function wordsOf(value: string | readonly (string | number | boolean)[]): string[] {
   const words = typeof value === 'string' ? value.split(/[,\n]/) : value.map(String)
   return [...new Set(words.map((word) => word.trim()).filter((word) => word !== ''))]
-}
-
-/** Default values of truth and number arguments may be written as text, as forms do. */
-function defaultOf(row: ArgumentRow): unknown {
-  const value = row.default_value
-  if (value === undefined || value === null || value === '') return null
-  const text = typeof value === 'string' ? value.trim() : value
-  switch (row.argument_type) {
-    case 'boolean':
-      if (text === 'true' || text === 'True' || text === '1' || text === 1) return true
-      if (text === 'false' || text === 'False' || text === '0' || text === 0) return false
-      return value
-    case 'number':
-      return typeof text === 'string' && text !== '' && Number.isFinite(Number(text)) ? Number(text) : value
-    case 'multiselect':
-      return typeof text === 'string' ? wordsOf(text) : value
-    case 'select':
-      return typeof text === 'number' || typeof text === 'boolean' ? String(text) : text
-    default:
-      return value
-  }
 }

@@ -1,40 +1,139 @@
+/** What the types of prompt arguments (specification §4.6) are to the table of values in core/values.ts. */
 import { RE2JS } from 're2js'
 import { messageOf } from '../core/errors.ts'
+import { isMissing, readAs, type ReadValue, type ValueType, valueText, valueTypes } from '../core/values.ts'
 import { parseLossless } from '../jinja/lossless-json.ts'
 import { Float } from '../jinja/values.ts'
-import type { PromptArgument } from './words.ts'
-
-/** What a supplied value became, or what is wrong with it. */
-export type Coerced = { readonly value: unknown } | { readonly problem: string }
+import type { ArgumentType, PromptArgument } from './words.ts'
 
 /** Makes a supplied value (never missing) the real value of one argument. */
-export type Coercion = (supplied: unknown) => Coerced
+export type Coercion = (supplied: unknown) => ReadValue
 
 /** Tells what is wrong with an argument's own row: which property, and the fault. */
 type RowFault = (property: string, message: string) => void
 
-/** No prompt argument is longer, whatever its own bounds say. */
-const longestText = 100_000
-const deepestJson = 64
-
-/** The coercion of an argument's type (specification §4.6). */
-export function coercionOf(argument: PromptArgument, fault: RowFault): Coercion {
-  checkRow(argument, fault)
-  return makers[argument.type](argument, fault)
+const types: Readonly<Record<ArgumentType, ValueType>> = {
+  string: 'text',
+  number: 'number',
+  boolean: 'boolean',
+  select: 'select',
+  multiselect: 'multiselect',
+  date: 'date',
+  datetime: 'datetime',
+  json: 'json',
+  link: 'link',
 }
 
-const makers: Readonly<
-  Record<PromptArgument['type'], (argument: PromptArgument, fault: RowFault) => Coercion>
-> = {
-  string: text,
-  number: () => number,
-  boolean: () => boolean,
-  select: ({ allowedValues }) => select(allowedValues),
-  multiselect: ({ allowedValues }) => multiselect(allowedValues),
-  date: () => date,
-  datetime: () => datetime,
-  json: () => json,
-  link: () => plainText,
+/** JSON of a prompt argument has at most so many characters and levels. */
+const longestJson = 100_000
+const deepestJson = 64
+
+/** How an argument's values are read. */
+export function coercionOf(argument: PromptArgument, fault: RowFault): Coercion {
+  checkRow(argument, fault)
+  const { type, pattern, required, allowedValues } = argument
+  const matches = pattern === undefined ? undefined : compilePattern(pattern, fault)
+  return (supplied) => {
+    const read = readArgument(type, supplied, allowedValues)
+    if ('problem' in read) return read
+    if (type === 'string') return checkText(argument, matches, read.value as string)
+    return required && Array.isArray(read.value) && type === 'multiselect' && read.value.length === 0
+      ? { problem: 'is required' }
+      : read
+  }
+}
+
+/** A value as JSON and YAML have it; one that is wrong, or that JSON would change, stays as its author wrote it. */
+export function readDefault(type: ArgumentType, given: unknown, allowedValues: readonly string[]): unknown {
+  if (isMissing(given)) return null
+  if (type === 'string' || type === 'json' || type === 'link') return given
+  const read = readArgument(type, given, allowedValues)
+  return 'problem' in read || typeof read.value === 'bigint' || read.value instanceof Float
+    ? given
+    : read.value
+}
+
+/** What can be suggested for an argument of which so much is typed. */
+export function suggestions(argument: PromptArgument, typed: string): readonly string[] {
+  const usual = isMissing(argument.default) ? '' : valueText(argument.default)
+  return valueTypes[types[argument.type]].complete(typed, { options: argument.allowedValues }, usual)
+}
+
+function readArgument(type: ArgumentType, supplied: unknown, options: readonly string[]): ReadValue {
+  switch (type) {
+    case 'number':
+      return readNumber(supplied)
+    case 'json':
+      return readJson(supplied)
+    default:
+      return readAs(types[type], supplied instanceof Float ? textOfFloat(supplied) : supplied, { options })
+  }
+}
+
+/** A number as Python has it: one with a point or an exponent is a float, and 1.0 prints with its point. */
+function readNumber(supplied: unknown): ReadValue {
+  if (supplied instanceof Float) return { value: supplied }
+  const read = readAs('number', supplied)
+  return 'value' in read &&
+    Number.isInteger(read.value) &&
+    typeof supplied === 'string' &&
+    /[.e]/i.test(supplied)
+    ? { value: new Float(read.value as number) }
+    : read
+}
+
+/** Arguments of prompts come as text, so JSON is read from it, without loss: 1.0 stays a float, keys keep their order. */
+function readJson(supplied: unknown): ReadValue {
+  const value = typeof supplied === 'string' ? parsed(supplied) : supplied
+  if (value === undefined) return { problem: 'must be JSON' }
+  return isDeeper(value, deepestJson)
+    ? { problem: `must not be nested deeper than ${deepestJson}` }
+    : readAs('json', value)
+}
+
+function parsed(text: string): unknown {
+  if (text.length > longestJson) return undefined
+  try {
+    return parseLossless(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null || value instanceof Float) return false
+  const inner: unknown[] = value instanceof Map ? [...value.values()] : Object.values(value)
+  return depth === 0 || inner.some((item) => isDeeper(item, depth - 1))
+}
+
+function textOfFloat({ value }: Float): string {
+  return Number.isInteger(value) ? value.toFixed(1) : String(value)
+}
+
+function checkText(
+  { pattern, minLength, maxLength }: PromptArgument,
+  matches: ((value: string) => boolean) | undefined,
+  value: string,
+): ReadValue {
+  const problems: string[] = []
+  const length = Array.from(value).length
+  if (minLength !== undefined && length < minLength)
+    problems.push(`must have at least ${characters(minLength)}, has ${length}`)
+  if (maxLength !== undefined && length > maxLength)
+    problems.push(`must have at most ${characters(maxLength)}, has ${length}`)
+  else if (matches && !matches(value)) problems.push(`does not match ${pattern}`)
+  return problems.length > 0 ? { problem: problems.join(' and ') } : { value }
+}
+
+/** Author-supplied patterns run on a linear-time engine and match the whole value (D6). */
+function compilePattern(pattern: string, fault: RowFault): ((value: string) => boolean) | undefined {
+  try {
+    const compiled = RE2JS.compile(pattern)
+    return (value) => compiled.matches(value)
+  } catch (error) {
+    fault('validation_regex', `is not a usable pattern: ${messageOf(error)}`)
+    return undefined
+  }
 }
 
 function checkRow(argument: PromptArgument, fault: RowFault): void {
@@ -54,176 +153,6 @@ function checkRow(argument: PromptArgument, fault: RowFault): void {
   if (type === 'link' && doctype === undefined) fault('doctype', 'a link needs the doctype that it links to')
   if (type !== 'link' && doctype !== undefined)
     fault('doctype', `only link arguments have a doctype, not ${type}`)
-}
-
-function text({ pattern, minLength, maxLength }: PromptArgument, fault: RowFault): Coercion {
-  const matches = pattern === undefined ? undefined : compilePattern(pattern, fault)
-  return (supplied) => {
-    const plain = plainText(supplied)
-    if ('problem' in plain) return plain
-    const value = String(plain.value)
-    const problems: string[] = []
-    const length = Array.from(value).length
-    if (minLength !== undefined && length < minLength) {
-      problems.push(`must have at least ${characters(minLength)}, has ${length}`)
-    }
-    if (maxLength !== undefined && length > maxLength) {
-      problems.push(`must have at most ${characters(maxLength)}, has ${length}`)
-    } else if (matches && !matches(value)) {
-      problems.push(`does not match ${pattern}`)
-    }
-    return problems.length > 0 ? { problem: problems.join(' and ') } : { value }
-  }
-}
-
-/** Author-supplied patterns run on a linear-time engine and match the whole value (D6). */
-function compilePattern(pattern: string, fault: RowFault): ((value: string) => boolean) | undefined {
-  try {
-    const compiled = RE2JS.compile(pattern)
-    return (value) => compiled.matches(value)
-  } catch (error) {
-    fault('validation_regex', `is not a usable pattern: ${messageOf(error)}`)
-    return undefined
-  }
-}
-
-function plainText(supplied: unknown): Coerced {
-  const value = scalarText(supplied)
-  if (value === undefined) return { problem: `must be text, not ${kindOf(supplied)}` }
-  if (value.length > longestText) return { problem: `must have at most ${characters(longestText)}` }
-  return { value }
-}
-
-function number(supplied: unknown): Coerced {
-  if (typeof supplied === 'bigint' || supplied instanceof Float) return { value: supplied }
-  if (typeof supplied === 'number' && Number.isFinite(supplied)) return { value: supplied }
-  const text = typeof supplied === 'string' ? supplied.trim() : ''
-  if (/^[+-]?\d{1,400}$/.test(text)) return { value: wholeNumber(text) }
-  // A text with a point is a float, as 1.0 is in Python; bare, it would print as 1.
-  if (/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?$/i.test(text)) {
-    const value = Number(text)
-    if (Number.isFinite(value)) return { value: Number.isInteger(value) ? new Float(value) : value }
-  }
-  return { problem: `must be a number, not ${shown(supplied)}` }
-}
-
-function wholeNumber(text: string): number | bigint {
-  const value = Number(text)
-  return Number.isSafeInteger(value) ? value : BigInt(text.replace(/^\+/, ''))
-}
-
-function boolean(supplied: unknown): Coerced {
-  const word = typeof supplied === 'string' ? supplied.trim().toLowerCase() : supplied
-  if (word === true || word === 'true' || word === '1' || word === 1) return { value: true }
-  if (word === false || word === 'false' || word === '0' || word === 0) return { value: false }
-  return { problem: `must be true or false, not ${shown(supplied)}` }
-}
-
-function select(allowed: readonly string[]): Coercion {
-  return (supplied) => {
-    const value = scalarText(supplied)
-    if (value !== undefined && allowed.includes(value)) return { value }
-    return { problem: `must be one of ${allowed.join(', ')}, not ${shown(supplied)}` }
-  }
-}
-
-/** A list, or one text with commas as MCP clients send it; the order of the caller, each value once. */
-function multiselect(allowed: readonly string[]): Coercion {
-  return (supplied) => {
-    const given = listOf(supplied)
-    if (!given) return { problem: `must be a list or text with commas, not ${kindOf(supplied)}` }
-    const values = [...new Set(given.map((value) => scalarText(value)?.trim() ?? shown(value)))].filter(
-      (v) => v !== '',
-    )
-    const wrong = values.filter((value) => !allowed.includes(value))
-    if (wrong.length > 0) {
-      return {
-        problem: `must be some of ${allowed.join(', ')}, not ${wrong.map((value) => shown(value)).join(', ')}`,
-      }
-    }
-    return values.length > 0 ? { value: values } : { problem: `must be some of ${allowed.join(', ')}` }
-  }
-}
-
-function listOf(supplied: unknown): unknown[] | undefined {
-  if (Array.isArray(supplied)) return supplied
-  if (typeof supplied !== 'string') return scalarText(supplied) === undefined ? undefined : [supplied]
-  if (supplied.trim().startsWith('[')) {
-    const parsed = parseJson(supplied)
-    if (Array.isArray(parsed)) return parsed
-  }
-  return supplied.split(',')
-}
-
-function date(supplied: unknown): Coerced {
-  const text = typeof supplied === 'string' ? supplied.trim() : ''
-  if (isDate(text)) return { value: text }
-  return { problem: `must be a date such as 2026-01-31, not ${shown(supplied)}` }
-}
-
-function datetime(supplied: unknown): Coerced {
-  const text = typeof supplied === 'string' ? supplied.trim() : ''
-  const parts = /^(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d)(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text)
-  if (
-    parts &&
-    isDate(parts[1]!) &&
-    Number(parts[2]) < 24 &&
-    Number(parts[3]) < 60 &&
-    Number((parts[4] ?? ':0').slice(1)) < 60
-  ) {
-    return { value: text.replace(' ', 'T') }
-  }
-  return { problem: `must be a date and time such as 2026-01-31T09:30:00Z, not ${shown(supplied)}` }
-}
-
-function isDate(text: string): boolean {
-  const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)
-  if (!parts) return false
-  const [year, month, day] = parts.slice(1).map(Number) as [number, number, number]
-  const time = new Date(Date.UTC(year, month - 1, day))
-  return time.getUTCMonth() === month - 1 && time.getUTCDate() === day && year > 0
-}
-
-function json(supplied: unknown): Coerced {
-  const value = typeof supplied === 'string' ? parseJson(supplied) : supplied
-  if (value === undefined) return { problem: 'must be JSON' }
-  if (isDeeper(value, deepestJson)) return { problem: `must not be nested deeper than ${deepestJson}` }
-  return { value }
-}
-
-/** Without loss: 1.0 stays a float, and objects keep the order of their keys. */
-function parseJson(text: string): unknown {
-  if (text.length > longestText) return undefined
-  try {
-    return parseLossless(text)
-  } catch {
-    return undefined
-  }
-}
-
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null || value instanceof Float) return false
-  const inner: unknown[] = value instanceof Map ? [...value.values()] : Object.values(value)
-  return depth === 0 || inner.some((item) => isDeeper(item, depth - 1))
-}
-
-/** The text of a text, number or boolean; undefined for anything else. */
-function scalarText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
-  if (value instanceof Float)
-    return Number.isInteger(value.value) ? value.value.toFixed(1) : String(value.value)
-  return ['number', 'boolean', 'bigint'].includes(typeof value) ? String(value) : undefined
-}
-
-function kindOf(value: unknown): string {
-  if (Array.isArray(value)) return 'a list'
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
-}
-
-function shown(value: unknown): string {
-  const text = scalarText(value)
-  if (text === undefined) return kindOf(value)
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}…` : text)
 }
 
 function characters(count: number): string {

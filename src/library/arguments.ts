@@ -3,6 +3,7 @@
  * every problem at once, and becomes real values, so that the text `false` is false in a condition.
  */
 import { nearest } from '../core/schema.ts'
+import { isMissing, valueText } from '../core/values.ts'
 import { coercionOf, type Coercion } from './argument-types.ts'
 import type { PromptArgument } from './words.ts'
 
@@ -91,7 +92,7 @@ export function listedDescription(argument: PromptArgument): string {
   const parts = [
     argument.description || argument.label,
     ...(argument.allowedValues.length > 0 ? [`Options: ${argument.allowedValues.join(', ')}`] : []),
-    ...(argument.default === null ? [] : [`Default: ${defaultText(argument.default)}`]),
+    ...(argument.default === null ? [] : [`Default: ${valueText(argument.default)}`]),
   ]
   return parts.map((part) => part.replace(/\.\s*$/, '')).join('. ')
 }
@@ -109,18 +110,7 @@ function fallbackOf(argument: PromptArgument, coerce: Coercion, fault: (message:
   return undefined
 }
 
-/** MCP clients send an empty text for a field that was left blank; it counts as not supplied. */
-function isMissing(value: unknown): boolean {
-  return value === undefined || value === null || value === ''
-}
-
 function unknownArgument(name: string, known: ReadonlySet<string>): string {
   const near = nearest(name, known)
   return `is not an argument of this prompt${near === undefined ? '' : `; did you mean "${near}"?`}`
-}
-
-/** A default value as people read it. */
-export function defaultText(value: unknown): string {
-  if (typeof value === 'string') return value
-  return Array.isArray(value) ? value.join(', ') : JSON.stringify(value)
 }

@@ -1,14 +1,8 @@
 import { AppError } from '../core/errors.ts'
 import { nearest } from '../core/schema.ts'
 import type { Principal } from '../core/principal.ts'
-import { defaultText } from './arguments.ts'
-import {
-  doctypeOfDoctypes,
-  type PromptArgument,
-  type PromptTemplate,
-  type RenderedPrompt,
-  type Skill,
-} from './words.ts'
+import { suggestions } from './argument-types.ts'
+import { doctypeOfDoctypes, type PromptTemplate, type RenderedPrompt, type Skill } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
 import { indexPrompts, type PromptIndex } from './search.ts'
 import { valuesFor, type ReadTemplate } from './template-file.ts'
@@ -135,7 +129,7 @@ export class Library {
     if (found.type === 'string' && /^(doctype|doctype_name|\w+_doctype)$/.test(found.name)) {
       return this.links.find(principal, doctypeOfDoctypes, typed, mostCompletions)
     }
-    const values = optionsOf(found, typed)
+    const values = suggestions(found, typed)
     return { values: values.slice(0, mostCompletions), total: values.length }
   }
 
@@ -207,35 +201,4 @@ export class Library {
       `there is no prompt "${id}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
     )
   }
-}
-
-function optionsOf(argument: PromptArgument, typed: string): string[] {
-  switch (argument.type) {
-    case 'select':
-      return argument.allowedValues.filter((value) => begins(value, typed))
-    case 'multiselect': {
-      // Clients send several as one text with commas: what is complete stays, the last is completed.
-      const chosen = typed.split(',').slice(0, -1)
-      const kept = chosen.map((value) => `${value},`).join('')
-      const taken = new Set(chosen.map((value) => value.trim()))
-      return argument.allowedValues
-        .filter((value) => !taken.has(value) && begins(value, typed.slice(kept.length).trimStart()))
-        .map((value) => `${kept}${value}`)
-    }
-    case 'boolean':
-      return ['true', 'false'].filter((value) => begins(value, typed))
-    case 'string':
-    case 'number':
-    case 'date':
-    case 'datetime': {
-      const value = argument.default === null ? '' : defaultText(argument.default)
-      return value !== '' && begins(value, typed) ? [value] : []
-    }
-    default:
-      return []
-  }
-}
-
-function begins(value: string, typed: string): boolean {
-  return value.toLowerCase().startsWith(typed.toLowerCase())
 }

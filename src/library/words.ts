@@ -24,6 +24,21 @@ export type Visibility = 'Private' | 'Shared' | 'Public'
 /** Specification §4.5, rules for prompts: what turns the content of a template into text. */
 export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
 
+/** Specification §4.6, and four more; argument-types.ts says what each is to the table of values. */
+export const argumentTypes = [
+  'string',
+  'number',
+  'boolean',
+  'select',
+  'multiselect',
+  'date',
+  'datetime',
+  'json',
+  'link',
+] as const
+/** The type of an argument, which decides how its values are read and completed. */
+export type ArgumentType = (typeof argumentTypes)[number]
+
 /** What an argument of type `link` names to mean a doctype itself. */
 export const doctypeOfDoctypes = 'DocType'
 
@@ -31,8 +46,7 @@ export const doctypeOfDoctypes = 'DocType'
 export interface PromptArgument {
   readonly name: string
   readonly label: string
-  readonly type:
-    'string' | 'number' | 'boolean' | 'select' | 'multiselect' | 'date' | 'datetime' | 'json' | 'link'
+  readonly type: ArgumentType
   readonly required: boolean
   readonly default: unknown
   readonly description: string

@@ -96,7 +96,7 @@ describe('listing', () => {
       }),
       refuses(
         'invalid',
-        /unknown field "teritory"; did you mean "territory"\?.*unknown operator "~".*must be one of "North"/,
+        /unknown field "teritory"; did you mean "territory"\?.*unknown operator "~".*must be one of North/,
       ),
     )
   })

@@ -33,7 +33,7 @@ describe('a site over documents that are there', () => {
       [
         ['a', 2, 'must be a number', 'config/doctypes/thing.yaml:5'],
         ['b', 1, 'is unique now, and this value is there twice', 'config/doctypes/thing.yaml:6'],
-        ['c', 2, 'must be one of "x"', 'config/doctypes/thing.yaml:7'],
+        ['c', 2, 'must be one of x', 'config/doctypes/thing.yaml:7'],
         ['d', 2, 'is required now, and has no value', 'config/doctypes/thing.yaml:8'],
         [
           'gone',

@@ -372,7 +372,7 @@ export const mistakes: readonly Mistake[] = [
     name: 'a default that is none of the options',
     change: ['config/doctypes/customer.yaml', 'default: Commercial', 'default: Comercial'],
     faults: [
-      'config/doctypes/customer.yaml:38:112 fields[1].default: must be one of "Commercial", "Retail", "Government", "Non Profit", not "Comercial"; did you mean "Commercial"?',
+      'config/doctypes/customer.yaml:38:112 fields[1].default: must be one of Commercial, Retail, Government, Non Profit, not "Comercial"; did you mean "Commercial"?',
     ],
   },
   {

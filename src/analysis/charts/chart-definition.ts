@@ -2,6 +2,7 @@
 import { AppError } from '../../core/errors.ts'
 import { nearest } from '../../core/schema.ts'
 import type { TableColumn } from '../../documents/run-sql.ts'
+import { isSummable } from '../../documents/values.ts'
 
 /** The kinds of charts, in the words of the platform's dashboards. */
 export const chartTypes = ['line', 'bar', 'percentage', 'pie', 'donut', 'heatmap'] as const
@@ -112,7 +113,7 @@ export function isOverTime(type: ChartDefinition['chart_type']): boolean {
 }
 
 function isNumber({ type }: TableColumn): boolean {
-  return type === 'number' || type === 'integer' || type === 'currency' || type === 'percent'
+  return isSummable(type)
 }
 
 function isTime({ type }: TableColumn): boolean {

@@ -19,9 +19,11 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 
-/** @typedef {{ name: string, type: string, places?: number }} Column */
+/** @typedef {import('../../core/values.ts').ColumnType} ColumnType */
+/** @typedef {{ name: string, type: ColumnType, places?: number }} Column */
 /** @typedef {import('@duckdb/node-api').DuckDBAppender} Appender */
 
+/** @type {Readonly<Record<Exclude<ColumnType, 'decimal'>, import('@duckdb/node-api').DuckDBType>>} */
 const types = {
   text: VARCHAR,
   integer: BIGINT,
@@ -37,9 +39,7 @@ const decimalDigits = 18
 
 /** @param {Column} column */
 export function sqlType({ type, places = 0 }) {
-  return type === 'decimal'
-    ? `DECIMAL(${decimalDigits}, ${places})`
-    : String(types[/** @type {keyof typeof types} */ (type)])
+  return type === 'decimal' ? `DECIMAL(${decimalDigits}, ${places})` : String(types[type])
 }
 
 /** @param {Appender} appender @param {Column} column @param {unknown} value */

@@ -1,0 +1,293 @@
+/**
+ * The types of values: how each is read, completed and described. Prompt arguments, fields, filters,
+ * defaults and the arguments of tools are all read here, so that they agree.
+ *
+ * The rule: a value may come as itself or as text, since many clients send nothing else. Blanks around
+ * it do not count, nor does the case of `true` and `false`; a number may have a sign, an exponent, and
+ * its point at either end. A date given for a time is its first moment, and a time without a zone is in
+ * UTC. What could be read in two ways is refused: `1,5`, `0x10`, `1_000`, `yes`, `31.3.2026`, an option in
+ * another spelling, an hour or a zone that no clock has.
+ */
+import { isoTime } from './clock.ts'
+import { roundTo } from './expression-values.ts'
+import { nearest } from './schema.ts'
+
+/** What a value became, or what is wrong with it. */
+export type ReadValue = { readonly value: unknown } | { readonly problem: string }
+
+/**
+ * How SQL and data frames hold the values of a type: dates come as `2026-01-31`, datetimes as ISO 8601,
+ * JSON as any JSON value, decimals as numbers that become exact decimals there.
+ */
+export type ColumnType = 'text' | 'integer' | 'number' | 'decimal' | 'boolean' | 'date' | 'datetime' | 'json'
+
+/** What one argument or field asks of its values besides their type. */
+export interface Bounds {
+  /** The choices of `select` and `multiselect`. */
+  readonly options?: readonly string[]
+  /** Characters of a text, bytes of JSON. */
+  readonly longest?: number
+  readonly oneLine?: boolean
+  /** Numbers are rounded to so many digits after the point. */
+  readonly places?: number
+  /** The largest number, without its sign. */
+  readonly most?: number
+  /** For documents: a text has no characters that nobody sees, a time is an instant in UTC. */
+  readonly stored?: boolean
+}
+
+interface ValueKind {
+  read(given: unknown, bounds: Bounds): ReadValue
+  /** What can be suggested to somebody who has typed so much; `usual` is a value that is often meant. */
+  complete(typed: string, bounds: Bounds, usual: string): readonly string[]
+  readonly column: ColumnType
+  /** What JSON Schema says of such a value. */
+  readonly schema: { readonly type?: string; readonly format?: string }
+}
+
+/** The one table. */
+export const valueTypes = {
+  text: { read: readText, complete: usually, column: 'text', schema: { type: 'string' } },
+  number: { read: readNumber, complete: usually, column: 'number', schema: { type: 'number' } },
+  integer: { read: readInteger, complete: usually, column: 'integer', schema: { type: 'integer' } },
+  decimal: { read: readDecimal, complete: usually, column: 'decimal', schema: { type: 'number' } },
+  boolean: {
+    read: readBoolean,
+    complete: (typed) => beginning(['true', 'false'], typed),
+    column: 'boolean',
+    schema: { type: 'boolean' },
+  },
+  date: { read: readDate, complete: usually, column: 'date', schema: { type: 'string', format: 'date' } },
+  datetime: {
+    read: readDatetime,
+    complete: usually,
+    column: 'datetime',
+    schema: { type: 'string', format: 'date-time' },
+  },
+  select: {
+    read: readOption,
+    complete: (typed, { options = [] }) => beginning(options, typed),
+    column: 'text',
+    schema: { type: 'string' },
+  },
+  multiselect: { read: readOptions, complete: completeOptions, column: 'json', schema: { type: 'array' } },
+  // Where it leads, and what there is to lead to, is for the documents to say.
+  link: { read: readName, complete: nothing, column: 'text', schema: { type: 'string' } },
+  json: { read: readJson, complete: nothing, column: 'json', schema: {} },
+} as const satisfies Readonly<Record<string, ValueKind>>
+
+/** A type of value; arguments, fields and filters have names of their own for it. */
+export type ValueType = keyof typeof valueTypes
+
+/** Reads a value that is there. */
+export function readAs(type: ValueType, given: unknown, bounds: Bounds = {}): ReadValue {
+  return valueTypes[type].read(given, bounds)
+}
+
+/** No value at all; clients send an empty text for what was left blank. */
+export function isMissing(value: unknown): value is undefined | null | '' {
+  return value === undefined || value === null || value === ''
+}
+
+/** A value as people read it. */
+export function valueText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return Array.isArray(value) ? value.join(', ') : JSON.stringify(value)
+}
+
+/** A value as an error message shows it. */
+export function show(value: unknown): string {
+  const text =
+    typeof value === 'bigint' || typeof value === 'symbol'
+      ? String(value)
+      : (JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? String(part) : part)) ??
+        String(value))
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text
+}
+
+// Control characters, and what hides or reorders text from the people who review it: bidirectional
+// overrides and Unicode tags (a way to smuggle instructions to a model past its user).
+const hidden =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu
+
+/** A text without characters that people cannot see. */
+export function cleanText(text: string): string {
+  return text.replace(hidden, '')
+}
+
+/** What every text, name and list has at most, where nothing else is said. */
+const longestText = 100_000
+const longestName = 200
+/** A number has so many digits without loss; money keeps within them. */
+const mostDigits = 15
+
+function readText(given: unknown, { longest = longestText, oneLine, stored }: Bounds): ReadValue {
+  const plain = scalarText(given)
+  if (plain === undefined) return { problem: `must be a text, not ${show(given)}` }
+  const text = stored ? cleanText(plain) : plain
+  if (text.length > longest) return { problem: `must have at most ${longest} characters, not ${text.length}` }
+  if (oneLine && /[\r\n]/.test(text)) return { problem: 'must be one line' }
+  return { value: stored && text.trim() === '' ? null : text }
+}
+
+function readNumber(given: unknown, { places, most = Infinity }: Bounds): ReadValue {
+  const number = numeral(given)
+  if (number === undefined || number > most || number < -most)
+    return { problem: `must be a number, not ${show(given)}` }
+  return { value: places === undefined || typeof number === 'bigint' ? number : roundTo(number, places) }
+}
+
+function readInteger(given: unknown): ReadValue {
+  const number = numeral(given)
+  return Number.isSafeInteger(number)
+    ? { value: number }
+    : { problem: `must be a whole number, not ${show(given)}` }
+}
+
+function readDecimal(given: unknown, { places = 2 }: Bounds): ReadValue {
+  const number = numeral(given)
+  if (number === undefined) return { problem: `must be a number, not ${show(given)}` }
+  const value = roundTo(Number(number), places)
+  return Math.abs(value) < 10 ** (mostDigits - places)
+    ? { value }
+    : {
+        problem: `must be a number of at most ${mostDigits} digits, ${places} of them after the point, not ${show(given)}`,
+      }
+}
+
+/** Whole numbers of any size, and finite ones with a point; nothing for what is no number. */
+function numeral(given: unknown): number | bigint | undefined {
+  if (typeof given === 'bigint') return given
+  if (typeof given === 'number') return Number.isFinite(given) ? given : undefined
+  const text = typeof given === 'string' ? given.trim() : ''
+  if (/^[+-]?\d{1,400}$/.test(text)) {
+    const whole = Number(text)
+    return Number.isSafeInteger(whole) ? whole : BigInt(text.replace('+', ''))
+  }
+  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?$/i.test(text)) return undefined
+  const number = Number(text)
+  return Number.isFinite(number) ? number : undefined
+}
+
+function readBoolean(given: unknown): ReadValue {
+  const word = typeof given === 'string' ? given.trim().toLowerCase() : given
+  if (word === true || word === 'true' || word === '1' || word === 1) return { value: true }
+  if (word === false || word === 'false' || word === '0' || word === 0) return { value: false }
+  return { problem: `must be true or false, not ${show(given)}` }
+}
+
+function readDate(given: unknown): ReadValue {
+  const text = typeof given === 'string' ? given.trim() : ''
+  return isDate(text) ? { value: text } : { problem: `must be a date such as 2026-03-31, not ${show(given)}` }
+}
+
+function readDatetime(given: unknown, { stored }: Bounds): ReadValue {
+  const text = typeof given === 'string' ? given.trim() : ''
+  const written = isDate(text) ? `${text}T00:00` : text.replace(' ', 'T').toUpperCase()
+  const parts = /^(\d{4}-\d\d-\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-](\d\d):(\d\d))?$/.exec(
+    written,
+  )
+  const [, day = '', hour, minute, second = '0', zone, zoneHour = '0', zoneMinute = '0'] = parts ?? []
+  const real = (part: string | undefined, below: number) => Number(part) < below
+  if (
+    !isDate(day) ||
+    ![hour, zoneHour].every((part) => real(part, 24)) ||
+    ![minute, second, zoneMinute].every((part) => real(part, 60))
+  )
+    return { problem: `must be a date and time such as 2026-03-31T14:30:00Z, not ${show(given)}` }
+  if (!stored) return { value: written }
+  return { value: isoTime(Date.parse(zone === undefined ? `${written}Z` : written)) }
+}
+
+function isDate(text: string): boolean {
+  const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)
+  if (!parts) return false
+  const [year, month, day] = parts.slice(1).map(Number) as [number, number, number]
+  const time = new Date(Date.UTC(year, month - 1, day))
+  return time.getUTCMonth() === month - 1 && time.getUTCDate() === day && year > 0
+}
+
+function readOption(given: unknown, { options = [] }: Bounds): ReadValue {
+  const option = optionOf(given, options)
+  if (option !== undefined) return { value: option }
+  const near = typeof given === 'string' ? nearest(given.slice(0, longestName), options) : undefined
+  const meant = near === undefined ? '' : `; did you mean "${near}"?`
+  return { problem: `must be one of ${choices(options)}, not ${show(given)}${meant}` }
+}
+
+/** A list, or one text with commas or of a JSON list; the order of the caller, each option once. */
+function readOptions(given: unknown, { options = [] }: Bounds): ReadValue {
+  const list = listOf(given)
+  if (!list) return { problem: `must be a list or text with commas, not ${show(given)}` }
+  const said = list.filter((item) => typeof item !== 'string' || item.trim() !== '')
+  const wrong = said.filter((item) => optionOf(item, options) === undefined)
+  if (wrong.length > 0)
+    return { problem: `must be some of ${choices(options)}, not ${wrong.map(show).join(', ')}` }
+  return { value: [...new Set(said.map((item) => optionOf(item, options)))] }
+}
+
+function listOf(given: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(given)) return given
+  if (typeof given !== 'string') return scalarText(given) === undefined ? undefined : [given]
+  if (given.trim().startsWith('[') && given.length <= longestText) {
+    try {
+      return JSON.parse(given) as readonly unknown[]
+    } catch {
+      // Not JSON: an option may begin with a bracket.
+    }
+  }
+  return given.split(',')
+}
+
+function optionOf(given: unknown, options: readonly string[]): string | undefined {
+  const text = scalarText(given)
+  if (text === undefined || options.includes(text)) return text
+  return options.includes(text.trim()) ? text.trim() : undefined
+}
+
+function choices(options: readonly string[]): string {
+  if (options.length > 20) return `${options.length} options`
+  return options.map((option) => (/[,"]/.test(option) ? show(option) : option)).join(', ')
+}
+
+function readName(given: unknown): ReadValue {
+  const text = scalarText(given)
+  return text !== undefined && text.length <= longestName
+    ? { value: text }
+    : { problem: `must be the name of a document, not ${show(given)}` }
+}
+
+function readJson(given: unknown, { longest = Infinity }: Bounds): ReadValue {
+  return longest === Infinity || JSON.stringify(given).length <= longest
+    ? { value: given }
+    : { problem: `must be at most ${longest} bytes of JSON` }
+}
+
+/** The text of a text, number or truth value; undefined for anything else. */
+function scalarText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return ['number', 'boolean', 'bigint'].includes(typeof value) ? String(value) : undefined
+}
+
+function nothing(): readonly string[] {
+  return []
+}
+
+function usually(typed: string, _: Bounds, usual: string): readonly string[] {
+  return usual === '' ? [] : beginning([usual], typed)
+}
+
+/** Clients send several as one text with commas: what is complete stays, the last is completed. */
+function completeOptions(typed: string, { options = [] }: Bounds): readonly string[] {
+  const chosen = typed.split(',').slice(0, -1)
+  const kept = chosen.map((option) => `${option},`).join('')
+  const taken = new Set(chosen.map((option) => option.trim()))
+  return beginning(
+    options.filter((option) => !taken.has(option)),
+    typed.slice(kept.length).trimStart(),
+  ).map((option) => `${kept}${option}`)
+}
+
+function beginning(values: readonly string[], typed: string): readonly string[] {
+  return values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
+}
