@@ -139,7 +139,10 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
     if (!thing) return []
     const shown = fields.filter((field) => thing.columns.some(({ name }) => name === field))
     const query = { tables, maxRows: 1000, signal: signal() }
-    const found = await sql.query({ ...query, sql: ['SELECT name', ...shown].join(', ') + ' FROM thing' })
+    const columns = ['name', ...shown].join(', ')
+    const computed = await sql.query({ ...query, sql: `SELECT ${columns} FROM query_table('thi' || 'ng')` })
+    const found = await sql.query({ ...query, sql: `SELECT ${columns} FROM thing` })
+    assert.deepEqual(computed.rows, found.rows, `a computed name as ${principal.user}`)
     const children = tables.tables.some(({ name }) => name === 'Thing Part')
       ? (await sql.query({ ...query, sql: 'SELECT parent, part FROM thing_part ORDER BY idx' })).rows
       : []

@@ -133,6 +133,41 @@ describe('SQL', { skip: withoutSql }, () => {
     assert.ok(wide.rows.length < 50 && wide.more, String(wide.rows.length))
   })
 
+  it('knows every table and column before the first statement has named one', async () => {
+    const customer = { columns: [{ name: 'name', type: 'text' }], rows: [['x']] } as const
+    const tables = tablesOf({ 'Sales Order': orders, Customer: customer }, 'catalogue')
+    const names = async (statement: string) => (await run(statement, { tables })).rows.flat()
+    assert.deepEqual(await names('SHOW TABLES'), ['Customer', 'Sales Order', 'sales_order'])
+    assert.deepEqual(await names('SELECT table_name FROM information_schema.tables ORDER BY ALL'), [
+      'Customer',
+      'Sales Order',
+      'sales_order',
+    ])
+    assert.equal(tables.asked(), 0)
+    const described = (await run('DESCRIBE sales_order', { tables })).rows.map(([name]) => name)
+    assert.deepEqual(
+      described,
+      orders.columns.map(({ name }) => name),
+    )
+    assert.equal((await names('SELECT count(*) FROM sales_order'))[0], 3)
+    assert.deepEqual(
+      (await run('DESCRIBE sales_order', { tables })).rows.map(([name]) => name),
+      described,
+    )
+  })
+
+  it('refuses in words what is no one statement', async () => {
+    const tables = tablesOf({ 'Sales Order': orders })
+    await assert.rejects(run('PIVOT sales_order ON status USING count(*)', { tables }), {
+      code: 'invalid',
+      message: /^PIVOT has to name its values.*IN \('Draft', 'Paid'\)/,
+    })
+    const named = `PIVOT sales_order ON name IN ('SO-1') USING sum(qty)`
+    assert.ok((await run(named, { tables })).columns.some(({ name }) => name === 'SO-1'))
+    for (const nothing of ['-- only a comment', ';', '/* */'])
+      await assert.rejects(run(nothing), { message: 'there is no statement, only a comment or nothing' })
+  })
+
   it('reads rows once per revision, and only those of tables that are named', async () => {
     const other = { columns: [{ name: 'name', type: 'text' }], rows: [['x']] } as const
     const first = tablesOf({ 'Sales Order': orders, Customer: other }, 'cache')

@@ -202,7 +202,7 @@ export class Python {
       return child
     } catch (error) {
       child.kill()
-      throw endedEarly(error, 'the Python interpreter')
+      throw endedEarly(error, 'the Python interpreter', 'unavailable')
     } finally {
       clearTimeout(timer)
     }

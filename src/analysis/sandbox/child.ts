@@ -253,12 +253,14 @@ export class Child {
   }
 }
 
-/** What a caller is told when a child ended without an answer. */
-export function endedEarly(error: unknown, what: string): unknown {
+/** What a caller is told when a child ended without an answer: the same work would end it again. */
+export function endedEarly(
+  error: unknown,
+  what: string,
+  code: 'invalid' | 'unavailable' = 'invalid',
+): unknown {
   if (!(error instanceof ChildEnded)) return error
-  return new AppError('unavailable', `${what} ${error.reason ?? 'ended before it answered'}`, {
-    cause: error,
-  })
+  return new AppError(code, `${what} ${error.reason ?? 'ended before it answered'}`, { cause: error })
 }
 
 /** The POSIX shell sets limits on every Unix, without a further program. */

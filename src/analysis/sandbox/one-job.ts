@@ -101,7 +101,7 @@ export class OneJob {
       return child
     } catch (error) {
       child.kill()
-      throw endedEarly(error, 'the worker')
+      throw endedEarly(error, 'the worker', 'unavailable')
     } finally {
       clearTimeout(timer)
     }

@@ -20,27 +20,23 @@ export function sqlError(text: string, sql: string, tables: readonly PermittedTa
   const where = placeOf(sql, fault.position)
   const said = (fault.exception_message ?? text).split('\n')[0]!.trim()
   const message = `${where}${messageOf(fault, said, sql, tables)}`
-  if (/out of memory/i.test(fault.exception_type ?? text))
+  if (ranOutOfMemory(text))
     return new AppError(
-      'unavailable',
+      'invalid',
       'the statement needs more memory than SQL may use; narrow it with WHERE or aggregate',
     )
   return new AppError('invalid', message)
 }
 
-/** The permitted table that the engine missed only because it is not loaded yet. */
-export function missingTable(
-  text: string,
-  tables: readonly PermittedTable[],
-  loaded: ReadonlyMap<string, string>,
-): PermittedTable | undefined {
-  const fault = read(text)
-  if (fault.error_subtype !== 'MISSING_ENTRY' || fault.type !== 'Table' || fault.name === undefined)
-    return undefined
-  const name = fault.name.toLowerCase()
-  return tables.find(
-    (table) => !loaded.has(table.name) && (table.name.toLowerCase() === name || sqlName(table.name) === name),
-  )
+/** Whether the engine says that memory is short. */
+export function ranOutOfMemory(text: string): boolean {
+  return /out of memory/i.test(read(text).exception_type ?? text)
+}
+
+/** The permitted table whose rows the statement wanted, and that are not there yet. */
+export function missingTable(text: string, tables: readonly PermittedTable[]): PermittedTable | undefined {
+  const name = /rows are not loaded: (.*)$/s.exec(read(text).exception_message ?? '')?.[1]
+  return tables.find((table) => table.name === name)
 }
 
 function read(text: string): EngineError {

@@ -1,11 +1,11 @@
 /**
  * SQL over what a principal may read (D7). Each process holds the snapshot of one permission set
- * and serves nobody else; it ends with the first statement that overruns its limits.
+ * and serves nobody else; it ends with the first statement that runs out of memory or ignores its end.
  */
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
-import { type PermittedTable, type PermittedTables, sqlName } from '../permitted.ts'
+import { type PermittedTable, type PermittedTables, sqlName, type TableRows } from '../permitted.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
@@ -14,7 +14,7 @@ import { cancelled, type Load, Slots } from '../sandbox/slots.ts'
 import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { readAnswer, readPart, type SqlColumn } from './answer.ts'
-import { missingTable, sqlError } from './sql-error.ts'
+import { missingTable, ranOutOfMemory, sqlError } from './sql-error.ts'
 
 /** One statement and what it runs over. */
 export interface SqlQuery {
@@ -40,6 +40,8 @@ export interface SqlResult {
 interface Session {
   readonly child: Child
   readonly key: string
+  /** Whether it was told what tables there are. */
+  knowsTables: boolean
   /** Doctype → revision of what is loaded. */
   readonly loaded: Map<string, string>
   forget?: NodeJS.Timeout
@@ -49,6 +51,8 @@ const worker = join(import.meta.dirname, 'worker.mjs')
 const rowsPerMessage = 2000
 const idleMilliseconds = 300_000
 const maxStatement = 100_000
+/** Tables that stay loaded though statements do not name them: each is looked at before every statement. */
+const maxUnmentioned = 8
 /** After this many milliseconds beyond its time a statement that ignores interruption is killed with its process. */
 const grace = 500
 
@@ -91,13 +95,13 @@ export class Sql {
 
   /**
    * Runs one SELECT. AppError `invalid` for a statement that cannot run (with line, column and what
-   * there is instead), `unavailable` when it takes too long, too much, or the caller leaves.
+   * there is instead) or takes too long or too much, `unavailable` when the caller leaves.
    */
   async query(query: SqlQuery): Promise<SqlResult> {
     if (query.sql.length > maxStatement)
       throw new AppError('invalid', `the statement is longer than ${maxStatement} characters`)
     const work = async (): Promise<SqlResult> => {
-      const session = await this.#session(query.tables.key)
+      const session = await this.#session(query.tables)
       const leave = (): void => session.child.kill('was stopped because the caller left')
       query.signal.addEventListener('abort', leave, { once: true })
       try {
@@ -125,16 +129,39 @@ export class Sql {
 
   async #run(session: Session, query: SqlQuery): Promise<SqlResult> {
     const { tables } = query.tables
-    await this.#unloadOthers(session, tables)
+    // All that there is, so that SHOW TABLES and DESCRIBE tell the truth before anything is read.
+    if (!session.knowsTables) await this.#tell(session, { op: 'catalogue', tables: tables.map(describe) })
+    session.knowsTables = true
     const mentioned = tables.filter((table) => mentions(query.sql, table.name))
+    await this.#revalidate(session, tables, mentioned)
     for (const table of mentioned) await this.#load(session, table)
-    // A table whose name is computed, or spelled in a way not foreseen, is loaded when the engine misses it.
     for (;;) {
       const answer = await this.#ask(session, query)
-      const missing = 'error' in answer ? missingTable(answer.error, tables, session.loaded) : undefined
-      if (missing) await this.#load(session, missing)
-      else if ('error' in answer) throw sqlError(answer.error, query.sql, tables)
-      else return answer
+      if (!('error' in answer)) return answer
+      // A table whose name is computed is loaded when the engine misses its rows.
+      const missing = missingTable(answer.error, tables)
+      if (missing && !session.loaded.has(missing.name)) await this.#load(session, missing)
+      else {
+        if (ranOutOfMemory(answer.error)) session.child.kill()
+        throw sqlError(answer.error, query.sql, tables)
+      }
+    }
+  }
+
+  /** A statement may read every table that is loaded, under a name that it computes: none of them is old. */
+  async #revalidate(
+    session: Session,
+    tables: readonly PermittedTable[],
+    mentioned: readonly PermittedTable[],
+  ): Promise<void> {
+    const others = [...session.loaded.keys()].filter((name) =>
+      mentioned.every((table) => table.name !== name),
+    )
+    for (const [age, name] of others.toReversed().entries()) {
+      const table = tables.find((one) => one.name === name)!
+      if (age < maxUnmentioned && (await table.read()).revision === session.loaded.get(name)) continue
+      session.loaded.delete(name)
+      await this.#tell(session, { op: 'outline', table: describe(table) })
     }
   }
 
@@ -156,7 +183,7 @@ export class Sql {
       if (answer === undefined) throw unanswered(session)
       if ('refused' in answer) throw new AppError('invalid', answer.refused)
       if ('late' in answer)
-        throw new AppError('unavailable', `the statement ${late}; narrow it with WHERE or aggregate`)
+        throw new AppError('invalid', `the statement ${late}; narrow it with WHERE or aggregate`)
       if ('error' in answer) return answer
       const { columns, parts, more } = answer
       const rows: (readonly unknown[])[] = []
@@ -175,25 +202,22 @@ export class Sql {
 
   async #load(session: Session, table: PermittedTable): Promise<void> {
     const snapshot = await table.read()
-    if (session.loaded.get(table.name) === snapshot.revision) return
-    session.loaded.delete(table.name)
-    const { name, columns } = table
-    await this.#tell(session, { op: 'create', name, alias: sqlName(name), columns })
+    const { name } = table
+    const before = session.loaded.get(name)
+    session.loaded.delete(name)
+    if (before !== snapshot.revision) await this.#fill(session, table, snapshot)
+    // Last in the map is last named.
+    session.loaded.set(name, snapshot.revision)
+  }
+
+  async #fill(session: Session, table: PermittedTable, snapshot: TableRows): Promise<void> {
+    const { name } = table
+    await this.#tell(session, { op: 'create', table: describe(table) })
     const rows = snapshot.rows()
     for (let start = 0; start < rows.length; start += rowsPerMessage) {
       await this.#tell(session, { op: 'rows', name, rows: rows.slice(start, start + rowsPerMessage) })
     }
     await this.#tell(session, { op: 'filled', name })
-    session.loaded.set(name, snapshot.revision)
-  }
-
-  /** Takes away what the caller may not read any more. */
-  async #unloadOthers(session: Session, tables: readonly PermittedTable[]): Promise<void> {
-    for (const name of session.loaded.keys()) {
-      if (tables.some((table) => table.name === name)) continue
-      session.loaded.delete(name)
-      await this.#tell(session, { op: 'drop', name, alias: sqlName(name) })
-    }
   }
 
   async #tell(session: Session, message: Readonly<Record<string, unknown>>): Promise<void> {
@@ -201,14 +225,16 @@ export class Sql {
     const answer = (await session.child.receive()) as { ok?: unknown; failed?: unknown }
     if (answer.ok === true) return
     session.child.kill()
-    throw new AppError('unavailable', 'the rows do not fit into the memory that SQL may use')
+    throw new AppError('invalid', 'the rows do not fit into the memory that SQL may use')
   }
 
-  async #session(key: string): Promise<Session> {
+  async #session({ key: owner, tables }: PermittedTables): Promise<Session> {
+    // Who may read other columns than before gets another process.
+    const key = `${owner}\n${JSON.stringify(tables.map(describe))}`
     const at = this.#idle.findIndex((session) => session.key === key && session.child.alive)
     const session: Session =
       at === -1
-        ? { child: await this.#spares.take(), key, loaded: new Map<string, string>() }
+        ? { child: await this.#spares.take(), key, knowsTables: false, loaded: new Map() }
         : this.#idle.splice(at, 1)[0]!
     clearTimeout(session.forget)
     this.#busy.add(session)
@@ -253,7 +279,7 @@ export class Sql {
       await child.receive()
       return child
     } catch (error) {
-      throw endedEarly(error, 'the SQL engine')
+      throw endedEarly(error, 'the SQL engine', 'unavailable')
     } finally {
       clearTimeout(timer)
     }
@@ -263,6 +289,10 @@ export class Sql {
 function unanswered({ child }: Session): AppError {
   child.kill()
   return new AppError('unavailable', 'the statement ended without an answer')
+}
+
+function describe({ name, columns }: PermittedTable): Readonly<Record<string, unknown>> {
+  return { name, alias: sqlName(name), columns }
 }
 
 /** Whether a statement may mean the table: too many cost time, one too few is loaded when it is missed. */

@@ -16,6 +16,8 @@ const [memoryLimit = '256MB', threads = '2'] = process.argv.slice(2)
 /** Bytes of rows in one message, and what one row may have of them. */
 const partBytes = 65_536
 const maxRow = maxLine - 100
+/** What the error of a missing table begins with. */
+const notLoaded = 'rows are not loaded: '
 const channel = new DaemonChannel()
 const connection = await open()
 /** @type {Map<string, { columns: Column[], appender: import('@duckdb/node-api').DuckDBAppender }>} */
@@ -62,11 +64,14 @@ async function open() {
 /** @param {any} message */
 async function handle(message) {
   switch (message.op) {
-    case 'drop':
-      await drop(message.name, message.alias)
+    case 'catalogue':
+      for (const table of message.tables) await outline(table)
+      return { ok: true }
+    case 'outline':
+      await outline(message.table)
       return { ok: true }
     case 'create':
-      await create(message)
+      await create(message.table)
       return { ok: true }
     case 'rows':
       append(message.name, message.rows)
@@ -83,19 +88,37 @@ async function handle(message) {
   }
 }
 
-/** @param {string} name @param {string} alias */
-async function drop(name, alias) {
-  if (alias !== name.toLowerCase()) await connection.run(`DROP VIEW IF EXISTS ${quoted(alias)}`)
-  await connection.run(`DROP TABLE IF EXISTS ${quoted(name)}`)
+/** @typedef {{ name: string, alias: string, columns: Column[] }} Table */
+
+/** Takes the rows of a table away. @param {string} name */
+async function clear(name) {
+  await connection.run(`DROP TABLE IF EXISTS ${quoted(name)}`).catch(() => {})
+  await connection.run(`DROP VIEW IF EXISTS ${quoted(name)}`).catch(() => {})
 }
 
-/** @param {{ name: string, alias: string, columns: Column[] }} table */
-async function create({ name, alias, columns }) {
-  await drop(name, alias)
+/**
+ * A table whose columns are known and whose rows are not here: whatever reads a row of it, under
+ * whatever name, fails with a text that asks for it.
+ * @param {Table} table
+ */
+async function outline({ name, alias, columns }) {
+  await clear(name)
+  const rowsWanted = `error('${notLoaded}${name.replaceAll("'", "''")}')`
+  const values = columns.map(
+    (column) => `CAST(${rowsWanted} AS ${sqlType(column)}) AS ${quoted(column.name)}`,
+  )
+  await connection.run(
+    `CREATE VIEW ${quoted(name)} AS SELECT ${values.join(', ')} FROM range(1) WHERE CAST(${rowsWanted} AS BOOLEAN)`,
+  )
+  if (alias !== name.toLowerCase())
+    await connection.run(`CREATE VIEW IF NOT EXISTS ${quoted(alias)} AS FROM ${quoted(name)}`)
+}
+
+/** @param {Table} table */
+async function create({ name, columns }) {
+  await clear(name)
   const definitions = columns.map((column) => `${quoted(column.name)} ${sqlType(column)}`)
   await connection.run(`CREATE TABLE ${quoted(name)} (${definitions.join(', ')})`)
-  if (alias !== name.toLowerCase())
-    await connection.run(`CREATE VIEW ${quoted(alias)} AS FROM ${quoted(name)}`)
   loading.set(name, { columns, appender: await connection.createAppender(name) })
 }
 
@@ -122,10 +145,12 @@ async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
     connection.interrupt()
   }, timeout)
   await connection.run('BEGIN TRANSACTION READ ONLY')
+  /** @type {import('@duckdb/node-api').DuckDBPreparedStatement | undefined} */
+  let statement
   try {
     const statements = await connection.extractStatements(sql)
-    if (statements.count !== 1) return { refused: `one statement at a time, not ${statements.count}` }
-    const statement = await statements.prepare(0)
+    if (statements.count !== 1) return { refused: notOne(sql, statements.count) }
+    statement = await statements.prepare(0)
     if (statement.statementType !== StatementType.SELECT)
       return {
         refused: `only SELECT statements are allowed, not ${StatementType[statement.statementType] ?? 'this one'}`,
@@ -145,11 +170,23 @@ async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
     const more = count < available.length || !reader.done
     return [{ columns, parts: parts.length, more }, ...parts]
   } catch (error) {
-    return late ? { late: true } : { error: error instanceof Error ? error.message : String(error) }
+    const said = error instanceof Error ? error.message : String(error)
+    if (said === 'Error in native callback') return { refused: notOne(sql, 0) }
+    return late ? { late: true } : { error: said }
   } finally {
     clearTimeout(timer)
+    // What a failed statement had computed stays allocated otherwise.
+    statement?.destroySync()
     await connection.run('ROLLBACK').catch(() => {})
   }
+}
+
+/** @param {string} sql @param {number} count */
+function notOne(sql, count) {
+  if (count === 0) return 'there is no statement, only a comment or nothing'
+  if (/\bPIVOT\b/i.test(sql))
+    return "PIVOT has to name its values, or it is two statements: PIVOT orders ON status IN ('Draft', 'Paid') USING sum(total)"
+  return `one statement at a time, not ${count}`
 }
 
 /** @param {import('@duckdb/node-api').DuckDBPreparedStatement} statement @param {unknown[] | Record<string, unknown>} parameters */
