@@ -6,7 +6,7 @@
  * - `sql/`, `python/`, `files/`, `charts/`: one part each, with the code of the daemon's side and the
  *   program that runs in the child.
  * - `sandbox/`: how a child is shut off (`bubblewrap.ts`, `seccomp.ts`), limited and spoken to
- *   (`child.ts`), and how many run at once (`slots.ts`, `spares.ts`, `one-job.ts`).
+ *   (`child.ts`), and how many run at once (`fair-queue.ts`, `spares.ts`, `one-job.ts`).
  * - `business.ts`, `statistics.ts`: plain computations that need no child.
  */
 import { messageOf } from '../core/errors.ts'
@@ -17,7 +17,7 @@ import { Python } from './python/python.ts'
 import { type Isolation, probeIsolation } from './sandbox/bubblewrap.ts'
 import { installed } from './sandbox/node-program.ts'
 import { type AnalysisSettings, defaultAnalysisSettings } from './settings.ts'
-import type { Load } from './sandbox/slots.ts'
+import type { Load } from './sandbox/fair-queue.ts'
 import { Sql } from './sql/sql.ts'
 
 /** A part that this machine cannot give: its tools are not offered. */

@@ -10,6 +10,8 @@ import type { Snapshot } from './snapshot.ts'
 import { drawStored, itemsOf } from '../tools/dashboards.ts'
 
 const mostDashboards = 200
+/** What drawing one picture of a page may take. */
+const pageSeconds = 5
 
 /** What the desk page shows: dashboards that the user may see, drawn over what the user may read now. */
 export function createDesk(
@@ -62,14 +64,14 @@ export function createDesk(
     picture: async (principal, chart, signal) => {
       const charts = analysis?.charts
       if (!charts || !isAvailable(charts)) throw new AppError('unavailable', 'this server cannot draw charts')
-      const { documents } = snapshot()
+      const looker = { principal, documents: snapshot().documents, signal, seconds: pageSeconds }
       const event = { ...actorOf(principal), type: 'chart.view', target: `Dashboard Chart/${chart}` }
       // What cannot be audited must not be shown.
       audit.requireWritable()
       try {
-        const { image } = await drawStored({ principal, documents, signal }, charts, chart, clock.now())
+        const { image } = await drawStored(looker, charts, chart, clock.now())
         await audit.record({ ...event, status: 'ok' })
-        return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64') }
+        return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64'), id: image.id }
       } catch (error) {
         if (error instanceof AppError)
           await audit.record({ ...event, status: 'denied', error: error.message })

@@ -26,7 +26,7 @@ export interface Desk {
     principal: Principal,
     chart: string,
     signal: AbortSignal,
-  ): Promise<{ readonly mimeType: string; readonly bytes: Buffer }>
+  ): Promise<{ readonly mimeType: string; readonly bytes: Buffer; readonly id: string }>
 }
 
 /** What the pages of the desk work with. */
@@ -61,10 +61,14 @@ export function pictureEndpoint(deps: DeskDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
     const gone = new AbortController()
     ctx.res.once('close', () => gone.abort())
-    const { mimeType, bytes } = await deps.desk.picture(principal, idOf(ctx), gone.signal)
+    const { mimeType, bytes, id } = await deps.desk.picture(principal, idOf(ctx), gone.signal)
     ctx.status = 200
     ctx.type = mimeType
-    ctx.body = bytes
+    ctx.etag = id
+    // Kept by the browser, but asked for each time: what the user may see may have changed.
+    ctx.set('Cache-Control', 'private, no-cache')
+    if (ctx.get('If-None-Match') === ctx.response.get('ETag')) ctx.status = 304
+    else ctx.body = bytes
   })
 }
 

@@ -60,7 +60,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
       progress(1, 3, 'drawing')
       const spec = vegaLiteOf(definition)
       // Drawn before it is kept: a chart that cannot be drawn is not made.
-      const image = await charts.draw(spec, points, format, signal)
+      const image = await charts.draw(spec, points, format, { user: principal.user, signal })
       progress(2, 3, 'keeping it')
       const { doctype: documentType, filters, ...fields } = definition
       const { document } = await createDocument(documents, principal, 'Dashboard Chart', {
@@ -87,7 +87,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
             ...(format === 'png' && charts.noPng !== undefined ? [`drawn as SVG: ${charts.noPng}`] : []),
           ],
         },
-        content: [{ type: 'image', ...image }],
+        content: [{ type: 'image', data: image.data, mimeType: image.mimeType }],
       }
     },
   })

@@ -50,7 +50,12 @@ export function itemsOf(dashboard: View): readonly { readonly name: unknown; rea
 
 /** A stored chart, drawn over what the caller may read. AppError says why it cannot be. */
 export async function drawStored(
-  { principal, documents, signal }: Pick<ToolContext, 'principal' | 'documents' | 'signal'>,
+  {
+    principal,
+    documents,
+    signal,
+    seconds,
+  }: Pick<ToolContext, 'principal' | 'documents' | 'signal'> & { readonly seconds?: number },
   charts: Charts,
   chart: string,
   now: number,
@@ -60,5 +65,9 @@ export async function drawStored(
   const definition = { ...fields, doctype } as unknown as ChartDefinition
   const points = await chartPoints(documents, principal, definition, now)
   const spec = typeof kept === 'object' && kept !== null ? (kept as View) : vegaLiteOf(definition)
-  return { name: definition.chart_name, points, image: await charts.draw(spec, points, 'png', signal) }
+  return {
+    name: definition.chart_name,
+    points,
+    image: await charts.draw(spec, points, 'png', { user: principal.user, signal }, seconds),
+  }
 }

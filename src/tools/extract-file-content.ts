@@ -1,5 +1,5 @@
 import { listAttachments, readAttachment } from '../documents/belongings.ts'
-import type { FileContent, Files } from '../analysis/files/files.ts'
+import type { FileContent, FilePart, Files } from '../analysis/files/files.ts'
 import { AppError } from '../core/errors.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
@@ -46,19 +46,14 @@ export function extractFileContent(files: Files): Tool {
     },
     example: { operation: 'extract', doctype: 'Customer', name: 'ACME', file_name: 'contract.pdf' },
     async run(args, context) {
-      const { operation, language = 'en', first_page: firstPage = 1, max_pages: maxPages = 50 } = args
-      const { text_offset: textOffset = 0, row_offset: rowOffset = 0, row_limit: rowLimit = 200 } = args
-      // A character may take three bytes of the answer.
-      const textLimit = operation === 'extract' ? Math.min(mostText, Math.floor(context.budget / 3)) : 0
+      const { operation, language = 'en' } = args
+      const part = partOf(args, context.budget)
       const { documents, principal } = context
       const id = await idOf(args, context)
       const { attachment, content: bytes } = await readAttachment(documents, principal, id)
+      const caller = { user: principal.user, signal: context.signal }
       context.progress(0, 1, `reading ${attachment.file_name}`)
-      const lastPage = firstPage + maxPages - 1
-      // Room for what the answer says besides.
-      const maxBytes = context.budget - 1500
-      const part = { firstPage, lastPage, textOffset, textLimit, rowOffset, rowLimit, maxBytes }
-      const content = await files.read(attachment.file_name, bytes, part, context.signal)
+      const content = await files.read(attachment.file_name, bytes, part, caller)
       const known = {
         success: true,
         operation,
@@ -76,7 +71,7 @@ export function extractFileContent(files: Files): Tool {
             'invalid',
             `ocr reads images; ${attachment.file_name} is ${content.kind}, use extract`,
           )
-        return { ...known, content: await files.readImage(bytes, language, context.signal) }
+        return { ...known, content: await files.readImage(bytes, language, caller) }
       }
       if (operation === 'parse_data' && content.tables.length === 0)
         throw new AppError('invalid', `${attachment.file_name} holds no rows; use extract`)
@@ -85,10 +80,28 @@ export function extractFileContent(files: Files): Tool {
   })
 }
 
-interface Part {
-  readonly lastPage: number
-  readonly textOffset: number
-  readonly rowOffset: number
+interface Wanted {
+  readonly operation: string
+  readonly first_page?: number | undefined
+  readonly max_pages?: number | undefined
+  readonly text_offset?: number | undefined
+  readonly row_offset?: number | undefined
+  readonly row_limit?: number | undefined
+}
+
+function partOf(wanted: Wanted, budget: number): FilePart {
+  const { operation, first_page: firstPage = 1, max_pages: maxPages = 50 } = wanted
+  return {
+    firstPage,
+    lastPage: firstPage + maxPages - 1,
+    textOffset: wanted.text_offset ?? 0,
+    // A character may take three bytes of the answer.
+    textLimit: operation === 'extract' ? Math.min(mostText, Math.floor(budget / 3)) : 0,
+    rowOffset: wanted.row_offset ?? 0,
+    rowLimit: wanted.row_limit ?? 200,
+    // Room for what the answer says besides.
+    maxBytes: budget - 1500,
+  }
 }
 
 async function idOf(
@@ -113,7 +126,7 @@ async function idOf(
   )
 }
 
-function shape(operation: string, content: FileContent, part: Part): Readonly<Record<string, unknown>> {
+function shape(operation: string, content: FileContent, part: FilePart): Readonly<Record<string, unknown>> {
   const longest = Math.max(
     0,
     ...content.tables.map((table) => table.row_count - part.rowOffset - table.rows.length),

@@ -61,7 +61,7 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
             data_points: points.length,
             points: points.slice(0, 50),
           })
-          content.push({ type: 'image', ...image })
+          content.push({ type: 'image', data: image.data, mimeType: image.mimeType })
         } catch (error) {
           // One chart that the caller may not see, or that its owner broke, does not hide the others.
           if (!(error instanceof AppError) || context.signal.aborted) throw error

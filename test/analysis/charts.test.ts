@@ -12,7 +12,7 @@ import { vegaLiteOf } from '../../src/analysis/charts/vega-lite.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import type { FieldType } from '../../src/documents/platform.ts'
 import { openCompany, siteOf, someone } from '../documents/trading-company.ts'
-import { allGone, descendants, isolations, settings, signal } from './machine.ts'
+import { allGone, caller, descendants, isolations, settings } from './machine.ts'
 
 const columns: { name: string; type: FieldType }[] = [
   { name: 'status', type: 'select' },
@@ -173,14 +173,14 @@ for (const isolation of isolations)
           time_series_based_on: 'day',
           chart_name: 'A & <b>',
         })
-        const { mimeType, data } = await charts.draw(spec, points, 'svg', signal())
+        const { mimeType, data } = await charts.draw(spec, points, 'svg', caller())
         assert.equal(mimeType, 'image/svg+xml')
         const svg = Buffer.from(data, 'base64').toString()
         assert.match(svg, /^<svg/)
         assert.doesNotMatch(svg, /<script>|<b>/)
       }
       assert.ok(aggregateNames.length > 0)
-      const { mimeType, data } = await charts.draw(vegaLiteOf(bar), points, 'png', signal())
+      const { mimeType, data } = await charts.draw(vegaLiteOf(bar), points, 'png', caller())
       if (charts.noPng === undefined) {
         assert.equal(mimeType, 'image/png')
         assert.equal(Buffer.from(data, 'base64').subarray(1, 4).toString(), 'PNG')
@@ -210,7 +210,7 @@ for (const isolation of isolations)
     ]
     for (const [name, spec] of hostile)
       it(`refuses a specification of ${name}`, async () => {
-        await assert.rejects(charts.draw(spec, points, 'svg', signal()), {
+        await assert.rejects(charts.draw(spec, points, 'svg', caller()), {
           name: 'AppError',
           code: 'invalid',
         })
@@ -222,10 +222,9 @@ for (const isolation of isolations)
         mark: 'text',
         encoding: { text: { field: 'label' }, y: { field: 'label' } },
       }
-      const { data } = await charts.draw(spec, [{ label: 'mine', value: 1 }], 'svg', signal())
-      const svg = Buffer.from(data, 'base64').toString()
-      assert.match(svg, /mine/)
-      assert.doesNotMatch(svg, /root:|nobody|\/bin\//)
+      await assert.rejects(charts.draw(spec, [{ label: 'mine', value: 1 }], 'svg', caller()), {
+        message: 'the chart cannot be drawn: data is not allowed in a chart',
+      })
     })
 
     it('is given up when it takes too much', async () => {
@@ -235,7 +234,7 @@ for (const isolation of isolations)
         transform: [{ calculate: 'sequence(1e9)', as: 'z' }],
         encoding: { x: { field: 'label' } },
       }
-      await assert.rejects(small.draw(spec, points, 'svg', signal()), { name: 'AppError' })
+      await assert.rejects(small.draw(spec, points, 'svg', caller()), { name: 'AppError' })
       await small.close()
     })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { type FileContent, type FilePart, Files } from '../../src/analysis/files/files.ts'
-import { allGone, descendants, isolation, isolations, noSandbox, settings, signal } from './machine.ts'
+import { allGone, caller, descendants, isolation, isolations, noSandbox, settings } from './machine.ts'
 import { docx, pdf, pptx, xlsx, zip } from './sample-files.ts'
 
 const all: FilePart = {
@@ -21,7 +21,7 @@ const files = new Files(isolation, settings.files)
 after(() => files.close())
 
 function read(name: string, content: Buffer | string, part: Partial<FilePart> = {}): Promise<FileContent> {
-  return files.read(name, Buffer.from(content), { ...all, ...part }, signal())
+  return files.read(name, Buffer.from(content), { ...all, ...part }, caller())
 }
 
 describe('reading files', () => {
@@ -157,23 +157,26 @@ describe('reading files', () => {
   it('stops when its caller leaves', async () => {
     const controller = new AbortController()
     controller.abort()
-    await assert.rejects(files.read('a.txt', Buffer.from('x'), all, controller.signal), {
-      message: 'the call was cancelled',
-    })
+    await assert.rejects(
+      files.read('a.txt', Buffer.from('x'), all, { user: 'a', signal: controller.signal }),
+      {
+        message: 'the call was cancelled',
+      },
+    )
   })
 
   it('reads images by the command that is set, which sees nothing else', async () => {
     const reader = (...command: string[]) => new Files(isolation, { ...settings.files, ocr_command: command })
-    assert.equal(await reader('/bin/cat').readImage(Buffer.from(' the text\n'), 'de', signal()), 'the text')
+    assert.equal(await reader('/bin/cat').readImage(Buffer.from(' the text\n'), 'de', caller()), 'the text')
     assert.equal(
-      await reader('/bin/echo', 'lang:{language}').readImage(Buffer.alloc(9), 'de', signal()),
+      await reader('/bin/echo', 'lang:{language}').readImage(Buffer.alloc(9), 'de', caller()),
       'lang:de',
     )
     if (isolation.kind === 'bubblewrap')
-      await assert.rejects(reader('/bin/cat', '/etc/passwd').readImage(Buffer.alloc(1), 'de', signal()), {
+      await assert.rejects(reader('/bin/cat', '/etc/passwd').readImage(Buffer.alloc(1), 'de', caller()), {
         message: 'the OCR command ended with code 1',
       })
-    await assert.rejects(files.readImage(Buffer.alloc(1), 'en', signal()), {
+    await assert.rejects(files.readImage(Buffer.alloc(1), 'en', caller()), {
       code: 'unavailable',
       message: /no OCR command is set/,
     })
@@ -266,8 +269,8 @@ describe('hostile files', () => {
     const short = new Files(isolation, { ...settings.files, timeout_seconds: 1 })
     try {
       const slow = Buffer.from(`a${','.repeat(400)}\n`.repeat(60_000))
-      await assert.rejects(short.read('a.csv', slow, all, signal()), { code: 'invalid' })
-      assert.equal((await short.read('a.txt', Buffer.from('x'), all, signal())).pages[0]?.text, 'x')
+      await assert.rejects(short.read('a.csv', slow, all, caller()), { code: 'invalid' })
+      assert.equal((await short.read('a.txt', Buffer.from('x'), all, caller())).pages[0]?.text, 'x')
     } finally {
       await short.close()
     }
@@ -275,7 +278,7 @@ describe('hostile files', () => {
 
   it('refuses what is too large before anything reads it', async () => {
     const small = new Files(isolation, { ...settings.files, max_bytes: 10 })
-    await assert.rejects(small.read('a.txt', Buffer.alloc(11), all, signal()), {
+    await assert.rejects(small.read('a.txt', Buffer.alloc(11), all, caller()), {
       code: 'invalid',
       message: 'the file is larger than 10 bytes',
     })
@@ -287,7 +290,7 @@ describe('hostile files', () => {
       const folder = mkdtempSync(join(tmpdir(), 'files-'))
       writeFileSync(join(folder, 'here'), '')
       const own = new Files(way, settings.files)
-      await own.read('../../x.docx', docx(), all, signal())
+      await own.read('../../x.docx', docx(), all, caller())
       await own.close()
       assert.deepEqual(readdirSync(folder), ['here'])
       assert.ok(!existsSync('/tmp/evil'))

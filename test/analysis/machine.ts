@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Column, PermittedTables } from '../../src/analysis/permitted.ts'
 import { type Isolation, probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
 import { installed } from '../../src/analysis/sandbox/node-program.ts'
+import type { Caller } from '../../src/analysis/sandbox/fair-queue.ts'
 import { type AnalysisSettings, defaultAnalysisSettings } from '../../src/analysis/settings.ts'
 
 export const isolation = await probeIsolation()
@@ -118,4 +119,9 @@ export async function turnsDuring(
     clearInterval(timer)
   }
   return { turns, milliseconds: performance.now() - started }
+}
+
+/** A user who stays. */
+export function caller(user = 'someone@example.com'): Caller {
+  return { user, signal: signal() }
 }

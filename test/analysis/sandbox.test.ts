@@ -11,7 +11,6 @@ import { openAnalysis } from '../../src/analysis/analysis.ts'
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
 import { Child, ChildEnded } from '../../src/analysis/sandbox/child.ts'
 import { seccompProgram } from '../../src/analysis/sandbox/seccomp.ts'
-import { Slots } from '../../src/analysis/sandbox/slots.ts'
 import { Spares } from '../../src/analysis/sandbox/spares.ts'
 import { silent } from '../documents/trading-company.ts'
 import {
@@ -22,7 +21,6 @@ import {
   openDescriptors,
   programs,
   settings,
-  signal,
   withoutSandbox,
 } from './machine.ts'
 
@@ -214,42 +212,6 @@ describe('the system call filter', () => {
       assert.ok(program.length > 50 * 8)
     }
     assert.equal(seccompProgram('mips'), undefined)
-  })
-})
-
-describe('slots', () => {
-  it('run as many as there are, then the others in order, then refuse', async () => {
-    const slots = new Slots(1, 2)
-    const order: number[] = []
-    const work = (n: number) => slots.use(signal(), async () => (await wait(20), order.push(n)))
-    const running = [work(1), work(2), work(3)]
-    await assert.rejects(work(4), { code: 'unavailable', message: /too many analyses/ })
-    await Promise.all(running)
-    assert.deepEqual(order, [1, 2, 3])
-  })
-
-  it('keep a place for others, whatever one owner asks for', async () => {
-    const slots = new Slots(2, 10, 1)
-    const order: string[] = []
-    const work = (owner: string) =>
-      slots.use(signal(), async () => (await wait(20), order.push(owner)), owner)
-    await Promise.all([work('a'), work('a'), work('a'), work('b')])
-    assert.deepEqual(order.slice(0, 2).sort(), ['a', 'b'])
-    assert.equal(order.length, 4)
-  })
-
-  it('let those who leave the queue go, and free a place when work fails', async () => {
-    const slots = new Slots(1, 2)
-    const failing = slots.use(signal(), async () => {
-      await wait(30)
-      throw new Error('no')
-    })
-    const controller = new AbortController()
-    const leaving = slots.use(controller.signal, () => Promise.resolve(1))
-    controller.abort()
-    await assert.rejects(leaving, { message: 'the call was cancelled' })
-    await assert.rejects(failing, /no/)
-    assert.equal(await slots.use(signal(), () => Promise.resolve(2)), 2)
   })
 })
 

@@ -50,6 +50,12 @@ describe('the desk', () => {
     )
     const picture = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`)
     assert.ok('html' in picture && picture.status === 200 && /PNG|<svg/.test(picture.html.slice(0, 200)))
+    const etag = 'headers' in picture ? picture.headers.get('etag') : null
+    assert.match(etag ?? '', /^"[^"]{20,}"$/)
+    const again = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`, {
+      headers: { 'if-none-match': etag! },
+    })
+    assert.ok('status' in again && again.status === 304)
 
     const theirs = await signedIn(`${daemon.url}/desk`, people[1]!)
     assert.ok(!theirs.page.html.includes('Mine'))
@@ -62,7 +68,7 @@ describe('the desk', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { user: string; status: string })
       .map(({ user, status }) => `${user} ${status}`)
-    assert.deepEqual(events, [`${people[0]} ok`, `${people[1]} denied`])
+    assert.deepEqual(events, [`${people[0]} ok`, `${people[0]} ok`, `${people[1]} denied`])
     const stranger = await new Browser().open(`${daemon.url}/desk/charts/${chart.chart_id}`)
     assert.ok('html' in stranger && /name="?password"?/.test(stranger.html))
   })

@@ -3,6 +3,7 @@
 export interface Page {
   readonly url: string
   readonly status: number
+  readonly headers: Headers
   readonly html: string
 }
 
@@ -22,7 +23,7 @@ export class Browser {
       this.#remember(next, response)
       const location = response.headers.get('location')
       if (!location || response.status < 300 || response.status > 399)
-        return { url: next, status: response.status, html: await response.text() }
+        return { url: next, status: response.status, headers: response.headers, html: await response.text() }
       const target = new URL(location, next)
       if (target.origin !== new URL(url).origin) return { away: target.href }
       next = target.href

@@ -3,12 +3,15 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
 import { compileSchema } from '../../core/schema.ts'
+import { sha256 } from '../../core/secrets.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
+import type { Child } from '../sandbox/child.ts'
 import { installed } from '../sandbox/node-program.ts'
 import { OneJob } from '../sandbox/one-job.ts'
-import type { Load } from '../sandbox/slots.ts'
+import type { Caller, Load } from '../sandbox/fair-queue.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import type { ChartPoint } from './chart-data.ts'
+import { specificationFault } from './specification.ts'
 
 /** What a picture can be; PNG only where the machine has what draws it. */
 export type ChartFormat = 'png' | 'svg'
@@ -18,7 +21,12 @@ export interface ChartImage {
   readonly mimeType: 'image/png' | 'image/svg+xml'
   /** Base64. */
   readonly data: string
+  /** Equal for the same picture of the same data. */
+  readonly id: string
 }
+
+/** Bytes of pictures that are kept for whoever asks for the same one again. */
+const keptBytes = 16_000_000
 
 const worker = join(import.meta.dirname, 'worker.mjs')
 const check = compileSchema({
@@ -35,6 +43,8 @@ export class Charts {
   readonly noPng: string | undefined
   #settings: AnalysisSettings['charts']
   #jobs: OneJob
+  #kept = new Map<string, ChartImage>()
+  #keptBytes = 0
 
   constructor(isolation: Isolation, settings: AnalysisSettings['charts']) {
     this.#settings = settings
@@ -56,7 +66,7 @@ export class Charts {
   }
 
   load(): Load {
-    return this.#jobs.load()
+    return this.#jobs.queue.load()
   }
 
   async probe(): Promise<void> {
@@ -67,27 +77,60 @@ export class Charts {
     await this.#jobs.close()
   }
 
-  /** AppError `invalid` says what is wrong with the specification, `unavailable` that drawing overran its limits. */
+  /**
+   * A picture of a specification, drawn in so many seconds at most. AppError `invalid` says what is
+   * wrong with the specification, or that drawing it overran its limits.
+   */
   async draw(
     spec: Readonly<Record<string, unknown>>,
     points: readonly ChartPoint[],
     wanted: ChartFormat,
-    signal: AbortSignal,
+    caller: Caller,
+    seconds = this.#settings.timeout_seconds,
   ): Promise<ChartImage> {
+    const fault = specificationFault(spec)
+    if (fault !== undefined) throw new AppError('invalid', `the chart cannot be drawn: ${fault}`)
     const format = wanted === 'png' && this.noPng === undefined ? 'png' : 'svg'
     const rows = points.slice(0, this.#settings.max_points)
-    return await this.#jobs.run(signal, async (child) => {
-      await child.send({ spec, rows, format })
-      const answer = await child.receive()
-      if (check(answer).length > 0) throw new AppError('unavailable', 'the chart could not be drawn')
-      const drawn = answer as { readonly format: ChartFormat } | { readonly fault: string }
-      if ('fault' in drawn) throw new AppError('invalid', `the chart cannot be drawn: ${drawn.fault}`)
-      const picture = await child.receiveBytes()
-      return {
-        mimeType: drawn.format === 'png' ? 'image/png' : 'image/svg+xml',
-        data: picture.toString('base64'),
-      }
-    })
+    // Who has the same specification and the same numbers may see the same picture.
+    const id = sha256(JSON.stringify([format, spec, rows]))
+    const kept = this.#kept.get(id)
+    const image =
+      kept ??
+      (await this.#jobs.run(
+        caller,
+        async (child) => {
+          await child.send({ spec, rows, format })
+          return await pictureOf(child, id)
+        },
+        Math.min(seconds, this.#settings.timeout_seconds),
+      ))
+    this.#keep(image)
+    return image
+  }
+
+  /** The ones asked for last stay. */
+  #keep(image: ChartImage): void {
+    if (!this.#kept.delete(image.id)) this.#keptBytes += image.data.length
+    this.#kept.set(image.id, image)
+    for (const [id, { data }] of this.#kept) {
+      if (this.#keptBytes <= keptBytes) break
+      this.#kept.delete(id)
+      this.#keptBytes -= data.length
+    }
+  }
+}
+
+async function pictureOf(child: Child, id: string): Promise<ChartImage> {
+  const answer = await child.receive()
+  if (check(answer).length > 0) throw new AppError('unavailable', 'the chart could not be drawn')
+  const drawn = answer as { readonly format: ChartFormat } | { readonly fault: string }
+  if ('fault' in drawn) throw new AppError('invalid', `the chart cannot be drawn: ${drawn.fault}`)
+  const picture = await child.receiveBytes()
+  return {
+    mimeType: drawn.format === 'png' ? 'image/png' : 'image/svg+xml',
+    data: picture.toString('base64'),
+    id,
   }
 }
 

@@ -3,6 +3,7 @@
  * The process that draws one chart. The specification may come from anyone who may edit a chart:
  * its expressions are interpreted, never compiled, and it can load nothing.
  */
+import process from 'node:process'
 import { parse, View } from 'vega'
 import { expressionInterpreter } from 'vega-interpreter'
 import { compile } from 'vega-lite'
@@ -10,6 +11,8 @@ import { DaemonChannel } from '../sandbox/frames.mjs'
 
 const maxSide = 2000
 const refuse = () => Promise.reject(new Error('a chart cannot load anything'))
+// What Vega refuses without telling whoever draws must not end the process.
+process.on('unhandledRejection', () => {})
 const channel = new DaemonChannel()
 const resvg = await import('@resvg/resvg-js').catch(() => undefined)
 channel.say({ ready: true })

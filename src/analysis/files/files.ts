@@ -6,7 +6,7 @@ import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { Child } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
 import { OneJob } from '../sandbox/one-job.ts'
-import type { Load } from '../sandbox/slots.ts'
+import { type Caller, cancelled, type Load } from '../sandbox/fair-queue.ts'
 import type { AnalysisSettings } from '../settings.ts'
 
 /** Which part of a file to read; pages count from 1, text in characters, rows after the header. */
@@ -122,7 +122,7 @@ export class Files {
   }
 
   load(): Load {
-    return this.#jobs.load()
+    return this.#jobs.queue.load()
   }
 
   async probe(): Promise<void> {
@@ -139,10 +139,10 @@ export class Files {
   }
 
   /** AppError `invalid` says what is wrong with the file, `unavailable` that reading it overran its limits. */
-  async read(name: string, bytes: Uint8Array, part: FilePart, signal: AbortSignal): Promise<FileContent> {
+  async read(name: string, bytes: Uint8Array, part: FilePart, caller: Caller): Promise<FileContent> {
     if (bytes.length > this.#settings.max_bytes)
       throw new AppError('invalid', `the file is larger than ${this.#settings.max_bytes} bytes`)
-    const message = await this.#jobs.run(signal, async (child) => {
+    const message = await this.#jobs.run(caller, async (child) => {
       await child.send({ name, ...part, maxUnpacked: this.#settings.max_unpacked_bytes })
       await child.send(bytes)
       return await child.receive()
@@ -156,12 +156,16 @@ export class Files {
   }
 
   /** The text in an image. `{language}` in the command is replaced. AppError `unavailable` without a command. */
-  async readImage(bytes: Uint8Array, language: string, signal: AbortSignal): Promise<string> {
+  async readImage(bytes: Uint8Array, language: string, caller: Caller): Promise<string> {
     if (!this.readsImages)
       throw new AppError(
         'unavailable',
         'images cannot be read here: no OCR command is set (analysis.files.ocr_command)',
       )
+    return await this.#jobs.queue.use(caller, () => this.#recognize(bytes, language, caller.signal))
+  }
+
+  async #recognize(bytes: Uint8Array, language: string, signal: AbortSignal): Promise<string> {
     const child = new Child({
       isolation: this.#isolation,
       view: {
@@ -187,6 +191,7 @@ export class Files {
     await child.finished
     clearTimeout(timer)
     signal.removeEventListener('abort', leave)
+    if (signal.aborted) throw cancelled()
     if (child.status !== 'ended with code 0')
       throw new AppError('unavailable', `the OCR command ${child.status}`)
     return child.output.toString('utf8').trim()

@@ -10,7 +10,7 @@ import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
 import type { Isolation, View } from '../sandbox/bubblewrap.ts'
 import { Child, ChildEnded, endedEarly } from '../sandbox/child.ts'
-import { cancelled, type Load, Slots } from '../sandbox/slots.ts'
+import { cancelled, type Load, FairQueue } from '../sandbox/fair-queue.ts'
 import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { type Done, isPng, type PythonError, readMessage, readReady, type ToolCall } from './protocol.ts'
@@ -66,18 +66,14 @@ export class Python {
   versions: Readonly<Record<string, string>> = {}
   #isolation: Isolation
   #settings: AnalysisSettings['python']
-  #slots: Slots
+  #queue: FairQueue
   #spares: Spares<Child>
   #running = new Set<Child>()
 
   constructor(isolation: Isolation, settings: AnalysisSettings['python']) {
     this.#isolation = isolation
     this.#settings = settings
-    this.#slots = new Slots(
-      settings.max_concurrent,
-      settings.max_concurrent * 4,
-      Math.max(1, settings.max_concurrent - 1),
-    )
+    this.#queue = new FairQueue(settings.max_concurrent)
     this.#spares = new Spares(
       settings.spares,
       () => this.#start(),
@@ -86,7 +82,7 @@ export class Python {
   }
 
   load(): Load {
-    return this.#slots.load()
+    return this.#queue.load()
   }
 
   /** Starts an interpreter once, so that a machine where it cannot run is known before the tool is offered. */
@@ -120,7 +116,7 @@ export class Python {
         this.#running.delete(child)
       }
     }
-    return await this.#slots.use(program.signal, work, program.owner)
+    return await this.#queue.use({ user: program.owner ?? '', signal: program.signal }, work)
   }
 
   async close(): Promise<void> {

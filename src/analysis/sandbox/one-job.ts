@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import type { Isolation } from './bubblewrap.ts'
 import { Child, endedEarly } from './child.ts'
 import { viewForWorker, workerProgram } from './node-program.ts'
-import { cancelled, type Load, Slots } from './slots.ts'
+import { type Caller, cancelled, FairQueue } from './fair-queue.ts'
 import { Spares } from './spares.ts'
 
 /** A worker and its bounds; `memoryMb` is for its data, besides what Node itself takes. */
@@ -22,9 +22,9 @@ export interface WorkerOptions {
 
 /** A kind of job with a process kept ready for it. */
 export class OneJob {
+  /** Two at a time, because each may fill a processor. */
+  readonly queue = new FairQueue(2)
   #options: WorkerOptions
-  // Two at a time, because each may fill a processor; whoever finds sixteen waiting is refused at once.
-  #slots = new Slots(2, 16)
   #spares: Spares<Child>
   #running = new Set<Child>()
 
@@ -44,20 +44,20 @@ export class OneJob {
     await child.ended
   }
 
-  load(): Load {
-    return this.#slots.load()
-  }
-
-  /** Lets a worker do one job. AppError `unavailable` when it overran its limits or the caller left. */
-  async run<T>(signal: AbortSignal, job: (child: Child) => Promise<T>): Promise<T> {
-    const { timeoutSeconds, what } = this.#options
-    return await this.#slots.use(signal, async () => {
+  /** Lets a worker do one job. AppError when it overran its limits (`invalid`) or the caller left (`unavailable`). */
+  async run<T>(
+    caller: Caller,
+    job: (child: Child) => Promise<T>,
+    seconds = this.#options.timeoutSeconds,
+  ): Promise<T> {
+    const { signal } = caller
+    return await this.queue.use(caller, async () => {
       const child = await this.#spares.take()
       this.#running.add(child)
       const leave = (): void => child.kill()
       const timer = setTimeout(
-        () => child.kill(`took longer than ${timeoutSeconds} s and was given up`),
-        timeoutSeconds * 1000,
+        () => child.kill(`took longer than ${seconds} s and was given up`),
+        seconds * 1000,
       )
       signal.addEventListener('abort', leave, { once: true })
       try {
@@ -65,7 +65,7 @@ export class OneJob {
         return await job(child)
       } catch (error) {
         if (signal.aborted) throw cancelled()
-        throw endedEarly(error, what)
+        throw endedEarly(error, this.#options.what)
       } finally {
         clearTimeout(timer)
         signal.removeEventListener('abort', leave)

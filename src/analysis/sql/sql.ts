@@ -10,7 +10,7 @@ import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
 import { viewForWorker, workerProgram } from '../sandbox/node-program.ts'
-import { cancelled, type Load, Slots } from '../sandbox/slots.ts'
+import { cancelled, type Load, FairQueue } from '../sandbox/fair-queue.ts'
 import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { readAnswer, readPart, type SqlColumn } from './answer.ts'
@@ -60,7 +60,7 @@ const grace = 500
 export class Sql {
   #isolation: Isolation
   #settings: AnalysisSettings['sql']
-  #slots: Slots
+  #queue: FairQueue
   #spares: Spares<Child>
   #idle: Session[] = []
   #busy = new Set<Session>()
@@ -69,11 +69,7 @@ export class Sql {
   constructor(isolation: Isolation, settings: AnalysisSettings['sql']) {
     this.#isolation = isolation
     this.#settings = settings
-    this.#slots = new Slots(
-      settings.max_concurrent,
-      settings.max_concurrent * 8,
-      Math.max(1, settings.max_concurrent - 1),
-    )
+    this.#queue = new FairQueue(settings.max_concurrent)
     this.#spares = new Spares(
       1,
       () => this.#start(),
@@ -82,7 +78,7 @@ export class Sql {
   }
 
   load(): Load {
-    return this.#slots.load()
+    return this.#queue.load()
   }
 
   /** Starts the engine once, so that a machine where it cannot run is known before a tool is offered. */
@@ -115,7 +111,7 @@ export class Sql {
         this.#release(session)
       }
     }
-    return await this.#slots.use(query.signal, work, query.tables.key)
+    return await this.#queue.use({ user: query.tables.key, signal: query.signal }, work)
   }
 
   async close(): Promise<void> {

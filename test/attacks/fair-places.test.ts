@@ -1,0 +1,96 @@
+/** Whoever asks for much waits for itself: another user's small job is done at once. */
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { Charts } from '../../src/analysis/charts/charts.ts'
+import { Files } from '../../src/analysis/files/files.ts'
+import { caller, isolation, settings } from '../analysis/machine.ts'
+
+const part = {
+  firstPage: 1,
+  lastPage: 50,
+  textOffset: 0,
+  textLimit: 1000,
+  rowOffset: 0,
+  rowLimit: 10,
+  maxBytes: 50_000,
+}
+
+describe('places for files', () => {
+  const files = new Files(isolation, { ...settings.files, timeout_seconds: 4 })
+  after(() => files.close())
+
+  it('leave room for 8 bytes of one user beside eight slow files of another', async () => {
+    const slow = Buffer.from(`a${','.repeat(400)}\n`.repeat(60_000))
+    const order: string[] = []
+    const eight = Array.from({ length: 8 }, async () => {
+      await files.read('slow.csv', slow, part, caller('greedy')).catch(() => undefined)
+      order.push('slow')
+    })
+    const small = files.read('small.csv', Buffer.from('a,b\n1,2\n'), part, caller('modest')).then((read) => {
+      order.push('small')
+      return read
+    })
+    const { tables } = await small
+    assert.deepEqual(tables[0]?.rows, [[1, 2]])
+    // One of the slow ones may have ended first; seven were waiting for their own kind.
+    assert.ok(order.indexOf('small') <= 1, order.join(', '))
+    await Promise.all(eight)
+  })
+})
+
+describe('a stored chart', () => {
+  const charts = new Charts(isolation, settings.charts)
+  after(() => charts.close())
+  const points = [{ label: 'mine', value: 1 }]
+  const draw = (spec: Record<string, unknown>) => charts.draw(spec, points, 'svg', caller())
+  const encoding = { x: { field: 'label', type: 'nominal' }, y: { field: 'value', type: 'quantitative' } }
+
+  const hostile: [where: string, spec: Record<string, unknown>][] = [
+    ['encoding.href', { mark: 'bar', encoding: { ...encoding, href: { value: 'javascript:alert(1)' } } }],
+    ['encoding.url', { mark: 'bar', encoding: { ...encoding, url: { field: 'label' } } }],
+    ['mark', { mark: { type: 'image' }, encoding }],
+    ['mark.href', { mark: { type: 'bar', href: 'https://example.com' }, encoding }],
+    ['data', { data: { url: 'http://169.254.169.254/' }, mark: 'bar', encoding }],
+    ['datasets', { datasets: { rows: [{ label: 'x', value: 9 }] }, mark: 'bar', encoding }],
+    ['layer[0].data', { layer: [{ data: { values: [] }, mark: 'bar', encoding }] }],
+    [
+      'transform[0].calculate',
+      { transform: [{ calculate: 'sequence(1e9)', as: 'z' }], mark: 'bar', encoding },
+    ],
+    [
+      'transform[0].filter',
+      { transform: [{ filter: 'test(/(a+)+$/, datum.label)' }], mark: 'bar', encoding },
+    ],
+    [
+      'transform[0].lookup',
+      { transform: [{ lookup: 'a', from: { data: { url: 'x' } } }], mark: 'bar', encoding },
+    ],
+    ['params', { params: [{ name: 'p', expr: '1' }], mark: 'bar', encoding }],
+    [
+      'encoding.x.axis.labelExpr',
+      { mark: 'bar', encoding: { ...encoding, x: { field: 'label', axis: { labelExpr: '1' } } } },
+    ],
+    ['usermeta', { usermeta: { embedOptions: { loader: {} } }, mark: 'bar', encoding }],
+  ]
+  for (const [where, spec] of hostile)
+    it(`may not say ${where}, and draws nothing instead`, async () => {
+      await assert.rejects(draw(spec), (error: Error) => {
+        assert.ok(error.message.startsWith(`the chart cannot be drawn: ${where} `), error.message)
+        return true
+      })
+    })
+
+  it('is refused when it is larger than any picture needs', async () => {
+    const layer = Array.from({ length: 2000 }, () => ({ mark: 'bar', encoding }))
+    await assert.rejects(draw({ layer }), /the specification is too large/)
+  })
+
+  it('is drawn once for the same data, and anew for other data', async () => {
+    const spec = { mark: 'bar', encoding }
+    const first = await draw(spec)
+    assert.equal(await draw(spec), first)
+    const other = await charts.draw(spec, [{ label: 'yours', value: 2 }], 'svg', caller())
+    assert.notEqual(other.id, first.id)
+    assert.doesNotMatch(Buffer.from(other.data, 'base64').toString(), /mine/)
+  })
+})
