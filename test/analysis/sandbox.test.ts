@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openAnalysis } from '../../src/analysis/analysis.ts'
+import { type AnalysisProbe, openAnalysis } from '../../src/analysis/analysis.ts'
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
 import { Child, ChildEnded } from '../../src/analysis/sandbox/child.ts'
 import { seccompProgram } from '../../src/analysis/sandbox/seccomp.ts'
@@ -94,6 +94,27 @@ describe('the probe of the sandbox', { skip: process.platform === 'linux' ? fals
     await analysis.close()
     assert.ok(await allGone(), `still there: ${descendants().join(', ')}`)
   })
+
+  it(
+    'answers a daemon that is root of a namespace with one id, where nobody else can be run as',
+    { skip: withoutSandbox || (process.getuid?.() === 0 ? false : 'needs root') },
+    () => {
+      const told = [process.execPath, '--import', 'tsx', join(import.meta.dirname, 'isolation-child.ts')]
+      for (const closed of [[], ['--disable-userns']]) {
+        const { stdout, stderr } = spawnSync(
+          isolation.kind === 'bubblewrap' ? isolation.path : '',
+          ['--unshare-user', ...closed, '--dev-bind', '/', '/', '--proc', '/proc', ...told],
+          { encoding: 'utf8' },
+        )
+        assert.doesNotMatch(stderr, /EINVAL/)
+        const probes = JSON.parse(stdout) as AnalysisProbe[]
+        const python = probes.find(({ name }) => name === 'python')
+        assert.equal(python?.ok, closed.length === 0, stdout)
+        if (closed.length > 0) assert.match(python?.detail ?? '', /^bubblewrap cannot start: /)
+        assert.ok(probes.find(({ name }) => name === 'sql')?.ok)
+      }
+    },
+  )
 
   it('does not offer Python with an interpreter that is not there', { skip: withoutSandbox }, async () => {
     const analysis = await openAnalysis({

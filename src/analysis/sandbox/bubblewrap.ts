@@ -2,7 +2,7 @@
  * bubblewrap: a program sees `/usr` read-only, a small `/tmp`, and nothing else – no files of the
  * host, no network, no other process, no `/proc`, an empty environment, no privilege.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants, lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import process from 'node:process'
@@ -57,9 +57,14 @@ export async function probeIsolation(searchPath = '/usr/bin:/usr/local/bin:/bin'
     runAs: process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined,
     seccomp: seccompProgram(process.arch),
   }
-  const view = { show: [], environment: {}, scratchBytes: 1 << 20 }
-  const fault = await attempt(isolation, [...bubblewrapArgs(isolation, view), '/usr/bin/true'])
-  return fault === undefined ? isolation : explain(fault)
+  // In a namespace that knows one id, root can become nobody else.
+  for (const way of isolation.runAs ? [isolation, { ...isolation, runAs: undefined }] : [isolation]) {
+    const view = { show: [], environment: {}, scratchBytes: 1 << 20 }
+    const fault = await attempt(way, [...bubblewrapArgs(way, view), '/usr/bin/true'])
+    if (fault === undefined) return way
+    if (!(fault instanceof Error)) return explain(fault)
+  }
+  return explain('the daemon is root in a namespace without other users')
 }
 
 /** The arguments of `bwrap` before the program's own. Descriptor 4 must carry the seccomp program. */
@@ -118,15 +123,25 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Runs the sandbox once; what it said when it failed, or undefined. */
-function attempt(isolation: Isolation & { kind: 'bubblewrap' }, args: string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const child = spawn(isolation.path, args, {
-      env: {},
-      cwd: '/',
-      stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
-      ...isolation.runAs,
-    })
+/** Runs the sandbox once; undefined, what it said when it failed, or an Error when it could not be run as that user. */
+function attempt(
+  isolation: Isolation & { kind: 'bubblewrap' },
+  args: string[],
+): Promise<string | Error | undefined> {
+  return new Promise((resolve, reject) => {
+    let child: ChildProcess
+    try {
+      child = spawn(isolation.path, args, {
+        env: {},
+        cwd: '/',
+        stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'],
+        ...isolation.runAs,
+      })
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'EINVAL') resolve(error)
+      else reject(error instanceof Error ? error : new Error(String(error)))
+      return
+    }
     let said = ''
     const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
     child.stderr?.on('data', (data: Buffer) => {
