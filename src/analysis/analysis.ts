@@ -5,8 +5,8 @@
  *   permission again, so nothing else may come in.
  * - `sql/`, `python/`, `files/`, `charts/`: one part each, with the code of the daemon's side and the
  *   program that runs in the child.
- * - `sandbox/`: how a child is shut off (`bubblewrap.ts`, `seccomp.ts`), limited and spoken to
- *   (`child.ts`), and how many run at once (`fair-queue.ts`, `spares.ts`, `one-job.ts`).
+ * - `sandbox/`: how a child is shut off (`bubblewrap.ts`, `seccomp.ts`), started (`spawned.ts`) and spoken
+ *   to (`child.ts`), and how many run at once (`fair-queue.ts`, `spares.ts`, `one-job.ts`).
  * - `business.ts`, `statistics.ts`: plain computations that need no child.
  */
 import { messageOf } from '../core/errors.ts'
@@ -142,6 +142,8 @@ function probeOf(name: string, part: { readonly probe: unknown } | Unavailable):
   if (!isAvailable(part)) return { name: known, ok: false, detail: part.unavailable, mend: part.mend }
   if (part instanceof Charts && part.noPng !== undefined)
     return { name: known, ok: true, detail: `draws SVG but no PNG: ${part.noPng}` }
-  const versions = part instanceof Python ? Object.entries(part.versions).map((pair) => pair.join(' ')) : []
-  return { name: known, ok: true, detail: versions.length > 0 ? versions.join(', ') : 'works' }
+  if (!(part instanceof Python)) return { name: known, ok: true, detail: 'works' }
+  const versions = Object.entries(part.versions).map((pair) => pair.join(' '))
+  // What the kernel keeps for files counts in no limit of a process.
+  return { name: known, ok: true, detail: `${versions.join(', ')}; ${part.bounds}` }
 }

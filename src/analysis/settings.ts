@@ -23,8 +23,6 @@ export interface AnalysisSettings {
     readonly max_output_bytes: number
     readonly max_concurrent: number
     readonly max_tool_calls: number
-    /** Interpreters kept ready. */
-    readonly spares: number
   }
   readonly files: {
     readonly timeout_seconds: number
@@ -64,7 +62,6 @@ export const defaultAnalysisSettings: AnalysisSettings = {
     max_output_bytes: 1_000_000,
     max_concurrent: 4,
     max_tool_calls: 200,
-    spares: 1,
   },
   files: {
     timeout_seconds: 30,

@@ -1,9 +1,9 @@
 /** A daemon with a child in the sandbox; a test kills it. */
 import process from 'node:process'
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
-import { Child } from '../../src/analysis/sandbox/child.ts'
+import { spawnChild } from '../../src/analysis/sandbox/spawned.ts'
 
-const child = new Child({
+const child = spawnChild({
   isolation: await probeIsolation(),
   view: { show: [], environment: {}, scratchBytes: 1 << 20 },
   program: ['/bin/sh', '-c', 'echo 1 >&3; exec sleep 98765'],

@@ -9,9 +9,10 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type AnalysisProbe, openAnalysis } from '../../src/analysis/analysis.ts'
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
-import { Child, ChildEnded } from '../../src/analysis/sandbox/child.ts'
+import { type Child, ChildEnded } from '../../src/analysis/sandbox/child.ts'
 import { seccompProgram } from '../../src/analysis/sandbox/seccomp.ts'
 import { Spares } from '../../src/analysis/sandbox/spares.ts'
+import { spawnChild } from '../../src/analysis/sandbox/spawned.ts'
 import { silent } from '../documents/trading-company.ts'
 import {
   allGone,
@@ -28,7 +29,7 @@ const view = { show: [], environment: {}, scratchBytes: 1 << 20 }
 const limits = { fileBytes: 1 << 20, openFiles: 64 }
 
 function shell(script: string, way = noSandbox, more = {}): Child {
-  return new Child({
+  return spawnChild({
     isolation: way,
     view,
     program: ['/bin/sh', '-c', script],
@@ -172,7 +173,7 @@ describe('a child process', () => {
   })
 
   it('says when a program cannot be started', async () => {
-    const child = new Child({
+    const child = spawnChild({
       isolation: noSandbox,
       view,
       program: ['/no/such/program'],
@@ -193,7 +194,7 @@ describe('a child process', () => {
       writeFileSync(join(folder, 'shown'), 'shown', { mode: 0o600 })
       writeFileSync(join(folder, 'beside'), 'beside', { mode: 0o600 })
       const readIt = async (file: string): Promise<[string, string]> => {
-        const child = new Child({
+        const child = spawnChild({
           isolation,
           view: { ...view, show: [join(folder, 'shown')] },
           program: ['/bin/cat', join(folder, file)],

@@ -8,7 +8,7 @@ import type { Isolation } from '../sandbox/bubblewrap.ts'
 import type { Child } from '../sandbox/child.ts'
 import { installed } from '../sandbox/node-program.ts'
 import { OneJob } from '../sandbox/one-job.ts'
-import type { Caller, Load } from '../sandbox/fair-queue.ts'
+import type { TurnTaker, Load } from '../sandbox/fair-queue.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import type { ChartPoint } from './chart-data.ts'
 import { specificationFault } from './specification.ts'
@@ -85,7 +85,7 @@ export class Charts {
     spec: Readonly<Record<string, unknown>>,
     points: readonly ChartPoint[],
     wanted: ChartFormat,
-    caller: Caller,
+    caller: TurnTaker,
     seconds = this.#settings.timeout_seconds,
   ): Promise<ChartImage> {
     const fault = specificationFault(spec)

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
 import { compileSchema } from '../../core/schema.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
-import { Child } from '../sandbox/child.ts'
+import { type TurnTaker, cancelled, type Load } from '../sandbox/fair-queue.ts'
 import { maxLine } from '../sandbox/frames.mjs'
 import { OneJob } from '../sandbox/one-job.ts'
-import { type Caller, cancelled, type Load } from '../sandbox/fair-queue.ts'
+import { spawnChild } from '../sandbox/spawned.ts'
 import type { AnalysisSettings } from '../settings.ts'
 
 /** Which part of a file to read; pages count from 1, text in characters, rows after the header. */
@@ -139,7 +139,7 @@ export class Files {
   }
 
   /** AppError `invalid` says what is wrong with the file, `unavailable` that reading it overran its limits. */
-  async read(name: string, bytes: Uint8Array, part: FilePart, caller: Caller): Promise<FileContent> {
+  async read(name: string, bytes: Uint8Array, part: FilePart, caller: TurnTaker): Promise<FileContent> {
     if (bytes.length > this.#settings.max_bytes)
       throw new AppError('invalid', `the file is larger than ${this.#settings.max_bytes} bytes`)
     const message = await this.#jobs.run(caller, async (child) => {
@@ -156,7 +156,7 @@ export class Files {
   }
 
   /** The text in an image. `{language}` in the command is replaced. AppError `unavailable` without a command. */
-  async readImage(bytes: Uint8Array, language: string, caller: Caller): Promise<string> {
+  async readImage(bytes: Uint8Array, language: string, caller: TurnTaker): Promise<string> {
     if (!this.readsImages)
       throw new AppError(
         'unavailable',
@@ -166,7 +166,7 @@ export class Files {
   }
 
   async #recognize(bytes: Uint8Array, language: string, signal: AbortSignal): Promise<string> {
-    const child = new Child({
+    const child = spawnChild({
       isolation: this.#isolation,
       view: {
         show: [],

@@ -1,19 +1,18 @@
 /**
- * Python for analysts' models (D7): CPython under bubblewrap, one process a program, started ahead
- * of time and used once. The program reaches the service only by calling tools, through the same
+ * Python for analysts' models (D7): CPython under bubblewrap, a fork of a loaded interpreter for each
+ * program (`zygote.ts`). The program reaches the service only by calling tools, through the same
  * door as its caller.
  */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
 import type { Isolation, View } from '../sandbox/bubblewrap.ts'
-import { Child, ChildEnded, endedEarly } from '../sandbox/child.ts'
+import { type Child, ChildEnded } from '../sandbox/child.ts'
 import { cancelled, type Load, FairQueue } from '../sandbox/fair-queue.ts'
-import { Spares } from '../sandbox/spares.ts'
 import type { AnalysisSettings } from '../settings.ts'
-import { type Done, isPng, type PythonError, readMessage, readReady, type ToolCall } from './protocol.ts'
+import { type Done, isPng, type PythonError, readMessage, type ToolCall } from './protocol.ts'
+import { Zygote } from './zygote.ts'
 
 /** One program and what it is given. */
 export interface PythonProgram {
@@ -53,7 +52,6 @@ export interface PythonResult {
   readonly milliseconds: number
 }
 
-const runner = join(import.meta.dirname, 'runner.py')
 const maxCode = 200_000
 const rowsPerMessage = 5000
 const maxImage = 3_000_000
@@ -67,18 +65,18 @@ export class Python {
   #isolation: Isolation
   #settings: AnalysisSettings['python']
   #queue: FairQueue
-  #spares: Spares<Child>
+  #zygote: Promise<Zygote> | undefined
   #running = new Set<Child>()
 
   constructor(isolation: Isolation, settings: AnalysisSettings['python']) {
     this.#isolation = isolation
     this.#settings = settings
     this.#queue = new FairQueue(settings.max_concurrent)
-    this.#spares = new Spares(
-      settings.spares,
-      () => this.#start(),
-      (child) => child.kill(),
-    )
+  }
+
+  /** What bounds the memory that the kernel has for a program's files, for `doctor`. */
+  get bounds(): string {
+    return `scratch bounded to ${this.#settings.scratch_mb} MB and 10000 files, without a cgroup`
   }
 
   load(): Load {
@@ -89,10 +87,9 @@ export class Python {
   async probe(): Promise<void> {
     if (!existsSync(this.#settings.interpreter))
       throw new AppError('unavailable', `there is no ${this.#settings.interpreter}`)
-    const child = await this.#start()
+    const child = await this.#forked()
     child.kill()
     await child.ended
-    this.#spares.fill()
   }
 
   /**
@@ -103,7 +100,7 @@ export class Python {
     if (program.code.length > maxCode)
       throw new AppError('invalid', `the program is longer than ${maxCode} characters`)
     const work = async (): Promise<PythonResult> => {
-      const child = await this.#spares.take()
+      const child = await this.#forked()
       this.#running.add(child)
       const leave = (): void => child.kill('was stopped because the caller left')
       program.signal.addEventListener('abort', leave, { once: true })
@@ -120,10 +117,10 @@ export class Python {
   }
 
   async close(): Promise<void> {
-    await this.#spares.close()
-    const running = [...this.#running]
-    for (const child of running) child.kill()
-    await Promise.all(running.map((child) => child.ended))
+    const zygote = await this.#zygote?.catch(() => undefined)
+    this.#zygote = undefined
+    await zygote?.close()
+    await Promise.all([...this.#running].map((child) => child.ended))
   }
 
   async #converse(child: Child, program: PythonProgram): Promise<PythonResult> {
@@ -179,28 +176,35 @@ export class Python {
     }
   }
 
-  async #start(): Promise<Child> {
-    const { interpreter, scratch_mb: scratch, max_output_bytes: output } = this.#settings
-    const child = new Child({
-      isolation: this.#isolation,
-      view: viewFor(this.#settings, scratch * 1_048_576),
-      // Isolated from the environment and the user's own packages, and writing no byte code.
-      program: [interpreter, '-I', '-B', '/runner.py', 'numpy', 'pandas'],
-      limits: { fileBytes: scratch * 1_048_576, openFiles: 256 },
-      maxMessageBytes: maxImage,
-      maxOutputBytes: output,
-    })
-    const timer = setTimeout(() => child.kill('took too long to start'), 60_000)
+  /** A process of its own for a program; the interpreter that it is a fork of is started when there is none. */
+  async #forked(): Promise<Child> {
+    const { max_output_bytes: maxOutputBytes } = this.#settings
+    for (let tries = 0; ; tries++) {
+      this.#zygote ??= this.#start()
+      const zygote = await this.#zygote
+      try {
+        if (zygote.alive) return await zygote.fork({ maxMessageBytes: maxImage, maxOutputBytes })
+      } catch (error) {
+        if (tries > 0) throw error
+      }
+      this.#zygote = undefined
+    }
+  }
+
+  async #start(): Promise<Zygote> {
+    const { interpreter, scratch_mb: scratch } = this.#settings
     try {
-      const versions = readReady(await child.receive())
-      if (!versions) throw new AppError('unavailable', 'the Python interpreter did not start as it should')
-      this.versions = versions
-      return child
+      if (this.#isolation.kind !== 'bubblewrap') throw new AppError('unavailable', this.#isolation.reason)
+      const zygote = await Zygote.start(
+        this.#isolation,
+        interpreter,
+        viewFor(this.#settings, scratch * 1_048_576),
+      )
+      this.versions = zygote.versions
+      return zygote
     } catch (error) {
-      child.kill()
-      throw endedEarly(error, 'the Python interpreter', 'unavailable')
-    } finally {
-      clearTimeout(timer)
+      this.#zygote = undefined
+      throw error
     }
   }
 }
@@ -208,7 +212,6 @@ export class Python {
 function viewFor(settings: AnalysisSettings['python'], scratchBytes: number): View {
   return {
     show: settings.paths,
-    showAs: { [runner]: '/runner.py' },
     showIfThere: ['/etc/fonts', '/etc/matplotlibrc'],
     environment: {
       PATH: '/usr/bin',

@@ -1,7 +1,9 @@
-"""Runs one program for a caller, inside the sandbox; started ahead of time and used once.
+"""Loads the libraries once and runs each program in a fork of its own.
 
-Speaks over descriptor 3, JSON a line: `ready`, then the job, then calls of tools, then `done` and
-the images as bytes. The program shares this process, so nothing said here is believed on the other side: it is checked as
+Speaks over descriptor 3, JSON a line. The process that was started says `ready`, then how its forks
+ended, and is told which to kill; it runs nothing of anybody's. A fork gets its channel and its output
+as connections, shuts itself off, reads its job, calls tools and says `done` and the images as bytes.
+The program shares its process, so nothing said there is believed on the other side: it is checked as
 if the program had written it.
 """
 
@@ -9,9 +11,11 @@ import ast
 import base64
 import builtins
 import collections
+import ctypes
 import datetime
 import decimal
 import functools
+import gc
 import importlib
 import io
 import itertools
@@ -23,7 +27,9 @@ import os
 import random
 import re
 import resource
+import select
 import signal
+import socket
 import statistics
 import sys
 import threading
@@ -424,22 +430,165 @@ def warm_up(pandas):
     repr(frame.describe())
 
 
+libc = ctypes.CDLL(None, use_errno=True)
+# linux/sched.h: new user, mount, pid, network, IPC and UTS namespaces
+NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000
+# linux/prctl.h
+SECCOMP, CAPBSET_DROP, CHILD_SUBREAPER, NO_NEW_PRIVS = 22, 24, 36, 38
+# linux/mount.h
+READONLY, NOSUID, NODEV = 1, 2, 4
+# Files and folders that a program may make: the kernel's memory for them counts nowhere else.
+MAX_INODES = 10_000
+
+
+def system(name, *arguments):
+    if getattr(libc, name)(*arguments) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+def prctl(option, *values):
+    system("prctl", option, *[ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]])
+
+
+def own_namespaces():
+    """For the next child of this process, which must have one thread: that child is the first process in them."""
+    ids = f"{os.getuid()} {os.getuid()} 1", f"{os.getgid()} {os.getgid()} 1"
+    system("unshare", NAMESPACES)
+    for name, text in (("setgroups", "deny"), ("uid_map", ids[0]), ("gid_map", ids[1])):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    with open("/proc/sys/user/max_user_namespaces", "w") as file:
+        file.write("0")
+
+
+def shut_off(scratch_bytes, filter):
+    """Takes away all that reaches other programs, the machine or new privileges."""
+    # Its own process group: a signal to the group would reach the others of it.
+    os.setsid()
+    # What lies below goes out of sight: the folder of connections, and /proc.
+    scratch = f"size={scratch_bytes},nr_inodes={MAX_INODES},mode=1777".encode()
+    system("mount", b"tmpfs", b"/tmp", b"tmpfs", NOSUID | NODEV, scratch)
+    system("mount", b"tmpfs", b"/proc", b"tmpfs", NOSUID | NODEV | READONLY, b"size=4096,nr_inodes=1")
+    os.chdir("/tmp")
+    for capability in range(64):
+        if libc.prctl(CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
+            break
+    # linux/capability.h, version 3: nothing effective, permitted or inheritable.
+    system("capset", (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())
+    prctl(NO_NEW_PRIVS, 1)
+    if filter:
+        program = ctypes.create_string_buffer(filter, len(filter))
+
+        class Filter(ctypes.Structure):
+            _fields_ = [("length", ctypes.c_ushort), ("program", ctypes.c_void_p)]
+
+        holder = Filter(len(filter) // 8, ctypes.addressof(program))
+        system("prctl", SECCOMP, ctypes.c_ulong(2), ctypes.byref(holder), ctypes.c_ulong(0), ctypes.c_ulong(0))
+
+
+def live(channel, output, scratch_bytes, filter, libraries):
+    """The life of a fork; never returns."""
+    global _reader
+    try:
+        os.dup2(channel.fileno(), CHANNEL)
+        os.dup2(output.fileno(), 1)
+        os.dup2(1, 2)
+        os.closerange(CHANNEL + 1, 1 << 16)
+        shut_off(scratch_bytes, filter)
+        _reader = open(CHANNEL, "rb", buffering=1 << 16, closefd=False)
+        # Otherwise every program would draw the same numbers.
+        random.seed()
+        if "numpy" in libraries:
+            libraries["numpy"].random.seed()
+        run(receive(), libraries)
+    finally:
+        # Threads of the program do not hold the answer up.
+        os._exit(0)
+
+
+def fork(*life):
+    """The process of a program. For a moment another stands between it and this one, which keeps its own namespaces."""
+    told, tell = os.pipe()
+    between = os.fork()
+    if between == 0:
+        try:
+            own_namespaces()
+            pid = os.fork()
+            if pid == 0:
+                live(*life)
+            os.write(tell, b"%d" % pid)
+            os._exit(0)
+        except BaseException as error:
+            os.write(tell, str(error).encode()[:500])
+            os._exit(1)
+    os.close(tell)
+    said = os.read(told, 1000).decode("utf-8", "replace")
+    os.close(told)
+    _, status = os.waitpid(between, 0)
+    if status != 0:
+        raise OSError(said)
+    return int(said)
+
+
+def serve(*life):
+    # The one between ends at once; the program's process is then this one's child.
+    prctl(CHILD_SUBREAPER, 1)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("/tmp/calls/socket")
+    listener.listen(64)
+    libraries = life[-1]
+    send({"ready": {name: str(getattr(library, "__version__", "")) for name, library in libraries.items()}, "python": sys.version.split()[0]})
+    waiting, running = {}, {}
+    poll = select.poll()
+    for file in (CHANNEL, listener):
+        poll.register(file, select.POLLIN)
+    while True:
+        for file, _ in poll.poll(20 if running else None):
+            if file == CHANNEL:
+                wanted = receive()["kill"]
+                for pid in [pid for pid, number in running.items() if number == wanted]:
+                    os.kill(pid, signal.SIGKILL)
+                continue
+            connection, _ = listener.accept()
+            head = connection.recv(17, socket.MSG_WAITALL)
+            if len(head) < 17:
+                connection.close()
+                continue
+            number, kind = int(head[:16], 16), head[16:]
+            pair = waiting.setdefault(number, {})
+            pair[kind] = connection
+            if len(pair) < 2:
+                continue
+            del waiting[number]
+            try:
+                running[fork(pair[b"c"], pair[b"o"], *life)] = number
+            except OSError as error:
+                send({"ended": number, "status": str(error)})
+            for connection in pair.values():
+                connection.close()
+        for pid in list(running):
+            if os.waitpid(pid, os.WNOHANG)[0] != 0:
+                send({"ended": running.pop(pid), "status": "ended"})
+
+
 def main():
     # Whatever the daemon inherited without closing it on exec.
     os.closerange(CHANNEL + 1, 1 << 16)
+    filter, scratch_bytes, *names = sys.argv[1:]
     libraries = {}
-    for name in sys.argv[1:]:
+    for name in names:
         try:
             libraries[name] = importlib.import_module(name)
         except Exception:
             pass
     if "pandas" in libraries:
         warm_up(libraries["pandas"])
-    os.dup2(1, 2)
-    send({"ready": {name: str(getattr(library, "__version__", "")) for name, library in libraries.items()}, "python": sys.version.split()[0]})
-    run(receive(), libraries)
-    # Threads of the program do not hold the answer up.
-    os._exit(0)
+    # malloc.h, M_ARENA_MAX: by default each thread would take 64 MB of the address space.
+    libc.mallopt(-8, 2)
+    # What is here now is never garbage; looking at it would copy its pages into every fork.
+    gc.freeze()
+    serve(int(scratch_bytes), base64.b64decode(filter), libraries)
 
 
 main()

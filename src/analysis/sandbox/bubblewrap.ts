@@ -36,6 +36,11 @@ export interface View {
   readonly environment: Readonly<Record<string, string>>
   /** Bytes that `/tmp` may hold. */
   readonly scratchBytes: number
+  /**
+   * A folder of the daemon's, shown as `/tmp/calls`, for a program of ours that shuts off its own
+   * forks: it keeps the means to make namespaces, and takes them from each fork.
+   */
+  readonly forks?: string
 }
 
 const nobody = 65534
@@ -69,10 +74,11 @@ export async function probeIsolation(searchPath = '/usr/bin:/usr/local/bin:/bin'
 
 /** The arguments of `bwrap` before the program's own. Descriptor 4 must carry the seccomp program. */
 export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, view: View): string[] {
-  const { scratchBytes, environment, show, showAs = {}, showIfThere = [] } = view
+  const { scratchBytes, environment, show, showAs = {}, showIfThere = [], forks } = view
   const fixed = (line: string): string[] => line.split(' ')
   return [
-    ...fixed(`--unshare-all --unshare-user --disable-userns --cap-drop ALL --uid ${nobody} --gid ${nobody}`),
+    ...(forks === undefined ? ['--disable-userns'] : []),
+    ...fixed(`--unshare-all --unshare-user --cap-drop ALL --uid ${nobody} --gid ${nobody}`),
     ...fixed('--hostname sandbox --die-with-parent --new-session --clearenv'),
     ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
     ...fixed('--ro-bind /usr /usr'),
@@ -80,12 +86,13 @@ export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, vi
     ...fixed('--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache'),
     ...fixed('--ro-bind-try /etc/alternatives /etc/alternatives'),
     ...fixed(`--size ${scratchBytes} --perms 1777 --tmpfs /tmp --dev /dev`),
+    ...(forks === undefined ? [] : ['--bind', forks, '/tmp/calls', ...fixed('--bind /proc /proc')]),
     ...show.flatMap((path) => ['--ro-bind', path, path]),
     ...Object.entries(showAs).flatMap(([path, as]) => ['--ro-bind', path, as]),
     ...showIfThere.flatMap((path) => ['--ro-bind-try', path, path]),
     // The root and /dev are memory that no limit counts: read-only once everything is in place.
     ...fixed('--remount-ro /dev --remount-ro / --chdir /tmp'),
-    ...(isolation.seccomp ? ['--seccomp', String(seccompFd)] : []),
+    ...(isolation.seccomp && forks === undefined ? ['--seccomp', String(seccompFd)] : []),
     '--',
   ]
 }

@@ -3,31 +3,25 @@
  * Whatever it says is data from an enemy: a message is small and its values are counted before it is
  * parsed, what waits is bounded in bytes, and nothing it sends names code or files of ours.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
-import process from 'node:process'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { AppError } from '../../core/errors.ts'
-import { bubblewrapArgs, type Isolation, userFor, type View } from './bubblewrap.ts'
 import { announced, FrameFault, Frames, maxLine } from './frames.mjs'
 import { parseModest } from './modest-json.ts'
 
-/** Limits that the kernel keeps for the process. */
-export interface ProcessLimits {
-  /** Bytes of private memory (RLIMIT_DATA); address space that is only reserved does not count. */
-  readonly dataBytes?: number
-  readonly fileBytes: number
-  readonly openFiles: number
-  readonly cpuSeconds?: number
+/** A process, by what can be done to it from outside. */
+export interface Running {
+  readonly channel: Duplex
+  /** What it writes. */
+  readonly output: Readable
+  /** What it writes as errors, where that is apart. */
+  readonly complaints?: Readable
+  /** How it ended, once it is gone and reaped. */
+  readonly ended: Promise<string>
+  kill(): void
 }
 
-/** A program, how it is shut off, and what it may use up or say. */
-export interface ChildOptions {
-  readonly isolation: Isolation
-  readonly view: View
-  readonly program: readonly string[]
-  readonly limits: ProcessLimits
-  /** What it finds on standard input; nothing without it. */
-  readonly input?: Uint8Array
+/** What a child may say. */
+export interface SpeechLimits {
   /** The most bytes that are read as one; more end the child. A message of JSON is smaller still (`maxLine`). */
   readonly maxMessageBytes: number
   /** What of its output is kept; twice as much ends the child. */
@@ -50,18 +44,17 @@ export class ChildEnded extends Error {
 
 /** A running child process of ours. */
 export class Child {
-  readonly pid: number | undefined
   /** Settles when the process is gone and reaped. */
   readonly ended: Promise<void>
   /** Settles when, besides, everything that it wrote has been read. */
-  readonly finished: Promise<void>
+  readonly finished: Promise<unknown>
   /** How it ended, once it has. */
   status = ''
   /** All that it wrote, kept or not. */
   outputBytes = 0
-  #process: ChildProcess
+  #running: Running
   #channel: Duplex
-  #options: ChildOptions
+  #options: SpeechLimits
   #frames: Frames
   #queue: ReturnType<Frames['take']> = []
   #queued = 0
@@ -72,47 +65,26 @@ export class Child {
   #output: Buffer[] = []
   #complaints = ''
 
-  constructor(options: ChildOptions) {
+  constructor(options: SpeechLimits, running: Running) {
     this.#options = options
-    const { isolation, view, program, maxMessageBytes: maxBytes } = options
+    this.#running = running
+    this.#channel = running.channel
+    const { maxMessageBytes: maxBytes } = options
     this.#frames = new Frames({ maxLine: Math.min(maxLine, maxBytes), maxBytes })
-    const command =
-      isolation.kind === 'bubblewrap'
-        ? [isolation.path, ...bubblewrapArgs(isolation, view), ...program]
-        : [...program]
-    this.#process = spawn('/bin/sh', ['-c', `${ulimits(options.limits)}exec "$@"`, 'sh', ...command], {
-      cwd: '/',
-      env: isolation.kind === 'bubblewrap' ? {} : { ...view.environment },
-      // Its own process group, so that all of it can be killed at once.
-      detached: true,
-      stdio: [options.input ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-      ...(isolation.kind === 'bubblewrap' ? userFor(isolation, view) : undefined),
-    })
-    this.pid = this.#process.pid
-    this.#channel = this.#process.stdio[3] as Duplex
-    const seccomp = this.#process.stdio[4] as Duplex
-    seccomp.on('error', () => {}).end(isolation.kind === 'bubblewrap' ? isolation.seccomp : undefined)
-    seccomp.resume()
-    this.#process.stdin?.on('error', () => {}).end(options.input)
-    this.#process.stdout?.on('error', () => {}).on('data', (data: Buffer) => this.#keep(data))
-    this.#process.stderr?.on('error', () => {}).on('data', (data: Buffer) => this.#hear(data))
+    running.output.on('error', () => {}).on('data', (data: Buffer) => this.#keep(data))
+    running.complaints?.on('error', () => {}).on('data', (data: Buffer) => this.#hear(data))
     this.#channel.on('error', () => {}).on('data', (data: Buffer) => this.#read(data))
     this.#channel.on('close', () => this.#close())
-    this.finished = new Promise((resolve) => this.#process.once('close', () => resolve()))
-    this.ended = new Promise((resolve) => {
-      this.#process.once('error', (error) => {
-        this.status = error.message
-        this.#close()
-        resolve()
-      })
-      this.#process.once('exit', (code, signal) => {
-        this.status = signal ? `killed by ${signal}` : `ended with code ${code}`
-        this.#exited = true
-        // What it said last may still be in the pipes; the channel's own end says that it was all.
-        setTimeout(() => this.#letGo(), 1000).unref()
-        resolve()
-      })
-    })
+    const read = new Promise((resolve) => running.output.once('close', resolve))
+    this.ended = this.#end()
+    this.finished = Promise.all([this.ended, read])
+  }
+
+  async #end(): Promise<void> {
+    this.status = await this.#running.ended
+    this.#exited = true
+    // What it said last may still be in the pipes; the channel's own end says that it was all.
+    setTimeout(() => this.#letGo(), 1000).unref()
   }
 
   get alive(): boolean {
@@ -181,19 +153,15 @@ export class Child {
   /** Ends the child at once, with everything in its sandbox. */
   kill(reason?: string): void {
     this.#reason ??= reason
-    if (this.pid === undefined || this.#process.exitCode !== null || this.#process.signalCode !== null) return
-    try {
-      process.kill(-this.pid, 'SIGKILL')
-    } catch {
-      this.#process.kill('SIGKILL')
-    }
+    if (this.#exited) return
+    this.#running.kill()
     this.#close()
     this.#letGo()
   }
 
   /** A stream that nobody reads would keep its descriptor for ever. */
   #letGo(): void {
-    for (const stream of this.#process.stdio) stream?.destroy()
+    for (const stream of [this.#channel, this.#running.output, this.#running.complaints]) stream?.destroy()
   }
 
   #gone(): ChildEnded {
@@ -261,19 +229,4 @@ export function endedEarly(
 ): unknown {
   if (!(error instanceof ChildEnded)) return error
   return new AppError(code, `${what} ${error.reason ?? 'ended before it answered'}`, { cause: error })
-}
-
-/** The POSIX shell sets limits on every Unix, without a further program. */
-function ulimits(limits: ProcessLimits): string {
-  const set = [
-    'ulimit -c 0',
-    `ulimit -f ${Math.ceil(limits.fileBytes / 512)}`,
-    `ulimit -n ${limits.openFiles}`,
-    // Other systems count differently, and have no such sandbox anyway.
-    ...(limits.dataBytes === undefined || process.platform !== 'linux'
-      ? []
-      : [`ulimit -d ${Math.ceil(limits.dataBytes / 1024)}`]),
-    ...(limits.cpuSeconds === undefined ? [] : [`ulimit -t ${Math.ceil(limits.cpuSeconds)}`]),
-  ]
-  return set.map((line) => `${line} || exit 126; `).join('')
 }

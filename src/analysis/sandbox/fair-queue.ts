@@ -11,7 +11,7 @@ export interface Load {
 const mostWaiting = 16
 
 /** For whom work is done, and when it is given up. */
-export interface Caller {
+export interface TurnTaker {
   readonly user: string
   readonly signal: AbortSignal
 }
@@ -44,7 +44,7 @@ export class FairQueue {
   }
 
   /** Runs the work when there is a place. AppError `unavailable` when too much of the user waits, or the caller goes. */
-  async use<T>({ user, signal }: Caller, work: () => Promise<T>): Promise<T> {
+  async use<T>({ user, signal }: TurnTaker, work: () => Promise<T>): Promise<T> {
     if (signal.aborted) throw cancelled()
     if (this.#hasRoom(user)) this.#take(user)
     else await this.#wait(user, signal)

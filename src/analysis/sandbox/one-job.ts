@@ -1,10 +1,11 @@
 /** Untrusted work that a worker does once: a fresh process a job, ended afterwards. */
 import { AppError } from '../../core/errors.ts'
 import type { Isolation } from './bubblewrap.ts'
-import { Child, endedEarly } from './child.ts'
+import { type Child, endedEarly } from './child.ts'
 import { viewForWorker, workerProgram } from './node-program.ts'
-import { type Caller, cancelled, FairQueue } from './fair-queue.ts'
+import { type TurnTaker, cancelled, FairQueue } from './fair-queue.ts'
 import { Spares } from './spares.ts'
+import { spawnChild } from './spawned.ts'
 
 /** A worker and its bounds; `memoryMb` is for its data, besides what Node itself takes. */
 export interface WorkerOptions {
@@ -46,7 +47,7 @@ export class OneJob {
 
   /** Lets a worker do one job. AppError when it overran its limits (`invalid`) or the caller left (`unavailable`). */
   async run<T>(
-    caller: Caller,
+    caller: TurnTaker,
     job: (child: Child) => Promise<T>,
     seconds = this.#options.timeoutSeconds,
   ): Promise<T> {
@@ -85,7 +86,7 @@ export class OneJob {
   async #start(): Promise<Child> {
     const { isolation, worker, packages, memoryMb, maxAnswerBytes } = this.#options
     const view = viewForWorker(worker, packages)
-    const child = new Child({
+    const child = spawnChild({
       isolation,
       view,
       program: workerProgram(worker, view, Math.floor(memoryMb / 2)),

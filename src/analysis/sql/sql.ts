@@ -7,11 +7,12 @@ import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
 import { type PermittedTable, type PermittedTables, sqlName, type TableRows } from '../permitted.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
-import { Child, endedEarly } from '../sandbox/child.ts'
+import { type Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
 import { viewForWorker, workerProgram } from '../sandbox/node-program.ts'
 import { cancelled, type Load, FairQueue } from '../sandbox/fair-queue.ts'
 import { Spares } from '../sandbox/spares.ts'
+import { spawnChild } from '../sandbox/spawned.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { readAnswer, readPart, type SqlColumn } from './answer.ts'
 import { missingTable, ranOutOfMemory, sqlError } from './sql-error.ts'
@@ -261,7 +262,7 @@ export class Sql {
   async #start(): Promise<Child> {
     const { memory_mb: memory, threads } = this.#settings
     const view = viewForWorker(worker, ['@duckdb/node-api'])
-    const child = new Child({
+    const child = spawnChild({
       isolation: this.#isolation,
       view,
       program: workerProgram(worker, view, 256, [`${memory}MB`, String(threads)]),

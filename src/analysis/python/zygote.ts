@@ -1,0 +1,116 @@
+/**
+ * One interpreter with its libraries loaded, of which every program gets a fork: milliseconds to
+ * start, and nothing shared but what was there before any program came. The interpreter itself runs
+ * no program; each fork shuts itself off (`runner.py`) before it reads its first byte.
+ */
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AppError } from '../../core/errors.ts'
+import type { Isolation, View } from '../sandbox/bubblewrap.ts'
+import { Child, endedEarly, type SpeechLimits } from '../sandbox/child.ts'
+import { spawnChild } from '../sandbox/spawned.ts'
+import { readReady } from './protocol.ts'
+
+const runner = join(import.meta.dirname, 'runner.py')
+/** A fork that is not gone this many milliseconds after it was told to is taken along with all of them. */
+const patience = 5000
+
+/** The interpreter, alive. */
+export class Zygote {
+  /** Of Python and the libraries that were found. */
+  readonly versions: Readonly<Record<string, string>>
+  #child: Child
+  #folder: string
+  #last = 0
+  #forks = new Map<number, (status: string) => void>()
+
+  private constructor(child: Child, folder: string, versions: Readonly<Record<string, string>>) {
+    this.#child = child
+    this.#folder = folder
+    this.versions = versions
+    void this.#listen()
+  }
+
+  /** AppError `unavailable` when it cannot run here. */
+  static async start(
+    isolation: Isolation & { kind: 'bubblewrap' },
+    interpreter: string,
+    view: View,
+  ): Promise<Zygote> {
+    const folder = mkdtempSync(join(tmpdir(), 'assistant-core-'))
+    if (isolation.runAs) chownSync(folder, isolation.runAs.uid, isolation.runAs.gid)
+    const filter = Buffer.from(isolation.seccomp ?? []).toString('base64')
+    const child = spawnChild({
+      isolation,
+      view: { ...view, showAs: { [runner]: '/runner.py' }, scratchBytes: 1 << 20, forks: folder },
+      // Isolated from the environment and the user's own packages, and writing no byte code.
+      program: [interpreter, '-I', '-B', '/runner.py', filter, String(view.scratchBytes), 'numpy', 'pandas'],
+      limits: { fileBytes: view.scratchBytes, openFiles: 256 },
+      maxMessageBytes: 10_000,
+      maxOutputBytes: 10_000,
+    })
+    const timer = setTimeout(() => child.kill('took too long to start'), 60_000)
+    try {
+      const versions = readReady(await child.receive())
+      if (!versions) throw new AppError('unavailable', 'the Python interpreter did not start as it should')
+      return new Zygote(child, folder, versions)
+    } catch (error) {
+      child.kill()
+      rmSync(folder, { recursive: true, force: true })
+      throw endedEarly(error, 'the Python interpreter', 'unavailable')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  get alive(): boolean {
+    return this.#child.alive
+  }
+
+  /** A process for one program. */
+  async fork(limits: SpeechLimits): Promise<Child> {
+    const id = ++this.#last
+    const ended = new Promise<string>((resolve) => void this.#forks.set(id, resolve))
+    const [channel, output] = await Promise.all([this.#connect(id, 'c'), this.#connect(id, 'o')])
+    const kill = (): void => {
+      if (!this.#forks.has(id)) return
+      void this.#child.send({ kill: id }).catch(() => {})
+      const timer = setTimeout(() => this.#child.kill(), patience)
+      void ended.then(() => clearTimeout(timer))
+    }
+    return new Child(limits, { channel, output, ended, kill })
+  }
+
+  /** Ends it and all of its forks. */
+  async close(): Promise<void> {
+    this.#child.kill()
+    await this.#child.ended
+  }
+
+  async #connect(id: number, what: 'c' | 'o'): Promise<Socket> {
+    const socket = connect(join(this.#folder, 'socket'))
+    await new Promise<void>((resolve, reject) => {
+      socket.once('connect', resolve)
+      socket.once('error', () => reject(new AppError('unavailable', 'the Python interpreter has ended')))
+    })
+    socket.write(id.toString(16).padStart(16, '0') + what)
+    return socket
+  }
+
+  /** How forks ended, until the interpreter itself does. */
+  async #listen(): Promise<void> {
+    try {
+      for (;;) {
+        const { ended, status } = (await this.#child.receive()) as { ended: number; status: string }
+        this.#forks.get(ended)?.(status)
+        this.#forks.delete(ended)
+      }
+    } catch {
+      for (const resolve of this.#forks.values()) resolve('ended with the interpreter')
+      this.#forks.clear()
+      rmSync(this.#folder, { recursive: true, force: true })
+    }
+  }
+}

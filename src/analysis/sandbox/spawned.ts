@@ -1,0 +1,78 @@
+/** Child processes that the daemon starts itself, each under limits of its own. */
+import { spawn } from 'node:child_process'
+import process from 'node:process'
+import type { Duplex } from 'node:stream'
+import { bubblewrapArgs, type Isolation, userFor, type View } from './bubblewrap.ts'
+import { Child, type SpeechLimits } from './child.ts'
+
+/** Limits that the kernel keeps for the process. */
+export interface ProcessLimits {
+  /** Bytes of private memory (RLIMIT_DATA); address space that is only reserved does not count. */
+  readonly dataBytes?: number
+  readonly fileBytes: number
+  readonly openFiles: number
+  readonly cpuSeconds?: number
+}
+
+/** A program, how it is shut off, and what it may use up or say. */
+export interface ChildOptions extends SpeechLimits {
+  readonly isolation: Isolation
+  readonly view: View
+  readonly program: readonly string[]
+  readonly limits: ProcessLimits
+  /** What it finds on standard input; nothing without it. */
+  readonly input?: Uint8Array
+}
+
+/** Starts a program. */
+export function spawnChild(options: ChildOptions): Child {
+  const { isolation, view, program, limits, input } = options
+  const shut = isolation.kind === 'bubblewrap' ? isolation : undefined
+  const command = shut ? [shut.path, ...bubblewrapArgs(shut, view), ...program] : program
+  const started = spawn('/bin/sh', ['-c', `${ulimits(limits)}exec "$@"`, 'sh', ...command], {
+    cwd: '/',
+    env: shut ? {} : { ...view.environment },
+    // Its own process group, so that all of it can be killed at once.
+    detached: true,
+    stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    ...(shut && userFor(shut, view)),
+  })
+  const [stdin, output, complaints, channel, seccomp] = started.stdio
+  const filter = seccomp as Duplex
+  filter.on('error', () => {}).end(shut && !view.forks ? shut.seccomp : undefined)
+  filter.resume()
+  stdin?.on('error', () => {}).end(input)
+  return new Child(options, {
+    channel: channel as Duplex,
+    output: output!,
+    complaints: complaints!,
+    ended: new Promise((resolve) => {
+      started.once('error', (error) => resolve(error.message))
+      started.once('exit', (code, signal) =>
+        resolve(signal ? `killed by ${signal}` : `ended with code ${code}`),
+      )
+    }),
+    kill: () => {
+      try {
+        if (started.pid !== undefined) process.kill(-started.pid, 'SIGKILL')
+      } catch {
+        started.kill('SIGKILL')
+      }
+    },
+  })
+}
+
+/** The POSIX shell sets limits on every Unix, without a further program. */
+function ulimits(limits: ProcessLimits): string {
+  const set = [
+    'ulimit -c 0',
+    `ulimit -f ${Math.ceil(limits.fileBytes / 512)}`,
+    `ulimit -n ${limits.openFiles}`,
+    // Other systems count differently, and have no such sandbox anyway.
+    ...(limits.dataBytes === undefined || process.platform !== 'linux'
+      ? []
+      : [`ulimit -d ${Math.ceil(limits.dataBytes / 1024)}`]),
+    ...(limits.cpuSeconds === undefined ? [] : [`ulimit -t ${Math.ceil(limits.cpuSeconds)}`]),
+  ]
+  return set.map((line) => `${line} || exit 126; `).join('')
+}
