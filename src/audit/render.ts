@@ -4,7 +4,6 @@ import type { AuditLine } from './event.ts'
 const hidden =
   /[\u0080-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\u{e0000}|[\u{e0001}-\u{e007f}]|[\ud800-\udfff]/gu
 const colours = { ok: 32, error: 31, denied: 33, timeout: 33, cancelled: 33 } as const
-const dataLength = 400
 
 /** A text whose control characters are shown as pictures and whose invisible characters as `⟨U+202E⟩`. */
 export function visible(text: string): string {
@@ -17,36 +16,58 @@ export function visible(text: string): string {
     })
 }
 
-/** An event in one line. */
-export function renderLine(line: AuditLine, options: { readonly colour?: boolean } = {}): string {
-  const colour = options.colour ? colours[line.status] : undefined
-  const status = line.status.padEnd(7)
-  const time = line.execution_time
-  const parts = [
-    line.time.replace('T', ' '),
-    colour === undefined ? visible(status) : `\u001b[${colour}m${visible(status)}\u001b[0m`,
-    visible(line.type).padEnd(18),
+/** How events are shown. */
+export interface Rendering {
+  readonly colour?: boolean
+  /** Longer lines are cut; 80 when absent. */
+  readonly width?: number
+  /** The names of clients by their ids. */
+  readonly clients?: ReadonlyMap<string, string>
+}
+
+/** An event in one line that fits a terminal; `showEvent` has the rest. */
+export function renderLine(line: AuditLine, { colour, width = 80, clients }: Rendering = {}): string {
+  const begin = `${visible(line.time).slice(0, 16).replace('T', ' ')} #${line.seq} `
+  const status = line.status === 'ok' ? '' : visible(line.status)
+  const rest = [
     visible(line.user ?? '-'),
+    visible(line.type),
     line.target === undefined ? '' : visible(line.target),
-    time === undefined ? '' : time < 1 ? `${Math.round(time * 1000)} ms` : `${time.toFixed(2)} s`,
-    field('client', line.client),
-    field('session', line.session_id),
-    field('request', line.request_id),
-    field('trace', line.trace_id),
-    field('from', line.address),
-    field('error', line.error),
-    line.data === undefined ? '' : shortened(visible(JSON.stringify(line.data))),
+    line.client === undefined ? '' : `via ${visible(clients?.get(line.client) ?? line.client)}`,
+    line.error === undefined ? '' : `– ${visible(line.error)}`,
   ]
-  return parts
-    .filter((part) => part !== '')
-    .join('  ')
-    .trimEnd()
+  const end = shortened([status, ...rest].filter((part) => part !== '').join(' '), width - begin.length)
+  const code = colour ? colours[line.status] : undefined
+  if (code === undefined || status === '') return begin + end
+  return `${begin}\u001b[${code}m${status}\u001b[0m${end.slice(status.length)}`
 }
 
-function field(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `${name}=${visible(value)}`
+/** An event whole, a line for each thing that is known of it. */
+export function showEvent(line: AuditLine, { clients }: Rendering = {}): string {
+  const { changes, documents, ...rest } = line
+  const rows = Object.entries(rest).map(([key, value]) => {
+    const name = key === 'client' ? clients?.get(String(value)) : undefined
+    return [key, `${shownValue(value)}${name === undefined ? '' : ` (${visible(name)})`}`]
+  })
+  for (const { doctype, names, count } of documents ?? []) {
+    const more = count > names.length ? ` and ${count - names.length} more` : ''
+    rows.push(['shown', `${visible(doctype)}: ${names.map(visible).join(', ')}${more}`])
+  }
+  for (const change of changeLines(changes)) rows.push(['changed', change])
+  return rows.map(([key = '', value]) => `${visible(key).padEnd(15)} ${value}`).join('\n')
 }
 
-function shortened(text: string): string {
-  return text.length > dataLength ? `${text.slice(0, dataLength)}…` : text
+/** What became of the fields, a line each. */
+export function changeLines(changes: AuditLine['changes']): readonly string[] {
+  return (changes ?? []).map(
+    ({ field, from, to }) => `${visible(field)}: ${shownValue(from)} → ${shownValue(to)}`,
+  )
+}
+
+function shownValue(value: unknown): string {
+  return visible(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+function shortened(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, Math.max(0, length - 1))}…` : text
 }

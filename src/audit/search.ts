@@ -1,34 +1,16 @@
 /** Reading the log: what happened, by whom, when. Reads files of its own accord and never holds up writing. */
 import { setTimeout } from 'node:timers/promises'
-import type { RawLine } from '../line-log/read-lines.ts'
-import type { AuditLine, AuditStatus } from './event.ts'
+import type { AuditLine } from './event.ts'
+import { type AuditFilter, wantedBy } from './filter.ts'
 import { parseLine } from './line.ts'
 import { listLogFiles, type LogFile, readLogFile, readLogFileBackward } from './log-files.ts'
 
 const pollMilliseconds = 200
 const dayMilliseconds = 86_400_000
 
-/** Which events are wanted; every one that is given must hold. */
-export interface AuditFilter {
-  readonly user?: string
-  /** The exact target, such as a tool's name or `Customer/ACME`. */
-  readonly target?: string
-  /** A type, or a beginning of one that ends in a dot: `token.` finds `token.issue` and `token.revoke`. */
-  readonly type?: string
-  readonly status?: AuditStatus
-  readonly session?: string
-  readonly client?: string
-  readonly request?: string
-  readonly trace?: string
-  /** Milliseconds since the epoch, inclusive. */
-  readonly since?: number
-  /** Milliseconds since the epoch, exclusive. */
-  readonly until?: number
-}
-
 /** The events of the log that are wanted, oldest first, compressed files included. */
 export async function* searchAudit(folder: string, filter: AuditFilter = {}): AsyncGenerator<AuditLine> {
-  const test = testOf(filter)
+  const test = wantedBy(filter)
   const files = await listLogFiles(folder)
   for (const [index, file] of files.entries()) {
     if (filter.since !== undefined && endsBefore(files[index + 1], filter.since)) continue
@@ -47,7 +29,7 @@ export async function tailAudit(
   count: number,
   filter: AuditFilter = {},
 ): Promise<AuditLine[]> {
-  const test = testOf(filter)
+  const test = wantedBy(filter)
   const found: AuditLine[] = []
   const files = await listLogFiles(folder)
   for (let index = files.length - 1; index >= 0 && found.length < count; index--) {
@@ -73,7 +55,7 @@ export interface FollowOptions {
 /** The events that are wanted as they are written, over any change of files, until the signal ends it. */
 export async function* followAudit(folder: string, options: FollowOptions): AsyncGenerator<AuditLine> {
   const { signal } = options
-  const test = testOf(options.filter ?? {})
+  const test = wantedBy(options.filter ?? {})
   let last = options.after ?? (await tailAudit(folder, 1))[0]?.seq ?? 0
   // Where to go on reading in which file; a file that was cut by a failed write is read from its beginning.
   let place: { path: string; offset: number } | undefined
@@ -102,37 +84,6 @@ export async function* followAudit(folder: string, options: FollowOptions): Asyn
     // The next file was begun, so this one has ended, even if its last line cannot be read.
     if (!advanced && next) last = Math.max(last, next.first - 1)
     else if (!advanced) await setTimeout(pollMilliseconds, undefined, { signal }).catch(() => undefined)
-  }
-}
-
-/** A test of a line that looks at its bytes before it parses them. */
-function testOf(filter: AuditFilter): (line: RawLine) => AuditLine | undefined {
-  const { user, target, type, status, client, session, request, trace, since, until } = filter
-  const wanted = Object.entries({
-    user,
-    target,
-    client,
-    session_id: session,
-    request_id: request,
-    trace_id: trace,
-    status,
-  })
-  const equal = wanted.filter((entry): entry is [string, string] => entry[1] !== undefined)
-  // Plain values stand in the line as they are; one with characters that JSON escapes is compared only below.
-  const needles = equal
-    .filter(([, value]) => /^[\x20-\x7e]*$/.test(value))
-    .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
-  return ({ bytes, complete }) => {
-    if (!complete || !needles.every((needle) => bytes.includes(needle))) return undefined
-    const line = parseLine(bytes)
-    if (!line) return undefined
-    if (!equal.every(([key, value]) => (line as unknown as Record<string, unknown>)[key] === value))
-      return undefined
-    if (type !== undefined && (type.endsWith('.') ? !line.type.startsWith(type) : line.type !== type))
-      return undefined
-    if (since === undefined && until === undefined) return line
-    const time = Date.parse(line.time)
-    return time >= (since ?? -Infinity) && time < (until ?? Infinity) ? line : undefined
   }
 }
 

@@ -1,4 +1,5 @@
-import { type AuditFilter, searchAudit } from './search.ts'
+import type { AuditFilter } from './filter.ts'
+import { searchAudit } from './search.ts'
 
 /** How often what happened. */
 export interface AuditSummary {

@@ -2,16 +2,21 @@ import process from 'node:process'
 import { Option } from 'commander'
 import { auditStatuses } from '../audit/event.ts'
 import type { Command } from './command.ts'
+import type { Rendering } from '../audit/render.ts'
+import { AppError } from '../core/errors.ts'
 import { addAuditProofCommands } from './audit-proof.ts'
-import { askAndPrint, stream, type Answer, type Item, type Question } from './control.ts'
+import { askAndPrint, operate, stream, type Answer, type Item, type Question } from './control.ts'
 import { countOption, momentOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
-import { colourful, megabytes, visible, write } from './output.ts'
+import { colourful, megabytes, print, visible, write } from './output.ts'
 
 /** The flags that all listing commands share, as Commander names them. */
 interface Wanted {
   readonly user?: string
   readonly tool?: string
+  readonly document?: string
+  readonly doctype?: string
+  readonly text?: string
   readonly type?: string
   readonly status?: Question<'audit.search'>['status']
   readonly session?: string
@@ -81,6 +86,36 @@ export function addAuditCommands(program: Command): void {
     askAndPrint(command, 'audit.stats', operationFilter(wanted), statisticsText),
   )
 
+  addReadingCommands(audit)
+}
+
+function addReadingCommands(audit: Command): void {
+  audit
+    .command('show <seq>')
+    .description('show one event whole, in lines')
+    .example('audit show 1234')
+    .action(async (text: string, _flags, command: Command) => {
+      const options = readOptions(command)
+      const seq = countOption(text)
+      for await (const event of stream(options, 'audit.search', { seq })) {
+        const { showEvent } = await import('../audit/render.ts')
+        const rendering = options.json ? {} : await renderingFor(options)
+        return print(options.json, event, () => showEvent(event, rendering))
+      }
+      throw new AppError('not_found', `the audit log has no event ${seq}`)
+    })
+
+  audit
+    .command('document <name>')
+    .description('tell the life of a document: who read it, who changed what from what to what')
+    .option('--since <moment>', 'since a date, today, yesterday, or a duration back from now', momentOption)
+    .option('--until <moment>', 'before a date', momentOption)
+    .example('audit document Customer/ACME', 'audit document "Sales Order/SO-00001" --since yesterday')
+    .action(async (document: string, wanted: Wanted, command: Command) => {
+      const options = readOptions(command)
+      await printEvents(options, stream(options, 'audit.search', { ...wanted, document }))
+    })
+
   addAuditProofCommands(audit)
 }
 
@@ -89,6 +124,9 @@ function withFilters(command: Command): Command {
     command
       .option('--user <user>', 'of this user')
       .option('--tool <name>', 'of this tool, prompt or other target')
+      .option('--document <name>', 'that changed or showed this document, such as Customer/ACME')
+      .option('--doctype <doctype>', 'that changed or showed documents of this doctype')
+      .option('--text <text>', 'with this text in it, in any case of letters')
       .option('--type <type>', 'of this type, such as tool.call, or token. for all that begin so')
       .addOption(new Option('--status <status>', 'that ended so').choices(auditStatuses))
       .option('--session <id>', 'of this MCP session')
@@ -96,7 +134,11 @@ function withFilters(command: Command): Command {
       .option('--request <id>', 'of this request, as its answer says in X-Request-Id')
       .option('--trace <id>', 'of this W3C trace')
       // Read here: 'two hours back' counts from the question, and operations take milliseconds.
-      .option('--since <moment>', 'since a date, or a duration back from now such as 2h', momentOption)
+      .option(
+        '--since <moment>',
+        'since a date, today, yesterday, or a duration back from now such as 2h',
+        momentOption,
+      )
       .option('--until <moment>', 'before a date', momentOption)
   )
 }
@@ -107,14 +149,30 @@ function operationFilter({ tool, ...wanted }: Wanted): Question<'audit.search'> 
 }
 
 async function printEvents(
-  { json }: Options,
+  options: Options,
   events: AsyncIterable<Item<'audit.tail' | 'audit.search'>>,
 ): Promise<void> {
-  const { renderLine } = await import('../audit/render.ts')
-  const colour = colourful(process.stdout)
+  const { changeLines, renderLine } = await import('../audit/render.ts')
+  const rendering = options.json ? {} : await renderingFor(options)
   for await (const event of events) {
     // A line an event in both forms, so that `grep` and `jq` work on a log that never ends.
-    await write(json ? `${JSON.stringify(event)}\n` : `${renderLine(event, { colour })}\n`)
+    if (options.json) await write(`${JSON.stringify(event)}\n`)
+    else
+      for (const line of [
+        renderLine(event, rendering),
+        ...changeLines(event.changes).map((one) => `  ${one}`),
+      ])
+        await write(`${line}\n`)
+  }
+}
+
+/** As wide as the terminal, and with the names of clients, which say more than their ids. */
+async function renderingFor(options: Options): Promise<Rendering> {
+  const clients = await operate(options, 'clients.list', {})
+  return {
+    colour: colourful(process.stdout),
+    width: Math.max(80, process.stdout.columns ?? 80),
+    clients: new Map(clients.map(({ client_id: id, client_name: name }) => [id, name])),
   }
 }
 

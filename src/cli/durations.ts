@@ -10,13 +10,18 @@ export function secondsOption(text: string): number {
   return Number(match[1]) * units[(match[2] ?? 's') as keyof typeof units]
 }
 
-/** A moment: a date, or a duration back from now; as milliseconds since the epoch. */
+/** A moment: a date, a duration back from now, or the beginning of `today` or `yesterday` here; as milliseconds since the epoch. */
 export function momentOption(text: string): number {
   if (/^\d+[smhd]$/.test(text)) return Date.now() - secondsOption(text) * 1000
+  if (text === 'today' || text === 'yesterday') {
+    const day = new Date()
+    day.setDate(day.getDate() - (text === 'today' ? 0 : 1))
+    return day.setHours(0, 0, 0, 0)
+  }
   const time = Date.parse(text)
   if (Number.isNaN(time))
     throw new InvalidArgumentError(
-      'must be a date such as 2026-01-31 or 2026-01-31T08:00Z, or a duration back from now such as 2h',
+      'must be a date such as 2026-01-31 or 2026-01-31T08:00Z, today, yesterday, or a duration back from now such as 2h',
     )
   return time
 }

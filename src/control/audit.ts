@@ -7,6 +7,10 @@ import { defineOperation } from './operation.ts'
 const filter = {
   user: { type: 'string' },
   target: { type: 'string' },
+  document: { type: 'string', pattern: '^[^/]+/.' },
+  doctype: { type: 'string' },
+  text: { type: 'string' },
+  seq: { type: 'integer', minimum: 1 },
   type: { type: 'string' },
   status: { type: 'string', enum: auditStatuses },
   session: { type: 'string' },

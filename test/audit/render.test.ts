@@ -2,7 +2,7 @@ import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import type { AuditLine } from '../../src/audit/event.ts'
 import { exportCsv, exportJsonl } from '../../src/audit/export.ts'
-import { renderLine, visible } from '../../src/audit/render.ts'
+import { renderLine, showEvent, visible } from '../../src/audit/render.ts'
 import { listLogFiles } from '../../src/audit/log-files.ts'
 import { searchAudit } from '../../src/audit/search.ts'
 import { readFile } from 'node:fs/promises'
@@ -34,11 +34,31 @@ async function textOf(pieces: AsyncIterable<string>): Promise<string> {
 }
 
 describe('rendering an event for people', () => {
-  it('says when, how, what, who and to what in one line', () => {
-    assert.equal(
-      renderLine(line),
-      '2026-01-02 03:04:05.000Z  error    tool.call           ann@example.com  list_documents  12 ms  error=no  {"a":1}',
+  it('says when, how, who, what, to what and through which client in one line of 80 columns', () => {
+    assert.equal(renderLine(line), '2026-01-02 03:04 #1 error ann@example.com tool.call list_documents – no')
+    const clients = new Map([['dH0TgvCCsCoempAA1AGxdw', 'Claude']])
+    const named = renderLine(
+      { ...line, target: 'fetch', client: 'dH0TgvCCsCoempAA1AGxdw', error: 'x'.repeat(99) },
+      { clients },
     )
+    assert.match(named, / via Claude – x+…$/)
+    assert.equal(named.length, 80)
+  })
+
+  it('shows an event whole in lines, with what was shown and what became of each field', () => {
+    const shown = showEvent(
+      {
+        ...line,
+        client: 'c1',
+        documents: [{ doctype: 'Patient', names: ['PAT-1', 'PAT\u001b-2'], count: 9 }],
+        changes: [{ field: 'phone', from: '1', to: null }],
+      },
+      { clients: new Map([['c1', 'Claude']]) },
+    )
+    assert.match(shown, /^client +c1 \(Claude\)$/m)
+    assert.match(shown, /^shown +Patient: PAT-1, PAT␛-2 and 7 more$/m)
+    assert.match(shown, /^changed +phone: 1 → null$/m)
+    assert.match(shown, /^execution_time +0\.0123$/m)
   })
 
   it('shows what would move the cursor or hide', () => {
@@ -68,7 +88,7 @@ describe('rendering an event for people', () => {
   })
 
   it('uses colour only when asked', () => {
-    assert.match(renderLine(line, { colour: true }), /\u001b\[31merror {2}\u001b\[0m/)
+    assert.match(renderLine(line, { colour: true }), /\u001b\[31merror\u001b\[0m/)
   })
 })
 

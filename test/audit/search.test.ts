@@ -1,7 +1,8 @@
 import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
-import { type AuditFilter, followAudit, searchAudit, tailAudit } from '../../src/audit/search.ts'
+import type { AuditFilter } from '../../src/audit/filter.ts'
+import { followAudit, searchAudit, tailAudit } from '../../src/audit/search.ts'
 import { summarizeAudit } from '../../src/audit/summary.ts'
 import { temporaryFolder, until } from '../store/state-folder.ts'
 import { type OpenedAudit, startAudit } from './audit-folder.ts'
@@ -97,6 +98,37 @@ describe('searching the audit log', () => {
     assert.equal(await ids(100, { status: 'ok', user: 'ann@example.com' }), '01256')
     assert.equal(await ids(0, {}), '')
     assert.deepEqual(await tailAudit(await temporaryFolder(t), 5), [])
+  })
+
+  it('finds who read a document and who changed it, by its name, its doctype and any text', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    const told: AuditEvent[] = [
+      { type: 'tool.call', status: 'ok', target: 'list_documents', request_id: 'listed' },
+      { type: 'document.update', status: 'ok', target: 'Patient/PAT-1', request_id: 'changed' },
+      { type: 'tool.call', status: 'denied', target: 'get_document', request_id: 'asked' },
+      { type: 'tool.call', status: 'ok', target: 'list_documents', request_id: 'others' },
+      { type: 'document.update', status: 'ok', target: 'Patient/PAT-10', request_id: 'neighbour' },
+    ]
+    const more: Partial<AuditEvent>[] = [
+      { documents: [{ doctype: 'Patient', names: ['PAT-0', 'PAT-1'], count: 40 }] },
+      { changes: [{ field: 'phone', from: '+41 44', to: '+41 79' }] },
+      { data: { arguments: { doctype: 'Patient', name: 'PAT-1' } } },
+      { documents: [{ doctype: 'Visit', names: ['PAT-1'], count: 1 }] },
+      {},
+    ]
+    for (const [index, event] of told.entries()) await audit.record({ ...event, ...more[index] })
+    const found = async (filter: AuditFilter): Promise<unknown[]> => {
+      const ids: unknown[] = []
+      for await (const line of searchAudit(folder, filter)) ids.push(line.request_id)
+      return ids
+    }
+    assert.deepEqual(await found({ document: 'Patient/PAT-1' }), ['listed', 'changed', 'asked'])
+    assert.deepEqual(await found({ doctype: 'Patient' }), ['listed', 'changed', 'asked', 'neighbour'])
+    assert.deepEqual(await found({ doctype: 'Visit' }), ['others'])
+    assert.deepEqual(await found({ text: 'PHONE' }), ['changed'])
+    assert.deepEqual(await found({ text: '41 79', document: 'Patient/PAT-1' }), ['changed'])
+    assert.deepEqual(await found({ document: 'Patient/"quoted\\' }), [])
+    assert.deepEqual(await found({ seq: 2 }), ['changed'])
   })
 
   it('counts what happened', async (t) => {

@@ -51,6 +51,56 @@ describe('the audit log of a service', () => {
     },
   )
 
+  it(
+    'tells the life of a document, with fields and names of clients, in lines of 80 columns',
+    { timeout },
+    async (t) => {
+      const where = folders(t)
+      const { daemon } = await runService(t, where)
+      const { audit } = daemon.services
+      const { client_id: client } = await operate(where.options, 'clients.register', {
+        name: 'Front desk',
+        redirect_uris: ['https://desk.example.com/callback'],
+        auth_method: 'client_secret_basic',
+      })
+      const target = 'Patient/PAT-00001'
+      await audit.record({
+        type: 'document.update',
+        status: 'ok',
+        user: 'ann@example.com',
+        client: String(client),
+        target,
+        changes: [{ field: 'phone', from: '1', to: '2' }],
+      })
+      await audit.record({
+        type: 'tool.call',
+        status: 'ok',
+        user: 'dr.lee@smile.example',
+        target: 'list_documents',
+        documents: [{ doctype: 'Patient', names: ['PAT-00001'], count: 7 }],
+      })
+      const cli = (...args: string[]): ReturnType<typeof runCli> =>
+        runCli([...args, '--site', where.site, '--state', where.state])
+      const life = await cli('audit', 'document', target, '--since', 'yesterday')
+      const lines = life.stdout.trimEnd().split('\n')
+      assert.match(lines[0]!, /ann@example\.com document\.update Patient\/PAT-00001/)
+      assert.match(lines[1]!, /^ {2}phone: 1 → 2$/)
+      assert.match(lines[2]!, /dr\.lee@smile\.example tool\.call list_documents$/)
+      assert.equal(lines.length, 3)
+      assert.ok(lines.every((line) => line.length <= 80))
+      const seq = /#(\d+)/.exec(lines[0]!)![1]!
+      assert.match((await cli('audit', 'show', seq)).stdout, /^client +\S+ \(Front desk\)$/m)
+      assert.equal(
+        (JSON.parse((await cli('audit', 'show', seq, '--json')).stdout) as { seq: number }).seq,
+        Number(seq),
+      )
+      assert.equal((await cli('audit', 'show', '999999')).code, 1)
+      const csv = await cli('audit', 'export', '--format', 'csv', '--document', target)
+      assert.equal(csv.stdout.trimEnd().split('\r\n').length, 3)
+      assert.equal((await cli('audit', 'search', '--document', 'Patient')).code, 1)
+    },
+  )
+
   it('is checked against what a forwarder sent away', { timeout }, async (t) => {
     const where = folders(t)
     await runService(t, where)
