@@ -3,9 +3,8 @@ import { messageOf } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Content, Tool, ToolCategory } from '../tool.ts'
 import { httpTool } from './http-tool.ts'
-import type { Source, UpstreamDefinition } from './own-schema.ts'
+import type { UpstreamDefinition } from './own-schema.ts'
 import { inputProblem, type OwnDefinitions, prefixOf } from './read-own-tools.ts'
-import { openPool, sqlTool } from './sql-tool.ts'
 import { openUpstream, type Upstream, type UpstreamTool } from './upstream.ts'
 
 /** How long a reading of the site waits for an upstream to list its tools. */
@@ -25,16 +24,13 @@ export class OwnTools {
 
   /** The tools of a reading of the site. An upstream that does not answer is told in the log, and has no tools until the next reading. */
   async open(definitions: OwnDefinitions): Promise<readonly Tool[]> {
-    const { folder, http, sql, sources, upstreams, modules } = definitions
+    const { folder, http, sql, upstreams, modules } = definitions
     const upstreamTools = await Promise.all(
       upstreams.map((definition) => this.#upstreamTools(definition, folder)),
     )
     const tools = [
       ...http.map((definition) => httpTool(definition, folder)),
-      ...sql.map((definition) => {
-        const source = sources[definition.source]!
-        return sqlTool(definition, source, this.#pool(source, folder))
-      }),
+      ...(sql.length === 0 ? [] : await this.#sqlTools(definitions)),
       ...modules,
       ...upstreamTools.flat(),
     ]
@@ -49,16 +45,21 @@ export class OwnTools {
     this.#pools.clear()
   }
 
-  #pool(source: Source, folder: string): Pool {
-    const key = keyOf(source, folder)
-    let pool = this.#pools.get(key)
-    if (!pool) {
-      pool = openPool(source, folder, (error) =>
-        this.#log.warn('a connection of a SQL tool broke', { error }),
-      )
-      this.#pools.set(key, pool)
-    }
-    return pool
+  async #sqlTools({ folder, sql, sources }: OwnDefinitions): Promise<Tool[]> {
+    // Few sites ask databases, and most starts need no driver.
+    const { openPool, sqlTool } = await import('./sql-tool.ts')
+    return sql.map((definition) => {
+      const source = sources[definition.source]!
+      const key = keyOf(source, folder)
+      let pool = this.#pools.get(key)
+      if (!pool) {
+        pool = openPool(source, folder, (error) =>
+          this.#log.warn('a connection of a SQL tool broke', { error }),
+        )
+        this.#pools.set(key, pool)
+      }
+      return sqlTool(definition, source, pool)
+    })
   }
 
   async #upstreamTools(definition: UpstreamDefinition, folder: string): Promise<readonly Tool[]> {
