@@ -105,7 +105,7 @@ async function readLine(): Promise<string> {
 async function askTwice(): Promise<string> {
   if (!process.stdin.isTTY)
     throw new AppError('invalid', 'standard input is not a terminal; use --password-stdin')
-  const first = await askHidden('new password: ')
+  const first = await askHidden('new password, of at least 12 characters: ')
   if (first !== (await askHidden('again: '))) throw new AppError('invalid', 'the two passwords differ')
   return first
 }

@@ -70,10 +70,16 @@ async function withPlace(
   { places, metrics, subscriptions }: Needed,
   next: () => Promise<unknown>,
 ): Promise<void> {
+  if (repeatsCredential(ctx.req.rawHeaders))
+    return refuse(ctx, 400, 'a credential header came more than once')
   const network = networkKey(String(ctx.state['address']))
   const turnAway = (status: 408 | 503): void => {
     metrics.refused()
-    refuse(ctx, status)
+    refuse(
+      ctx,
+      status,
+      status === 503 ? 'too many requests are in progress' : 'the body did not come in time',
+    )
   }
   const take = (): boolean => {
     // Streams wait for hours and have a limit of their own.
@@ -103,13 +109,25 @@ export function knownCaller(ctx: Context): void {
   ;(ctx.state['place'] as TakenPlace | undefined)?.isKnown()
 }
 
+/** Which of two credentials counts is read differently by others on the way. */
+function repeatsCredential(rawHeaders: readonly string[]): boolean {
+  let [authorization, cookie] = [0, 0]
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
+    if (name.length === 13 && name.toLowerCase() === 'authorization') authorization++
+    else if (name.length === 6 && name.toLowerCase() === 'cookie') cookie++
+  }
+  return authorization > 1 || cookie > 1
+}
+
+const refusals = { 400: 'invalid_request', 408: 'timeout', 503: 'unavailable' } as const
+
 /** Answers beside the middleware, which may still be waiting for the body. */
-function refuse({ res }: Context, status: 408 | 503): void {
+function refuse({ res }: Context, status: keyof typeof refusals, message: string): void {
   if (res.headersSent) return void res.destroy()
-  const error = status === 503 ? 'unavailable' : 'timeout'
-  const message = status === 503 ? 'too many requests are in progress' : 'the body did not come in time'
-  const headers = { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' }
-  res.writeHead(status, headers).end(JSON.stringify({ error, message }))
+  const wait = status === 400 ? {} : { 'Retry-After': '1' }
+  res.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...wait })
+  res.end(JSON.stringify({ error: refusals[status], message }))
 }
 
 /** What every log line about a request says; never its query, body or credentials. */

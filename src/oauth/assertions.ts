@@ -75,6 +75,8 @@ export class Assertions {
     if (audience !== issuer && audience !== issuer + paths.token) {
       return 'the client assertion is for another audience'
     }
+    if (typeof claims.jti !== 'string' || claims.jti === '')
+      return 'the jti of the client assertion is not a text'
     const left = (claims.exp ?? 0) - this.#clock.now() / 1000
     return left > maxLifeSeconds
       ? `the client assertion lives longer than ${maxLifeSeconds} seconds`

@@ -1,9 +1,8 @@
 /**
- * The authorization endpoint (RFC 6749 §3.1, specification §4.2). One connection is three requests:
+ * The authorization endpoint (RFC 6749 §3.1, specification §4.2). One connection is three requests, each checked anew:
  *   GET   client and redirect_uri (faults are shown) → the rest (faults are sent back) → sign-in page or consent page
  *   POST  at the sign-in page, which comes back to the GET
  *   POST  the user's decision → 302 to the client with code, state and iss
- * Each request checks everything anew; nothing is kept between them but what the browser's form carries.
  */
 import type { Context, Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
@@ -25,6 +24,7 @@ import {
   type BrowserDeps,
   type FaultPage,
 } from './browser-middleware.ts'
+import { mixesScripts } from './client-metadata.ts'
 import type { Clients } from './clients.ts'
 import type { Codes } from './codes.ts'
 import type { Approval, Grants } from './grants.ts'
@@ -49,6 +49,7 @@ export interface ConsentView {
   /** The code goes to a program on the user's own machine, which anything there could be. */
   readonly local: boolean
   readonly unverified: boolean
+  readonly mixedScripts: boolean
   readonly scopes: readonly string[]
   readonly user: string
 }
@@ -113,7 +114,7 @@ export function decisionEndpoint(deps: AuthorizationDeps): Middleware {
     }
     await handleRequest(ctx, deps, query, async (request, attempt) => {
       const decision = form.get('decision')
-      if (decision === 'approve') return approve(ctx, request, signed, attempt, deps)
+      if (decision === 'approve') return approve(ctx, request, signed, attempt, deps, form.get('csrf'))
       if (decision !== 'deny') throw new AppError('invalid', 'decision must be approve or deny')
       await deps.audit.record({
         type: 'grant.deny',
@@ -235,7 +236,7 @@ function showConsent(
   const { client, redirectUri } = request
   const time = String(deps.clock.now())
   pageHeaders(ctx, formActionFor(redirectUri))
-  const page = deps.pages.consent({
+  const view = {
     action: paths.authorize,
     request: ctx.querystring,
     time,
@@ -245,10 +246,11 @@ function showConsent(
     redirectHost: redirectHost(redirectUri),
     local: isLoopback(redirectUri) || !/^https?:/i.test(redirectUri),
     unverified: client.source === 'dynamic',
+    mixedScripts: mixesScripts(client.name),
     scopes: request.scopes.map(scopeInWords),
     user: signed.user.id,
-  })
-  answerPage(ctx, 200, page)
+  }
+  answerPage(ctx, 200, deps.pages.consent(view))
 }
 
 function consentPurpose(query: string, time: string): string {
@@ -262,10 +264,13 @@ async function approve(
   signed: SignedIn,
   attempt: string,
   deps: AuthorizationDeps,
+  form?: string,
 ): Promise<void> {
   deps.audit.requireWritable()
   const { client, challenge, nonce } = request
   const code = await deps.store.transaction(async (tx) => {
+    if (form !== undefined && !(await deps.codes.spendFormIn(tx, form)))
+      throw new AppError('forbidden', 'this form was already sent; please start again')
     await deps.clients.activateIn(tx, client)
     const grant = await deps.grants.approveIn(tx, approvalOf(request, signed))
     await deps.audit.recordIn(tx, {

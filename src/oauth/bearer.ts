@@ -1,7 +1,5 @@
 /** Who calls the resource server: `Authorization: Bearer` or `token KEY:SECRET` (specification §5.1–5.6), made a Principal. */
-import type { BlockList } from 'node:net'
 import type { Context, Middleware } from 'koa'
-import { contains, networksOf } from '../core/address.ts'
 import type { Log } from '../core/log.ts'
 import { assistantUser, hasRole, roleKeyOf, sessionIdOf, type Principal } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
@@ -11,7 +9,8 @@ import { answerJson, originOf, traceOf } from './http-middleware.ts'
 import { descriptionText } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Tokens } from './tokens.ts'
-import { audienceOf, paths, resourceOf } from './urls.ts'
+import { isAllowedFrom, usableToken } from './usable-token.ts'
+import { paths } from './urls.ts'
 import type { Usage } from './usage.ts'
 
 /** What the site allows a client, beyond what its user may: fewer roles, only some tools. */
@@ -34,11 +33,10 @@ export interface BearerDeps {
 
 /** What was presented, proven. */
 interface Proof {
-  readonly user: string
+  readonly user: User
   readonly client?: { readonly id: string; readonly name: string }
   readonly scopes: readonly string[]
   readonly expiresAt?: number
-  readonly addresses?: readonly string[]
   /** What its use is counted under. */
   readonly usage: string
 }
@@ -48,13 +46,9 @@ export function bearer(deps: BearerDeps): Middleware {
   const principals = new Principals(deps)
   return async (ctx, next) => {
     const origin = originOf(ctx)
-    const proof = await prove(ctx.get('Authorization'), deps)
+    const proof = await prove(ctx, origin.address, deps)
     if ('fault' in proof) return refuse(ctx, deps, proof.fault)
-    if (proof.addresses && !isAllowedFrom(proof.addresses, origin.address)) {
-      return refuse(ctx, deps, 'the access token may not be used from this address')
-    }
-    const user = deps.people().find(proof.user)
-    if (!user?.enabled) return refuse(ctx, deps, 'the user of the access token is disabled')
+    const { user } = proof
     const wait = await deps.limits.secondsToWait('mcp', {
       ...origin,
       key: `${user.id} ${proof.client?.id ?? ''}`,
@@ -87,55 +81,54 @@ export function bearer(deps: BearerDeps): Middleware {
   }
 }
 
-async function prove(authorization: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+async function prove(ctx: Context, address: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+  const authorization = ctx.get('Authorization')
   if (authorization === '') return { fault: 'authentication is required' }
   const [, scheme, credentials] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
-  if (scheme?.toLowerCase() === 'bearer' && credentials !== undefined) return proveBearer(credentials, deps)
-  if (scheme?.toLowerCase() === 'token' && credentials !== undefined) return proveApiKey(credentials, deps)
+  if (scheme?.toLowerCase() === 'bearer' && credentials !== undefined)
+    return proveBearer(credentials, address, deps)
+  if (scheme?.toLowerCase() === 'token' && credentials !== undefined)
+    return proveApiKey(credentials, address, deps)
   return { fault: 'the Authorization header is not "Bearer ACCESS_TOKEN"' }
 }
 
-/** Specification §5.3, in its order: found, active, not past its end; RFC 8707: meant for us. */
-async function proveBearer(text: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
-  const found = await deps.tokens.find(text)
-  if (found.kind === 'unknown') return { fault: 'the access token is unknown' }
-  if (found.kind === 'inactive') return { fault: 'the access token is not active' }
-  if (found.kind === 'expired') return { fault: 'the access token has expired' }
-  const { token } = found
-  if (audienceOf(token.resource, deps.publicUrl()) !== resourceOf(deps.publicUrl()))
-    return { fault: 'the access token is for another resource' }
+async function proveBearer(
+  text: string,
+  address: string,
+  deps: BearerDeps,
+): Promise<Proof | { fault: string }> {
+  const usable = await usableToken(text, address, deps)
+  if ('fault' in usable) return usable
+  const { token, user } = usable
   return {
-    user: token.user,
+    user,
     client: { id: token.client, name: token.clientName },
     scopes: token.scopes,
     expiresAt: token.expiresAt,
-    ...(token.addresses && { addresses: token.addresses }),
     usage: token.family,
   }
 }
 
-async function proveApiKey(text: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+async function proveApiKey(
+  text: string,
+  address: string,
+  deps: BearerDeps,
+): Promise<Proof | { fault: string }> {
   const colon = text.indexOf(':')
   if (colon < 1) return { fault: 'the Authorization header is not "token API_KEY:API_SECRET"' }
   const checked = await deps.apiKeys.check(text.slice(0, colon), text.slice(colon + 1))
   if ('fault' in checked) return checked
   const { key } = checked
+  if (!isAllowedFrom(key.addresses, address))
+    return { fault: 'the access token may not be used from this address' }
+  const user = deps.people().find(key.user)
+  if (!user?.enabled) return { fault: 'the user of the access token is disabled' }
   return {
-    user: key.user,
+    user,
     scopes: ['all'],
     ...(key.expiresAt !== undefined && { expiresAt: key.expiresAt }),
-    ...(key.addresses && { addresses: key.addresses }),
     usage: `key:${key.id}`,
   }
-}
-
-const allowLists = new WeakMap<readonly string[], BlockList>()
-
-/** Lists of cached tokens stay the same objects, so each is read once. */
-function isAllowedFrom(addresses: readonly string[], address: string): boolean {
-  const networks = allowLists.get(addresses) ?? networksOf(addresses)
-  allowLists.set(addresses, networks)
-  return contains(networks, address)
 }
 
 /** Specification §5.5: the one shape of every 401. The reason is logged; the token never is. */

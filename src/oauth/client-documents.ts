@@ -2,6 +2,7 @@
  * Client ID metadata documents: a client whose id is the https URL of a document that describes it. Fetched
  * under guard, cached, asked for once at a time; clients that users approved survive a document that is down.
  */
+import { isIP } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -133,6 +134,8 @@ export function isDocumentUrl(text: string): boolean {
     !text.includes('#') &&
     url.username === '' &&
     url.password === '' &&
-    url.pathname !== '/'
+    url.pathname !== '/' &&
+    // A document is vouched for by its site's name.
+    isIP(url.hostname.replace(/^\[|\]$/g, '')) === 0
   )
 }

@@ -113,6 +113,12 @@ export function plainText(text: string): string {
     .trim()
 }
 
+/** Whether a word has letters of Latin and of an alphabet that looks like it. */
+export function mixesScripts(text: string): boolean {
+  const alike = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u
+  return text.split(/[^\p{L}\p{M}]+/u).some((word) => /\p{Script=Latin}/u.test(word) && alike.test(word))
+}
+
 function defaultName(redirectUris: readonly string[]): string {
   const first = redirectUris[0]
   return first === undefined

@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import { randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Collection, Store, Transaction } from '../store/store.ts'
+import type { Collection, Store, Stored, Transaction } from '../store/store.ts'
 import { codeRecords, type Code } from './records.ts'
 
 /** What a code stands for. */
@@ -10,16 +10,23 @@ export type CodeRequest = Omit<Code, 'id' | 'endsAt' | 'usedAt' | 'family' | 'fo
 
 const hour = 3_600_000
 
+/** A consent form that gave a code. */
+interface SpentForm extends Stored {
+  readonly endsAt: number
+}
+
 /** The codes that are under way or were lately used. */
 export class Codes {
   readonly #clock: Clock
   readonly #settings: () => Settings
   readonly #codes: Collection<Code>
+  readonly #forms: Collection<SpentForm>
 
   constructor(deps: { store: Store; clock: Clock; settings: () => Settings }) {
     this.#clock = deps.clock
     this.#settings = deps.settings
     this.#codes = deps.store.collection(codeRecords)
+    this.#forms = deps.store.collection<SpentForm>({ name: 'oauth.form', expires: 'endsAt' })
   }
 
   /** Issues a code, shown this once. */
@@ -33,6 +40,14 @@ export class Codes {
       forgetAt: now + hour,
     })
     return code
+  }
+
+  /** Spends a consent form, which gives one code: whether it was still good. */
+  async spendFormIn(tx: Transaction, token: string): Promise<boolean> {
+    const [forms, id] = [tx.in(this.#forms), sha256(token)]
+    if (await forms.get(id)) return false
+    await forms.insert({ id, endsAt: this.#clock.now() + hour })
+    return true
   }
 
   /** The code of that text, used or not. */

@@ -11,6 +11,7 @@ import type { RateLimits } from './rate-limits.ts'
 import type { Client } from './records.ts'
 import type { Tokens } from './tokens.ts'
 import { audienceOf } from './urls.ts'
+import { usableToken } from './usable-token.ts'
 
 /** What introspection works with. */
 export interface IntrospectionDeps {
@@ -33,18 +34,18 @@ export function introspectionEndpoint(deps: IntrospectionDeps): Middleware {
     if (client.authMethod === 'none') {
       throw new OAuthError('invalid_client', 'introspection needs a client that authenticates')
     }
-    answerJson(ctx, 200, await describe(required(params, 'token'), client, deps))
+    answerJson(ctx, 200, await describe(required(params, 'token'), client, originOf(ctx).address, deps))
   })
 }
 
 async function describe(
   text: string,
   client: Client,
+  address: string,
   deps: IntrospectionDeps,
 ): Promise<Record<string, unknown>> {
-  const found = await deps.tokens.find(text)
-  const family = found.kind === 'active' ? undefined : await deps.tokens.findRefresh(text)
-  const about = found.kind === 'active' ? found.token : family
+  const usable = await usableToken(text, address, deps)
+  const about = 'token' in usable ? usable.token : await deps.tokens.findRefresh(text)
   // What a client may not know of is answered like what does not exist (RFC 7662 §2.2); operators' clients see all.
   const own = about?.client === client.id || client.source === 'operator'
   const user = about && deps.people().find(about.user)

@@ -12,6 +12,9 @@ export interface RedirectRules {
   readonly nativeSchemes: readonly string[]
 }
 
+/** What answers are made of (RFC 6749 §4.1.2, RFC 9207 §2): a URI that has it already makes them ambiguous. */
+const reservedNames = ['code', 'state', 'iss']
+
 const mustBeHttps = 'redirect_uris must be https'
 
 // Schemes that run, read or reach something in the browser; never a callback, whatever the settings say.
@@ -42,6 +45,9 @@ function shapeFault(uri: string): string | undefined {
   if (!/^[\x21-\x7e]+$/.test(uri)) return 'redirect_uri has characters that a URI cannot have'
   if (/[\\"<>^`{|}]/.test(uri)) return 'redirect_uri has characters that a URI cannot have'
   if (uri.includes('#')) return 'redirect_uri must not have a fragment'
+  const reserved = reservedNames.find((name) => new URLSearchParams(uri.split('?')[1]).has(name))
+  if (reserved !== undefined)
+    return `redirect_uri must not have ${reserved} in its query: the answer brings it`
   if (uri.includes('*')) return 'redirect_uri must not have a wildcard'
   if (/%(?![0-9a-f]{2})/i.test(uri)) return 'redirect_uri has a broken percent encoding'
   if (/%(0[0-9a-f]|1[0-9a-f]|7f|5c)/i.test(uri))

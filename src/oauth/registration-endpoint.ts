@@ -30,6 +30,9 @@ export function registrationEndpoint(deps: RegistrationDeps): Middleware {
       throw new OAuthError('access_denied', 'dynamic client registration is not enabled')
     }
     await deps.limits.take('register', origin)
+    // Any other type a browser would send for any page, without asking us first.
+    if (!ctx.is('application/json'))
+      throw new OAuthError('invalid_client_metadata', 'the body must be application/json', { status: 415 })
     const description = readClientMetadata(await readJson(ctx, bodyLimit), {
       developerMode: oauth.developer_mode,
       nativeSchemes: linesOf(oauth.native_redirect_schemes),

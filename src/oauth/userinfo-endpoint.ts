@@ -2,11 +2,11 @@
 import type { Context, Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
 import type { People } from '../users/people.ts'
-import { answerJson, jsonEndpoint, readForm } from './http-middleware.ts'
+import { answerJson, jsonEndpoint, originOf, readForm } from './http-middleware.ts'
 import { claimsOf } from './id-tokens.ts'
 import { descriptionText } from './protocol.ts'
 import type { Tokens } from './tokens.ts'
-import { audienceOf, resourceOf } from './urls.ts'
+import { usableToken } from './usable-token.ts'
 
 /** What userinfo works with. */
 export interface UserinfoDeps {
@@ -21,20 +21,9 @@ export function userinfoEndpoint(deps: UserinfoDeps): Middleware {
   return jsonEndpoint(async (ctx) => {
     const text = await tokenOf(ctx)
     if (text === undefined) return challenge(ctx, deps, undefined)
-    const found = await deps.tokens.find(text)
-    if (
-      found.kind !== 'active' ||
-      audienceOf(found.token.resource, deps.publicUrl()) !== resourceOf(deps.publicUrl())
-    ) {
-      return challenge(
-        ctx,
-        deps,
-        `the access token is ${found.kind === 'active' ? 'for another resource' : found.kind}`,
-      )
-    }
-    const user = deps.people().find(found.token.user)
-    if (!user?.enabled) return challenge(ctx, deps, 'the user of the access token is disabled')
-    answerJson(ctx, 200, claimsOf(user, found.token.scopes))
+    const usable = await usableToken(text, originOf(ctx).address, deps)
+    if ('fault' in usable) return challenge(ctx, deps, usable.fault)
+    answerJson(ctx, 200, claimsOf(usable.user, usable.token.scopes))
   })
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
 import type { Collection, Store, Stored } from '../store/store.ts'
+import { isCommon } from './common-passwords.ts'
 import type { People } from './people.ts'
 
 interface PasswordRecord extends Stored {
@@ -13,14 +14,8 @@ interface PasswordRecord extends Stored {
 
 // OWASP's floor: 19 MiB, two passes; 7 ms on one core.
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
-const leastLength = 8
+const leastLength = 12
 const mostLength = 1024
-const everybodysFirst = new Set(
-  'password passw0rd 12345678 123456789 1234567890 11111111 00000000 qwertyui qwertyuiop iloveyou abcdefgh'.split(
-    ' ',
-  ),
-)
-
 /** The passwords of all users. */
 export class Passwords {
   readonly #clock: Clock
@@ -90,9 +85,7 @@ function passwordFaults(password: string, user: string): string[] {
   return [
     ...(length < leastLength ? [`the password must have at least ${leastLength} characters`] : []),
     ...(length > mostLength ? [`the password must have at most ${mostLength} characters`] : []),
-    ...(plain.trim() === '' || everybodysFirst.has(plain)
-      ? ['the password is one of those tried first']
-      : []),
+    ...(plain.trim() === '' || isCommon(plain) ? ['the password is one of those tried first'] : []),
     ...(plain === user.toLowerCase() ? ['the password is the user name'] : []),
   ]
 }

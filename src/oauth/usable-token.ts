@@ -1,0 +1,42 @@
+/** The one answer to whether an access token may be used here and now, for every endpoint that takes one. */
+import type { BlockList } from 'node:net'
+import { contains, networksOf } from '../core/address.ts'
+import type { People, User } from '../users/people.ts'
+import type { AccessToken } from './records.ts'
+import type { Tokens } from './tokens.ts'
+import { audienceOf, resourceOf } from './urls.ts'
+
+interface UsableTokenDeps {
+  readonly tokens: Tokens
+  readonly people: () => People
+  readonly publicUrl: () => string
+}
+
+/** Specification §5.3, in its order: found, active, not past its end; RFC 8707: meant for us; from where it may be used. */
+export async function usableToken(
+  text: string,
+  address: string,
+  { tokens, people, publicUrl }: UsableTokenDeps,
+): Promise<{ readonly token: AccessToken; readonly user: User } | { readonly fault: string }> {
+  const found = await tokens.find(text)
+  if (found.kind === 'unknown') return { fault: 'the access token is unknown' }
+  if (found.kind === 'inactive') return { fault: 'the access token is not active' }
+  if (found.kind === 'expired') return { fault: 'the access token has expired' }
+  const { token } = found
+  if (audienceOf(token.resource, publicUrl()) !== resourceOf(publicUrl()))
+    return { fault: 'the access token is for another resource' }
+  if (!isAllowedFrom(token.addresses, address))
+    return { fault: 'the access token may not be used from this address' }
+  const user = people().find(token.user)
+  return user?.enabled ? { token, user } : { fault: 'the user of the access token is disabled' }
+}
+
+const allowLists = new WeakMap<readonly string[], BlockList>()
+
+/** Whether an address is in the networks, if there are any. Lists of cached tokens stay the same objects, so each is read once. */
+export function isAllowedFrom(addresses: readonly string[] | undefined, address: string): boolean {
+  if (!addresses) return true
+  const networks = allowLists.get(addresses) ?? networksOf(addresses)
+  allowLists.set(addresses, networks)
+  return contains(networks, address)
+}
