@@ -6,6 +6,7 @@
  */
 import type { Context, Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
+import { networkKey } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Settings } from '../core/settings.ts'
@@ -24,35 +25,16 @@ import {
   type BrowserDeps,
   type FaultPage,
 } from './browser-middleware.ts'
-import { mixesScripts } from './client-metadata.ts'
 import type { Clients } from './clients.ts'
 import type { Codes } from './codes.ts'
+import { consentFacts, type ConsentView } from './consent-view.ts'
 import type { Approval, Grants } from './grants.ts'
 import { asOAuthError, originOf, readForm } from './http-middleware.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { isLoopback, redirectHost, withParams } from './redirect-uris.ts'
-import { scopeInWords } from './scopes.ts'
+import { redirectHost, withParams } from './redirect-uris.ts'
 import type { Trace } from './trace.ts'
 import { paths } from './urls.ts'
-
-/** What the consent page shows. */
-export interface ConsentView {
-  readonly action: string
-  readonly request: string
-  readonly time: string
-  readonly csrf: string
-  readonly clientName: string
-  /** Where the client's document is; such a client is vouched for by that site. */
-  readonly clientHost: string | undefined
-  readonly redirectHost: string
-  /** The code goes to a program on the user's own machine, which anything there could be. */
-  readonly local: boolean
-  readonly unverified: boolean
-  readonly mixedScripts: boolean
-  readonly scopes: readonly string[]
-  readonly user: string
-}
 
 /** The pages that this endpoint shows. */
 export interface AuthorizationPages {
@@ -137,7 +119,7 @@ async function handleRequest(
 ): Promise<void> {
   const params = readParams(new URLSearchParams(query))
   const attempt = deps.trace.begin(params)
-  const target = await showing(params, attempt, deps)
+  const target = await showing(params, attempt, originOf(ctx).address, deps)
   try {
     const request = checkRequest(params, target, deps.settings(), deps.publicUrl())
     deps.trace.step(attempt, 'request accepted')
@@ -150,9 +132,14 @@ async function handleRequest(
   }
 }
 
-async function showing(params: Params, attempt: string, deps: AuthorizationDeps): Promise<Target> {
+async function showing(
+  params: Params,
+  attempt: string,
+  address: string,
+  deps: AuthorizationDeps,
+): Promise<Target> {
   try {
-    const target = await findTarget(params, deps.clients)
+    const target = await findTarget(params, deps.clients, networkKey(address))
     deps.trace.about(attempt, {
       client_name: target.client.name,
       redirect_host: redirectHost(target.redirectUri),
@@ -233,23 +220,11 @@ function showConsent(
   signed: SignedIn,
   deps: AuthorizationDeps,
 ): void {
-  const { client, redirectUri } = request
   const time = String(deps.clock.now())
-  pageHeaders(ctx, formActionFor(redirectUri))
-  const view = {
-    action: paths.authorize,
-    request: ctx.querystring,
-    time,
-    csrf: formToken(signed.secret, consentPurpose(ctx.querystring, time)),
-    clientName: client.name,
-    clientHost: client.source === 'document' ? new URL(client.id).host : undefined,
-    redirectHost: redirectHost(redirectUri),
-    local: isLoopback(redirectUri) || !/^https?:/i.test(redirectUri),
-    unverified: client.source === 'dynamic',
-    mixedScripts: mixesScripts(client.name),
-    scopes: request.scopes.map(scopeInWords),
-    user: signed.user.id,
-  }
+  pageHeaders(ctx, formActionFor(request.redirectUri))
+  const csrf = formToken(signed.secret, consentPurpose(ctx.querystring, time))
+  const form = { action: paths.authorize, request: ctx.querystring, time, csrf }
+  const view = { ...form, ...consentFacts(request), user: signed.user.id }
   answerPage(ctx, 200, deps.pages.consent(view))
 }
 

@@ -27,14 +27,18 @@ export interface AuthorizationRequest extends Target {
 }
 
 /** The client and its redirect URI. A fault here is shown to the user, never sent to the URI in question. */
-export async function findTarget(params: Params, clients: Clients): Promise<Target> {
+export async function findTarget(params: Params, clients: Clients, network: string): Promise<Target> {
   const twice = params.repeated.filter((name) => name === 'client_id' || name === 'redirect_uri')
   if (twice.length > 0) throw new OAuthError('invalid_request', `sent more than once: ${twice.join(', ')}`)
   const id = params.get('client_id')
   if (id === undefined) throw new OAuthError('invalid_request', 'client_id is required')
-  const client = await clients.find(id)
+  const client = await clients.find(id, network)
   if (!client) {
-    const why = 'unknown client_id: the app is not registered here, or no longer; let it connect anew'
+    const fault = clients.whyUnknown(id)
+    const why =
+      fault === undefined
+        ? 'unknown client_id: the app is not registered here, or no longer; let it connect anew'
+        : `this service could not get ${id.slice(0, 200)}, by which the app describes itself: ${fault}. An administrator can let the service reach that address, or set oauth.client_id_metadata_documents to false; then the app registers itself when it connects anew`
     throw new OAuthError('invalid_client', why, { status: 400 })
   }
   const redirectUri = params.get('redirect_uri')

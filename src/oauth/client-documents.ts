@@ -11,7 +11,8 @@ import { linesOf, type Settings } from '../core/settings.ts'
 import type { Collection, Store } from '../store/store.ts'
 import { readClientMetadata } from './client-metadata.ts'
 import { grantTypeNames } from './grant-types/index.ts'
-import type { FetchedJson, GuardedFetch } from './guarded-fetch.ts'
+import { FetchShares, NoShare } from './fetch-shares.ts'
+import { HostUnreachable, type FetchedJson, type GuardedFetch } from './guarded-fetch.ts'
 import { OAuthError } from './protocol.ts'
 import { clientRecords, type Client } from './records.ts'
 import { redirectUriFault, type RedirectRules } from './redirect-uris.ts'
@@ -19,6 +20,8 @@ import { redirectUriFault, type RedirectRules } from './redirect-uris.ts'
 interface Cached {
   readonly client: Client | undefined
   readonly until: number
+  /** Why there is no client. */
+  readonly why?: string
 }
 
 const minute = 60_000
@@ -33,6 +36,7 @@ export class ClientDocuments {
   readonly #settings: () => Settings
   readonly #fetch: GuardedFetch
   readonly #log: Log
+  readonly #shares: FetchShares
   readonly #kept: Collection<Client>
   readonly #cache = new Map<string, Cached>()
   readonly #underway = new Map<string, Promise<Client | undefined>>()
@@ -42,15 +46,17 @@ export class ClientDocuments {
     this.#settings = deps.settings
     this.#fetch = deps.fetch
     this.#log = deps.log
+    this.#shares = new FetchShares(deps)
     this.#kept = deps.store.collection(clientRecords)
   }
 
-  /** The client that the document at the URL describes; undefined when there is none that is valid. */
-  async find(url: string): Promise<Client | undefined> {
+  /** The client that the document at the URL describes, for a request from a network; undefined when there is none that is valid. */
+  async find(url: string, network = ''): Promise<Client | undefined> {
     if (!this.#settings().oauth.client_id_metadata_documents || !isDocumentUrl(url)) return undefined
     const cached = this.#cache.get(url)
     if (cached && cached.until > this.#clock.now()) return this.#merged(url, cached.client)
-    const underway = this.#underway.get(url) ?? this.#load(url).finally(() => this.#underway.delete(url))
+    const underway =
+      this.#underway.get(url) ?? this.#load(url, network).finally(() => this.#underway.delete(url))
     this.#underway.set(url, underway)
     return this.#merged(url, await underway)
   }
@@ -62,22 +68,36 @@ export class ClientDocuments {
     return { ...kept, ...client, createdAt: kept.createdAt }
   }
 
-  async #load(url: string): Promise<Client | undefined> {
+  /** Why the document at the URL gave no client when it was last asked for. */
+  whyNot(url: string): string | undefined {
+    return this.#cache.get(url)?.why
+  }
+
+  async #load(url: string, network: string): Promise<Client | undefined> {
+    const { hostname } = new URL(url)
+    let giveBack = (): void => {}
     try {
+      giveBack = this.#shares.take(hostname, network)
       const fetched = await this.#fetch(url)
       const client = this.#read(url, fetched)
       const life = Math.min(mostLife, Math.max(leastLife, (fetched.maxAge ?? 3600) * 1000))
-      return this.#remember(url, client, life)
+      return this.#remember(url, { client, until: this.#clock.now() + life })
     } catch (error) {
-      this.#log.info('client document refused', { url, reason: messageOf(error) })
-      return this.#remember(url, undefined, negativeLife)
+      if (error instanceof HostUnreachable) this.#shares.couldNotReach(hostname)
+      const why = messageOf(error)
+      this.#log.info('client document refused', { url, reason: why })
+      // What was not tried may be tried again at once.
+      const life = error instanceof NoShare ? 0 : negativeLife
+      return this.#remember(url, { client: undefined, until: this.#clock.now() + life, why })
+    } finally {
+      giveBack()
     }
   }
 
-  #remember(url: string, client: Client | undefined, life: number): Client | undefined {
+  #remember(url: string, what: Cached): Client | undefined {
     if (this.#cache.size >= cacheSize) this.#cache.delete(this.#cache.keys().next().value!)
-    this.#cache.set(url, { client, until: this.#clock.now() + life })
-    return client
+    this.#cache.set(url, what)
+    return what.client
   }
 
   #read(url: string, { body }: FetchedJson): Client {

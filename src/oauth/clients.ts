@@ -26,7 +26,9 @@ export interface PrunedClient {
 
 /** Finds the client that a document at its URL describes; undefined when there is none that is valid. */
 export interface DocumentClients {
-  find(url: string): Promise<Client | undefined>
+  find(url: string, network?: string): Promise<Client | undefined>
+  /** Why there was none. */
+  whyNot(url: string): string | undefined
 }
 
 const minute = 60_000
@@ -70,11 +72,16 @@ export class Clients {
     this.#clients = deps.store.collection(clientRecords)
   }
 
-  /** The client of that id, or of the document at that URL. */
-  async find(id: string): Promise<Client | undefined> {
+  /** The client of that id, or of the document at that URL, which may have to be fetched for somebody in that network. */
+  async find(id: string, network?: string): Promise<Client | undefined> {
     if (id === commandLineClient.id) return commandLineClient
-    if (id.startsWith('https://')) return this.#documents.find(id)
+    if (id.startsWith('https://')) return this.#documents.find(id, network)
     return id.length > 200 ? undefined : this.#clients.get(id)
+  }
+
+  /** Why the document that a client is named by gave none, when it is that. */
+  whyUnknown(id: string): string | undefined {
+    return this.#documents.whyNot(id)
   }
 
   /** Adds a client; the secret, which only confidential clients have, is shown this once. */

@@ -3,7 +3,8 @@
  * network: https only, public addresses only, the address that was checked is the one that is dialled, no
  * redirects, small, soon, and nothing of ours is sent along.
  */
-import { lookup } from 'node:dns/promises'
+import { Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { isIP } from 'node:net'
 import { isPublicAddress } from '../core/public-address.ts'
@@ -18,9 +19,19 @@ export interface FetchedJson {
 /** Fetches JSON from a URL; throws an Error that says why not. */
 export type GuardedFetch = (url: string) => Promise<FetchedJson>
 
+/** Nothing of the document is known, because its host did not answer. */
+export class HostUnreachable extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'HostUnreachable'
+  }
+}
+
 /** Where the outside enters; tests replace it. */
 export interface FetchOptions {
-  readonly resolve?: (host: string) => Promise<readonly string[]>
+  readonly resolve?: (host: string, deadline: AbortSignal) => Promise<readonly string[]>
+  /** Instead of the system's. */
+  readonly nameServers?: readonly string[]
   readonly isAllowed?: (address: string) => boolean
   readonly timeoutMilliseconds?: number
   readonly maxBytes?: number
@@ -31,7 +42,8 @@ export interface FetchOptions {
 /** Makes the one fetch that may touch URLs from outside. */
 export function guardedFetch(options: FetchOptions = {}): GuardedFetch {
   const {
-    resolve = systemResolve,
+    nameServers,
+    resolve = (host, deadline) => systemResolve(host, deadline, nameServers),
     isAllowed = isPublicAddress,
     timeoutMilliseconds = 5000,
     maxBytes = 16_384,
@@ -43,21 +55,46 @@ export function guardedFetch(options: FetchOptions = {}): GuardedFetch {
     if (url.username !== '' || url.password !== '') throw new Error('it has a user name or password')
     const deadline = AbortSignal.timeout(timeoutMilliseconds)
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    const addresses = isIP(host) ? [host] : await withDeadline(resolve(host), deadline)
+    const addresses = isIP(host) ? [host] : await withDeadline(resolve(host, deadline), deadline)
     // One bad address among good ones is how a rebinding name looks.
-    if (addresses.length === 0) throw new Error('its host has no address')
+    if (addresses.length === 0) throw new HostUnreachable('its host has no address')
     if (!addresses.every(isAllowed)) throw new Error('its host is not on the public internet')
     return get(url, addresses[0]!, { deadline, maxBytes, ca })
   }
 }
 
-async function systemResolve(host: string): Promise<readonly string[]> {
-  return (await lookup(host, { all: true })).map((entry) => entry.address)
+/**
+ * The hosts file, then the name servers. Never getaddrinfo: it cannot be cancelled, and a few names whose servers are
+ * silent take the threads of every other look-up in the process.
+ */
+async function systemResolve(
+  host: string,
+  deadline: AbortSignal,
+  nameServers: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  const local = await fromHostsFile(host)
+  if (local.length > 0) return local
+  const resolver = new Resolver({ timeout: 2000, tries: 2 })
+  if (nameServers) resolver.setServers(nameServers)
+  deadline.addEventListener('abort', () => resolver.cancel(), { once: true })
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  const [failed] = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason as Error] : []))
+  if (addresses.length === 0 && failed) throw new HostUnreachable(failed.message, failed)
+  return addresses
+}
+
+async function fromHostsFile(host: string): Promise<readonly string[]> {
+  const text = await readFile('/etc/hosts', 'utf8').catch(() => '')
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/)
+    return names.includes(host) && isIP(address) !== 0 ? [address] : []
+  })
 }
 
 async function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    deadline.addEventListener('abort', () => reject(new Error('it took too long')), { once: true })
+    deadline.addEventListener('abort', () => reject(new HostUnreachable('it took too long')), { once: true })
     work.then(resolve, reject)
   })
 }
@@ -82,7 +119,7 @@ function get(
       ...(limits.ca !== undefined && { ca: limits.ca }),
     })
     const broken = (error: Error): void =>
-      reject(new Error(limits.deadline.aborted ? 'it took too long' : error.message, { cause: error }))
+      reject(new HostUnreachable(limits.deadline.aborted ? 'it took too long' : error.message, error))
     outgoing.on('error', broken)
     outgoing.on('response', (response) => {
       const fail = (why: string): void => {
