@@ -19,6 +19,7 @@ import { offerOf } from './offer.ts'
 import { failure, outcomeOf } from './output.ts'
 import { settingOf, type ToolSetting, type ToolSettings } from './read-tools.ts'
 import { AnswerPending, type Tool, type ToolContext } from './tool.ts'
+import { typedArguments } from './typed-arguments.ts'
 
 /** A tool with all that is computed once. */
 export interface ToolEntry {
@@ -79,9 +80,10 @@ export async function callThrough(
   gate: Gate,
   principal: Principal,
   name: string,
-  args: unknown,
+  given: unknown,
   caller: Caller,
 ): Promise<ToolOutcome> {
+  const args = typedArguments(gate.entries.get(name)?.offered.tool.input ?? {}, given)
   const admitted = await admit(gate, principal, name, args, caller)
   if ('entry' in admitted) return run(gate, admitted, args, caller)
   if ('isError' in admitted) return admitted

@@ -12,7 +12,10 @@ import { readValue } from '../../src/documents/values.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { type Fault, faultText } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
-import { type Company, openCompany, siteOf, someone } from '../documents/trading-company.ts'
+import { compileSchema } from '../../src/core/schema.ts'
+import { typedArguments } from '../../src/tools/typed-arguments.ts'
+import { openOffice } from '../tools/offices.ts'
+import { type Company, openCompany, sales, siteOf, someone } from '../documents/trading-company.ts'
 
 type Row = Parameters<typeof readArguments>[0][number]
 const refused = Symbol('refused')
@@ -129,6 +132,19 @@ async function asReportFilter(
   )
 }
 
+const schemaOf: Partial<Record<FieldType, string>> = {
+  number: 'number',
+  integer: 'integer',
+  check: 'boolean',
+}
+
+/** What a tool gets; its schema has no other types of its own. */
+function asToolInput(type: FieldType, given: unknown): unknown {
+  const input = { type: 'object', properties: { x: { type: schemaOf[type] } } }
+  const args = typedArguments(input, { x: given })
+  return compileSchema(input)(args).length > 0 ? refused : (args as { x: unknown }).x
+}
+
 /** A filter of a list tells only whether it was understood. */
 async function asListFilter({ documents }: Company, type: FieldType, given: unknown): Promise<unknown> {
   const counted = countDocuments(documents, clerk, 'Thing', [[type, '=', given]])
@@ -150,11 +166,20 @@ describe('a value', () => {
         `default: ${what}`,
       )
       assert.equal(asField(type, given), right, `field: ${what}`)
+      if (schemaOf[type]) assert.equal(asToolInput(type, given), right, `tool: ${what}`)
       const listed = await asListFilter(company, type, given)
       assert.equal(listed === refused, right === refused, `filter: ${what}`)
       if ((filterTypes as readonly string[]).includes(type))
         assert.equal(await asReportFilter(company, type, given), right, `report: ${what}`)
     }
+  })
+
+  it('is understood by a tool that is called with text', async (t) => {
+    const { call, answer } = await openOffice(t)
+    const listed = await answer(sales, 'list_documents', { doctype: 'Customer', limit: ' 2 ' })
+    assert.equal(listed['count'], 2)
+    const wrong = await call(sales, 'list_documents', { doctype: 'Customer', limit: '2,5' })
+    assert.match(wrong.text, /limit: must be number, not string/)
   })
 
   it('of money keeps within the digits that a number holds', () => {
