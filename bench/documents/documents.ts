@@ -24,6 +24,7 @@ import { getDocument, listDocuments } from '../../src/documents/reading.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { noSql } from '../../src/documents/run-sql.ts'
 import { searchDocuments } from '../../src/documents/searching.ts'
+import type { StoredDocument } from '../../src/documents/stored.ts'
 import { updateDocument } from '../../src/documents/updating.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
@@ -45,6 +46,29 @@ const audit = {
 }
 const boss = someone('boss@example.com', 'Sales Manager')
 const seller = someone('sales@example.com', 'Sales User')
+
+/** What the opportunities link to. */
+const lead: StoredDocument = {
+  id: 'LEAD-00001',
+  owner: boss.user,
+  creation: '2025-01-01T00:00:00.000Z',
+  modified: '2025-01-01T00:00:00.000Z',
+  modified_by: boss.user,
+  docstatus: 0,
+}
+
+const from = `FROM assistant_core.document d WHERE collection = 'document.opportunity'`
+const newest = `ORDER BY assistant_core.place(data -> 'creation') DESC, id LIMIT 20`
+const anchors: Record<string, string> = {
+  'list newest': `SELECT body, (SELECT count(*) ${from} AND data IS NOT NULL) ${from} AND data IS NOT NULL ${newest}`,
+  'list, indexed filter': `SELECT body, (SELECT count(*) ${from} AND data ->> 'stage' = 'Won') ${from} AND data ->> 'stage' = 'Won' AND data IS NOT NULL ${newest}`,
+  'list, rule': `SELECT body, (SELECT count(*) ${from} AND data ->> 'owner' = 'sales@example.com') ${from} AND data ->> 'owner' = 'sales@example.com' AND data IS NOT NULL ${newest}`,
+  'page 500': `SELECT body, (SELECT count(*) ${from} AND data IS NOT NULL) ${from} AND data IS NOT NULL ${newest.replace('20', '500')}`,
+  'count, indexed': `SELECT count(*) ${from} AND data ->> 'stage' = 'Won'`,
+  'count, rule': `SELECT count(*) ${from} AND data ->> 'owner' = 'sales@example.com'`,
+  'sum by group': `SELECT data ->> 'stage', sum((data ->> 'amount')::numeric) ${from} GROUP BY 1`,
+  get: `SELECT body ${from} AND id = decode('004f00500050002d00300030003000300031', 'hex')`,
+}
 
 interface Measured {
   readonly cpu: number
@@ -80,7 +104,7 @@ async function embedded(size: number): Promise<Row> {
     const documents = documentsOn(store)
     collectionFor(documents, platform.doctypes.get(doctype)!)
     const row: Row = { start: since(before, start) }
-    await questions(documents, row)
+    await questions(documents, row, size)
     await store.close()
     return row
   } finally {
@@ -105,7 +129,7 @@ async function postgres(size: number, url: string): Promise<Record<string, Row>>
   const documents = documentsOn(store)
   collectionFor(documents, platform.doctypes.get(doctype)!)
   const row: Row = { start: since(before, start) }
-  await questions(documents, row)
+  await questions(documents, row, size)
   await store.close()
   const sql: Row = {}
   for (const [name, text] of Object.entries(anchors)) sql[name] = await measured(() => client.query(text))
@@ -113,7 +137,11 @@ async function postgres(size: number, url: string): Promise<Record<string, Row>>
   return { PostgreSQL: row, SQL: sql }
 }
 
-async function questions(documents: Documents, row: Row): Promise<void> {
+async function questions(documents: Documents, row: Row, size: number): Promise<void> {
+  await documents.store
+    .collection<{ id: string; last: number }>({ name: 'platform.series' })
+    .put({ id: 'OPP-#####', last: size })
+  await collectionFor(documents, platform.doctypes.get('Lead')!).put(lead)
   const list = (who: Principal, more: object) => () => listDocuments(documents, who, { doctype, ...more })
   row['list newest'] = await measured(list(boss, {}))
   row['list, indexed filter'] = await measured(list(boss, { filters: { stage: 'Won' } }))
@@ -152,19 +180,6 @@ async function questions(documents: Documents, row: Row): Promise<void> {
   row['update'] = await measured((n) => updateDocument(documents, boss, doctype, 'OPP-00001', { amount: n }))
   global.gc?.()
   row['memory, MB'] = { cpu: process.memoryUsage().rss / 2 ** 20, wall: 0 }
-}
-
-const from = `FROM assistant_core.document d WHERE collection = 'document.opportunity'`
-const newest = `ORDER BY assistant_core.place(data -> 'creation') DESC, id LIMIT 20`
-const anchors: Record<string, string> = {
-  'list newest': `SELECT body, (SELECT count(*) ${from} AND data IS NOT NULL) ${from} AND data IS NOT NULL ${newest}`,
-  'list, indexed filter': `SELECT body, (SELECT count(*) ${from} AND data ->> 'stage' = 'Won') ${from} AND data ->> 'stage' = 'Won' AND data IS NOT NULL ${newest}`,
-  'list, rule': `SELECT body, (SELECT count(*) ${from} AND data ->> 'owner' = 'sales@example.com') ${from} AND data ->> 'owner' = 'sales@example.com' AND data IS NOT NULL ${newest}`,
-  'page 500': `SELECT body, (SELECT count(*) ${from} AND data IS NOT NULL) ${from} AND data IS NOT NULL ${newest.replace('20', '500')}`,
-  'count, indexed': `SELECT count(*) ${from} AND data ->> 'stage' = 'Won'`,
-  'count, rule': `SELECT count(*) ${from} AND data ->> 'owner' = 'sales@example.com'`,
-  'sum by group': `SELECT data ->> 'stage', sum((data ->> 'amount')::numeric) ${from} GROUP BY 1`,
-  get: `SELECT body ${from} AND id = decode('004f00500050002d00300030003000300031', 'hex')`,
 }
 
 async function measured(run: (n: number) => Promise<unknown>, times = repeats): Promise<Measured> {

@@ -2,6 +2,7 @@
  * A full-text index of one doctype in memory. Before each search it catches up with the changes that
  * were kept since (see history.ts), so what a search finds is what a list would show.
  */
+import { setImmediate } from 'node:timers/promises'
 import MiniSearch, { type SearchResult } from 'minisearch'
 import { collectionFor, type Documents } from './documents.ts'
 import { changedSince, lastChange } from './history.ts'
@@ -18,6 +19,9 @@ export interface Hit {
 }
 
 const indexedTypes = new Set(['text', 'long_text', 'select', 'link', 'dynamic_link'])
+const portion = 200
+/** A question of more words than these is asked with the first of them; each is looked up by itself. */
+const mostWords = 12
 /** Beyond so many changes it is quicker to begin anew. */
 const mostToCatchUp = 20_000
 
@@ -47,6 +51,7 @@ export async function findWords(
   open: (hits: readonly Hit[]) => Promise<readonly Hit[]>,
 ): Promise<readonly Hit[]> {
   const index = await upToDate(documents, doctype)
+  const bounded = boundedWords(words)
   const options = {
     fields: ['name', ...fields],
     prefix: (term: string) => term.length >= 2,
@@ -56,7 +61,7 @@ export async function findWords(
   }
   const find = (combineWith: 'AND' | 'OR'): Promise<readonly Hit[]> =>
     open(
-      index.texts.search(words, { ...options, combineWith }).map((hit) => ({
+      index.texts.search(bounded, { ...options, combineWith }).map((hit) => ({
         name: String(hit.id),
         score: hit.score,
         ownScore: ownScore(hit, options.boost),
@@ -66,6 +71,13 @@ export async function findWords(
   // another document has them all would otherwise show in the answer.
   const all = await find('AND')
   return all.length > 0 ? all : await find('OR')
+}
+
+/** Different words, without single letters where there are longer ones: those stand in every document. */
+function boundedWords(words: string): string {
+  const all = [...new Set(words.toLowerCase().split(/\s+/))].filter((word) => word !== '')
+  const longer = all.filter((word) => word.length > 1)
+  return (longer.length > 0 ? longer : all).slice(0, mostWords).join(' ')
 }
 
 /** A score that follows from the document alone: the usual one weighs a word by how many documents have it. */
@@ -109,13 +121,16 @@ async function catchUp(
   const collection = collectionFor(documents, doctype)
   // New, or behind an older state that was put back, or too far behind.
   if (index.seen < 0 || last < index.seen || last - index.seen > mostToCatchUp) {
-    const all = await collection.find()
     index.texts.removeAll()
-    // In portions, so that other requests are answered meanwhile.
-    await index.texts.addAllAsync(
-      all.map((document) => entryOf(document, paths)),
-      { chunkSize: 500 },
-    )
+    // In portions, so that other requests are answered meanwhile and the documents are never held together.
+    let after: readonly unknown[] | undefined
+    for (;;) {
+      const page = await collection.find({ after, limit: portion })
+      index.texts.addAll(page.map((document) => entryOf(document, paths)))
+      if (page.length < portion) break
+      after = [page.at(-1)!.id]
+      await setImmediate()
+    }
   } else {
     for (const name of await changedSince(store, doctype, index.seen, last)) {
       const document = await collection.get(name)

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { createDocument } from '../../src/documents/creating.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { listDocuments } from '../../src/documents/reading.ts'
+import { searchDocuments } from '../../src/documents/searching.ts'
 import { deleteDocument } from '../../src/documents/updating.ts'
 import type { Fault } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
@@ -68,6 +69,29 @@ describe('pages that go on after a row', () => {
         code: 'invalid',
         message: /^cursor: /,
       })
+  })
+})
+
+describe('a search', () => {
+  it('leaves single letters out where there are words, and asks for twelve words at most', async (t) => {
+    const { documents } = await openCompany(t, { files: site(), seeds: false })
+    for (const note of ['zebra', 'x y z', 'word13 only'])
+      await createDocument(documents, clerk, 'Thing', { note })
+    const names = async (words: string): Promise<readonly string[]> =>
+      (await searchDocuments(documents, clerk, { words, doctype: 'Thing', limit: 9 })).results.map(
+        ({ name }) => name,
+      )
+    assert.deepEqual(await names('x y z zebra'), ['T-1'])
+    assert.deepEqual(await names('x y'), ['T-2'])
+    assert.deepEqual(await names('word13'), ['T-3'])
+    assert.deepEqual(
+      await names(
+        Array.from({ length: 13 }, (_, n) => `word${n + 1}xyz`)
+          .join(' ')
+          .replace('word13xyz', 'only'),
+      ),
+      [],
+    )
   })
 })
 
