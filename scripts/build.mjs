@@ -15,7 +15,6 @@ const files = found.filter((path) => /\.(ts|mjs|njk|css|py)$/.test(path))
 /** @param {string} path */
 const changed = (path) => statSync(path).mtimeMs
 if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.filename].map(changed))) {
-  // Beside the old one and renamed at the end: a program that starts meanwhile finds one or the other whole.
   const fresh = `${target}.${process.pid}`
   await build({
     entryPoints: files,
@@ -41,6 +40,9 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
       },
     ],
   })
-  rmSync(target, { recursive: true, force: true })
+  // Removing takes a while, renaming does not: a program that starts meanwhile must find one of the two.
+  const old = `${fresh}.old`
+  if (existsSync(target)) renameSync(target, old)
   renameSync(fresh, target)
+  rmSync(old, { recursive: true, force: true })
 }
