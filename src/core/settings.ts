@@ -222,7 +222,7 @@ export const settingsSchema = {
       properties: {
         instructions: { type: ['string', 'null'], default: null },
         page_size: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
-        legacy_streams: { ...flag, default: false },
+        legacy_streams: { ...flag, default: true },
         skill_tools: { ...flag, default: true },
         skill_mode: { type: 'string', enum: ['supplementary', 'replace'], default: 'supplementary' },
         max_streams_per_user: { ...positive, default: 10 },

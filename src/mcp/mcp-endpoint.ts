@@ -71,14 +71,21 @@ async function serve(ctx: Context, channel: Channel, deps: Kept): Promise<void> 
     work = begin(message, method, modern ? withoutSession(principal) : principal, channel, deps)
     const call: Call = { ...message, ...work, snapshot, headers, channel, text }
     const reply = await method.handle(call, deps)
-    if (reply !== undefined)
+    if (isCancelled(call.signal)) channel.end(202)
+    else if (reply !== undefined)
       channel.finish(200, serialise(call, reply, method.caching === true, deps.version))
   } catch (error) {
     work?.failed(error)
+    if (work && isCancelled(work.signal)) return channel.end(202)
     fail(error, to, channel, deps, ctx.state['requestId'])
   } finally {
     work?.done()
   }
+}
+
+/** MCP, cancellation: what was cancelled is not answered. A stream just ends; where nothing was sent, 202 is what clients take. */
+function isCancelled({ reason }: AbortSignal): boolean {
+  return reason instanceof Cancelled
 }
 
 /** The method that the message names; nothing is done that cannot be told: a full disk makes the service unavailable, not silent. */
@@ -204,17 +211,15 @@ function openStream(
 /** The one table from faults to what the peer sees. */
 function fail(error: unknown, to: Addressee, channel: Channel, { log }: Kept, requestId: unknown): void {
   if (error instanceof Gone) return channel.end(400)
-  const { code, message, data, status = to.revision.status(code) } = faultOf(error, to, log, requestId)
+  const { code, message, data, status = to.revision.status(code) } = faultOf(error, log, requestId)
   if (status === 413) channel.header('Connection', 'close')
   const shown = { code, message, ...(data !== undefined && { data }) }
   channel.finish(status, JSON.stringify({ jsonrpc: '2.0', id: to.id, error: shown }))
 }
 
 /** What is not a protocol error already: our own words for a fault of the work, silence about a bug. */
-function faultOf(error: unknown, { revision }: Addressee, log: Log, requestId: unknown): JsonRpcError {
+function faultOf(error: unknown, log: Log, requestId: unknown): JsonRpcError {
   if (error instanceof JsonRpcError) return error
-  if (error instanceof Cancelled)
-    return new JsonRpcError(revision.applicationError, 'the request was cancelled')
   if (error instanceof AppError) {
     const code = error.code === 'unavailable' ? errorCodes.internal : errorCodes.invalidParams
     return new JsonRpcError(code, peerMessageOf(error), { data: error.data })

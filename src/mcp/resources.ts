@@ -6,7 +6,7 @@ import type { Audit } from '../audit/audit.ts'
 import { actorOf } from '../audit/event.ts'
 import type { Skill, SkillFile } from '../library/words.ts'
 import type { Call, Reply } from './call.ts'
-import { type Json, JsonRpcError, textParam } from './json-rpc.ts'
+import { errorCodes, type Json, JsonRpcError, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import { shapeResource } from './shape.ts'
 import { skillFileAt, skillScheme } from './skills.ts'
@@ -62,8 +62,13 @@ export async function readResource(call: Call, { audit }: { readonly audit: Audi
 /** Legacy: tell this conversation when the resource changes, where it holds a stream open. */
 export function subscribe(call: Call, { subscriptions }: { readonly subscriptions: Subscriptions }): Reply {
   const uri = textParam(call.params, 'uri')
-  if (!skillFileAt(call.snapshot.library, call.principal, uri)) throw noResource(call, uri)
-  subscriptions.watch(call.principal, uri)
+  const { library, settings } = call.snapshot
+  // A yes that nothing ever follows would be worse than a no.
+  if (!settings.mcp.legacy_streams)
+    throw new JsonRpcError(errorCodes.methodNotFound, 'resources/subscribe is switched off here')
+  if (!skillFileAt(library, call.principal, uri)) throw noResource(call, uri)
+  if (!subscriptions.watch(call.principal, uri))
+    throw new JsonRpcError(call.revision.applicationError, 'too many subscriptions of this conversation')
   return {}
 }
 

@@ -26,7 +26,7 @@ export class Running {
 
   /** Ends every call whose right to run has ended. */
   endWhere(test: (principal: Principal) => boolean): void {
-    for (const [controller, principal] of this.#all) if (test(principal)) controller.abort(new Cancelled())
+    for (const [controller, principal] of this.#all) if (test(principal)) controller.abort()
   }
 
   /** Cancels a call. Two processes of one client may use the same id at once: then it is not known which is meant. */
@@ -37,7 +37,7 @@ export class Running {
   }
 }
 
-/** The client took its request back. */
+/** The client took its request back, or is gone: nobody waits for an answer any more. */
 export class Cancelled extends Error {
   constructor() {
     super('the client cancelled the request')

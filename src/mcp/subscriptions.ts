@@ -68,13 +68,12 @@ export class Subscriptions {
     this.#open(principal, channel, kinds, () => this.#watched.get(key) ?? [], undefined)
   }
 
-  /** Legacy `resources/subscribe`. */
-  watch(principal: Principal, uri: string): void {
-    const { settings } = this.#deps.snapshot(principal)
-    if (!settings.mcp.legacy_streams || principal.sessionId === undefined) return
+  /** Legacy `resources/subscribe`; false when the conversation has as many as it may. */
+  watch(principal: Principal, uri: string): boolean {
     const key = conversationOf(principal)
     const uris = this.#watched.get(key) ?? new Set<string>()
-    if (uris.size < maxWatched) uris.add(uri)
+    if (uris.size >= maxWatched && !uris.has(uri)) return false
+    uris.add(uri)
     this.#watched.delete(key)
     this.#watched.set(key, uris)
     for (const oldest of this.#watched.keys()) {
@@ -84,6 +83,7 @@ export class Subscriptions {
     for (const stream of this.#streams) {
       if (conversationOf(stream.principal) === key) stream.versions = this.#versionsOf(stream)
     }
+    return true
   }
 
   /** Legacy `resources/unsubscribe`. */

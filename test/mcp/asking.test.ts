@@ -353,10 +353,32 @@ describe('a long call', () => {
     await cancel(5, { authorization: 'Bearer other' })
     await cancel(5, { 'mcp-session-id': 'another' })
     await cancel(5)
+    // What was cancelled is not answered: after what was said before, the stream just ends.
     let message = await stream.next()
-    while (message.method) message = await stream.next()
-    assert.equal(message.id, 5)
-    assert.match(JSON.stringify(message), /cancelled/)
+    while (message?.method) message = await stream.next()
+    assert.equal(message, undefined)
+    assert.deepEqual(
+      server.events.map(({ type, status, target }) => [type, status, target]),
+      [['tool.call', 'cancelled', 'slow']],
+    )
+  })
+
+  it('gets 202 and nothing else when it is cancelled before anything was sent', async (t) => {
+    const server = await startServer(t, { tools: [slow] })
+    let begun = (): void => undefined
+    const started = new Promise<void>((resolve) => (begun = resolve))
+    const run = slow.run.bind(slow)
+    t.mock.method(slow, 'run', (args: unknown, context: Parameters<typeof slow.run>[1]) => {
+      begun()
+      return run(args, context)
+    })
+    const answer = server.call('tools/call', { name: 'slow', arguments: { wait: true } }, { id: 6 })
+    await started
+    await server.send(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 6 } }),
+    )
+    const { status, text } = await answer
+    assert.deepEqual([status, text], [202, ''])
   })
 
   it('goes on when two calls of one conversation have the id that is cancelled: nobody knows which is meant', async (t) => {

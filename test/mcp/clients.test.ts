@@ -72,6 +72,72 @@ describe('the SDK client of version 1', () => {
   })
 })
 
+describe('a client that cancels a call', () => {
+  const cancelling = async (
+    client: object,
+    call: (signal: AbortSignal, onprogress?: () => void) => Promise<unknown>,
+    server: TestServer,
+  ): Promise<void> => {
+    const errors: string[] = []
+    Object.assign(client, { onerror: (error: Error) => void errors.push(error.message) })
+    for (const withProgress of [false, true]) {
+      const told = server.events.length
+      const controller = new AbortController()
+      const ended = call(controller.signal, withProgress ? () => undefined : undefined)
+      // The call has to be running before it can be cancelled.
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      controller.abort('enough')
+      await assert.rejects(ended)
+      while (server.events.length === told) await new Promise((resolve) => setTimeout(resolve, 10))
+      assert.equal(server.events.at(-1)!.status, 'cancelled')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    assert.deepEqual(errors, [])
+  }
+  const waiting = { name: 'slow', arguments: { wait: true } }
+
+  it('hears nothing more of it: version 1 of the SDK', async (t) => {
+    const server = await start(t)
+    const client = new Client(info)
+    await client.connect(new StreamableHTTPClientTransport(new URL(server.url)))
+    t.after(() => client.close())
+    await cancelling(
+      client,
+      (signal, onprogress) =>
+        client.callTool(waiting, undefined, { signal, ...(onprogress && { onprogress }) }),
+      server,
+    )
+  })
+
+  it('hears nothing more of it: version 2 of the SDK, with a revision of 2025', async (t) => {
+    const server = await start(t)
+    const client = new ModernClient(info)
+    await client.connect(new ModernTransport(new URL(server.url)))
+    t.after(() => client.close())
+    await cancelling(
+      client,
+      (signal, onprogress) => client.callTool(waiting, { signal, ...(onprogress && { onprogress }) }),
+      server,
+    )
+  })
+})
+
+describe('a client of a 2025 revision', () => {
+  it('is told at once when a prompt is edited', async (t) => {
+    const server = await start(t)
+    const client = new Client(info)
+    const told: string[] = []
+    client.fallbackNotificationHandler = async ({ method }) => void told.push(method)
+    await client.connect(new StreamableHTTPClientTransport(new URL(server.url)))
+    t.after(() => client.close())
+    assert.deepEqual(client.getServerCapabilities()?.prompts, { listChanged: true })
+    while (server.subscriptions.size === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    server.reload({ prompts: [promptOf('greet', { title: 'Edited' })] })
+    while (!told.includes('notifications/prompts/list_changed'))
+      await new Promise((resolve) => setTimeout(resolve, 10))
+  })
+})
+
 describe('the SDK client of version 2', () => {
   const modes = [
     ['by default', undefined, '2025-11-25'],

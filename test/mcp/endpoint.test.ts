@@ -211,10 +211,14 @@ describe('the MCP endpoint at 2025-06-18', () => {
     )
     assert.equal(large.status, 413)
     assert.match(large.json.error.message, /larger than 1000 bytes/)
-    for (const method of ['GET', 'DELETE', 'PUT']) {
-      const answer = await server.send('', {}, method)
+    for (const [method, accept] of [
+      ['GET', 'application/json'],
+      ['DELETE', '*/*'],
+      ['PUT', '*/*'],
+    ] as const) {
+      const answer = await server.send('', { accept }, method)
       assert.equal(answer.status, 405, method)
-      assert.equal(answer.headers.get('allow'), 'POST, OPTIONS')
+      assert.equal(answer.headers.get('allow'), 'GET, POST, OPTIONS')
     }
   })
 

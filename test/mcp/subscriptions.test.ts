@@ -122,20 +122,39 @@ describe('subscriptions/listen', () => {
 })
 
 describe('the GET stream of legacy clients', () => {
-  it('is 405 unless the site turns it on', async (t) => {
-    const server = await startServer(t)
-    const answer = await server.send('', {}, 'GET')
-    assert.equal(answer.status, 405)
+  it('is 405 where the site turns it off, and then nothing is promised that would come on it', async (t) => {
+    const server = await startServer(t, {
+      settings: (settings) => (settings.mcp.legacy_streams = false),
+      skills: [skillOf('demo', { 'SKILL.md': 'one' })],
+    })
+    const refused = await server.send('', {}, 'GET')
+    assert.equal(refused.status, 405)
+    assert.equal(refused.headers.get('allow'), 'POST, OPTIONS')
     const { json } = await server.call('initialize', { protocolVersion: '2025-06-18', capabilities: {} })
-    assert.deepEqual(json.result.capabilities.tools, {})
+    const { tools, prompts, resources } = json.result.capabilities
+    assert.deepEqual([tools, prompts, resources], [{}, {}, {}])
+    const subscribed = await server.call('resources/subscribe', { uri: 'skill://demo/SKILL.md' })
+    assert.equal(subscribed.json.error.code, -32601)
+    assert.match(subscribed.json.error.message, /switched off/)
+  })
+
+  it('is refused to a conversation that watches as much as it may', async (t) => {
+    const files = Object.fromEntries(
+      Array.from({ length: 101 }, (_, i) => [i === 0 ? 'SKILL.md' : `${i}.md`, 'x']),
+    )
+    const server = await startServer(t, { skills: [skillOf('demo', files)] })
+    const codes = []
+    for (const path of [...Object.keys(files), 'SKILL.md']) {
+      const { json } = await server.call('resources/subscribe', { uri: `skill://demo/${path}` })
+      if (json.error) codes.push([path, json.error.code])
+    }
+    assert.equal(codes.length, 1)
+    assert.equal(codes[0]![1], -32000)
   })
 
   it('tells of lists and of the resources that its conversation subscribed to', async (t) => {
-    const on = {
-      settings: (settings: { mcp: { legacy_streams: boolean } }) => (settings.mcp.legacy_streams = true),
-    }
     const skill = (content: string) => ({ skills: [skillOf('demo', { 'SKILL.md': content })] })
-    const server = await startServer(t, { ...on, ...skill('one') })
+    const server = await startServer(t, skill('one'))
     const hello = await server.call('initialize', { protocolVersion: '2025-06-18', capabilities: {} })
     assert.deepEqual(hello.json.result.capabilities.resources, { listChanged: true, subscribe: true })
     const headers = { 'mcp-session-id': hello.headers.get('mcp-session-id')! }
@@ -145,7 +164,7 @@ describe('the GET stream of legacy clients', () => {
     assert.deepEqual((await server.call('resources/subscribe', { uri }, { headers })).json.result, {})
     const unknown = await server.call('resources/subscribe', { uri: 'skill://nothing/SKILL.md' }, { headers })
     assert.equal(unknown.json.error.code, -32002)
-    server.reload({ ...on, ...skill('two') })
+    server.reload(skill('two'))
     assert.deepEqual(await stream.next(), {
       jsonrpc: '2.0',
       method: 'notifications/resources/list_changed',
@@ -157,7 +176,7 @@ describe('the GET stream of legacy clients', () => {
       params: { uri },
     })
     await server.call('resources/unsubscribe', { uri }, { headers })
-    server.reload({ ...on, ...skill('three'), tools: [echo] })
+    server.reload({ ...skill('three'), tools: [echo] })
     assert.equal((await stream.next()).method, 'notifications/tools/list_changed')
     assert.equal((await stream.next()).method, 'notifications/resources/list_changed')
     server.subscriptions.close()
