@@ -8,6 +8,7 @@ import {
   completeChart,
 } from '../../src/analysis/charts/chart-definition.ts'
 import { Charts } from '../../src/analysis/charts/charts.ts'
+import { isoWeek } from '../../src/analysis/charts/weeks.ts'
 import { vegaLiteOf } from '../../src/analysis/charts/vega-lite.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import type { FieldType } from '../../src/documents/platform.ts'
@@ -152,6 +153,42 @@ describe('a chart’s definition', () => {
           'based_on: Thing has no field "statu" that you may read; did you mean "status"?; time_series_based_on: amount is a currency field, not one of dates; value_based_on: Sum needs a field of numbers: amount',
       },
     )
+  })
+})
+
+describe('what a chart shows', () => {
+  it('is the date of the doctype itself, where nothing was asked for, and what was asked for otherwise', () => {
+    const dated: { name: string; type: FieldType }[] = [
+      { name: 'creation', type: 'datetime' },
+      { name: 'order_date', type: 'date' },
+    ]
+    const line = { ...bar, chart_type: 'line' as const, based_on: undefined }
+    const { definition, warnings } = completeChart(line, dated)
+    assert.equal(definition.time_series_based_on, 'order_date')
+    assert.deepEqual(warnings, ['time_series_based_on was not given; order_date was chosen'])
+    const asked = completeChart({ ...line, time_series_based_on: 'creation' }, dated)
+    assert.equal(asked.definition.time_series_based_on, 'creation')
+  })
+
+  it('has weeks from Monday, numbered as ISO 8601 does', () => {
+    for (const [date, week, weekday] of [
+      ['2026-01-05', '2026-W02', 'Mon'],
+      ['2026-01-04', '2026-W01', 'Sun'],
+      ['2024-12-30', '2025-W01', 'Mon'],
+      ['2021-01-03', '2020-W53', 'Sun'],
+      ['2027-01-01', '2026-W53', 'Fri'],
+    ] as const)
+      assert.deepEqual(isoWeek(date), { week, weekday })
+    for (const none of ['', 'Open', '2026-01', '2026-13-01']) assert.equal(isoWeek(none), undefined)
+  })
+
+  it('has a colour for each group, and the others last', () => {
+    const pie = vegaLiteOf({ ...bar, chart_type: 'pie' }) as {
+      encoding: { color: { scale: { range: string[] } } }
+    }
+    assert.equal(new Set(pie.encoding.color.scale.range).size, 30)
+    const bars = vegaLiteOf(bar) as { encoding: { x: { sort: unknown } } }
+    assert.equal(bars.encoding.x.sort, null)
   })
 })
 

@@ -86,8 +86,7 @@ export function completeChart(given: ChartDefinition, columns: readonly TableCol
         .join(', ')}`,
     )
   const time = overTime
-    ? (given.time_series_based_on ??
-      choose('time_series_based_on', (column) => column.type === 'date' || column.name === 'creation', []))
+    ? (given.time_series_based_on ?? choose('time_series_based_on', isDay, ownDates(columns)))
     : given.time_series_based_on
   const group = overTime ? given.based_on : (given.based_on ?? choose('based_on', isGroup, ['status']))
   if (!overTime && group === undefined)
@@ -122,4 +121,13 @@ function isTime({ type }: TableColumn): boolean {
 
 function isGroup({ type }: TableColumn): boolean {
   return type === 'select' || type === 'link' || type === 'check'
+}
+
+function isDay({ name, type }: TableColumn): boolean {
+  return type === 'date' || name === 'creation'
+}
+
+/** Of the doctype itself: they say when something happened; creation says when somebody typed it in. */
+function ownDates(columns: readonly TableColumn[]): readonly string[] {
+  return columns.filter(({ type }) => type === 'date').map(({ name }) => name)
 }

@@ -12,6 +12,7 @@ import type { TurnTaker, Load } from '../sandbox/fair-queue.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import type { ChartPoint } from './chart-data.ts'
 import { specificationFault } from './specification.ts'
+import { isoWeek } from './weeks.ts'
 
 /** What a picture can be; PNG only where the machine has what draws it. */
 export type ChartFormat = 'png' | 'svg'
@@ -91,7 +92,9 @@ export class Charts {
     const fault = specificationFault(spec)
     if (fault !== undefined) throw new AppError('invalid', `the chart cannot be drawn: ${fault}`)
     const format = wanted === 'png' && this.noPng === undefined ? 'png' : 'svg'
-    const rows = points.slice(0, this.#settings.max_points)
+    const rows = points
+      .slice(0, this.#settings.max_points)
+      .map((point) => ({ ...point, ...isoWeek(point.label) }))
     // Who has the same specification and the same numbers may see the same picture.
     const id = sha256(JSON.stringify([format, spec, rows]))
     const kept = this.#kept.get(id)
