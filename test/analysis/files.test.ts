@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -34,6 +34,42 @@ describe('reading files', () => {
     ]
     for (const [name, bytes] of texts)
       assert.equal((await read('a.txt', bytes)).pages[0]?.text, 'Grüße', name)
+  })
+
+  it('keeps what a spreadsheet says: lengths of time, formulas nobody computed, what is hidden', async () => {
+    const { tables } = await read('hours.xlsx', readFileSync(join(import.meta.dirname, 'made/hours.xlsx')))
+    assert.deepEqual(tables[0]?.rows, [
+      ['duration', '30:05:00'],
+      ['time', '13:45:00'],
+      ['date', '2026-01-05'],
+      ['formula', '=1+1'],
+    ])
+    assert.deepEqual(
+      tables.map(({ name }) => name),
+      ['Hours', 'Secret (hidden)'],
+    )
+  })
+
+  it('keeps the columns of a table whose cells span several, and what stands above and below the page', async () => {
+    const { tables, pages } = await read(
+      'spans.docx',
+      readFileSync(join(import.meta.dirname, 'made/spans.docx')),
+    )
+    assert.deepEqual(tables[0]?.columns, ['r0c0\nr0c1', 'column_2', 'r0c2'])
+    assert.deepEqual(tables[0]?.rows, [['r1c0', 'r1c1', 'r1c2']])
+    const text = pages.map((page) => page.text).join('\n')
+    assert.match(text, /Header\d*\n\nThe head/)
+    assert.match(text, /Footer\d*\n\nThe foot/)
+  })
+
+  it('loses no digit of JSON and no name of CSV', async () => {
+    const json = '[{"id": 12345678901234567890, "say": "12345678901234567890 \\" 1", "small": -1.5e3}]'
+    assert.deepEqual((await read('a.json', json)).tables[0]?.rows, [
+      ['12345678901234567890', '12345678901234567890 " 1', -1500],
+    ])
+    const csv = (await read('a.csv', 'a,a,,a\n-0,0,1,2\n')).tables[0]
+    assert.deepEqual(csv?.columns, ['a', 'a_2', 'column_3', 'a_3'])
+    assert.deepEqual(csv?.rows, [['-0', 0, 1, 2]])
   })
 
   it('reads CSV with any usual separator, numbers as numbers, codes as they are', async () => {

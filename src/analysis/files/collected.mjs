@@ -18,7 +18,7 @@ import { FileFault } from './zip.mjs'
 /** @typedef {{ name: string, page?: number, header?: string[] }} TableHead */
 
 const maxTables = 50
-const maxColumns = 500
+export const maxColumns = 500
 const maxCell = 10_000
 
 /** What was found, cut to the part that was asked for while it is read. */
@@ -73,8 +73,10 @@ export class Collected {
         const row = values.slice(0, maxColumns).map(cell)
         if (!columns) {
           if (row.every((value) => value === null)) return
-          columns = row.map((value, index) =>
-            value === null ? `column_${index + 1}` : `${/** @type {string | number} */ (value)}`,
+          columns = distinct(
+            row.map((value, index) =>
+              value === null ? `column_${index + 1}` : `${/** @type {string | number} */ (value)}`,
+            ),
           )
           return
         }
@@ -118,6 +120,17 @@ export class Collected {
       )
     return result
   }
+}
+
+/** The second `a` is `a_2`. @param {readonly string[]} names */
+function distinct(names) {
+  const seen = new Set()
+  return names.map((name) => {
+    let unique = name
+    for (let n = 2; seen.has(unique); n++) unique = `${name}_${n}`
+    seen.add(unique)
+    return unique
+  })
 }
 
 /** @param {unknown} result @param {number} bytes */

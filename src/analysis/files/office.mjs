@@ -1,18 +1,23 @@
 // @ts-check
 /** Word, PowerPoint and Excel files (ECMA-376): their text and tables, nothing that they link to. */
 import { posix } from 'node:path'
+import { maxColumns } from './collected.mjs'
 import { parseXml } from './xml.mjs'
 import { FileFault } from './zip.mjs'
 
 /** @typedef {import('./zip.mjs').Zip} Zip */
 /** @typedef {import('./collected.mjs').Collected} Collected */
+/** @typedef {'date' | 'duration'} TimeKind */
 
 /** @param {Zip} zip @param {Collected} out */
 export async function readDocx(zip, out) {
   out.page(await flowOf(zip, 'word/document.xml', out))
-  for (const title of ['Footnotes', 'Endnotes']) {
-    const part = `word/${title.toLowerCase()}.xml`
+  const more = [...(await relationsOf(zip, 'word/document.xml')).values()].filter((part) =>
+    /^word\/(header|footer)\d*\.xml$/.test(part),
+  )
+  for (const part of [...more, 'word/footnotes.xml', 'word/endnotes.xml']) {
     if (!zip.has(part)) continue
+    const title = part.slice(5, 6).toUpperCase() + part.slice(6).replace(/\d*\.xml$/, '')
     const text = (await flowOf(zip, part, out)).trim()
     if (text !== '') out.page(`${title}\n\n${text}`)
   }
@@ -50,6 +55,7 @@ async function flowOf(zip, part, out) {
   let text = ''
   let inText = false
   let heading = 0
+  let span = 1
   let paragraph = ''
   /** @type {{ rows: string[][], cell: string[] | undefined }[]} */
   const tables = []
@@ -64,7 +70,7 @@ async function flowOf(zip, part, out) {
       else if (name === 'tc') {
         const table = tables.at(-1)
         if (table) table.cell = []
-      }
+      } else if (name === 'gridSpan') span = Math.min(Number(attributes['w:val']) || 1, maxColumns)
     },
     text: (value) => {
       if (inText) paragraph += value
@@ -78,8 +84,10 @@ async function flowOf(zip, part, out) {
         paragraph = ''
         heading = 0
       } else if (name === 'tc' && table) {
-        table.rows.at(-1)?.push((table.cell ?? []).join('\n').trim())
+        // A cell over several columns stands in the first of them; the others keep their place.
+        table.rows.at(-1)?.push((table.cell ?? []).join('\n').trim(), ...Array(span - 1).fill(''))
         table.cell = undefined
+        span = 1
       } else if (name === 'tbl' && table) {
         tables.pop()
         const lines = table.rows.map((row) => row.join(' | ')).join('\n')
@@ -106,11 +114,12 @@ export async function readXlsx(zip, out) {
     open: (name, attributes) => {
       if (name === 'workbookPr') from1904 = ['1', 'true'].includes(attributes['date1904'] ?? '')
       const part = name === 'sheet' ? relations.get(attributes['r:id'] ?? '') : undefined
-      if (part) sheets.push({ name: attributes['name'] ?? part, part })
+      const hidden = ['hidden', 'veryHidden'].includes(attributes['state'] ?? '') ? ' (hidden)' : ''
+      if (part) sheets.push({ name: `${attributes['name'] ?? part}${hidden}`, part })
     },
   })
   const strings = zip.has('xl/sharedStrings.xml') ? await sharedStrings(zip) : []
-  const dates = zip.has('xl/styles.xml') ? await dateStyles(zip) : new Set()
+  const dates = zip.has('xl/styles.xml') ? await dateStyles(zip) : new Map()
   for (const { name, part } of sheets) {
     if (!zip.has(part)) continue
     const sheet = out.openTable({ name })
@@ -121,7 +130,7 @@ export async function readXlsx(zip, out) {
 
 /**
  * @param {Zip} zip @param {string} part
- * @param {{ strings: string[], dates: Set<number>, from1904: boolean }} book @param {(row: unknown[]) => void} take
+ * @param {{ strings: string[], dates: Map<number, TimeKind>, from1904: boolean }} book @param {(row: unknown[]) => void} take
  */
 async function readSheet(zip, part, { strings, dates, from1904 }, take) {
   /** @type {unknown[]} */
@@ -131,6 +140,8 @@ async function readSheet(zip, part, { strings, dates, from1904 }, take) {
   let column = -1
   let value = ''
   let inValue = false
+  let formula = ''
+  let inFormula = false
   await parseXml(await zip.read(part), {
     open: (name, attributes) => {
       if (name === 'row') {
@@ -143,23 +154,29 @@ async function readSheet(zip, part, { strings, dates, from1904 }, take) {
         type = attributes['t'] ?? 'n'
         style = Number(attributes['s'] ?? -1)
         value = ''
+        formula = ''
       } else if (name === 'v' || name === 't') inValue = true
+      else if (name === 'f') inFormula = true
     },
     text: (text) => {
       if (inValue) value += text
+      else if (inFormula) formula += text
     },
     close: (name) => {
       if (name === 'v' || name === 't') inValue = false
-      else if (name === 'c' && value !== '') {
+      else if (name === 'f') inFormula = false
+      // A row as wide as its last cell would let a few cells fill the memory.
+      else if (name === 'c' && value + formula !== '' && column < maxColumns) {
         while (row.length < column) row.push(null)
-        row[column] = cellOf(value, type, dates.has(style), strings, from1904)
+        // A formula that nobody has computed yet is said as it stands.
+        row[column] = value === '' ? `=${formula}` : cellOf(value, type, dates.get(style), strings, from1904)
       } else if (name === 'row') take(row)
     },
   })
 }
 
-/** @param {string} value @param {string} type @param {boolean} isDate @param {string[]} strings @param {boolean} from1904 */
-function cellOf(value, type, isDate, strings, from1904) {
+/** @param {string} value @param {string} type @param {TimeKind | undefined} time @param {string[]} strings @param {boolean} from1904 */
+function cellOf(value, type, time, strings, from1904) {
   switch (type) {
     case 's':
       return strings[Number(value)] ?? null
@@ -167,12 +184,21 @@ function cellOf(value, type, isDate, strings, from1904) {
       return value === '1'
     case 'n': {
       const number = Number(value)
-      if (!Number.isFinite(number)) return value
-      return isDate ? dateOf(number, from1904) : number
+      // Digits that a number cannot hold stay as they are.
+      if (!Number.isFinite(number) || /^-?\d{16,}$/.test(value)) return value
+      if (time === undefined) return number
+      return time === 'date' && number >= 1 ? dateOf(number, from1904) : timeOf(number)
     }
     default:
       return value
   }
+}
+
+/** A length of time, or a time of day: `30:05:00`. @param {number} days */
+function timeOf(days) {
+  const seconds = Math.round(Math.abs(days) * 86_400)
+  const two = (/** @type {number} */ number) => String(Math.floor(number)).padStart(2, '0')
+  return `${days < 0 ? '-' : ''}${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`
 }
 
 /** @param {number} serial @param {boolean} from1904 */
@@ -212,19 +238,26 @@ async function sharedStrings(zip) {
 
 /** The cell styles that show numbers as dates. @param {Zip} zip */
 async function dateStyles(zip) {
-  const dateFormats = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47])
-  /** @type {Set<number>} */
-  const styles = new Set()
+  /** @type {Map<number, TimeKind>} */
+  const formats = new Map([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 47].map((id) => [id, 'date']))
+  formats.set(46, 'duration')
+  /** @type {Map<number, TimeKind>} */
+  const styles = new Map()
   let inCells = false
   let index = 0
   await parseXml(await zip.read('xl/styles.xml'), {
     open: (name, attributes) => {
       if (name === 'numFmt') {
-        const code = (attributes['formatCode'] ?? '').replace(/"[^"]*"|\\.|\[[^\]]*\]/g, '')
-        if (/[dmyhs]/i.test(code)) dateFormats.add(Number(attributes['numFmtId']))
+        const whole = (attributes['formatCode'] ?? '').replace(/"[^"]*"|\\./g, '')
+        const code = whole.replace(/\[[^\]]*\]/g, '')
+        const id = Number(attributes['numFmtId'])
+        // Hours in brackets go on beyond a day.
+        if (/\[(h+|m+|s+)\]/i.test(whole)) formats.set(id, 'duration')
+        else if (/[dmyhs]/i.test(code)) formats.set(id, 'date')
       } else if (name === 'cellXfs') inCells = true
       else if (name === 'xf' && inCells) {
-        if (dateFormats.has(Number(attributes['numFmtId']))) styles.add(index)
+        const kind = formats.get(Number(attributes['numFmtId']))
+        if (kind) styles.set(index, kind)
         index += 1
       }
     },

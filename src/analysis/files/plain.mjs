@@ -44,7 +44,7 @@ export function readCsv(text, out) {
 export function readJson(text, out) {
   let value
   try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ''))
+    value = JSON.parse(withDigits(text.replace(/^\uFEFF/, '')))
     out.page(JSON.stringify(value, null, 1))
   } catch (error) {
     throw new FileFault(`is not readable as JSON: ${error instanceof Error ? error.message : String(error)}`)
@@ -57,6 +57,14 @@ export function readJson(text, out) {
   out.table(
     { name: 'json', header: columns },
     records.map((record) => columns.map((column) => (Object.hasOwn(record, column) ? record[column] : null))),
+  )
+}
+
+/** Whole numbers that JavaScript would round become texts of their digits. @param {string} json */
+function withDigits(json) {
+  const token = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
+  return json.replace(token, (found) =>
+    /^-?\d{16,}$/.test(found) && !Number.isSafeInteger(Number(found)) ? `"${found}"` : found,
   )
 }
 
@@ -79,6 +87,6 @@ function delimiterOf(text) {
 function valueOf(text) {
   const trimmed = text.trim()
   if (trimmed === '') return null
-  if (/^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(trimmed)) return Number(trimmed)
+  if (trimmed !== '-0' && /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(trimmed)) return Number(trimmed)
   return text
 }
