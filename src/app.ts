@@ -4,6 +4,7 @@ import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
 import { Gone } from './core/request-body.ts'
+import type { PowersOf } from './core/powers.ts'
 import { roleKeyOf, type Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, healthPaths, readinessEndpoint } from './http/health-endpoint.ts'
@@ -44,17 +45,19 @@ import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint } from './pages/upstream-endpoint.ts'
 import { createViews, type Render } from './pages/views.ts'
 import { isPage, knownCaller, requestFields, requests } from './http/requests-middleware.ts'
+import { powersOf } from './tools/powers.ts'
 import type { Services } from './build/services.ts'
+import type { Snapshot } from './build/snapshot.ts'
 
 /** Everything that answers HTTP. */
 export function createApp(services: Services): RequestListener {
-  const settings = (): ReturnType<Services['site']['current']>['settings'] => services.site.current().settings
-  const people = (): ReturnType<Services['site']['current']>['people'] => services.site.current().people
+  const snapshot = (): Snapshot => services.site.current()
+  const settings = (): Snapshot['settings'] => snapshot().settings
+  const people = (): Snapshot['people'] => snapshot().people
   const render = createViews({ settings })
-  const principalOf = (ctx: Context, user: string): Principal | undefined =>
-    browserPrincipal(ctx, services, user)
-  const desk = createDesk(() => services.site.current(), services)
-  const deps = { ...services, desk, settings, people, render, principalOf, pages: authorizationPages(render) }
+  const powers = powersIn(services)
+  const shown = { desk: createDesk(snapshot, services), powers, pages: authorizationPages(render) }
+  const deps = { ...services, ...shown, settings, people, render, principalOf: browserPrincipals(services) }
 
   const router = new Router()
   router.get('/healthz', healthEndpoint(services))
@@ -155,6 +158,10 @@ function bearerOrSession(guard: Middleware, services: Services): Middleware {
   }
 }
 
+/** `browserPrincipal` for the pages. */
+const browserPrincipals = (services: Services) => (ctx: Context, user: string) =>
+  browserPrincipal(ctx, services, user)
+
 /** The principal of a user who is signed in at a browser; undefined when the user may not use the service. */
 function browserPrincipal(ctx: Context, services: Services, user: string): Principal | undefined {
   const found = services.site.current().people.find(user)
@@ -179,6 +186,27 @@ function browserPrincipal(ctx: Context, services: Services, user: string): Princ
 function known(ctx: Context, endpoint: Middleware, next: Next): Promise<unknown> {
   knownCaller(ctx)
   return endpoint(ctx, next)
+}
+
+/** What a client may do for a user by the site as it is now. */
+function powersIn({ site, refreshed, clock }: Services): PowersOf {
+  return (user, client, { readOnly }) => {
+    const { people, catalogue, platform } = site.current()
+    const found = people.find(user)
+    const principal =
+      found &&
+      refreshed({
+        user: found.id,
+        fullName: found.fullName,
+        roles: found.roles,
+        roleKey: roleKeyOf(found.roles),
+        ...(client && { client: { id: client.id, name: client.name } }),
+        ...(readOnly && { readOnly: true }),
+        scopes: [],
+        requestId: '',
+      })
+    return principal && powersOf(principal, catalogue.offered(principal), platform, clock.now())
+  }
 }
 
 /** What an error becomes that nobody below answered. */

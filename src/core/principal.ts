@@ -23,6 +23,8 @@ export interface Principal {
   readonly scopes: readonly string[]
   /** When set, the only tools that this client may use; `'*'` at the end of a name matches any ending. */
   readonly toolLimit?: readonly string[]
+  /** The user allowed the client to read only: tools that do more are not there for it. */
+  readonly readOnly?: true
   /** What the peer calls its conversation (`Mcp-Session-Id`); correlates audit events, means nothing else. */
   readonly sessionId?: string
   readonly requestId: string

@@ -196,6 +196,8 @@ export class PromptWriter {
   }
 
   private async write(principal: Principal, plan: () => Promise<Work>): Promise<WrittenPrompt> {
+    if (principal.readOnly)
+      throw new AppError('forbidden', 'the user allowed this client to read only; it may not write prompts')
     this.parts.audit.requireWritable()
     const work = await plan()
     const bytes = Buffer.from(work.text)

@@ -7,18 +7,13 @@
 import type { Context, Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
 import { networkKey } from '../core/address.ts'
-import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Store } from '../store/store.ts'
 import type { SignedIn } from '../users/sessions.ts'
 import { checkRequest, findTarget, type AuthorizationRequest, type Target } from './authorization-request.ts'
 import {
-  answerPage,
-  formActionFor,
-  formToken,
   pageEndpoint,
-  pageHeaders,
   requireOwnForm,
   sendTo,
   signedIn,
@@ -26,13 +21,23 @@ import {
   type FaultPage,
 } from './browser-middleware.ts'
 import type { Clients } from './clients.ts'
+import {
+  approvalOf,
+  type ConsentDeps,
+  type ConsentView,
+  consentPurpose,
+  isOwnVisit,
+  narrowed,
+  type NarrowedRequest,
+  rememberedGrant,
+  showConsent,
+} from './consent-endpoint.ts'
 import type { Codes } from './codes.ts'
-import { consentFacts, type ConsentView } from './consent-view.ts'
-import type { Approval, Grants } from './grants.ts'
 import { asOAuthError, originOf, readForm } from './http-middleware.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import { redirectHost, withParams } from './redirect-uris.ts'
+import type { Tokens } from './tokens.ts'
 import type { Trace } from './trace.ts'
 import { paths } from './urls.ts'
 
@@ -43,14 +48,13 @@ export interface AuthorizationPages {
 }
 
 /** What the authorization endpoint works with. */
-export interface AuthorizationDeps extends BrowserDeps {
+export interface AuthorizationDeps extends BrowserDeps, ConsentDeps {
   readonly store: Store
-  readonly clock: Clock
   readonly settings: () => Settings
   readonly audit: Audit
   readonly clients: Clients
   readonly codes: Codes
-  readonly grants: Grants
+  readonly tokens: Tokens
   readonly limits: RateLimits
   readonly trace: Trace
   readonly pages: AuthorizationPages
@@ -71,9 +75,9 @@ export function authorizationEndpoint(deps: AuthorizationDeps): Middleware {
         return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(backHere(ctx))}`)
       }
       deps.trace.about(attempt, { user: signed.user.id })
-      if (deps.settings().oauth.skip_authorization || (await isRemembered(ctx, request, signed, deps))) {
-        return approve(ctx, request, signed, attempt, deps)
-      }
+      if (deps.settings().oauth.skip_authorization) return approve(ctx, request, signed, attempt, deps)
+      const remembered = await rememberedGrant(ctx, request, signed, deps)
+      if (remembered) return approve(ctx, { ...request, ...narrowed(remembered) }, signed, attempt, deps)
       if (request.prompts.includes('none')) throw new OAuthError('consent_required', 'the user must approve')
       deps.trace.step(attempt, 'consent page')
       return showConsent(ctx, request, signed, deps)
@@ -96,7 +100,17 @@ export function decisionEndpoint(deps: AuthorizationDeps): Middleware {
     }
     await handleRequest(ctx, deps, query, async (request, attempt) => {
       const decision = form.get('decision')
-      if (decision === 'approve') return approve(ctx, request, signed, attempt, deps, form.get('csrf'))
+      if (decision === 'approve') {
+        const readOnly = form.get('reading') === '1'
+        return approve(
+          ctx,
+          { ...request, ...narrowed({ readOnly }) },
+          signed,
+          attempt,
+          deps,
+          form.get('csrf'),
+        )
+      }
       if (decision !== 'deny') throw new AppError('invalid', 'decision must be approve or deny')
       await deps.audit.record({
         type: 'grant.deny',
@@ -183,59 +197,10 @@ function backHere(ctx: Context): string {
   return `${paths.authorize}?${query.toString()}`
 }
 
-/** The browser says that no other site led it here; one that says nothing does not count. */
-function isOwnVisit(ctx: Context): boolean {
-  return ['none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'))
-}
-
-/**
- * Whether the user approved the same before, and may be spared the page. Never when another site sent them, and
- * never for an app on the user's machine that anyone there can pretend to be (RFC 8252 §8.6).
- */
-async function isRemembered(
-  ctx: Context,
-  request: AuthorizationRequest,
-  signed: SignedIn,
-  deps: AuthorizationDeps,
-): Promise<boolean> {
-  if (request.prompts.includes('consent') || !isOwnVisit(ctx)) return false
-  if (request.client.authMethod === 'none' && !request.redirectUri.startsWith('https:')) return false
-  return (await deps.grants.covering(approvalOf(request, signed))) !== undefined
-}
-
-function approvalOf(request: AuthorizationRequest, signed: SignedIn): Approval {
-  const { client, redirectUri, scopes } = request
-  return {
-    user: signed.user.id,
-    client: client.id,
-    clientName: client.name,
-    redirectHost: redirectHost(redirectUri),
-    scopes,
-  }
-}
-
-function showConsent(
-  ctx: Context,
-  request: AuthorizationRequest,
-  signed: SignedIn,
-  deps: AuthorizationDeps,
-): void {
-  const time = String(deps.clock.now())
-  pageHeaders(ctx, formActionFor(request.redirectUri))
-  const csrf = formToken(signed.secret, consentPurpose(ctx.querystring, time))
-  const form = { action: paths.authorize, request: ctx.querystring, time, csrf }
-  const view = { ...form, ...consentFacts(request), user: signed.user.id }
-  answerPage(ctx, 200, deps.pages.consent(view))
-}
-
-function consentPurpose(query: string, time: string): string {
-  return `consent ${time} ${query}`
-}
-
 /** Keeps the approval and sends the code, which is the one thing of value here: all of it or nothing. */
 async function approve(
   ctx: Context,
-  request: AuthorizationRequest,
+  request: NarrowedRequest,
   signed: SignedIn,
   attempt: string,
   deps: AuthorizationDeps,
@@ -247,7 +212,12 @@ async function approve(
     if (form !== undefined && !(await deps.codes.spendFormIn(tx, form)))
       throw new AppError('forbidden', 'this form was already sent; please start again')
     await deps.clients.activateIn(tx, client)
-    const grant = await deps.grants.approveIn(tx, approvalOf(request, signed))
+    const approval = approvalOf(request, signed)
+    const before = await deps.grants.beforeIn(tx, approval)
+    // What was issued while more was allowed may do more.
+    if (approval.readOnly && before && !before.readOnly)
+      await deps.tokens.revokeIn(tx, { grant: before.id }, 'the user narrowed it to reading')
+    const grant = await deps.grants.approveIn(tx, approval)
     await deps.audit.recordIn(tx, {
       type: 'grant.approve',
       status: 'ok',
@@ -255,7 +225,12 @@ async function approve(
       client: client.id,
       ...originOf(ctx),
       target: grant.id,
-      data: { name: client.name, redirect_host: grant.redirectHost, scope: request.scopes.join(' ') },
+      data: {
+        name: client.name,
+        redirect_host: grant.redirectHost,
+        scope: request.scopes.join(' '),
+        ...narrowed(request),
+      },
     })
     return deps.codes.issueIn(tx, {
       client: client.id,
@@ -264,6 +239,7 @@ async function approve(
       redirectUri: request.redirectUri,
       ...(challenge !== undefined && { challenge }),
       scopes: request.scopes,
+      ...narrowed(request),
       resource: request.resource,
       ...(nonce !== undefined && { nonce }),
       authTime: signed.session.authTime,

@@ -36,6 +36,7 @@ interface Proof {
   readonly user: User
   readonly client?: { readonly id: string; readonly name: string }
   readonly scopes: readonly string[]
+  readonly readOnly?: true
   readonly expiresAt?: number
   /** What its use is counted under. */
   readonly usage: string
@@ -71,6 +72,7 @@ export function bearer(deps: BearerDeps): Middleware {
       ...base,
       ...(proof.client && { client: proof.client }),
       scopes: proof.scopes,
+      ...(proof.readOnly && { readOnly: true }),
       ...sessionIdOf(ctx.headers['mcp-session-id']),
       requestId: origin.request_id,
       ...(trace && { trace }),
@@ -104,6 +106,7 @@ async function proveBearer(
     user,
     client: { id: token.client, name: token.clientName },
     scopes: token.scopes,
+    ...(token.readOnly && { readOnly: true }),
     expiresAt: token.expiresAt,
     usage: token.family,
   }

@@ -6,7 +6,7 @@ import type { Collection, Store, Transaction } from '../store/store.ts'
 import { grantRecords, type Grant } from './records.ts'
 
 /** What a user approves. */
-export type Approval = Pick<Grant, 'user' | 'client' | 'clientName' | 'redirectHost' | 'scopes'>
+export type Approval = Pick<Grant, 'user' | 'client' | 'clientName' | 'redirectHost' | 'scopes' | 'readOnly'>
 
 /** The approvals of all users. */
 export class Grants {
@@ -18,20 +18,27 @@ export class Grants {
     this.#grants = deps.store.collection(grantRecords)
   }
 
-  /** Keeps an approval: a new grant, or more scopes of the one for the same client and redirect host. */
+  /** Keeps an approval: a new grant, or more scopes of the one for the same client and redirect host, as wide as this time. */
   async approveIn(tx: Transaction, approval: Approval): Promise<Grant> {
     const grants = tx.in(this.#grants)
     const now = this.#clock.now()
     const known = await grants.first(same(approval))
     if (!known) return grants.insert({ ...approval, id: randomId(), createdAt: now, approvedAt: now })
     const scopes = [...new Set([...known.scopes, ...approval.scopes])]
-    return grants.put({ ...known, clientName: approval.clientName, scopes, approvedAt: now })
+    const { readOnly: _before, ...rest } = known
+    const { clientName, readOnly } = approval
+    return grants.put({ ...rest, clientName, scopes, ...(readOnly && { readOnly }), approvedAt: now })
   }
 
   /** The earlier approval that covers all of this one. */
   async covering(approval: Approval): Promise<Grant | undefined> {
     const known = await this.#grants.first(same(approval))
     return known && approval.scopes.every((scope) => known.scopes.includes(scope)) ? known : undefined
+  }
+
+  /** The grant of the same user for the same client and redirect host, as a transaction sees it. */
+  async beforeIn(tx: Transaction, approval: Approval): Promise<Grant | undefined> {
+    return tx.in(this.#grants).first(same(approval))
   }
 
   /** A grant, as a transaction sees it. */

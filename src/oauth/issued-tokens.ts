@@ -7,6 +7,7 @@ export interface TokenRequest {
   readonly client: string
   readonly clientName: string
   readonly scopes: readonly string[]
+  readonly readOnly?: true
   readonly resource: string
   readonly grant?: string
   /** When the user signed in, milliseconds. */

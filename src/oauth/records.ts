@@ -30,6 +30,8 @@ export interface Grant extends Stored {
   readonly clientName: string
   readonly redirectHost: string
   readonly scopes: readonly string[]
+  /** The user narrowed it to reading. */
+  readonly readOnly?: true
   readonly createdAt: number
   readonly approvedAt: number
 }
@@ -42,6 +44,7 @@ export interface Code extends Stored {
   readonly redirectUri: string
   readonly challenge?: string
   readonly scopes: readonly string[]
+  readonly readOnly?: true
   readonly resource: string
   readonly nonce?: string
   readonly authTime: number
@@ -61,6 +64,7 @@ export interface Family extends Stored {
   readonly clientName: string
   readonly grant?: string
   readonly scopes: readonly string[]
+  readonly readOnly?: true
   readonly resource: string
   readonly createdAt: number
   readonly expiresAt: number
@@ -92,6 +96,7 @@ export interface AccessToken extends Stored {
   readonly client: string
   readonly clientName: string
   readonly scopes: readonly string[]
+  readonly readOnly?: true
   readonly resource: string
   readonly status: 'Active' | 'Revoked'
   readonly issuedAt: number

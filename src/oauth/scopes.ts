@@ -3,13 +3,6 @@ import { linesOf, type Settings } from '../core/settings.ts'
 
 const standard = ['all', 'openid', 'profile', 'email']
 
-const words: Readonly<Record<string, string>> = {
-  all: 'Work for you: use every tool and see every document that your own roles allow, and see who you are',
-  openid: 'Know who you are (your sign-in name)',
-  profile: 'See your name',
-  email: 'See your e-mail address',
-}
-
 /** The scopes of this server: those of the setting, or the standard four. */
 export function supportedScopes(settings: Settings): string[] {
   const set = linesOf(settings.oauth.supported_scopes).flatMap((line) => line.split(/\s+/))
@@ -29,7 +22,8 @@ export function narrowScopes(asked: string | undefined, settings: Settings): str
   return known.length > 0 ? known : defaultScopes(settings)
 }
 
-/** What a scope means, for the consent page. */
-export function scopeInWords(scope: string): string {
-  return words[scope] ?? scope
+/** What the scopes tell a client of the user; what it may do, no scope says (`core/powers.ts`). */
+export function identityOf(scopes: readonly string[]): { readonly name: boolean; readonly email: boolean } {
+  const has = (scope: string): boolean => scopes.includes('all') || scopes.includes(scope)
+  return { name: has('profile'), email: has('email') }
 }

@@ -108,7 +108,7 @@ export class Tokens {
       status: 'Active',
       issuedAt: now,
       expiresAt: now + expiresIn * 1000,
-      ...(family.addresses && { addresses: family.addresses }),
+      ...definedOnly({ addresses: family.addresses, readOnly: family.readOnly }),
       forgetAt: now + expiresIn * 1000 + day,
     })
     return { accessToken, expiresIn, scopes }

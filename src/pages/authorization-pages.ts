@@ -1,5 +1,7 @@
 /** The pages that the authorization endpoint shows. */
+import { getDomain } from 'tldts'
 import type { AuthorizationPages } from '../oauth/authorization-endpoint.ts'
+import type { ConsentView } from '../oauth/consent-endpoint.ts'
 import type { FaultPage } from '../oauth/browser-middleware.ts'
 import type { Render } from './views.ts'
 
@@ -10,5 +12,28 @@ export function faultPage(render: Render): FaultPage {
 
 /** Consent and fault pages, from the views. */
 export function authorizationPages(render: Render): AuthorizationPages {
-  return { consent: (view) => render('consent', { view }), fault: faultPage(render) }
+  return {
+    consent: (view) =>
+      render('consent', {
+        view: {
+          ...view,
+          redirectHost: hostParts(view.redirectHost),
+          mayNarrow: doesMoreThanRead(view.powers),
+        },
+      }),
+    fault: faultPage(render),
+  }
+}
+
+/** A host with the part that somebody registered set off: `login.bank.example` before `.evil.example` misleads nobody then. */
+function hostParts(host: string): { before: string; domain: string; after: string } {
+  const domain = getDomain(host, { allowPrivateDomains: true }) ?? ''
+  const at = domain === '' ? host.length : host.lastIndexOf(domain)
+  return { before: host.slice(0, at), domain, after: host.slice(at + domain.length) }
+}
+
+function doesMoreThanRead(powers: ConsentView['powers']): boolean {
+  if (!powers) return false
+  const { change, remark, delete: removed, others, programs } = powers
+  return programs || change.length + remark.length + removed.length + others.length > 0
 }

@@ -1,8 +1,10 @@
-/** Connected apps: what has access to the user, and taking it away at once. */
-import type { Middleware } from 'koa'
+/** Connected apps: everything that acts for the user, what it may do, and taking it away at once. */
+import type { Context, Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
+import type { AuditEvent } from '../audit/event.ts'
 import { isoTime, type Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
+import type { PowersOf } from '../core/powers.ts'
 import {
   answerPage,
   formToken,
@@ -14,11 +16,11 @@ import {
 } from '../oauth/browser-middleware.ts'
 import type { Grants } from '../oauth/grants.ts'
 import { originOf, readForm } from '../oauth/http-middleware.ts'
-import type { Grant } from '../oauth/records.ts'
-import { scopeInWords } from '../oauth/scopes.ts'
+import type { Family, Grant } from '../oauth/records.ts'
 import type { Tokens } from '../oauth/tokens.ts'
 import { paths } from '../oauth/urls.ts'
 import type { Usage } from '../oauth/usage.ts'
+import type { ApiKey, ApiKeys } from '../users/api-keys.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
@@ -27,64 +29,157 @@ export interface ConnectedAppsDeps extends BrowserDeps {
   readonly audit: Audit
   readonly grants: Grants
   readonly tokens: Tokens
+  readonly apiKeys: ApiKeys
   readonly usage: Usage
   readonly clock: Clock
+  readonly powers: PowersOf
   readonly render: Render
+}
+
+/** One thing that acts for the user: an app they allowed, a token that an operator issued, or an API key. */
+interface Access {
+  readonly kind: 'grant' | 'token' | 'key'
+  readonly id: string
+  readonly view: Readonly<Record<string, unknown>>
+  /** Ends it; answers what is audited. */
+  readonly end: () => Promise<Pick<AuditEvent, 'type' | 'client' | 'target'>>
 }
 
 const toSignIn = `${paths.signIn}?next=${encodeURIComponent(paths.connectedApps)}`
 
-/** GET: the user's grants. */
+/** GET: all that acts for the user, apps first. */
 export function connectedAppsEndpoint(deps: ConnectedAppsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, toSignIn)
-    const grants = await deps.grants.list({ user: signed.user.id })
-    const apps = await Promise.all(grants.map((grant) => describe(grant, deps)))
+    const apps = (await accessesOf(signed.user.id, deps)).map(({ kind, id, view }) => ({ kind, id, ...view }))
     const csrf = formToken(signed.secret, 'connected-apps')
     const revoked = ctx.querystring === 'revoked=1'
     return answerPage(ctx, 200, deps.render('connected-apps', { apps, csrf, revoked }))
   })
 }
 
-async function describe(grant: Grant, deps: ConnectedAppsDeps): Promise<Record<string, unknown>> {
-  const families = await deps.tokens.families({ grant: grant.id })
-  const now = deps.clock.now()
-  const active = families.some((family) => family.revokedAt === undefined && family.expiresAt > now)
-  const { lastUsedAt, calls } = await deps.usage.of(families.map((family) => family.id))
-  return {
-    id: grant.id,
-    name: grant.clientName,
-    host: grant.redirectHost,
-    scopes: grant.scopes.map(scopeInWords).join('; '),
-    active,
-    granted: minute(grant.approvedAt),
-    lastUsed: lastUsedAt === undefined ? '' : minute(lastUsedAt),
-    calls,
-  }
-}
-
-function minute(milliseconds: number): string {
-  return `${isoTime(milliseconds).slice(0, 16).replace('T', ' ')} UTC`
-}
-
-/** POST: ends a grant and everything that came of it. Another user's grant does not exist. */
+/** POST: ends one access, or all. Another user's does not exist. */
 export function revokeAppEndpoint(deps: ConnectedAppsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const form = await readForm(ctx)
     const signed = await signedIn(ctx, deps)
     requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: 'connected-apps', token: form.get('csrf') })
-    const grant = signed && (await deps.grants.find(form.get('grant') ?? '', signed.user.id))
-    if (!grant) throw new AppError('not_found', 'there is no such app')
-    await deps.tokens.revoke({ grant: grant.id }, 'the user revoked it')
-    await deps.audit.record({
-      type: 'grant.revoke',
-      status: 'ok',
-      user: grant.user,
-      client: grant.client,
-      ...originOf(ctx),
-      target: grant.id,
-    })
+    const user = signed!.user.id
+    const all = await accessesOf(user, deps)
+    const chosen = form.get('all') === '1' ? all : all.filter(({ kind, id }) => form.get(kind) === id)
+    if (chosen.length === 0) throw new AppError('not_found', 'there is no such app')
+    for (const access of chosen) await endAccess(ctx, user, access, deps)
     return sendTo(ctx, 303, `${paths.connectedApps}?revoked=1`)
   })
+}
+
+async function endAccess(
+  ctx: Context,
+  user: string,
+  access: Access,
+  { audit }: ConnectedAppsDeps,
+): Promise<void> {
+  const event = await access.end()
+  await audit.record({ ...event, status: 'ok', user, ...originOf(ctx) })
+}
+
+async function accessesOf(user: string, deps: ConnectedAppsDeps): Promise<Access[]> {
+  const families = await deps.tokens.families({ user })
+  const now = deps.clock.now()
+  const isLive = ({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>): boolean =>
+    revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
+  const issued = families.filter((family) => family.grant === undefined && isLive(family))
+  const keys = (await deps.apiKeys.list(user)).filter(isLive)
+  return [
+    ...(await Promise.all(
+      (await deps.grants.list({ user })).map((grant) =>
+        app(
+          grant,
+          families.filter(({ grant: of }) => of === grant.id),
+          isLive,
+          deps,
+        ),
+      ),
+    )),
+    ...(await Promise.all(issued.map((family) => token(family, deps)))),
+    ...(await Promise.all(keys.map((key) => apiKey(key, deps)))),
+  ]
+}
+
+async function app(
+  grant: Grant,
+  families: readonly Family[],
+  isLive: (family: Family) => boolean,
+  deps: ConnectedAppsDeps,
+): Promise<Access> {
+  const client = { id: grant.client, name: grant.clientName }
+  const state = families.some(isLive)
+    ? ''
+    : families.length === 0
+      ? 'Waiting for the app to finish connecting'
+      : 'Its access has ended; the app may ask you to sign in again'
+  const view = {
+    name: grant.clientName,
+    host: grant.redirectHost,
+    state,
+    since: minute(grant.approvedAt),
+    ...(await useOf(
+      families.map(({ id }) => id),
+      deps,
+    )),
+    readOnly: grant.readOnly ?? false,
+    powers: deps.powers(grant.user, client, grant),
+  }
+  const end: Access['end'] = async () => {
+    await deps.tokens.revoke({ grant: grant.id }, 'the user revoked it')
+    return { type: 'grant.revoke', client: grant.client, target: grant.id }
+  }
+  return { kind: 'grant', id: grant.id, view, end }
+}
+
+async function token(family: Family, deps: ConnectedAppsDeps): Promise<Access> {
+  const view = {
+    name: family.label ?? family.clientName,
+    made: 'An operator of this server made a token that acts as you',
+    ends: minute(family.expiresAt),
+    addresses: family.addresses ?? [],
+    since: minute(family.createdAt),
+    ...(await useOf([family.id], deps)),
+    powers: deps.powers(family.user, { id: family.client, name: family.clientName }, family),
+  }
+  const end: Access['end'] = async () => {
+    await deps.tokens.revoke({ family: family.id }, 'the user revoked it')
+    return { type: 'token.revoke', client: family.client, target: family.id }
+  }
+  return { kind: 'token', id: family.id, view, end }
+}
+
+async function apiKey(key: ApiKey, deps: ConnectedAppsDeps): Promise<Access> {
+  const view = {
+    name: key.label === '' ? 'API key' : `API key: ${key.label}`,
+    made: 'An operator of this server made a key that acts as you',
+    ends: key.expiresAt === undefined ? 'never' : minute(key.expiresAt),
+    addresses: key.addresses ?? [],
+    since: minute(key.createdAt),
+    ...(await useOf([`key:${key.id}`], deps)),
+    powers: deps.powers(key.user, undefined, {}),
+  }
+  const end: Access['end'] = async () => {
+    await deps.apiKeys.revoke(key.id)
+    return { type: 'api_key.revoke', target: key.id }
+  }
+  return { kind: 'key', id: key.id, view, end }
+}
+
+async function useOf(
+  ids: readonly string[],
+  { usage }: ConnectedAppsDeps,
+): Promise<{ readonly lastUsed: string; readonly calls: number }> {
+  const { lastUsedAt, calls } = await usage.of(ids)
+  return { lastUsed: lastUsedAt === undefined ? '' : minute(lastUsedAt), calls }
+}
+
+function minute(milliseconds: number): string {
+  return `${isoTime(milliseconds).slice(0, 16).replace('T', ' ')} UTC`
 }

@@ -40,7 +40,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
 
   function offeringOf(principal: Principal): Offering {
     // Whatever decides an offer but the settings, which are those of the snapshot.
-    const key = `${principal.roleKey}\0${principal.toolLimit?.join('\n') ?? '*'}`
+    const key = `${principal.roleKey}\0${principal.readOnly ?? ''}\0${principal.toolLimit?.join('\n') ?? '*'}`
     const known = offerings.get(key)
     if (known) return known
     const mine = [...entries.values()]

@@ -13,7 +13,7 @@ export interface Offer {
 
 /** Decides whether the principal may call the tool. */
 export function offerOf(
-  principal: Pick<Principal, 'roles' | 'toolLimit'>,
+  principal: Pick<Principal, 'roles' | 'toolLimit' | 'readOnly'>,
   tool: Tool,
   settings: ToolSettings,
 ): Offer {
@@ -26,6 +26,15 @@ export function offerOf(
     return { refusal: 'forbidden', reason: `needs one of the roles ${roles.join(', ')}`, source }
   if (principal.toolLimit && !principal.toolLimit.some((pattern) => matchesName(pattern, tool.name)))
     return { refusal: 'forbidden', reason: 'the client may not use this tool', source: 'config/clients.yaml' }
+  if (
+    principal.readOnly &&
+    (tool.category !== 'read_only' || (setting?.category ?? 'read_only') !== 'read_only')
+  )
+    return {
+      refusal: 'forbidden',
+      reason: 'the user allowed this client to read only',
+      source: 'connected apps',
+    }
   if (settings.profiles.length === 0)
     return { reason: 'no profiles: every tool that the roles allow', source }
   const profile = settings.profiles.find(

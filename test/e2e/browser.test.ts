@@ -83,7 +83,7 @@ describe('the pages in a browser', () => {
       await page.getByLabel('E-mail address').fill(person.username)
       await page.getByLabel('Password').fill(person.password)
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByRole('heading', { name: /Allow .* to connect/ }).waitFor()
+      await page.getByRole('heading', { name: /Allow .* to act as you/ }).waitFor()
       assert.equal(await page.locator('main img, h1 img').count(), 0)
       assert.doesNotMatch(await page.locator('body').innerText(), /\u202e/)
       await page.getByText('Unverified').waitFor()

@@ -164,6 +164,9 @@ export interface AuthorizeOptions {
   readonly decision?: 'approve' | 'deny'
   readonly browser?: Browser
   readonly params?: Record<string, string>
+  /** Of the consent form, besides the decision. */
+  readonly fields?: Record<string, string>
+  readonly headers?: Record<string, string>
 }
 
 /** The URL of an authorization request. */
@@ -193,12 +196,13 @@ export async function authorize(server: Pick<TestServer, 'url'>, options: Author
       code_challenge_method: 'S256',
       ...options.params,
     }),
+    options.headers && { headers: options.headers },
   )
   if (page.body.includes('name="password"')) {
     page = await browser.submit(page, { username: options.user ?? 'sales@example.com', password })
   }
   if (page.body.includes('name="decision"'))
-    page = await browser.submit(page, { decision: options.decision ?? 'approve' })
+    page = await browser.submit(page, { decision: options.decision ?? 'approve', ...options.fields })
   const answer = new URLSearchParams(page.location?.split('?')[1] ?? '')
   return { page, browser, verifier, redirectUri, code: answer.get('code') ?? '', answer }
 }

@@ -100,7 +100,7 @@ describe('redirect URIs', () => {
     assert.match(page.body, /name="decision"/)
     assert.match(page.body, /&lt;img src=x onerror=alert\(1\)&gt;/)
     assert.match(page.body, /\{\{ 7\*7 \}\}/)
-    assert.match(page.body, /<code>app\.example<\/code>/)
+    assert.match(page.body, /<code><strong>app\.example<\/strong><\/code>/)
     assert.match(page.body, /Unverified/)
     assert.doesNotMatch(page.body + form.body, /<script|<img|onerror=alert\(1\)>|javascript:/i)
     assert.equal(page.url.startsWith(server.url + paths.authorize), true)

@@ -10,6 +10,7 @@ import type { AuditLine } from '../../src/audit/event.ts'
 import { openAudit } from '../../src/audit/open-audit.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
+import type { Powers, PowersOf } from '../../src/core/powers.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { compileSchema } from '../../src/core/schema.ts'
 import { settingsSchema, type Settings } from '../../src/core/settings.ts'
@@ -107,6 +108,17 @@ const shipped = [
   makeUser('disabled@example.com', { assistantEnabled: false }),
 ]
 
+/** The server of these tests has no platform; what the real one says, `test/e2e/powers.test.ts` compares. */
+const somePowers: Powers = {
+  read: ['Customer', 'Item'],
+  change: ['Customer'],
+  remark: [],
+  delete: [],
+  programs: false,
+  others: [],
+  tools: ['List documents'],
+}
+
 export interface ServerOptions {
   readonly settings?: Parameters<typeof makeSettings>[0]
   readonly publicUrl?: string
@@ -171,7 +183,8 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     clientLimits: options.clientLimits ?? (() => undefined),
     render: createViews(base),
   }
-  const deps = { ...nouns, pages: authorizationPages(nouns.render) }
+  const powers: PowersOf = (user) => (people().find(user)?.assistantEnabled ? somePowers : undefined)
+  const deps = { ...nouns, powers, pages: authorizationPages(nouns.render) }
 
   const router = new Router()
   router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))

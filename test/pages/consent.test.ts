@@ -6,10 +6,12 @@ import {
   authorizeUrl,
   Browser,
   callback,
+  callMcp,
   connect,
   formOf,
   pkcePair,
   postJson,
+  refresh,
   register,
 } from '../oauth/browser.ts'
 import { password, startServer, type TestServer } from '../oauth/server.ts'
@@ -39,6 +41,11 @@ async function signIn(server: TestServer, user = 'sales@example.com'): Promise<B
   return browser
 }
 
+async function readOnlyOf(server: TestServer, token: string): Promise<boolean> {
+  const reply = await callMcp(server, `Bearer ${token}`)
+  return ((await reply.json()) as { readOnly?: boolean }).readOnly ?? false
+}
+
 describe('the consent page', () => {
   it('says who asks, where access goes and what it is, in words', async (t) => {
     const server = await startServer(t)
@@ -47,9 +54,80 @@ describe('the consent page', () => {
     assert.match(page.body, /<strong class="client" dir="auto">Test App<\/strong>/)
     assert.match(page.body, /<code>127\.0\.0\.1<\/code> – a program on this device/)
     assert.match(page.body, /Unverified/)
-    assert.match(page.body, /Know who you are/)
-    assert.match(page.body, /every tool and see every document that your own roles allow/)
+    assert.match(page.body, /It will act as you in/)
+    assert.match(page.body, /read documents of 2 kinds<\/summary>Customer, Item/)
+    assert.match(page.body, /create and change documents of 1 kind<\/summary>Customer/)
+    assert.equal(page.body.match(/class="note"/g)?.length, 1, 'one notice, not two')
     assert.match(page.body, /sales@example\.com/)
+  })
+
+  it('says what an app may do even when it asks for the e-mail address alone, which restricts no tool', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server, { client_name: 'Mail Login Only' })
+    const browser = await signIn(server)
+    const page = await browser.open(request(server, client, callback, { scope: 'email' }))
+    assert.match(page.body, /It will act as you in/)
+    assert.match(page.body, /create and change documents of 1 kind/)
+    assert.match(page.body, /It also learns your e-mail address\./)
+    assert.doesNotMatch(page.body, /<li>See your e-mail address/)
+  })
+
+  it('sets the part of a host off that somebody registered', async (t) => {
+    const server = await startServer(t)
+    const hosts = [
+      [
+        'https://login.microsoftonline.com.evil.example/cb',
+        'login.microsoftonline.com.<strong>evil.example</strong>',
+      ],
+      ['https://shop.company.co.uk/cb', 'shop.<strong>company.co.uk</strong>'],
+      ['https://company.co.uk:8443/cb', '<strong>company.co.uk</strong>:8443'],
+    ] as const
+    const { client_id: client } = await register(server, { redirect_uris: hosts.map(([uri]) => uri) })
+    const browser = await signIn(server)
+    for (const [uri, shown] of hosts) {
+      const page = await browser.open(request(server, client, uri))
+      assert.ok(page.body.includes(`<code>${shown}</code>`), uri)
+    }
+  })
+
+  it('lets the user narrow the grant to reading, which its tokens keep through refreshes', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server, { redirect_uris: [webCallback] })
+    const narrow = await connect(server, { client, redirectUri: webCallback, fields: { reading: '1' } })
+    assert.equal(await readOnlyOf(server, narrow.tokens.access_token), true)
+    const later = await refresh(server, client, narrow.tokens.refresh_token)
+    assert.equal(await readOnlyOf(server, (later.body as { access_token: string }).access_token), true)
+    const [event] = await server.auditEvents('grant.approve')
+    assert.equal((event!.data as { readOnly?: boolean }).readOnly, true)
+    assert.match((await narrow.browser.open(paths.connectedApps)).body, /but only reads/)
+
+    // Remembered as narrow: the same visit again gives no more.
+    const again = await connect(server, {
+      client,
+      redirectUri: webCallback,
+      browser: narrow.browser,
+      headers: { 'Sec-Fetch-Site': 'none' },
+    })
+    assert.equal(await readOnlyOf(server, again.tokens.access_token), true)
+  })
+
+  it('ends what was issued before when the user narrows the grant', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const wide = await connect(server, { client })
+    assert.equal(await readOnlyOf(server, wide.tokens.access_token), false)
+    const narrow = await connect(server, { client, browser: wide.browser, fields: { reading: '1' } })
+    assert.equal((await server.tokens.find(wide.tokens.access_token)).kind, 'inactive')
+    assert.equal(await readOnlyOf(server, narrow.tokens.access_token), true)
+    assert.equal((await server.grants.list({ client })).length, 1)
+  })
+
+  it('offers nothing to allow to who may not use the service', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const page = await (await signIn(server, 'disabled@example.com')).open(request(server, client))
+    assert.match(page.body, /You may not use AI apps here at present/)
+    assert.doesNotMatch(page.body, /value="approve"/)
   })
 
   it('cannot be sent from another browser, another user, another request or another site', async (t) => {
@@ -302,13 +380,50 @@ describe('every page', () => {
     assert.equal((await server.auditEvents('grant.revoke')).length, 0)
   })
 
-  it('says of an app that was cut off or ran out that it has no access', async (t) => {
+  it('says in words whether an app is still connecting, or was cut off or ran out', async (t) => {
     const server = await startServer(t)
-    const { browser, client } = await connect(server)
-    assert.doesNotMatch((await browser.open(paths.connectedApps)).body, /No access at present/)
+    const { client_id: client } = await register(server)
+    const { browser } = await authorize(server, { client })
+    assert.match((await browser.open(paths.connectedApps)).body, /Waiting for the app to finish connecting/)
+    const connected = await connect(server, { client, browser })
+    assert.doesNotMatch((await connected.browser.open(paths.connectedApps)).body, /<dt>State/)
     const [family] = await server.tokens.families({ client })
     await server.tokens.revoke({ family: family!.id }, 'test')
-    assert.match((await browser.open(paths.connectedApps)).body, /No access at present/)
+    assert.match((await connected.browser.open(paths.connectedApps)).body, /Its access has ended/)
+  })
+
+  it('shows and ends the tokens and API keys that an operator made, too', async (t) => {
+    const server = await startServer(t)
+    const { browser } = await connect(server)
+    const user = 'sales@example.com'
+    const request = {
+      user,
+      client: 'cli',
+      clientName: 'command line',
+      scopes: ['all'],
+      resource: server.publicUrl(),
+    }
+    const issued = await server.tokens.issue({ ...request, label: 'nightly report' })
+    const { key, secret } = await server.apiKeys.create({ user, label: 'scanner' })
+    const theirs = await server.apiKeys.create({ user: 'hr@example.com', label: 'of another' })
+    const page = await browser.open(paths.connectedApps)
+    for (const name of ['Test App', 'nightly report', 'API key: scanner'])
+      assert.ok(page.body.includes(name), name)
+    assert.ok(!page.body.includes('of another'))
+
+    assert.equal((await browser.submit(page, { grant: '', key: theirs.key.id })).status, 404)
+    assert.ok('key' in (await server.apiKeys.check(theirs.key.id, theirs.secret)))
+    await browser.submit(page, { grant: '', key: key.id })
+    assert.ok('fault' in (await server.apiKeys.check(key.id, secret)))
+    assert.equal((await server.tokens.find(issued.accessToken)).kind, 'active')
+    await browser.submit(await browser.open(paths.connectedApps), { all: '1' })
+    assert.equal((await server.tokens.find(issued.accessToken)).kind, 'inactive')
+    assert.match((await browser.open(paths.connectedApps)).body, /No app has access to you/)
+    const types = ['api_key.revoke', 'grant.revoke', 'token.revoke']
+    for (const type of types) {
+      const events = (await server.auditEvents(type)).filter((event) => event.user === user)
+      assert.equal(events.length, 1, type)
+    }
   })
 
   it('survives a client whose registration is gone', async (t) => {

@@ -67,6 +67,7 @@ async function redeem(
       client: client.id,
       clientName: client.name,
       scopes: code.scopes,
+      ...(code.readOnly && { readOnly: true }),
       resource: code.resource,
       grant: code.grant,
       authTime: code.authTime,
