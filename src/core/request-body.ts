@@ -33,8 +33,13 @@ export function hasBody(req: IncomingMessage): boolean {
 export async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw new BodyTooLarge(maxBytes)
   const bytes = await collect(req, maxBytes)
-  if (doors.get(req)?.() === false) throw new Gone()
+  admit(req)
   return bytes
+}
+
+/** Lets a request in whose body is there, for whoever has read it another way. Throws Gone. */
+export function admit(req: IncomingMessage): void {
+  if (doors.get(req)?.() === false) throw new Gone()
 }
 
 function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {

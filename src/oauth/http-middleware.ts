@@ -1,8 +1,8 @@
 /** Reading requests and answering JSON at the OAuth endpoints; what their errors look like on the wire. */
-import { isUtf8 } from 'node:buffer'
 import type { Context, Middleware } from 'koa'
+import { koaBody } from 'koa-body'
 import { AppError } from '../core/errors.ts'
-import { BodyTooLarge, readBody } from '../core/request-body.ts'
+import { admit, Gone } from '../core/request-body.ts'
 import { randomId } from '../core/secrets.ts'
 import { parseStrict } from '../core/strict-json.ts'
 import type { TraceContext } from '../core/trace-context.ts'
@@ -65,14 +65,24 @@ export async function readJson(ctx: Context, limit: number): Promise<unknown> {
 async function readText(ctx: Context, limit: number): Promise<string> {
   if (!['', 'identity'].includes(ctx.get('Content-Encoding')))
     throw new OAuthError('invalid_request', 'Content-Encoding is not supported', { status: 415 })
-  const bytes = await readBody(ctx.req, limit).catch((cause: unknown) => {
-    if (!(cause instanceof BodyTooLarge)) throw cause
+  try {
+    await koaBody({ json: false, urlencoded: false, textTypes: ['*/*'], textLimit: limit })(ctx, nothingMore)
+  } catch (cause) {
+    if (!ctx.req.complete && ctx.req.destroyed) throw new Gone()
+    if ((cause as { status?: unknown }).status !== 413)
+      throw new OAuthError('invalid_request', 'the body cannot be read', { cause })
     ctx.set('Connection', 'close')
-    throw new OAuthError('invalid_request', cause.message, { status: 413 })
-  })
-  if (!isUtf8(bytes)) throw new OAuthError('invalid_request', 'the body is not UTF-8')
-  return bytes.toString('utf8')
+    throw new OAuthError('invalid_request', `the body is larger than ${limit} bytes`, { status: 413 })
+  }
+  admit(ctx.req)
+  const text: unknown = ctx.request.body ?? ''
+  // What is not UTF-8 was decoded to replacement characters.
+  if (typeof text !== 'string' || text.includes('\ufffd'))
+    throw new OAuthError('invalid_request', 'the body is not UTF-8')
+  return text
 }
+
+const nothingMore = (): Promise<void> => Promise.resolve()
 
 /** Where in a trace the request stands; undefined when nobody traces it. */
 export function traceOf(ctx: Context): TraceContext | undefined {

@@ -63,6 +63,8 @@ async function goodput(daemon: RunningDaemon, token: string): Promise<Map<number
     while (Date.now() < end) {
       const status = await ping(daemon, token)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      // Within the budget of a token, however fast the machine is.
+      await delay(40)
     }
   }
   await Promise.all(Array.from({ length: 8 }, work))
