@@ -4,17 +4,23 @@ import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
 import { Gone } from './core/request-body.ts'
+import type { Log } from './core/log.ts'
 import type { PowersOf } from './core/powers.ts'
 import { roleKeyOf, type Principal } from './core/principal.ts'
+import type { Settings } from './core/settings.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, healthPaths, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
 import { createDesk } from './build/desk.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { originGuard } from './mcp/origin-endpoint.ts'
-import { authorizationEndpoint, decisionEndpoint } from './oauth/authorization-endpoint.ts'
+import {
+  authorizationEndpoint,
+  decisionEndpoint,
+  type AuthorizationDeps,
+} from './oauth/authorization-endpoint.ts'
 import { bearer } from './oauth/bearer.ts'
-import { pageEndpoint, signedIn } from './oauth/browser-middleware.ts'
+import { pageEndpoint, signedIn, type BrowserDeps } from './oauth/browser-middleware.ts'
 import { crossOrigin } from './oauth/cors.ts'
 import {
   authorizationServerEndpoint,
@@ -22,18 +28,35 @@ import {
   openidConfigurationEndpoint,
   protectedResourceEndpoint,
   unknownWellKnownEndpoint,
+  type DiscoveryDeps,
 } from './oauth/discovery-endpoint.ts'
 import { traceOf } from './oauth/http-middleware.ts'
-import { introspectionEndpoint } from './oauth/introspection-endpoint.ts'
-import { registrationEndpoint } from './oauth/registration-endpoint.ts'
-import { revocationEndpoint } from './oauth/revocation-endpoint.ts'
-import { tokenEndpoint } from './oauth/token-endpoint.ts'
+import type { Keys } from './oauth/keys.ts'
+import { introspectionEndpoint, type IntrospectionDeps } from './oauth/introspection-endpoint.ts'
+import { registrationEndpoint, type RegistrationDeps } from './oauth/registration-endpoint.ts'
+import { revocationEndpoint, type RevocationDeps } from './oauth/revocation-endpoint.ts'
+import { tokenEndpoint, type TokenDeps } from './oauth/token-endpoint.ts'
 import { aliases, paths } from './oauth/urls.ts'
-import { userinfoEndpoint } from './oauth/userinfo-endpoint.ts'
-import { approvalEndpoint, approvalPageEndpoint, approvalsPath } from './pages/approvals-endpoint.ts'
+import { userinfoEndpoint, type UserinfoDeps } from './oauth/userinfo-endpoint.ts'
+import {
+  approvalEndpoint,
+  approvalPageEndpoint,
+  approvalsPath,
+  type ApprovalsDeps,
+} from './pages/approvals-endpoint.ts'
 import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
-import { connectedAppsEndpoint, revokeAppEndpoint } from './pages/connected-apps-endpoint.ts'
-import { dashboardEndpoint, deskEndpoint, deskPath, pictureEndpoint } from './pages/desk-endpoint.ts'
+import {
+  connectedAppsEndpoint,
+  revokeAppEndpoint,
+  type ConnectedAppsDeps,
+} from './pages/connected-apps-endpoint.ts'
+import {
+  dashboardEndpoint,
+  deskEndpoint,
+  deskPath,
+  pictureEndpoint,
+  type DeskDeps,
+} from './pages/desk-endpoint.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
 import {
   signInEndpoint,
@@ -42,27 +65,60 @@ import {
   signOutPageEndpoint,
 } from './pages/sign-in-endpoint.ts'
 import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
-import { upstreamCallbackEndpoint, upstreamEndpoint } from './pages/upstream-endpoint.ts'
+import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
 import { createViews, type Render } from './pages/views.ts'
 import { isPage, knownCaller, requestFields, requests } from './http/requests-middleware.ts'
 import { powersOf } from './tools/powers.ts'
 import type { Services } from './build/services.ts'
-import type { Snapshot } from './build/snapshot.ts'
 
 /** Everything that answers HTTP. */
 export function createApp(services: Services): RequestListener {
-  const snapshot = (): Snapshot => services.site.current()
-  const settings = (): Snapshot['settings'] => snapshot().settings
-  const people = (): Snapshot['people'] => snapshot().people
+  const { settings, site, publicUrl, log } = services
   const render = createViews({ settings })
+  const principalOf = (ctx: Context, user: string): Principal | undefined =>
+    browserPrincipal(ctx, services, user)
+  const desk = createDesk(() => site.current(), services)
   const powers = powersIn(services)
-  const shown = { desk: createDesk(snapshot, services), powers, pages: authorizationPages(render) }
-  const deps = { ...services, ...shown, settings, people, render, principalOf: browserPrincipals(services) }
 
   const router = new Router()
   router.get('/healthz', healthEndpoint(services))
   router.get('/readyz', readinessEndpoint(services))
+  routeDiscovery(router, services)
+  routeOAuth(router, { ...services, powers, pages: authorizationPages(render) })
+  routePages(router, { ...services, desk, powers, render, principalOf })
 
+  const guard = bearer(services)
+  const origins = originGuard({ publicUrl, settings })
+  const mcp = mcpEndpoint({
+    ...services,
+    key: services.signingKey,
+    snapshot: (principal) => site.current().for(principal),
+    version,
+  })
+  const caller = bearerOrSession(guard, services)
+  const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
+
+  const app = new Koa()
+  app.on('error', (error: unknown) => log.error('unanswered error', { error }))
+  app.use(requests(services))
+  app.use(edge(log))
+  app.use(killSwitch(settings))
+  app.use(crossOrigin({ settings }))
+  // The busiest path does not go through the router.
+  app.use((ctx, next) =>
+    ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => known(ctx, mcp, next))) : next(),
+  )
+  app.use((ctx, next) =>
+    ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => known(ctx, promptMethods, next)) : next(),
+  )
+  app.use(router.routes())
+  app.use(router.allowedMethods())
+  app.use(notFound(render))
+  const listener = app.callback()
+  return (request, response) => void listener(request, response)
+}
+
+function routeDiscovery(router: Router, deps: DiscoveryDeps & { readonly keys: Keys }): void {
   router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))
   router.get(
     [paths.authorizationServer, `${paths.authorizationServer}${paths.mcp}`],
@@ -78,7 +134,12 @@ export function createApp(services: Services): RequestListener {
   )
   router.all('/.well-known/{*rest}', unknownWellKnownEndpoint())
   router.get(paths.jwks, jwksEndpoint(deps))
+}
 
+function routeOAuth(
+  router: Router,
+  deps: RegistrationDeps & AuthorizationDeps & TokenDeps & RevocationDeps & IntrospectionDeps & UserinfoDeps,
+): void {
   router.post([paths.register, aliases.register], registrationEndpoint(deps))
   router.get([paths.authorize, aliases.authorize], authorizationEndpoint(deps))
   router.post([paths.authorize, aliases.authorize], decisionEndpoint(deps))
@@ -87,7 +148,9 @@ export function createApp(services: Services): RequestListener {
   router.post(paths.introspect, introspectionEndpoint(deps))
   router.get(paths.userinfo, userinfoEndpoint(deps))
   router.post(paths.userinfo, userinfoEndpoint(deps))
+}
 
+function routePages(router: Router, deps: UpstreamDeps & ConnectedAppsDeps & ApprovalsDeps & DeskDeps): void {
   router.get(paths.home, homeEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps))
   router.post(paths.signIn, signInEndpoint(deps))
@@ -103,44 +166,13 @@ export function createApp(services: Services): RequestListener {
   router.get(`${deskPath}/charts/:id`, pictureEndpoint(deps))
   router.get(`${deskPath}/:id`, dashboardEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint())
-
-  const guard = bearer(deps)
-  const origins = originGuard({ publicUrl: () => services.publicUrl(), settings })
-  const mcp = mcpEndpoint({
-    ...deps,
-    key: services.signingKey,
-    snapshot: (principal) => services.site.current().for(principal),
-    version,
-  })
-
-  const caller = bearerOrSession(guard, services)
-  const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
-
-  const app = new Koa()
-  app.on('error', (error: unknown) => services.log.error('unanswered error', { error }))
-  app.use(requests(services))
-  app.use(edge(services))
-  app.use(killSwitch(services))
-  app.use(crossOrigin(deps))
-  // The busiest path does not go through the router.
-  app.use((ctx, next) =>
-    ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => known(ctx, mcp, next))) : next(),
-  )
-  app.use((ctx, next) =>
-    ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => known(ctx, promptMethods, next)) : next(),
-  )
-  app.use(router.routes())
-  app.use(router.allowedMethods())
-  app.use(notFound(render))
-  const listener = app.callback()
-  return (request, response) => void listener(request, response)
 }
 
 /**
  * The prompt methods take what the MCP endpoint takes, and the browser session of our own pages: from our own
  * origin only, and as JSON only, which no other site can make a browser send without asking.
  */
-function bearerOrSession(guard: Middleware, services: Services): Middleware {
+function bearerOrSession(guard: Middleware, services: AtBrowser & BrowserDeps): Middleware {
   return async (ctx, next) => {
     const origin = ctx.get('Origin')
     if (ctx.get('Authorization') !== '' || (origin !== '' && origin !== services.publicUrl()))
@@ -158,19 +190,21 @@ function bearerOrSession(guard: Middleware, services: Services): Middleware {
   }
 }
 
-/** `browserPrincipal` for the pages. */
-const browserPrincipals = (services: Services) => (ctx: Context, user: string) =>
-  browserPrincipal(ctx, services, user)
+type AtBrowser = Pick<Services, 'people' | 'refreshed'>
 
 /** The principal of a user who is signed in at a browser; undefined when the user may not use the service. */
-function browserPrincipal(ctx: Context, services: Services, user: string): Principal | undefined {
-  const found = services.site.current().people.find(user)
+function browserPrincipal(
+  ctx: Context,
+  { people, refreshed }: AtBrowser,
+  user: string,
+): Principal | undefined {
+  const found = people().find(user)
   if (!found) return undefined
   const { id, fullName, roles } = found
   const requestId = String(ctx.state['requestId'])
   const address = String(ctx.state['address'])
   const trace = traceOf(ctx)
-  return services.refreshed({
+  return refreshed({
     user: id,
     fullName,
     roles,
@@ -210,7 +244,7 @@ function powersIn({ site, refreshed, clock }: Services): PowersOf {
 }
 
 /** What an error becomes that nobody below answered. */
-function edge({ log }: Services): Middleware {
+function edge(log: Log): Middleware {
   return async (ctx, next) => {
     try {
       await next()
@@ -220,7 +254,7 @@ function edge({ log }: Services): Middleware {
   }
 }
 
-function answerFault(ctx: Context, error: unknown, log: Services['log']): void {
+function answerFault(ctx: Context, error: unknown, log: Log): void {
   const requestId = String(ctx.state['requestId'])
   // Whatever was prepared for the answer that failed must not leave with this one.
   for (const name of ctx.res.getHeaderNames())
@@ -237,9 +271,9 @@ function answerFault(ctx: Context, error: unknown, log: Services['log']): void {
 }
 
 /** `server.enabled: false` closes MCP and OAuth; sign-in, pages and health stay. */
-function killSwitch({ site }: Services): Middleware {
+function killSwitch(settings: () => Settings): Middleware {
   return async (ctx, next) => {
-    if (site.current().settings.server.enabled || healthPaths.has(ctx.path) || isPage(ctx.path)) return next()
+    if (settings().server.enabled || healthPaths.has(ctx.path) || isPage(ctx.path)) return next()
     ctx.set('Retry-After', '60')
     return answer(ctx, 503, { error: 'unavailable', message: 'the server is switched off' })
   }

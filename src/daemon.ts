@@ -11,7 +11,8 @@ import { listenForControl, type ControlServer } from './control/server.ts'
 import { AppError } from './core/errors.ts'
 import { readSettingsAlone } from './build/open-state.ts'
 import { listenForMetrics } from './http/metrics-listener.ts'
-import { openServices, type Services, type ServicesOptions } from './build/services.ts'
+import type { ServicesOptions } from './build/foundation.ts'
+import { openServices, type Services } from './build/services.ts'
 
 export interface DaemonOptions extends ServicesOptions {
   /** Instead of the settings' own. */

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { getDocument, listDocuments } from '../documents/reading.ts'
+import type { Documents } from '../documents/documents.ts'
 import type { Desk } from '../pages/desk-endpoint.ts'
 import type { Snapshot } from './snapshot.ts'
 import { drawStored, itemsOf } from '../tools/dashboards.ts'
@@ -39,26 +40,14 @@ export function createDesk(
     dashboard: async (principal, id) => {
       const { documents } = snapshot()
       const view = await getDocument(documents, principal, 'Dashboard', id)
-      const charts = await Promise.all(itemsOf(view).map(({ chart }) => nameOf(principal, chart)))
+      const charts = await Promise.all(
+        itemsOf(view).map(({ chart }) => storedChart(documents, principal, chart)),
+      )
       return {
         id,
         name: String(view['dashboard_name']),
         owner: String(view['owner']),
         charts: charts.filter((chart) => chart !== undefined),
-      }
-
-      /** A chart that is not shared with the user is not there. */
-      async function nameOf(
-        who: Principal,
-        chart: string,
-      ): Promise<{ id: string; name: string } | undefined> {
-        const { data } = await listDocuments(documents, who, {
-          doctype: 'Dashboard Chart',
-          filters: { name: chart },
-          fields: ['chart_name'],
-          limit: 1,
-        })
-        return data[0] && { id: chart, name: String(data[0]['chart_name']) }
       }
     },
     picture: async (principal, chart, signal) => {
@@ -79,4 +68,19 @@ export function createDesk(
       }
     },
   }
+}
+
+/** A chart that is not shared with the user is not there. */
+async function storedChart(
+  documents: Documents,
+  principal: Principal,
+  id: string,
+): Promise<{ id: string; name: string } | undefined> {
+  const { data } = await listDocuments(documents, principal, {
+    doctype: 'Dashboard Chart',
+    filters: { name: id },
+    fields: ['chart_name'],
+    limit: 1,
+  })
+  return data[0] && { id, name: String(data[0]['chart_name']) }
 }

@@ -26,7 +26,7 @@ export interface OpenedState extends Store {
 
 /** Where a state lies. */
 export interface StatePlace {
-  readonly site: string
+  readonly settings: Settings['store']
   /** The folder with the lock, the control socket and the audit log, and with the embedded state. */
   readonly state: string
   readonly clock: Clock
@@ -35,10 +35,9 @@ export interface StatePlace {
 
 /**
  * Opens the state. AppError `conflict` when another process has the folder, `unavailable` when the database
- * cannot be used, `invalid` when the state is damaged or newer, or the settings have faults (`data.faults`).
+ * cannot be used, `invalid` when the state is damaged or newer.
  */
-export async function openState({ site, state, clock, log }: StatePlace): Promise<OpenedState> {
-  const { store: settings } = await readSettingsAlone(site)
+export async function openState({ settings, state, clock, log }: StatePlace): Promise<OpenedState> {
   if (settings.kind === 'embedded') return await openEmbeddedStore({ folder: state, clock, log, migrations })
   await openPrivateFolder(state, log)
   const lock = await lockState(state, clock)

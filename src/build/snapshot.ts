@@ -7,6 +7,7 @@ import type { Settings } from '../core/settings.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import { packageFolder, version } from '../core/version.ts'
 import type { Documents } from '../documents/documents.ts'
+import { clientLimitOf } from '../documents/client-limits.ts'
 import type { DocumentMemory } from '../documents/memory.ts'
 import type { Platform } from '../documents/platform.ts'
 import { brokenDoctypeFile } from '../documents/doctype-reading.ts'
@@ -22,6 +23,7 @@ import { causesFirst } from '../site/causes.ts'
 import type { Channels } from '../library/channels.ts'
 import type { Library } from '../library/library.ts'
 import { linkTargets } from './links.ts'
+import { currentPrincipal } from '../oauth/bearer.ts'
 import { openRepository } from '../site/git.ts'
 import { readSite } from '../site/read-site.ts'
 import { readSettings } from '../site/read-settings.ts'
@@ -174,10 +176,16 @@ export interface SnapshotParts {
   readonly builtIns: SiteFiles
   readonly tools: readonly Tool[]
   readonly tracing?: Tracer | undefined
-  /** A principal as it is by now; undefined once it may not use the service. */
-  readonly current: (principal: Principal) => Principal | undefined
-  /** The catalogue of the newest snapshot. */
-  readonly newest: () => Catalogue
+}
+
+/** A principal as it would be made by now; undefined once the user may not use the service. */
+export type Refresher = (principal: Principal) => Principal | undefined
+
+/** Makes principals anew from whatever snapshot is in use when it is asked. */
+export function refresherOf(current: () => Snapshot): Refresher {
+  const people = (): People => current().people
+  const clientLimits = (id: string): ReturnType<typeof clientLimitOf> => clientLimitOf(current().platform, id)
+  return (principal) => currentPrincipal({ people, clientLimits }, principal)
 }
 
 /** Offered only where the site wants them: clients that show resources do not need them. */
@@ -188,8 +196,12 @@ function withoutDoubles(tools: readonly Tool[]): readonly Tool[] {
   return [...new Map([...tools].reverse().map((tool) => [tool.name, tool])).values()].reverse()
 }
 
-/** Makes a snapshot of the site's files: the `build` of a live site. */
-export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Promise<Built<Snapshot>> {
+/** Makes a snapshot of the site's files: the `build` of a live site; `current` tells the newest. */
+export async function buildSnapshot(
+  files: SiteFiles,
+  parts: SnapshotParts,
+  current: () => Snapshot,
+): Promise<Built<Snapshot>> {
   const { reading, faults, warnings } = await readParts<ReadLines>(
     files,
     parts.builtIns,
@@ -213,8 +225,8 @@ export async function buildSnapshot(files: SiteFiles, parts: SnapshotParts): Pro
     log: parts.log,
     calls: parts.calls,
     tracing: parts.tracing,
-    current: parts.current,
-    newest: parts.newest,
+    current: refresherOf(current),
+    newest: () => current().catalogue,
   })
   const { digest } = files
   const snapshot: Snapshot = {

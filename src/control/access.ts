@@ -89,11 +89,11 @@ export const explainAccess = defineOperation({
 
 /** The user as a request would stand for it, and what stands before every tool and document. */
 async function principalAs(
-  services: Services,
+  services: Pick<Services, 'people' | 'clients' | 'clientLimits'>,
   email: string,
   client: string | undefined,
 ): Promise<{ principal: Principal; gates: Reason[] }> {
-  const found = services.site.current().people.find(email)
+  const found = services.people().find(email)
   if (!found) throw new AppError('not_found', `no user ${email}`)
   if (client !== undefined && !(await services.clients.find(client)))
     throw new AppError('not_found', `no client ${client}`)

@@ -134,17 +134,17 @@ export const pruneClients = defineOperation({
 })
 
 /** A client by its id; AppError `not_found`. */
-async function found(services: Services, clientId: string): Promise<Client> {
-  const client = await services.clients.find(clientId)
+async function found({ clients }: Pick<Services, 'clients'>, clientId: string): Promise<Client> {
+  const client = await clients.find(clientId)
   if (!client) throw new AppError('not_found', `no client ${clientId}`)
   return client
 }
 
 function describe(
   params: { name: string; redirect_uris: readonly string[]; auth_method?: string; jwks_uri?: string },
-  services: Services,
+  { settings }: Pick<Services, 'settings'>,
 ): ReturnType<typeof readClientMetadata> {
-  const { oauth } = services.site.current().settings
+  const { oauth } = settings()
   try {
     return readClientMetadata(
       {

@@ -79,9 +79,9 @@ export const promptMethodOperations = [
 ] as const
 
 /** Whom an operation acts as: the user given, or the operator with every right. */
-function principalOf(services: Services, email: string | undefined): Principal {
+function principalOf({ people }: Pick<Services, 'people'>, email: string | undefined): Principal {
   if (email === undefined) return systemPrincipal('command line')
-  const found = services.site.current().people.find(email)
+  const found = people().find(email)
   if (!found) throw new AppError('not_found', `no user ${email}`)
   return {
     user: found.id,

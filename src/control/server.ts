@@ -61,9 +61,12 @@ function isOperation(name: string): name is keyof Operations {
   return Object.hasOwn(operations, name)
 }
 
-function errorOf(services: Services, error: unknown): Extract<ControlLine, { error: unknown }>['error'] {
+function errorOf(
+  { log }: Pick<Services, 'log'>,
+  error: unknown,
+): Extract<ControlLine, { error: unknown }>['error'] {
   if (error instanceof AppError) return { code: error.code, message: error.message, data: error.data }
-  services.log.error('control operation failed', { error })
+  log.error('control operation failed', { error })
   return { code: 'internal', message: messageOf(error) }
 }
 

@@ -56,8 +56,8 @@ export interface SiteState {
 /** What a live site is made of; what a snapshot is, only `build` knows. */
 export interface SiteOptions<S> {
   readonly folder: string
-  /** Makes one immutable snapshot of the files; pure but for reading. A throw is a bug, and rejects the files. */
-  readonly build: (files: SiteFiles, previous?: S) => Built<S> | Promise<Built<S>>
+  /** Makes one immutable snapshot of the files; a throw is a bug, and rejects them. Once it is in use, `current` tells the newest. */
+  readonly build: (files: SiteFiles, current: () => S) => Built<S> | Promise<Built<S>>
   readonly clock: Clock
   readonly log: Log
   /** After the swap. */
@@ -119,15 +119,16 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
           (error) => log.error('watching the site failed; reload by hand', { error }),
         )
 
-  async function read(previous: S | undefined, known: string | undefined): Promise<Reading<S>> {
+  let live: Site<S> | undefined
+  async function read(known: string | undefined): Promise<Reading<S>> {
     const files = await readSite(folder, { cache, busy })
     // A folder that was not watched may have changed since it was read.
     if (await watch?.follow(cache.folders)) onChange()
-    const same = files.digest === known
-    return { digest: files.digest, built: same ? nothingNew : await check(options, files, previous) }
+    const { digest } = files
+    const built = digest === known ? nothingNew : await check(options, files, () => live!.current())
+    return { digest, built }
   }
-
-  const first = await read(undefined, undefined)
+  const first = await read(undefined)
   if (first.built.snapshot === undefined) {
     await watch?.close()
     throw siteFaults(folder, first.built.faults)
@@ -135,7 +136,7 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   for (const warning of first.built.warnings) log.warn(faultText(warning))
   const { snapshot } = first.built
   const loaded = { snapshot, digest: first.digest, loadedAt: clock.now(), warnings: first.built.warnings }
-  const site = keepCurrent(options, loaded, read, () => onChange())
+  const site = (live = keepCurrent(options, loaded, read, () => onChange()))
 
   const reload = (): void => void site.reload(watched)
   const changes = debounced(reload, options.debounceMs ?? quietMilliseconds, patienceMilliseconds)
@@ -156,7 +157,7 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
 function keepCurrent<S>(
   { clock, log, onSwap, onRejected }: SiteOptions<S>,
   first: Loaded<S>,
-  read: (previous: S, known: string) => Promise<Reading<S>>,
+  read: (known: string) => Promise<Reading<S>>,
   retry: () => void,
 ): Site<S> {
   let current = first
@@ -235,7 +236,7 @@ function keepCurrent<S>(
   /** Not even a bug in reading ends the queue, or the daemon. */
   async function readSafely(): Promise<Reading<S>> {
     try {
-      return await read(current.snapshot, current.digest)
+      return await read(current.digest)
     } catch (error) {
       log.error('reading the site failed', { error })
       const fault = fileFault('.', `internal error while the site was read: ${messageOf(error)}`)
@@ -270,17 +271,16 @@ function keepCurrent<S>(
 }
 
 type Found = Omit<Built<unknown>, 'snapshot'>
-
 const nothingNew: Found = { faults: [], warnings: [] }
 
 /** What the files mean; without a snapshot as soon as anything is wrong with them. */
 async function check<S>(
   { build, log }: SiteOptions<S>,
   files: SiteFiles,
-  previous: S | undefined,
+  current: () => S,
 ): Promise<Built<S>> {
   try {
-    const built = await build(files, previous)
+    const built = await build(files, current)
     const faults = inOrder([...files.faults, ...built.faults])
     if (faults.length === 0 && built.snapshot !== undefined) return built
     return { faults, warnings: built.warnings }

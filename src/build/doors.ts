@@ -1,0 +1,194 @@
+import type { Principal } from '../core/principal.ts'
+import { randomSecret } from '../core/secrets.ts'
+import { clientLimitOf } from '../documents/client-limits.ts'
+import { Running } from '../mcp/running.ts'
+import { Subscriptions } from '../mcp/subscriptions.ts'
+import { SuspendedCalls } from '../mcp/suspended-calls.ts'
+import { Assertions } from '../oauth/assertions.ts'
+import type { ClientLimits } from '../oauth/bearer.ts'
+import { ClientDocuments } from '../oauth/client-documents.ts'
+import { Clients } from '../oauth/clients.ts'
+import { Codes } from '../oauth/codes.ts'
+import { Grants } from '../oauth/grants.ts'
+import { guardedFetch } from '../oauth/guarded-fetch.ts'
+import { Keys } from '../oauth/keys.ts'
+import { RateLimits } from '../oauth/rate-limits.ts'
+import { Tokens } from '../oauth/tokens.ts'
+import { Trace } from '../oauth/trace.ts'
+import { Upstream } from '../oauth/upstream.ts'
+import { resourceOf } from '../oauth/urls.ts'
+import { Usage } from '../oauth/usage.ts'
+import type { Store, Stored } from '../store/store.ts'
+import { ApiKeys } from '../users/api-keys.ts'
+import { Passwords } from '../users/passwords.ts'
+import { Sessions } from '../users/sessions.ts'
+import { SignIn } from '../users/sign-in.ts'
+import type { Foundation, ServicesOptions, Undo } from './foundation.ts'
+import type { House } from './house.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Where people and clients come in: who they are, and what MCP keeps of them while they are here. */
+export interface Doors extends Address, SignInDoor, McpDoor, OAuthDoor {}
+
+interface Address {
+  /** The origin that every published URL begins with, without a trailing slash (D1). */
+  readonly publicUrl: () => string
+  readonly mcpUrl: () => string
+  /** The daemon listens on this port: part of the public URL when none is set. */
+  readonly listening: (port: number) => void
+}
+
+interface SignInDoor {
+  readonly passwords: Passwords
+  readonly sessions: Sessions
+  readonly signIn: SignIn
+  readonly apiKeys: ApiKeys
+}
+
+interface McpDoor {
+  readonly subscriptions: Subscriptions
+  readonly suspended: SuspendedCalls
+  /** The MCP calls that run now. */
+  readonly running: Running
+  /** Signs what MCP clients carry for us; survives restarts. */
+  readonly signingKey: string
+}
+
+interface OAuthDoor {
+  readonly tokens: Tokens
+  readonly clients: Clients
+  readonly clientDocuments: ClientDocuments
+  readonly codes: Codes
+  readonly grants: Grants
+  readonly keys: Keys
+  readonly assertions: Assertions
+  readonly usage: Usage
+  readonly limits: RateLimits
+  readonly trace: Trace
+  readonly upstream: Upstream
+  /** What a client may at most use, whoever it acts for. */
+  readonly clientLimits: ClientLimits
+}
+
+/** Opens the doors of a house; a daemon's metrics hear of them. */
+export async function openDoors(
+  foundation: Foundation,
+  house: House,
+  options: ServicesOptions,
+  undo: Undo,
+): Promise<Doors> {
+  const { clock, store, audit, metrics, analysis } = foundation
+  const { site, settings, people } = house
+  const address = addressOf(options, house)
+  const passwords = new Passwords({ store, clock, people })
+  const signIn: SignInDoor = {
+    passwords,
+    sessions: new Sessions({ store, clock, settings, people }),
+    signIn: new SignIn({ clock, people, passwords, audit }),
+    apiKeys: new ApiKeys({ store, clock, people }),
+  }
+  const mcp = await openMcp(foundation, house, address)
+  const oauth = openOAuth(foundation, house, address, mcp, undo)
+  if (options.daemon) {
+    pruneHourly(foundation, oauth.clients, undo)
+    metrics.observe({
+      site: () => site.state(),
+      store: () => store.stats(),
+      audit,
+      streams: () => mcp.subscriptions.size,
+      limits: () => oauth.limits.counts(),
+      analysis,
+      isTool: (name) => site.current().tools.some((tool) => tool.name === name),
+    })
+  }
+  return { ...address, ...signIn, ...mcp, ...oauth }
+}
+
+function addressOf(options: ServicesOptions, { settings }: House): Address {
+  let { port } = settings().server
+  const publicUrl = (): string =>
+    (options.publicUrl ?? settings().public_url ?? `http://localhost:${port}`).replace(/\/+$/, '')
+  return {
+    publicUrl,
+    mcpUrl: () => resourceOf(publicUrl()),
+    listening: (bound) => {
+      port = bound
+    },
+  }
+}
+
+async function openMcp(
+  { clock, store, audit }: Foundation,
+  { site, refreshed, onChange }: House,
+  { publicUrl }: Address,
+): Promise<McpDoor> {
+  const snapshot = (principal: Principal): ReturnType<Snapshot['for']> => site.current().for(principal)
+  const subscriptions = new Subscriptions({ clock, snapshot, refreshed })
+  onChange(() => subscriptions.changed())
+  return {
+    subscriptions,
+    suspended: new SuspendedCalls({ clock, audit, publicUrl }),
+    running: new Running(),
+    signingKey: await signingKeyOf(store),
+  }
+}
+
+function openOAuth(
+  { clock, log, store, folders }: Foundation,
+  { site, settings }: House,
+  { publicUrl }: Address,
+  { subscriptions, running }: McpDoor,
+  undo: Undo,
+): OAuthDoor {
+  const tokens = new Tokens({
+    store,
+    clock,
+    settings,
+    onRevoked: (ended) => {
+      const isOver = ({ user, client }: Principal): boolean =>
+        ended?.some((family) => family.user === user && family.client === client?.id) ?? true
+      subscriptions.closeWhere(isOver)
+      // Not known whose: streams are opened again at once, but work that is half done would be lost.
+      if (ended) running.endWhere(isOver)
+    },
+  })
+  const fetch = guardedFetch()
+  const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
+  const usage = new Usage({ store, clock, log })
+  undo.push(() => usage.close())
+  return {
+    tokens,
+    clients: new Clients({ store, clock, settings, tokens, documents: clientDocuments }),
+    clientDocuments,
+    codes: new Codes({ store, clock, settings }),
+    grants: new Grants({ store, clock }),
+    keys: new Keys({ store, clock }),
+    assertions: new Assertions({ store, clock, publicUrl, fetch }),
+    usage,
+    limits: new RateLimits({ settings }),
+    trace: new Trace({ clock }),
+    upstream: new Upstream({ store, clock, settings, publicUrl, log, folder: folders.site }),
+    clientLimits: (id) => clientLimitOf(site.current().platform, id),
+  }
+}
+
+/** Registrations prune as well; this is for a server at which nobody registers any more. */
+function pruneHourly({ log }: Foundation, clients: Clients, undo: Undo): void {
+  const prune = (): void =>
+    void clients.prune().catch((error: unknown) => log.error('pruning clients failed', { error }))
+  const timer = setInterval(prune, 3_600_000).unref()
+  undo.push(() => clearInterval(timer))
+}
+
+interface KeyRecord extends Stored {
+  readonly secret: string
+}
+
+async function signingKeyOf(store: Store): Promise<string> {
+  const keys = store.collection<KeyRecord>({ name: 'mcp.key' })
+  // Of several daemons that start together, one makes it.
+  return await store.transaction(async (tx) => {
+    const known = await tx.in(keys).get('signing')
+    return (known ?? (await tx.in(keys).insert({ id: 'signing', secret: randomSecret('') }))).secret
+  })
+}

@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import { openAnalysis, type Analysis } from '../analysis/analysis.ts'
+import { openAudit, type AuditLog } from '../audit/open-audit.ts'
+import { systemClock, type Clock } from '../core/clock.ts'
+import { createLog, type Log, type LogLevel } from '../core/log.ts'
+import { Metrics } from '../http/metrics.ts'
+import { openTracing, type Tracing } from '../http/tracing.ts'
+import { openState, readSettingsAlone, type OpenedState } from './open-state.ts'
+
+export interface ServicesOptions {
+  readonly site: string
+  readonly state: string
+  /** Instead of the setting `public_url`. */
+  readonly publicUrl?: string
+  readonly clock?: Clock
+  readonly log?: Log
+  readonly logLevel?: LogLevel
+  /** Whether requests will be answered: only then is started what computes, watches and follows. */
+  readonly daemon?: boolean
+}
+
+/** What closes that which was opened, in the order of opening. */
+export type Undo = (() => unknown)[]
+
+/** What everything else stands on; it knows the settings of the moment, and nothing more of the site. */
+export interface Foundation {
+  readonly folders: { readonly site: string; readonly state: string }
+  readonly startedAt: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly store: OpenedState
+  readonly metrics: Metrics
+  readonly audit: AuditLog
+  /** Absent unless the site asks for traces; only a daemon has it. */
+  readonly tracing: Tracing | undefined
+  /** What this machine can compute; only a daemon has it, since starting it would make every command slow. */
+  readonly analysis: Analysis | undefined
+}
+
+/**
+ * Opens the state, the audit log, and a daemon's traces and sandboxes. AppError `conflict` when another process has
+ * the state, `invalid` with `data.faults` for bad settings.
+ */
+export async function openFoundation(options: ServicesOptions, undo: Undo): Promise<Foundation> {
+  const { site, state, daemon = false } = options
+  const clock = options.clock ?? systemClock
+  const log = options.log ?? createLog(options.logLevel ?? 'info', process.stdout)
+  const settings = await readSettingsAlone(site)
+  const store = await openState({ settings: settings.store, state, clock, log })
+  undo.push(() => store.close())
+  const metrics = new Metrics()
+  const audit = metrics.counting(await openAudit({ folder: join(state, 'audit'), store, clock, log }))
+  undo.push(() => audit.close())
+  const tracing = daemon ? await openTracing(settings, log) : undefined
+  undo.push(() => tracing?.close())
+  const analysis = daemon ? await openAnalysis({ settings: settings.analysis, log }) : undefined
+  undo.push(() => analysis?.close())
+  const folders = { site, state }
+  return { folders, startedAt: clock.now(), clock, log, store, metrics, audit, tracing, analysis }
+}
