@@ -9,7 +9,8 @@ declare module 'autocannon' {
     readonly duration?: number
   }
   interface Result {
-    readonly requests: { readonly average: number }
+    readonly requests: { readonly average: number; readonly total: number }
+    readonly latency: { readonly p99: number }
     readonly non2xx: number
     readonly errors: number
   }

@@ -1,6 +1,7 @@
 /**
  * How fast the MCP endpoint is, as a multiple of a bare node:http server that answers the same bytes ("floor"):
  * the real daemon with bearer tokens, permissions and audit. Rounds interleave, medians count; read the ratios, not the numbers.
+ * Beside them the processor time of the server for one request, which a busy machine moves least, and the 99th percentile.
  * `node --import tsx bench/mcp/run.ts [--seconds 3] [--rounds 3]`
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -32,6 +33,14 @@ interface Target {
   readonly url: string
   readonly headers: Record<string, string>
   readonly methods: readonly string[]
+  /** Of the server. */
+  readonly pid: number
+}
+
+interface Measured {
+  readonly rate: number
+  readonly microseconds: number
+  readonly p99: number
 }
 
 const children: ChildProcess[] = []
@@ -49,26 +58,30 @@ async function main(): Promise<void> {
   for (const method of Object.keys(requests)) answers[method] = await ask(daemon, method)
   const env = { FLOOR_ANSWERS: JSON.stringify(answers) }
   const started = async (name: string, file: string, methods: readonly string[]): Promise<Target> => {
-    const port = await listening(start(['--import', 'tsx', join(import.meta.dirname, file)], env))
-    return { name, url: `http://127.0.0.1:${port}/`, headers: {}, methods }
+    const child = start(['--import', 'tsx', join(import.meta.dirname, file)], env)
+    const port = await listening(child)
+    return { name, url: `http://127.0.0.1:${port}/`, headers: {}, methods, pid: child.pid! }
   }
   const floor = await started('floor', 'floor.ts', Object.keys(requests))
   const peer = await started('SDK v1 low-level', 'peer-sdk.ts', ['tools/list', 'tools/call', 'prompts/get'])
   const targets = [floor, daemon, peer]
 
   for (const method of Object.keys(requests)) {
-    const rates = new Map<Target, number[]>(targets.map((target) => [target, []]))
+    const rates = new Map<Target, Measured[]>(targets.map((target) => [target, []]))
     for (let round = 0; round < Number(values.rounds); round++) {
       for (const target of targets) {
         if (target.methods.includes(method)) rates.get(target)!.push(await measure(target, method))
       }
     }
-    const base = median(rates.get(floor)!)
+    const middle = (target: Target, of: keyof Measured): number =>
+      median(rates.get(target)!.map((measured) => measured[of]))
+    const base = middle(floor, 'rate')
     const shown = targets
       .filter((target) => target.methods.includes(method))
       .map((target) => {
-        const rate = median(rates.get(target)!)
-        return `${target.name} ${Math.round(rate)}/s (${(rate / base).toFixed(2)})`
+        const rate = middle(target, 'rate')
+        const cost = `${Math.round(middle(target, 'microseconds'))} µs, p99 ${middle(target, 'p99')} ms`
+        return `${target.name} ${Math.round(rate)}/s (${(rate / base).toFixed(2)}; ${cost})`
       })
     console.log(`${method.padEnd(15)} ${shown.join('   ')}`)
   }
@@ -84,7 +97,8 @@ async function startDaemon(): Promise<Target> {
   writeFileSync(settings, text.replace(/(^rate_limits:\n(?:\s*#.*\n)*\s+enabled:) true/m, '$1 false'))
   const env = { ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: join(folder, 'state') }
   const program = join(root, 'bin/assistant-core')
-  const port = await listening(start([program, 'serve', '--port', '0'], env))
+  const child = start([program, 'serve', '--port', '0'], env)
+  const port = await listening(child)
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [program, 'tokens', 'issue', '--user', 'sales@example.com', '--json'],
@@ -96,6 +110,7 @@ async function startDaemon(): Promise<Target> {
     url: `http://127.0.0.1:${port}${path}`,
     headers: { authorization: `Bearer ${token}` },
     methods: Object.keys(requests),
+    pid: child.pid!,
   }
 }
 
@@ -139,7 +154,16 @@ async function ask(target: Target, method: string): Promise<string> {
   return text
 }
 
-async function measure(target: Target, method: string): Promise<number> {
+/** Processor time that a process has used, in microseconds (proc(5): utime and stime, in ticks of 10 ms). */
+function usedBy(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
+}
+
+async function measure(target: Target, method: string): Promise<Measured> {
+  const before = usedBy(target.pid)
   const result = await autocannon({
     url: target.url,
     method: 'POST',
@@ -149,7 +173,11 @@ async function measure(target: Target, method: string): Promise<number> {
   })
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${target.name} ${method}: ${result.non2xx} refused`)
-  return result.requests.average
+  return {
+    rate: result.requests.average,
+    microseconds: (usedBy(target.pid) - before) / result.requests.total,
+    p99: result.latency.p99,
+  }
 }
 
 function median(numbers: readonly number[]): number {

@@ -9,7 +9,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** What the rest of the program logs with: a message that says what happened, and fields that say to whom. */
 export interface Log {
-  debug(message: string, fields?: Fields): void
+  /** Fields that cost something to gather are given as a function, which is called when they are wanted. */
+  debug(message: string, fields?: Fields | (() => Fields)): void
   info(message: string, fields?: Fields): void
   warn(message: string, fields?: Fields): void
   error(message: string, fields?: Fields): void
@@ -29,7 +30,9 @@ export function createLog(level: LogLevel, stream: { write(line: string): void }
   )
   const clean = (fields: Fields | undefined): Fields => redact(withErrors(fields ?? {})) as Fields
   return {
-    debug: (message, fields) => logger.isLevelEnabled('debug') && logger.debug(clean(fields), message),
+    debug: (message, fields) =>
+      logger.isLevelEnabled('debug') &&
+      logger.debug(clean(typeof fields === 'function' ? fields() : fields), message),
     info: (message, fields) => logger.info(clean(fields), message),
     warn: (message, fields) => logger.warn(clean(fields), message),
     error: (message, fields) => logger.error(clean(fields), message),

@@ -1,6 +1,6 @@
 /** Which network addresses are on the public internet. */
 import { isIP } from 'node:net'
-import { contains, networksOf } from './address.ts'
+import { networksOf } from './address.ts'
 
 // RFC 6890 and the IANA special-purpose registries, plus every IPv6 form that carries an IPv4 address
 // (mapped, compatible, NAT64, 6to4, Teredo, ISATAP): those reach private IPv4 networks through a translator.
@@ -31,9 +31,9 @@ const specialV6 = networksOf(['2001::/23', '2001:db8::/32', '2002::/16', '2620:4
 
 /** Whether an address is one that a document on the internet may be fetched from. */
 export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 4) return !contains(special, address)
+  if (isIP(address) === 4) return !special.contains(address)
   if (isIP(address) !== 6 || address.includes('%')) return false
-  if (!contains(publicV6, address) || contains(specialV6, address)) return false
+  if (!publicV6.contains(address) || specialV6.contains(address)) return false
   // ISATAP: an interface identifier of [0|2]00:5efe and an IPv4 address, under any prefix.
   return !/^[0-9a-f:]*:0?[02]?0?0?:5efe:/i.test(expand(address))
 }

@@ -4,6 +4,7 @@ import type { AuditEvent } from '../audit/event.ts'
 import type { AuditLog } from '../audit/open-audit.ts'
 import type { ReloadResult } from '../site/site.ts'
 import { addGauges, type MetricSources } from './gauges.ts'
+import { Tally } from './tally.ts'
 
 const prefix = 'assistant_core_'
 const requestBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
@@ -12,11 +13,11 @@ const toolBuckets = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60]
 /** Every metric of one daemon. */
 export class Metrics {
   readonly #registry = new Registry()
-  readonly #requests: Counter
+  readonly #requests: Tally
   readonly #requestSeconds: Histogram
   readonly #shed: Counter
-  readonly #events: Counter
-  readonly #calls: Counter
+  readonly #events: Tally
+  readonly #calls: Tally
   readonly #callSeconds: Histogram
   readonly #reloads: Counter
   readonly #reloadSeconds: Histogram
@@ -28,13 +29,11 @@ export class Metrics {
     const registers = [this.#registry]
     const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
       new Counter({ name: prefix + name, help, labelNames, registers })
+    const tally = (name: string, help: string, labelNames: string[]): Tally =>
+      new Tally(this.#registry, prefix + name, help, labelNames)
     const histogram = (name: string, help: string, labelNames: string[], buckets: number[]): Histogram =>
       new Histogram({ name: prefix + name, help, labelNames, buckets, registers })
-    this.#requests = counter('http_requests_total', 'HTTP requests answered', [
-      'endpoint',
-      'method',
-      'status',
-    ])
+    this.#requests = tally('http_requests_total', 'HTTP requests answered', ['endpoint', 'method', 'status'])
     this.#requestSeconds = histogram(
       'http_request_seconds',
       'Time from the head of a request to the end of its answer',
@@ -42,11 +41,8 @@ export class Metrics {
       requestBuckets,
     )
     this.#shed = counter('requests_shed_total', 'Requests refused because too many were in progress')
-    this.#events = counter('audit_events_total', 'Audit events by type and how they ended', [
-      'type',
-      'status',
-    ])
-    this.#calls = counter('tool_calls_total', 'Tool calls by tool and how they ended', ['tool', 'status'])
+    this.#events = tally('audit_events_total', 'Audit events by type and how they ended', ['type', 'status'])
+    this.#calls = tally('tool_calls_total', 'Tool calls by tool and how they ended', ['tool', 'status'])
     this.#callSeconds = histogram('tool_call_seconds', 'Time a tool took', ['tool'], toolBuckets)
     this.#reloads = counter('site_reloads_total', 'Readings of a changed site', ['outcome'])
     this.#reloadSeconds = histogram('site_reload_seconds', 'Time a reading of the site took', [], toolBuckets)
@@ -60,7 +56,11 @@ export class Metrics {
 
   /** A request was answered. */
   answered(endpoint: string, method: string, status: number, seconds: number): void {
-    this.#requests.inc({ endpoint, method, status })
+    this.#requests.add(`${endpoint} ${method} ${status}`, () => ({
+      endpoint,
+      method,
+      status: String(status),
+    }))
     this.#requestSeconds.observe({ endpoint }, seconds)
   }
 
@@ -110,10 +110,10 @@ export class Metrics {
   }
 
   #count({ type, status, target, execution_time: seconds }: AuditEvent): void {
-    this.#events.inc({ type, status })
+    this.#events.add(`${type} ${status}`, () => ({ type, status }))
     if (type !== 'tool.call') return
     const tool = target !== undefined && this.#isTool(target) ? target : 'unknown'
-    this.#calls.inc({ tool, status })
+    this.#calls.add(`${tool} ${status}`, () => ({ tool, status }))
     if (seconds !== undefined) this.#callSeconds.observe({ tool }, seconds)
   }
 }

@@ -1,7 +1,6 @@
 /** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
-import type { BlockList } from 'node:net'
 import type { Context, Middleware } from 'koa'
-import { clientAddress, contains, networkKey, networksOf } from '../core/address.ts'
+import { clientAddress, networkKey, networksOf, type Networks } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
@@ -57,7 +56,7 @@ export function requests(needed: Needed): Middleware {
       metrics.answered(endpointOf(ctx.path), methodOf(ctx.method), status, milliseconds / 1000)
       span?.set({ 'http.response.status_code': status })
       span?.end(status >= 500 || status === 499 ? String(status) : undefined)
-      log.debug('request', { ...requestFields(ctx), status, milliseconds })
+      log.debug('request', () => ({ ...requestFields(ctx), status, milliseconds }))
     })
     if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return undefined
     return healthPaths.has(ctx.path) ? next() : withPlace(ctx, needed, next)
@@ -167,13 +166,13 @@ function spanOf(
 }
 
 /** Whether the peer of the connection is a trusted proxy. */
-function isTrusted(ctx: Context, networks: BlockList): boolean {
-  return contains(networks, (ctx.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''))
+function isTrusted(ctx: Context, networks: Networks): boolean {
+  return networks.contains((ctx.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''))
 }
 
 /** The networks of the trusted proxies, worked out once for each reading of the settings. */
-function trustedProxies(current: () => Settings): () => BlockList {
-  const read = (settings: Settings): { settings: Settings; networks: BlockList } => ({
+function trustedProxies(current: () => Settings): () => Networks {
+  const read = (settings: Settings): { settings: Settings; networks: Networks } => ({
     settings,
     networks: networksOf(linesOf(settings.server.trusted_proxies)),
   })

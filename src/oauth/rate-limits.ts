@@ -1,7 +1,6 @@
 /** Request budgets in memory, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. */
-import type { BlockList } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { contains, networkKey, networksOf } from '../core/address.ts'
+import { networkKey, networksOf, type Networks } from '../core/address.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { OAuthError } from './protocol.ts'
 
@@ -24,7 +23,7 @@ export type LimitCounts = Readonly<Record<Budget, { readonly passed: number; rea
 export class RateLimits {
   readonly #settings: () => Settings
   readonly #limiters = new Map<string, { limiter: RateLimiterMemory; points: number; seconds: number }>()
-  #exempt: { texts: Settings['rate_limits']['exempt_addresses']; networks: BlockList } | undefined
+  #exempt: { texts: Settings['rate_limits']['exempt_addresses']; networks: Networks } | undefined
   readonly #counts: Record<Budget, { passed: number; refused: number }> = {
     mcp: { passed: 0, refused: 0 },
     token: { passed: 0, refused: 0 },
@@ -76,7 +75,7 @@ export class RateLimits {
   #isExempt(address: string): boolean {
     const texts = this.#settings().rate_limits.exempt_addresses
     if (this.#exempt?.texts !== texts) this.#exempt = { texts, networks: networksOf(linesOf(texts)) }
-    return contains(this.#exempt.networks, address)
+    return this.#exempt.networks.contains(address)
   }
 
   /** For metrics. */

@@ -1,6 +1,5 @@
 /** The one answer to whether an access token may be used here and now, for every endpoint that takes one. */
-import type { BlockList } from 'node:net'
-import { contains, networksOf } from '../core/address.ts'
+import { networksOf, type Networks } from '../core/address.ts'
 import type { People, User } from '../users/people.ts'
 import type { AccessToken } from './records.ts'
 import type { Tokens } from './tokens.ts'
@@ -31,12 +30,12 @@ export async function usableToken(
   return user?.enabled ? { token, user } : { fault: 'the user of the access token is disabled' }
 }
 
-const allowLists = new WeakMap<readonly string[], BlockList>()
+const allowLists = new WeakMap<readonly string[], Networks>()
 
 /** Whether an address is in the networks, if there are any. Lists of cached tokens stay the same objects, so each is read once. */
 export function isAllowedFrom(addresses: readonly string[] | undefined, address: string): boolean {
   if (!addresses) return true
   const networks = allowLists.get(addresses) ?? networksOf(addresses)
   allowLists.set(addresses, networks)
-  return contains(networks, address)
+  return networks.contains(address)
 }

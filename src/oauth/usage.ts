@@ -20,6 +20,9 @@ export class Usage {
   readonly #store: Store
   readonly #records: Collection<UsageRecord>
   #pending = new Map<string, Pending>()
+  /** The date of today, worked out once a day. */
+  #today = ''
+  #tomorrow = 0
   readonly #timer: NodeJS.Timeout
 
   constructor(deps: { store: Store; clock: Clock; log: Log }) {
@@ -33,7 +36,11 @@ export class Usage {
   /** One use. */
   count(id: string): void {
     const now = this.#clock.now()
-    const today = new Date(now).toISOString().slice(0, 10)
+    if (now >= this.#tomorrow || now < this.#tomorrow - day) {
+      this.#today = new Date(now).toISOString().slice(0, 10)
+      this.#tomorrow = (Math.floor(now / day) + 1) * day
+    }
+    const today = this.#today
     const pending = this.#pending.get(id) ?? { lastUsedAt: now, days: new Map<string, number>() }
     pending.lastUsedAt = now
     pending.days.set(today, (pending.days.get(today) ?? 0) + 1)
