@@ -1,9 +1,10 @@
 /**
  * How long a warm statement and a warm program take over 10 000 rows, beside what they cost cold:
- * `node --import tsx bench/analysis/warm.ts`. A program is warm when an interpreter waits for it,
- * a statement when the caller asked before and nothing was written since.
+ * `node --import tsx bench/analysis/warm.ts`. A program is warm when the interpreter runs that it
+ * becomes a fork of, a statement when the caller asked before and nothing was written since.
  */
-import { setTimeout as wait } from 'node:timers/promises'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Column, PermittedTables } from '../../src/analysis/permitted.ts'
 import { Python } from '../../src/analysis/python/python.ts'
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
@@ -51,6 +52,13 @@ const query = () => sql.query({ sql: statement, tables: tables(), maxRows: 100, 
 report('SQL, first of a user (a process waits)', [await timed(query)])
 report('SQL, warm', await rounds(query))
 report('SQL, after a write (rows are loaded again)', await rounds(query, () => void revision++))
+const users = () =>
+  Promise.all(
+    Array.from({ length: 8 }, (_, n) =>
+      sql.query({ sql: statement, tables: { ...tables(), key: `u${n}` }, maxRows: 100, signal }),
+    ),
+  )
+report('SQL, 8 users at once, all answered', await rounds(users))
 await sql.close()
 
 if (isolation.kind === 'bubblewrap') {
@@ -65,17 +73,25 @@ if (isolation.kind === 'bubblewrap') {
     const { error } = await python.run({ code, ...(data && { data }), signal })
     if (error) throw new Error(error.traceback)
   }
-  const ready = () => wait(1500)
-  report('Python, warm, no data', await rounds(run('1 + 1'), ready))
+  const bare = await rounds(() => promisify(execFile)('/usr/bin/python3', ['-c', 'pass']))
+  report('bare python3 -c pass, beside it', bare)
+  report('Python, warm, no data', await rounds(run('1 + 1')))
   report(
     'Python, warm, sum over data',
-    await rounds(run('sum(row["total"] for row in data)', { columns, rows }), ready),
+    await rounds(run('sum(row["total"] for row in data)', { columns, rows })),
   )
   if (python.versions['pandas'] !== undefined)
     report(
       'Python, warm, groupby on df',
-      await rounds(run('df.groupby("customer").total.sum().head()', { columns, rows }), ready),
+      await rounds(run('df.groupby("customer").total.sum().head()', { columns, rows })),
     )
+  const eight = () =>
+    Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        python.run({ code: 'len(pd.DataFrame([1]))', owner: `u${n}`, signal }),
+      ),
+    )
+  report('Python, 8 users at once, all answered', await rounds(eight))
   await python.close()
 } else console.log(`Python: ${isolation.reason}`)
 
