@@ -142,6 +142,20 @@ describe('§9.6 restore_version', () => {
     assert.equal(d.library().for(sales).prompt(sales, 'x').engine, 'Jinja2')
   })
 
+  it('is refused to a client that its user allowed to read only', async (t) => {
+    const d = await desk(t, { 'prompts/x.md': first })
+    await write(d.folder, { 'prompts/x.md': second })
+    await d.reload()
+    const narrow = { ...sales, readOnly: true } as const
+    const refusal = { code: 'forbidden', message: /allowed this client to read only/ }
+    await assert.rejects(d.writer.restore(narrow, 'x', 1), refusal)
+    await assert.rejects(d.writer.duplicate(narrow, 'x'), refusal)
+    assert.equal(await readFile(join(d.folder, 'prompts/x.md'), 'utf8'), second)
+    assert.deepEqual(await d.world.audited('prompt.restore'), [])
+    assert.deepEqual(await d.world.audited('prompt.duplicate'), [])
+    await d.writer.restore(sales, 'x', 1)
+  })
+
   it('refuses on a read-only site with the reason, and changes nothing', async (t) => {
     const d = await desk(t, { 'prompts/x.md': first })
     await write(d.folder, { 'prompts/x.md': second })
