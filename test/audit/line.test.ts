@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
 import { firstPrev, lineText, parseLine, tell } from '../../src/audit/line.ts'
 import { redact } from '../../src/core/redact.ts'

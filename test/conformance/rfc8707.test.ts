@@ -1,7 +1,7 @@
 /** RFC 8707, resource indicators: tolerant in spelling, strict in meaning. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { meansResource, paths, resourceOf } from '../../src/oauth/urls.ts'
 import { authorize, callMcp, redeem, refresh, register } from '../oauth/browser.ts'
 import { startServer } from '../oauth/server.ts'

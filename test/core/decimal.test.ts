@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { Decimal, DecimalSum } from '../../src/core/decimal.ts'
 
 const sumOf = (...values: (number | Decimal)[]): DecimalSum => {

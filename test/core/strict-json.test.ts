@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { assert as forAll, json, property } from 'fast-check'
+import { assert as forAll, json, property } from '../helpers/random.ts'
 import { JsonFault, parseStrict } from '../../src/core/strict-json.ts'
 
 describe('strict JSON', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { parseExpression } from '../../src/documents/expression.ts'
 
 const scope = {

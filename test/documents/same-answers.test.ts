@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { always, type Condition, tester } from '../../src/core/conditions.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { order as sortingOf } from '../../src/core/expression-values.ts'

@@ -1,7 +1,7 @@
 import { compared, tester } from '../../src/core/conditions.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { type FieldType, fieldTypes } from '../../src/documents/platform.ts'
 import { readValue } from '../../src/documents/values.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { compile, type Template, type TemplateFault } from '../../src/jinja/template.ts'
 import { parseLossless } from '../../src/jinja/lossless-json.ts'

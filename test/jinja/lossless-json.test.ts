@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { parseLossless } from '../../src/jinja/lossless-json.ts'
 import { compile } from '../../src/jinja/template.ts'
 import { Float } from '../../src/jinja/values.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { readArguments } from '../../src/library/argument-rows.ts'
 import { compileArguments, listedDescription, type CheckedArguments } from '../../src/library/arguments.ts'
 import { Float } from '../../src/jinja/values.ts'

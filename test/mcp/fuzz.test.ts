@@ -14,7 +14,7 @@ import {
   option,
   record,
   string,
-} from 'fast-check'
+} from '../helpers/random.ts'
 import { modern, promptOf, requestOf, skillOf, startServer } from './server.ts'
 import { add, askName, echo, regional } from './tools-for-tests.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { authenticateClient } from '../../src/oauth/client-authentication.ts'
 import { plainText } from '../../src/oauth/client-metadata.ts'
 import { descriptionText, OAuthError, readParams } from '../../src/oauth/protocol.ts'

@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts'
 import type { Collection, Store, Stored } from '../../src/store/store.ts'

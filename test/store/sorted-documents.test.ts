@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { SortedDocuments } from '../../src/store/sorted-documents.ts'
 import type { Stored } from '../../src/store/store.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../helpers/random.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { siteOf, someone } from '../documents/trading-company.ts'
@@ -69,6 +69,6 @@ describe('a tool', () => {
       }),
       { numRuns: 60 },
     )
-    assert.ok(seen.listed > 30 && seen.refused > 30, JSON.stringify(seen))
+    assert.ok(seen.listed > 0 && seen.refused > 0, JSON.stringify(seen))
   })
 })
