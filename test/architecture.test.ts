@@ -6,7 +6,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
-const src = resolve(import.meta.dirname, '../src')
+const project = resolve(import.meta.dirname, '..')
+const src = join(project, 'src')
 
 /** Which folder may import which; type imports count. The table in the programmer's README says the same, in words. */
 const mayImport: Record<string, readonly string[]> = {
@@ -16,8 +17,7 @@ const mayImport: Record<string, readonly string[]> = {
   site: ['core'],
   audit: ['store', 'line-log', 'core'],
   users: ['site', 'store', 'audit', 'core'],
-  jinja: ['core'],
-  library: ['site', 'store', 'audit', 'users', 'jinja', 'core'],
+  library: ['site', 'store', 'audit', 'users', '#jinja', 'core'],
   documents: ['site', 'store', 'audit', 'users', 'core'],
   analysis: ['documents', 'core'],
   tools: ['documents', 'analysis', 'library', 'audit', 'users', 'site', 'core'],
@@ -67,9 +67,10 @@ interface Import {
   readonly to: string
 }
 
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  .map((file) => file.replaceAll('\\', '/'))
-  .filter((file) => file.endsWith('.ts'))
+/** Where the sources of the packages are. */
+const packageRoots = readdirSync(join(project, 'packages')).map((name) => `packages/${name}/src`)
+
+const files = typescriptIn(src)
 
 const imports: Import[] = files.flatMap((from) =>
   specifiersOf(readFileSync(join(src, from), 'utf8')).map((to) => ({ from, to })),
@@ -83,9 +84,9 @@ describe('the architecture', () => {
 
   it('lets a folder import only what stands below it', () => {
     const wrong = imports
-      .filter(({ to }) => to.startsWith('.'))
+      .filter(({ to }) => /^[.#]/.test(to))
       .filter(({ from, to }) => {
-        const [source, target] = [folderOf(from), folderOf(resolved(from, to))]
+        const [source, target] = [folderOf(from), folderOf(to.startsWith('#') ? to : resolved(from, to))]
         const allowed = mayImport[source]
         return source !== target && !allowed?.includes(target) && !allowed?.includes('*')
       })
@@ -127,7 +128,7 @@ describe('the architecture', () => {
 
   it('lets time, chance and the environment in at one place each', () => {
     const wrong = files.filter((file) =>
-      entrances.some(({ name, where }) => !where.test(file) && name.test(codeOf(file))),
+      entrances.some(({ name, where }) => !where.test(file) && name.test(codeOf(join(src, file)))),
     )
     assert.deepEqual(wrong, [])
   })
@@ -150,6 +151,20 @@ describe('the architecture', () => {
     assert.deepEqual(mended, [], 'exported once only: take them out of test/architecture-limits.json')
   })
 
+  it('keeps each package to itself: it imports its own files and Node', () => {
+    assert.ok(packageRoots.length > 0)
+    const leaving = packageRoots.flatMap((path) => {
+      const root = join(project, path)
+      return typescriptIn(root).flatMap((file) =>
+        specifiersOf(readFileSync(join(root, file), 'utf8')).filter(
+          (to) =>
+            !to.startsWith('node:') && relative(root, resolve(root, dirname(file), to)).startsWith('..'),
+        ),
+      )
+    })
+    assert.deepEqual(leaving, [])
+  })
+
   it('has no default exports and no junk drawers', () => {
     assert.deepEqual(
       files.filter((file) => /(^|\/)(utils?|helpers?|common|shared|types)(\/|\.ts$)/.test(file)),
@@ -161,6 +176,12 @@ describe('the architecture', () => {
     )
   })
 })
+
+function typescriptIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file.endsWith('.ts'))
+}
 
 function specifiersOf(source: string): string[] {
   const statement =
@@ -176,7 +197,7 @@ function namesIn(cell: string): string[] {
 }
 
 function codeOf(file: string): string {
-  return readFileSync(join(src, file), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
+  return readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
 }
 
 /** Files and functions over the limits with their lines, counted by the linter, by `file` and `file function`. */
@@ -188,31 +209,41 @@ async function tooLong(): Promise<ReadonlyMap<string, number>> {
     'max-lines-per-function': ['error', { max: limits.linesOfFunction }],
   }
   writeFileSync(config, JSON.stringify({ categories: { correctness: 'off' }, rules }))
-  const linter = resolve(src, '../node_modules/oxlint/bin/oxlint')
-  const run = promisify(execFile)(process.execPath, [linter, '--config', config, '--format', 'json', '.'], {
-    cwd: src,
-    maxBuffer: 2 ** 24,
-  })
+  const linter = join(project, 'node_modules/oxlint/bin/oxlint')
+  const run = promisify(execFile)(
+    process.execPath,
+    [linter, '--config', config, '--format', 'json', 'src', ...packageRoots],
+    {
+      cwd: project,
+      maxBuffer: 2 ** 24,
+    },
+  )
   // It ends with 1 when it has found something, which is what it is asked for.
   const { stdout } = await run.catch((error: { stdout: string }) => error)
   rmSync(folder, { recursive: true })
   const { diagnostics } = JSON.parse(stdout) as { diagnostics: { filename: string; message: string }[] }
   return new Map(
-    diagnostics.map(({ filename, message }) => {
+    diagnostics.map(({ filename: path, message }) => {
+      const filename = path.replace(/^src\//, '')
       const [, name] = /`([^`]+)`/.exec(message) ?? []
       return [name === undefined ? filename : `${filename} ${name}`, Number(/\((\d+)\)/.exec(message)![1])]
     }),
   )
 }
 
+/** Names that two files of `src/` export, or two of one package. */
 function exportedTwice(): ReadonlyMap<string, readonly string[]> {
   const statement =
     /^export (?:abstract |async )?(?:function\*?|class|const|let|interface|type|enum) ([A-Za-z_$][\w$]*)/gm
-  const places = new Map<string, string[]>()
-  for (const file of files)
-    for (const [, name] of new Set(codeOf(file).matchAll(statement)))
-      places.set(name!, [...new Set([...(places.get(name!) ?? []), file])])
-  return new Map([...places].filter(([, where]) => where.length > 1))
+  return new Map(
+    [src, ...packageRoots].flatMap((root) => {
+      const places = new Map<string, string[]>()
+      for (const file of typescriptIn(resolve(project, root)))
+        for (const [, name] of new Set(codeOf(resolve(project, root, file)).matchAll(statement)))
+          places.set(name!, [...new Set([...(places.get(name!) ?? []), file])])
+      return [...places].filter(([, where]) => where.length > 1)
+    }),
+  )
 }
 
 function resolved(from: string, to: string): string {

@@ -43,7 +43,9 @@ function namedPaths(text: string): string[] {
 
 /** Paths are told from where the README stands, or from one of the folders that readers start at. */
 function existsFrom(folder: string, path: string): boolean {
-  return [folder, '.', 'src', 'test', 'config'].some((start) => existsSync(join(projectRoot, start, path)))
+  return [folder, `${folder}/src`, '.', 'src', 'test', 'config'].some((start) =>
+    existsSync(join(projectRoot, start, path)),
+  )
 }
 
 const rows = howToRows(map)
@@ -202,7 +204,7 @@ const additions: Readonly<Record<string, Addition>> = {
 /** The program in a folder of its own, which a test may change. */
 function copyOfProgram(t: TestContext): string {
   const program = temporaryFolder(t)
-  for (const part of ['src', 'config', 'prompts', 'skills', 'package.json', 'CHANGELOG.md'])
+  for (const part of ['src', 'packages', 'config', 'prompts', 'skills', 'package.json', 'CHANGELOG.md'])
     cpSync(join(projectRoot, part), join(program, part), { recursive: true })
   symlinkSync(resolve(projectRoot, 'node_modules'), join(program, 'node_modules'))
   const start = [

@@ -11,8 +11,10 @@ import process from 'node:process'
 import { run } from 'node:test'
 import { spec, tap } from 'node:test/reporters'
 
+const project = join(import.meta.dirname, '..')
+
 // Tests that spawn the program run what users run.
-execFileSync(process.execPath, [join(import.meta.dirname, '../scripts/build.mjs')], { stdio: 'inherit' })
+execFileSync(process.execPath, [join(project, 'scripts/build.mjs')], { stdio: 'inherit' })
 
 /** What takes minutes, other programs or the network, and so runs in `npm run test:all` and when it is named. */
 const long = [
@@ -27,12 +29,13 @@ const long = [
   'store/full-disk',
   'systemd/debian',
   'systemd/proxy',
-].map((name) => `${name}.test.ts`)
+].map((name) => `test/${name}.test.ts`)
 
 const [everything, words] = process.argv[2] === '--all' ? [true, []] : [false, process.argv.slice(2)]
-const root = import.meta.dirname
-const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
-  name.endsWith('.test.ts'),
+const names = ['test', 'packages/jinja/test'].flatMap((root) =>
+  readdirSync(join(project, root), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `${root}/${name}`),
 )
 const gone = long.filter((name) => !names.includes(name))
 if (gone.length > 0) throw new Error(`test/run.ts names files that are gone: ${gone.join(', ')}`)
@@ -40,7 +43,7 @@ const files = names
   .filter((name) =>
     words.length === 0 ? everything || !long.includes(name) : words.some((word) => name.includes(word)),
   )
-  .map((name) => join(root, name))
+  .map((name) => join(project, name))
   .sort()
 
 if (files.length === 0) {

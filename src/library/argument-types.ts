@@ -2,8 +2,8 @@
 import { RE2JS } from 're2js'
 import { messageOf } from '../core/errors.ts'
 import { isMissing, readAs, type ReadValue, type ValueType, valueText, valueTypes } from '../core/values.ts'
-import { parseLossless } from '../jinja/lossless-json.ts'
-import { Float } from '../jinja/values.ts'
+import { parseLossless } from '#jinja/lossless-json.ts'
+import { Float } from '#jinja/values.ts'
 import type { ArgumentType, PromptArgument } from './words.ts'
 
 /** Makes a supplied value (never missing) the real value of one argument. */

@@ -7,7 +7,7 @@ import type { Context, Middleware } from 'koa'
 import { AppError, type AppErrorCode } from '../core/errors.ts'
 import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import type { Principal } from '../core/principal.ts'
-import { parseLossless } from '../jinja/lossless-json.ts'
+import { parseLossless } from '#jinja/lossless-json.ts'
 import type { PromptMethod } from './prompt-methods.ts'
 
 /** What every path of a method begins with; its name follows. */

@@ -1,7 +1,7 @@
 /** The three rendering engines of specification §4.5 (prompts rule 3) behind one compiled content. */
 import { AppError } from '../core/errors.ts'
-import { defaultLimits } from '../jinja/limits.ts'
-import { compile, type TemplateFault } from '../jinja/template.ts'
+import { defaultLimits } from '#jinja/limits.ts'
+import { compile, TemplateError, type Template } from '#jinja/template.ts'
 import { parseFormatString } from './format-string.ts'
 import type { RenderingEngine } from './words.ts'
 
@@ -32,12 +32,21 @@ const name = 'template_content'
 function jinja(source: string, fault: ContentFault): CompiledContent {
   try {
     const template = compile(source, { name })
-    return { names: template.names, render: (values) => template.render(values) }
+    return { names: template.names, render: (values) => rendered(template, values) }
   } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    const { line, column } = error.data as TemplateFault
+    if (!(error instanceof TemplateError)) throw error
+    const { line, column } = error.fault
     fault(plain(error.cause instanceof Error ? error.cause.message : error.message), line, column)
     return nothing
+  }
+}
+
+function rendered(template: Template, values: Readonly<Record<string, unknown>>): string {
+  try {
+    return template.render(values)
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error
+    throw new AppError('invalid', error.message, { data: error.fault, cause: error.cause })
   }
 }
 
@@ -65,7 +74,7 @@ function formatString(source: string, fault: ContentFault): CompiledContent {
       for (const part of parts) {
         if ('text' in part) text += part.text
         else {
-          const known = texts.get(part.name) ?? printed.render({ value: values[part.name] ?? '' })
+          const known = texts.get(part.name) ?? rendered(printed, { value: values[part.name] ?? '' })
           texts.set(part.name, known)
           text += known
         }

@@ -1,7 +1,7 @@
 /** One rule for all: what is a value of a type for one reader of values is one for every other, and the same. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Float } from '../../src/jinja/values.ts'
+import { Float } from '#jinja/values.ts'
 import { readArguments } from '../../src/library/argument-rows.ts'
 import { compileArguments } from '../../src/library/arguments.ts'
 import type { ArgumentType } from '../../src/library/words.ts'

@@ -10,7 +10,7 @@ import { projectRoot, temporaryFolder } from '../helpers/daemon.ts'
 /** The source and what compiles it, in a folder that a test may change. */
 function copyOfSource(t: TestContext): string {
   const copy = temporaryFolder(t)
-  for (const part of ['src', 'package.json'])
+  for (const part of ['src', 'packages', 'package.json'])
     cpSync(join(projectRoot, part), join(copy, part), { recursive: true })
   symlinkSync(join(projectRoot, 'node_modules'), join(copy, 'node_modules'))
   const { compilerOptions } = JSON.parse(readFileSync(join(projectRoot, 'tsconfig.json'), 'utf8')) as {

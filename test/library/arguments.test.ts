@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
 import { readArguments } from '../../src/library/argument-rows.ts'
 import { compileArguments, listedDescription, type CheckedArguments } from '../../src/library/arguments.ts'
-import { Float } from '../../src/jinja/values.ts'
+import { Float } from '#jinja/values.ts'
 
 /** Maps in Maps, as arguments arrive from MCP. */
 function nested(depth: number): unknown {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Float } from '../../src/jinja/values.ts'
+import { Float } from '#jinja/values.ts'
 import { suppliedArguments } from '../../src/library/supplied-arguments.ts'
 
 describe('the arguments inside a request', () => {

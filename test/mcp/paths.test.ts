@@ -3,18 +3,19 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
-import { Run } from '../../src/jinja/limits.ts'
+import { Run } from '#jinja/limits.ts'
 import { EmbeddedCollection } from '../../src/store/embedded-collection.ts'
 import { mcpPath, runService } from '../cli/running-service.ts'
 
-const source = join(import.meta.dirname, '../../src/')
+const project = join(import.meta.dirname, '../..')
+const sources = [join(project, 'src/'), join(project, 'packages/')]
 
 /** Our own frames of a stack, innermost first; what Node and packages do between them is not ours to read. */
 function ownFrames(stack: string): string[] {
   return stack
     .split('\n')
-    .filter((line) => line.includes(source))
-    .map((line) => line.trim().replace(/^at /, '').replace(`file://${source}`, '').replace(source, ''))
+    .filter((line) => sources.some((source) => line.includes(source)))
+    .map((line) => line.trim().replace(/^at /, '').replace('file://', '').replace(`${project}/`, ''))
 }
 
 type Methods = Record<string, (...args: unknown[]) => unknown>

@@ -3,7 +3,12 @@
  * (a loop, a list, a string, a recursion, the output) asks here first, so no template can run
  * longer or hold more than its limits say.
  */
-import type { Clock } from '../core/clock.ts'
+
+/** Where time enters; tests hand in one that they move. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number
+}
 
 /** The bounds of one rendering. */
 export interface Limits {

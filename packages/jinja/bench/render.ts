@@ -6,7 +6,7 @@ import process from 'node:process'
 import { Template as HuggingFaceTemplate } from '@huggingface/jinja'
 import { Environment as MiniJinja } from 'minijinja-js'
 import nunjucks from 'nunjucks'
-import { compile } from '../../src/jinja/template.ts'
+import { compile } from '../src/template.ts'
 import { args, source } from './prompt.ts'
 
 const ROUNDS = 9

@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Clock } from '../../src/core/clock.ts'
-import { AppError } from '../../src/core/errors.ts'
-import type { Limits } from '../../src/jinja/limits.ts'
-import { compile, type TemplateFault } from '../../src/jinja/template.ts'
-import { Float } from '../../src/jinja/values.ts'
+import type { Clock, Limits } from '../src/limits.ts'
+import { compile, TemplateError, type TemplateFault } from '../src/template.ts'
+import { Float } from '../src/values.ts'
 
 function faultOf(work: () => unknown): { message: string; data: TemplateFault } {
   try {
     work()
   } catch (error) {
-    assert.ok(error instanceof AppError)
-    assert.equal(error.code, 'invalid')
-    return { message: error.message, data: error.data as TemplateFault }
+    assert.ok(error instanceof TemplateError)
+    return { message: error.message, data: error.fault }
   }
   return assert.fail('nothing was thrown')
 }

@@ -1,9 +1,8 @@
 /** The recorded behaviour of real Jinja2, and how ours is compared with it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../../src/core/errors.ts'
-import { parseLossless } from '../../src/jinja/lossless-json.ts'
-import { compile, type Template } from '../../src/jinja/template.ts'
+import { parseLossless } from '../src/lossless-json.ts'
+import { compile, TemplateError, type Template } from '../src/template.ts'
 
 const folder = join(import.meta.dirname, 'cases')
 
@@ -49,8 +48,8 @@ export function answer(one: Pick<Case, 'template' | 'args' | 'templates' | 'auto
   try {
     return { text: compile(one.template, { loader, autoescape }).render(one.args) }
   } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    return { error: (error.data as { kind: string }).kind }
+    if (!(error instanceof TemplateError)) throw error
+    return { error: error.fault.kind }
   }
 }
 

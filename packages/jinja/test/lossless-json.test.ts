@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from '../helpers/random.ts'
-import { parseLossless } from '../../src/jinja/lossless-json.ts'
-import { compile } from '../../src/jinja/template.ts'
-import { Float } from '../../src/jinja/values.ts'
+import * as fc from '../../../test/helpers/random.ts'
+import { parseLossless } from '../src/lossless-json.ts'
+import { compile } from '../src/template.ts'
+import { Float } from '../src/values.ts'
 
 function plain(value: unknown): unknown {
   if (value instanceof Map)
@@ -67,7 +67,7 @@ describe('JSON read without loss', () => {
       'nul',
     ]) {
       assert.ok(!accepts(() => JSON.parse(text) as unknown), text)
-      assert.throws(() => parseLossless(text), { code: 'invalid' }, text)
+      assert.throws(() => parseLossless(text), SyntaxError, text)
     }
     assert.throws(() => parseLossless('['.repeat(100_000)), /nested deeper than 200/)
   })

@@ -1,6 +1,6 @@
 /** Filters on lists and other iterables. */
-import { randomId } from '../../core/secrets.ts'
 import { native, type Native } from '../binding.ts'
+import { below } from '../chance.ts'
 import { equals, sortBy, ordered } from '../compare.ts'
 import { each, iterate, itemsOf, Lazy, sizeOf, toList, truth } from '../iterate.ts'
 import { Fault } from '../limits.ts'
@@ -133,8 +133,7 @@ function random(env: Env, value: Value): Value {
   const size = sizeOf(env.run, value)
   if (size === undefined) throw new Fault('TypeError', `object of type '${typeName(value)}' has no len()`)
   if (size === 0) return new Undefined('No random item, sequence was empty.')
-  // From the program's one source of chance; the small bias of the remainder harms nobody here.
-  const picked = item(env, value, Buffer.from(randomId(), 'base64url').readUInt32LE() % size)
+  const picked = item(env, value, below(size))
   if (picked instanceof Undefined) throw new Fault('KeyError', 'random needs a sequence')
   return picked
 }

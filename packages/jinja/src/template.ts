@@ -3,8 +3,6 @@
  * a tree and the tree into closures over values of our own (`values.ts`); no code is generated
  * and nothing of the host can be reached.
  */
-import { systemClock, type Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
 import { fromHost } from './arguments.ts'
 import type { Block, Statement } from './ast.ts'
 import { freshScope, Parent } from './compile-inheritance.ts'
@@ -15,7 +13,7 @@ import { enterScope, type Compiler, type Level } from './compiler.ts'
 import { filters, tests } from './filters/table.ts'
 import { globals } from './globals.ts'
 import { normalize } from './lexer.ts'
-import { defaultLimits, Fault, Run, type FaultKind, type Limits } from './limits.ts'
+import { defaultLimits, Fault, Run, type Clock, type FaultKind, type Limits } from './limits.ts'
 import { parse } from './parse-statements.ts'
 import { Frame, newContext, type BlockBody, type Context, type Names, type Program } from './runtime.ts'
 import type { Value } from './values.ts'
@@ -28,7 +26,7 @@ export interface Template {
   readonly names: ReadonlySet<string>
   /**
    * The text for these arguments: plain data, with `Float` for a float such as 1.0, Maps for
-   * dicts with keys of any kind, bigints. AppError `invalid` when it fails or exceeds a limit.
+   * dicts with keys of any kind, bigints. TemplateError when it fails or exceeds a limit.
    */
   render(args: Readonly<Record<string, unknown>>, limits?: Partial<Limits>, clock?: Clock): string
 }
@@ -43,7 +41,7 @@ export interface CompileOptions {
   readonly autoescape?: boolean
 }
 
-/** What the AppError of a template carries as `data`: where it failed and how. */
+/** Where a template failed, and how. */
 export interface TemplateFault {
   readonly name: string
   readonly line: number
@@ -51,10 +49,21 @@ export interface TemplateFault {
   readonly kind: FaultKind
 }
 
+/** A template that cannot be read or rendered; the message has place, fault, line and caret, the cause the bare fault. */
+export class TemplateError extends Error {
+  readonly fault: TemplateFault
+
+  constructor(message: string, fault: TemplateFault, cause: Error) {
+    super(message, { cause })
+    this.name = 'TemplateError'
+    this.fault = fault
+  }
+}
+
 /** The compiled side of each template, found again by loaders; kept out of the type that callers see. */
 const programs = new WeakMap<Template, Program>()
 
-/** Reads a template; AppError `invalid` with the place of the first mistake. */
+/** Reads a template; TemplateError for the first mistake. */
 export function compile(source: string, options: CompileOptions = {}): Template {
   const name = options.name ?? 'template'
   const text = normalize(source)
@@ -65,7 +74,7 @@ export function compile(source: string, options: CompileOptions = {}): Template 
       name,
       names,
       render: (args, limits, clock) =>
-        render(program, place, args, { ...defaultLimits, ...limits }, clock ?? systemClock),
+        render(program, place, args, { ...defaultLimits, ...limits }, clock ?? Date),
     }
     programs.set(template, program)
     return template
@@ -247,12 +256,9 @@ function located(error: unknown, source: Source, run: Run | undefined): Error {
   const before = place.text.slice(0, offset)
   const line = before.split('\n').length
   const column = offset - (before.lastIndexOf('\n') + 1) + 1
-  const data: TemplateFault = { name: place.name, line, column, kind: fault.kind }
+  const found: TemplateFault = { name: place.name, line, column, kind: fault.kind }
   const excerpt = excerptOf(place.text, offset)
-  return new AppError('invalid', `${place.name}:${line}:${column}: ${fault.message}\n${excerpt}`, {
-    data,
-    cause: fault,
-  })
+  return new TemplateError(`${place.name}:${line}:${column}: ${fault.message}\n${excerpt}`, found, fault)
 }
 
 function asFault(error: unknown): Fault | undefined {

@@ -1,5 +1,5 @@
 /** Filler text, random each time. */
-import { randomId } from '../core/secrets.ts'
+import { below } from './chance.ts'
 import { Fault, type Run } from './limits.ts'
 
 const WORDS = (
@@ -43,8 +43,4 @@ function paragraph(run: Run, length: number): string {
     }
   }
   return text
-}
-
-function below(limit: number): number {
-  return Buffer.from(randomId(), 'base64url').readUInt32LE() % limit
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from '../helpers/random.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { compile, type Template, type TemplateFault } from '../../src/jinja/template.ts'
-import { parseLossless } from '../../src/jinja/lossless-json.ts'
+import * as fc from '../../../test/helpers/random.ts'
+import { compile, TemplateError, type Template, type TemplateFault } from '../src/template.ts'
+import { parseLossless } from '../src/lossless-json.ts'
 
 /** Nothing of the host, of Python's insides or of this program may show in any output. */
 const LEAK =
@@ -26,10 +25,9 @@ function outcome(source: string, given: Record<string, unknown> = args): string 
     assert.ok(!LEAK.test(text), text.slice(0, 200))
     return text
   } catch (error) {
-    assert.ok(error instanceof AppError, `${source.slice(0, 80)}: ${String(error)}`)
-    assert.equal(error.code, 'invalid')
+    assert.ok(error instanceof TemplateError, `${source.slice(0, 80)}: ${String(error)}`)
     assert.ok(!LEAK.test(error.message.split('\n')[0]!), error.message)
-    return error.data as TemplateFault
+    return error.fault
   }
 }
 

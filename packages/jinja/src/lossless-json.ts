@@ -3,7 +3,6 @@
  * and objects become Maps, which keep the order of keys such as "10" and "9". Accepts exactly
  * what RFC 8259 does.
  */
-import { AppError } from '../core/errors.ts'
 import { Float } from './values.ts'
 
 /** What the reader makes. */
@@ -20,7 +19,7 @@ const WORDS = new Map<string, boolean | null>([
   ['null', null],
 ])
 
-/** Reads a JSON text; AppError `invalid` with the offset of the fault. */
+/** Reads a JSON text; SyntaxError with the offset of the fault. */
 export function parseLossless(text: string): Lossless {
   const reader = new Reader(text)
   const value = reader.value(0)
@@ -120,6 +119,6 @@ class Reader {
   }
 
   private fail(message: string): never {
-    throw new AppError('invalid', `not JSON at offset ${this.at}: ${message}`, { data: { offset: this.at } })
+    throw new SyntaxError(`not JSON at offset ${this.at}: ${message}`)
   }
 }
