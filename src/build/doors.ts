@@ -90,7 +90,8 @@ export async function openDoors(
   const mcp = await openMcp(foundation, house, address)
   const oauth = openOAuth(foundation, house, address, mcp, undo)
   if (options.daemon) {
-    pruneHourly(foundation, oauth.clients, undo)
+    hourly(foundation, 'pruning clients', () => oauth.clients.prune(), undo)
+    probeDocuments(foundation, house, oauth.clientDocuments, undo)
     metrics.observe({
       site: () => site.state(),
       store: () => store.stats(),
@@ -152,7 +153,7 @@ function openOAuth(
       if (ended) running.endWhere(isOver)
     },
   })
-  const fetch = guardedFetch()
+  const fetch = guardedFetch({ proxy: () => settings().oauth.egress_proxy })
   const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
   const usage = new Usage({ store, clock, log })
   undo.push(() => usage.close())
@@ -172,11 +173,35 @@ function openOAuth(
   }
 }
 
+/** Whether client documents can be fetched: tried now, hourly, and when the settings that it depends on change. */
+function probeDocuments(
+  foundation: Foundation,
+  { settings, onChange }: House,
+  documents: ClientDocuments,
+  undo: Undo,
+): void {
+  let tried = ''
+  const known = (): string => {
+    const { client_id_metadata_documents: mode, egress_proxy: proxy } = settings().oauth
+    return JSON.stringify([mode, proxy])
+  }
+  const probe = (): Promise<void> => {
+    tried = known()
+    return documents.probe()
+  }
+  hourly(foundation, 'probing client documents', probe, undo)
+  onChange(() => {
+    if (known() !== tried) void probe()
+  })
+  void probe()
+}
+
 /** Registrations prune as well; this is for a server at which nobody registers any more. */
-function pruneHourly({ log }: Foundation, clients: Clients, undo: Undo): void {
-  const prune = (): void =>
-    void clients.prune().catch((error: unknown) => log.error('pruning clients failed', { error }))
-  const timer = setInterval(prune, 3_600_000).unref()
+function hourly({ log }: Foundation, what: string, work: () => Promise<unknown>, undo: Undo): void {
+  const timer = setInterval(
+    () => void work().catch((error: unknown) => log.error(`${what} failed`, { error })),
+    3_600_000,
+  ).unref()
   undo.push(() => clearInterval(timer))
 }
 

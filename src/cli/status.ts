@@ -68,7 +68,7 @@ export function addStatusCommands(program: Command): void {
             one.user,
             // Where it died, or how far it has come if it still lives.
             one.died_at ?? one.steps.at(-1),
-            one.reason,
+            one.reason ?? one.client_document,
           ]),
           'no authorization attempts',
         ),

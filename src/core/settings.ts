@@ -3,20 +3,11 @@
  * shipped file shows every key with its default and is the manual; a test holds the two together.
  */
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { loginSettings, oauthSettings } from './oauth-settings.ts'
+import { flag, lines, nonNegative, positive } from './setting-types.ts'
 
 /** The layout that this release writes; an older one is migrated by `assistant-core migrate`. */
 export const settingsVersion = 2
-
-/** One value a line, or a list; read both (see `linesOf`). `site/read-settings` always hands on a list. */
-const lines = { type: ['array', 'string'], items: { type: 'string' } } as const
-const uri = {
-  type: ['string', 'null'],
-  pattern: '^https?://',
-  title: 'an address that begins with https:// or http://',
-} as const
-const count = { type: 'integer', minimum: 0 } as const
-const positive = { type: 'integer', minimum: 1 } as const
-const flag = { type: 'boolean' } as const
 
 const rate = {
   type: 'object',
@@ -108,105 +99,12 @@ export const settingsSchema = {
         trusted_proxies: { ...lines, default: [] },
         max_body_bytes: { ...positive, default: 4194304 },
         request_timeout_seconds: { ...positive, default: 300 },
-        shutdown_grace_seconds: { ...count, default: 10 },
+        shutdown_grace_seconds: { ...nonNegative, default: 10 },
         max_concurrent_requests: { ...positive, default: 1000 },
       },
     },
-    oauth: {
-      type: 'object',
-      additionalProperties: false,
-      default: {},
-      required: [
-        'enable_dynamic_client_registration',
-        'allowed_public_client_origins',
-        'show_authorization_server_metadata',
-        'show_protected_resource_metadata',
-        'resource_name',
-        'documentation_url',
-        'policy_uri',
-        'terms_of_service_uri',
-        'supported_scopes',
-        'skip_authorization',
-        'developer_mode',
-        'native_redirect_schemes',
-        'client_id_metadata_documents',
-        'require_pkce_for_confidential_clients',
-        'access_token_seconds',
-        'refresh_token_days',
-        'grant_days',
-        'code_seconds',
-        'refresh_grace_seconds',
-        'unused_client_minutes',
-        'idle_client_days',
-        'max_clients',
-      ],
-      properties: {
-        enable_dynamic_client_registration: { ...flag, default: true },
-        allowed_public_client_origins: { ...lines, default: [] },
-        show_authorization_server_metadata: { ...flag, default: true },
-        show_protected_resource_metadata: { ...flag, default: true },
-        resource_name: { type: ['string', 'null'], default: null },
-        documentation_url: { ...uri, default: null },
-        policy_uri: { ...uri, default: null },
-        terms_of_service_uri: { ...uri, default: null },
-        supported_scopes: { ...lines, default: [] },
-        skip_authorization: { ...flag, default: false },
-        developer_mode: { ...flag, default: false },
-        native_redirect_schemes: {
-          ...lines,
-          default: [
-            'cursor',
-            'vscode',
-            'vscode-insiders',
-            'vscodium',
-            'windsurf',
-            'zed',
-            'claude',
-            'com.openai.chat',
-            'raycast',
-            'goose',
-            'kiro',
-          ],
-        },
-        client_id_metadata_documents: { ...flag, default: true },
-        require_pkce_for_confidential_clients: { ...flag, default: true },
-        access_token_seconds: { ...positive, default: 3600 },
-        refresh_token_days: { ...positive, default: 30 },
-        grant_days: { ...count, default: 365 },
-        code_seconds: { type: 'integer', minimum: 1, maximum: 60, default: 60 },
-        refresh_grace_seconds: { type: 'integer', minimum: 0, maximum: 600, default: 60 },
-        unused_client_minutes: { ...positive, default: 60 },
-        idle_client_days: { ...positive, default: 90 },
-        max_clients: { ...positive, default: 2000 },
-      },
-    },
-    login: {
-      type: 'object',
-      additionalProperties: false,
-      default: {},
-      required: ['passwords', 'session_hours', 'oidc'],
-      properties: {
-        passwords: { ...flag, default: true },
-        session_hours: { ...positive, default: 12 },
-        oidc: {
-          type: ['object', 'null'],
-          default: null,
-          additionalProperties: false,
-          required: ['issuer', 'client_id', 'client_secret_file'],
-          properties: {
-            issuer: {
-              type: 'string',
-              pattern: '^https?://',
-              title: 'an address that begins with https:// or http://',
-            },
-            client_id: { type: 'string', minLength: 1 },
-            client_secret_file: { type: 'string', minLength: 1 },
-            label: { type: 'string', minLength: 1 },
-            scopes: { type: 'string', minLength: 1 },
-          },
-        },
-      },
-    },
+    oauth: oauthSettings,
+    login: loginSettings,
     mcp: {
       type: 'object',
       additionalProperties: false,
@@ -256,8 +154,8 @@ export const settingsSchema = {
         'webhook_secret_file',
       ],
       properties: {
-        retention_days: { ...count, default: 180 },
-        max_total_bytes: { ...count, default: 10737418240 },
+        retention_days: { ...nonNegative, default: 180 },
+        max_total_bytes: { ...nonNegative, default: 10737418240 },
         max_file_bytes: { ...positive, default: 67108864 },
         max_event_bytes: { ...positive, default: 65536 },
         syslog: {
@@ -332,7 +230,7 @@ export const settingsSchema = {
             memory_mb: { ...positive, default: 256 },
             threads: { ...positive, default: 2 },
             max_concurrent: { ...positive, default: 4 },
-            max_idle: { ...count, default: 3 },
+            max_idle: { ...nonNegative, default: 3 },
             max_rows: { ...positive, default: 10000 },
             max_result_bytes: { ...positive, default: 8000000 },
           },
@@ -373,8 +271,8 @@ export const settingsSchema = {
             scratch_mb: { ...positive, default: 64 },
             max_output_bytes: { ...positive, default: 1000000 },
             max_concurrent: { ...positive, default: 4 },
-            max_tool_calls: { ...count, default: 200 },
-            spares: { ...count, default: 1 },
+            max_tool_calls: { ...nonNegative, default: 200 },
+            spares: { ...nonNegative, default: 1 },
           },
         },
         files: {

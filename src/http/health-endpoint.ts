@@ -5,6 +5,7 @@ import type { AuditLog } from '../audit/open-audit.ts'
 import { isoTime, type Clock } from '../core/clock.ts'
 import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
+import type { ClientDocuments, DocumentProbe } from '../oauth/client-documents.ts'
 import type { Site } from '../site/site.ts'
 import { faultText } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
@@ -26,6 +27,7 @@ export interface Vitals {
   readonly store: Pick<Store, 'stats'>
   readonly audit: Pick<AuditLog, 'stats'>
   readonly analysis: Pick<Analysis, 'probes'> | undefined
+  readonly clientDocuments: Pick<ClientDocuments, 'probed'>
 }
 
 /** Answers while requests are accepted; tells what is wrong without telling strangers what is inside. */
@@ -75,6 +77,7 @@ export async function readiness({
   store,
   audit,
   analysis,
+  clientDocuments,
 }: Vitals): Promise<readonly ReadinessCheck[]> {
   const state = site.state()
   const { enabled } = site.current().settings.server
@@ -121,7 +124,33 @@ export async function readiness({
       'works',
       `not available on this machine: ${limited.map(({ name }) => name).join(', ')}`,
     ),
+    documentsCheck(site.current().settings, clientDocuments.probed),
   ]
+}
+
+/** No way out to the documents is nothing wrong, unless the settings tell clients that there is one. */
+function documentsCheck({ oauth }: Settings, probed: DocumentProbe | undefined): ReadinessCheck {
+  const mode = oauth.client_id_metadata_documents
+  const name = 'client_documents'
+  if (mode === false)
+    return { name, status: 'ok', detail: 'clients register themselves (the settings say so)' }
+  if (!probed) return { name, status: 'ok', detail: 'whether they can be fetched is being tried' }
+  const tried = isoTime(probed.at)
+  if (probed.fetched !== undefined)
+    return {
+      name,
+      status: 'ok',
+      detail: [`${probed.fetched} was fetched at ${tried}`, ...probed.failed].join('; not '),
+    }
+  const why = `none could be fetched at ${tried} (${probed.failed.join('; ')})`
+  const remedy = 'let the service reach these hosts or set oauth.egress_proxy'
+  return mode === 'auto'
+    ? { name, status: 'ok', detail: `${why}; clients register themselves instead. To change that, ${remedy}` }
+    : {
+        name,
+        status: 'degraded',
+        detail: `${why}; only clients that this program or oauth.client_documents has a copy of can connect: ${remedy}, or set oauth.client_id_metadata_documents to auto`,
+      }
 }
 
 function check(

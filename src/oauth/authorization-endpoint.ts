@@ -35,6 +35,7 @@ import {
 import type { Codes } from './codes.ts'
 import { asOAuthError, originOf, readForm } from './http-middleware.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
+import type { Client } from './records.ts'
 import type { RateLimits } from './rate-limits.ts'
 import { redirectHost, withParams } from './redirect-uris.ts'
 import type { Tokens } from './tokens.ts'
@@ -157,12 +158,20 @@ async function showing(
     deps.trace.about(attempt, {
       client_name: target.client.name,
       redirect_host: redirectHost(target.redirectUri),
+      ...documentStory(target.client, deps.clients),
     })
     return target
   } catch (error) {
     if (error instanceof OAuthError) deps.trace.fail(attempt, 'client and redirect_uri', error.message)
     throw error
   }
+}
+
+/** What became of the document by which a client describes itself. */
+function documentStory({ id, source }: Client, clients: Clients): { client_document?: string } {
+  if (source !== 'document') return {}
+  const { why, from = 'what it said when it was last approved' } = clients.lastFetch(id) ?? {}
+  return { client_document: why === undefined ? 'fetched' : `not fetched (${why}); instead: ${from}` }
 }
 
 /** RFC 6749 §4.1.2.1, and RFC 9207 §2: the issuer goes with errors too. */

@@ -34,11 +34,11 @@ export async function findTarget(params: Params, clients: Clients, network: stri
   if (id === undefined) throw new OAuthError('invalid_request', 'client_id is required')
   const client = await clients.find(id, network)
   if (!client) {
-    const fault = clients.whyUnknown(id)
+    const fault = clients.lastFetch(id)?.why
     const why =
       fault === undefined
         ? 'unknown client_id: the app is not registered here, or no longer; let it connect anew'
-        : `this service could not get ${id.slice(0, 200)}, by which the app describes itself: ${fault}. An administrator can let the service reach that address, or set oauth.client_id_metadata_documents to false; then the app registers itself when it connects anew`
+        : `this service could not get ${id.slice(0, 200)}, by which the app describes itself: ${fault}. An administrator can let the service reach that address (oauth.egress_proxy), describe the app in oauth.client_documents, or set oauth.client_id_metadata_documents to false; then the app registers itself when it connects anew`
     throw new OAuthError('invalid_client', why, { status: 400 })
   }
   const redirectUri = params.get('redirect_uri')

@@ -1,6 +1,7 @@
 /**
  * Client ID metadata documents: a client whose id is the https URL of a document that describes it. Fetched
- * under guard, cached, asked for once at a time; clients that users approved survive a document that is down.
+ * under guard, cached, asked for once at a time. Where one cannot be fetched, a client is what the document said
+ * when a user last approved it, or what a copy of the document says.
  */
 import { isIP } from 'node:net'
 import type { Clock } from '../core/clock.ts'
@@ -12,7 +13,8 @@ import type { Collection, Store } from '../store/store.ts'
 import { readClientMetadata } from './client-metadata.ts'
 import { grantTypeNames } from './grant-types/index.ts'
 import { FetchShares, NoShare } from './fetch-shares.ts'
-import { HostUnreachable, type FetchedJson, type GuardedFetch } from './guarded-fetch.ts'
+import { HostUnreachable, type GuardedFetch } from './guarded-fetch.ts'
+import { copyOf, knownDocuments } from './known-documents.ts'
 import { OAuthError } from './protocol.ts'
 import { clientRecords, type Client } from './records.ts'
 import { redirectUriFault, type RedirectRules } from './redirect-uris.ts'
@@ -20,8 +22,19 @@ import { redirectUriFault, type RedirectRules } from './redirect-uris.ts'
 interface Cached {
   readonly client: Client | undefined
   readonly until: number
-  /** Why there is no client. */
+  /** Why the document gave no client. */
   readonly why?: string
+  /** Where the client comes from instead. */
+  readonly from?: string
+}
+
+/** What became of trying to fetch a document that should be there. */
+export interface DocumentProbe {
+  readonly at: number
+  /** The document that was fetched. */
+  readonly fetched?: string
+  /** The others, and why they were not. */
+  readonly failed: readonly string[]
 }
 
 const minute = 60_000
@@ -29,6 +42,7 @@ const leastLife = 5 * minute
 const mostLife = 24 * 60 * minute
 const negativeLife = minute
 const cacheSize = 500
+const probesAtMost = 3
 
 /** The clients that documents describe. */
 export class ClientDocuments {
@@ -39,7 +53,8 @@ export class ClientDocuments {
   readonly #shares: FetchShares
   readonly #kept: Collection<Client>
   readonly #cache = new Map<string, Cached>()
-  readonly #underway = new Map<string, Promise<Client | undefined>>()
+  readonly #underway = new Map<string, Promise<Cached>>()
+  #probed: DocumentProbe | undefined
 
   constructor(deps: { store: Store; clock: Clock; settings: () => Settings; fetch: GuardedFetch; log: Log }) {
     this.#clock = deps.clock
@@ -52,55 +67,106 @@ export class ClientDocuments {
 
   /** The client that the document at the URL describes, for a request from a network; undefined when there is none that is valid. */
   async find(url: string, network = ''): Promise<Client | undefined> {
-    if (!this.#settings().oauth.client_id_metadata_documents || !isDocumentUrl(url)) return undefined
+    if (this.#settings().oauth.client_id_metadata_documents === false || !isDocumentUrl(url)) return undefined
     const cached = this.#cache.get(url)
-    if (cached && cached.until > this.#clock.now()) return this.#merged(url, cached.client)
+    if (cached && cached.until > this.#clock.now()) return this.#merged(url, cached)
     const underway =
       this.#underway.get(url) ?? this.#load(url, network).finally(() => this.#underway.delete(url))
     this.#underway.set(url, underway)
     return this.#merged(url, await underway)
   }
 
-  /** What the document says, with what we know of its use; without a document, what it said at the last approval. */
-  async #merged(url: string, client: Client | undefined): Promise<Client | undefined> {
+  /** With what we know of its use. What a user approved of a document that was fetched goes before a copy of it. */
+  async #merged(url: string, { client, from }: Cached): Promise<Client | undefined> {
     const kept = await this.#kept.get(url)
-    if (!client || !kept) return client ?? kept
-    return { ...kept, ...client, createdAt: kept.createdAt }
+    if (!client || !kept || (from !== undefined && !kept.isCopy)) return kept ?? client
+    const { isCopy: _copied, ...known } = kept
+    return { ...known, ...client, createdAt: kept.createdAt }
   }
 
-  /** Why the document at the URL gave no client when it was last asked for. */
-  whyNot(url: string): string | undefined {
-    return this.#cache.get(url)?.why
+  /** How the document at the URL was had when it was last asked for. */
+  lastFetch(url: string): { readonly why?: string; readonly from?: string } | undefined {
+    return this.#cache.get(url)
   }
 
-  async #load(url: string, network: string): Promise<Client | undefined> {
+  /**
+   * Whether clients are told that a document will do. A client that is told never registers itself, so this is true
+   * only while documents can be fetched, unless the settings know better.
+   */
+  get areWelcome(): boolean {
+    const mode = this.#settings().oauth.client_id_metadata_documents
+    return mode === 'auto' ? this.#probed?.fetched !== undefined : mode
+  }
+
+  /** What the last probe found; undefined before the first. */
+  get probed(): DocumentProbe | undefined {
+    return this.#probed
+  }
+
+  /** Tries the documents of well-known clients until one is there. */
+  async probe(): Promise<void> {
+    if (this.#settings().oauth.client_id_metadata_documents === false) {
+      this.#probed = undefined
+      return
+    }
+    const failed: string[] = []
+    let fetched: string | undefined
+    for (const { client_id: url } of knownDocuments.slice(0, probesAtMost)) {
+      const why = await this.#fetch(url).then(
+        () => undefined,
+        (error: unknown) => messageOf(error),
+      )
+      if (why === undefined) {
+        fetched = url
+        break
+      }
+      failed.push(`${url}: ${why}`)
+    }
+    const could = this.#probed?.fetched !== undefined
+    if (!this.#probed || could !== (fetched !== undefined))
+      this.#log.info(
+        fetched === undefined ? 'client documents cannot be fetched' : 'client documents can be fetched',
+        { failed },
+      )
+    this.#probed = { at: this.#clock.now(), failed, ...(fetched !== undefined && { fetched }) }
+  }
+
+  async #load(url: string, network: string): Promise<Cached> {
     const { hostname } = new URL(url)
     let giveBack = (): void => {}
     try {
       giveBack = this.#shares.take(hostname, network)
       const fetched = await this.#fetch(url)
-      const client = this.#read(url, fetched)
+      const client = this.#read(url, fetched.body)
       const life = Math.min(mostLife, Math.max(leastLife, (fetched.maxAge ?? 3600) * 1000))
       return this.#remember(url, { client, until: this.#clock.now() + life })
     } catch (error) {
       if (error instanceof HostUnreachable) this.#shares.couldNotReach(hostname)
       const why = messageOf(error)
-      this.#log.info('client document refused', { url, reason: why })
       // What was not tried may be tried again at once.
-      const life = error instanceof NoShare ? 0 : negativeLife
-      return this.#remember(url, { client: undefined, until: this.#clock.now() + life, why })
+      const until = this.#clock.now() + (error instanceof NoShare ? 0 : negativeLife)
+      // A document that was read and is wrong is what its owner says now.
+      const copy = error instanceof OAuthError ? undefined : this.#readCopy(url)
+      this.#log.info('client document refused', { url, reason: why, ...(copy && { instead: copy.from }) })
+      return this.#remember(url, { client: undefined, ...copy, until, why })
     } finally {
       giveBack()
     }
   }
 
-  #remember(url: string, what: Cached): Client | undefined {
-    if (this.#cache.size >= cacheSize) this.#cache.delete(this.#cache.keys().next().value!)
-    this.#cache.set(url, what)
-    return what.client
+  #readCopy(url: string): { client: Client; from: string } | undefined {
+    const copy = copyOf(url, this.#settings().oauth.client_documents)
+    if (!copy) return undefined
+    return { client: { ...this.#read(url, copy.body), isCopy: true }, from: copy.from }
   }
 
-  #read(url: string, { body }: FetchedJson): Client {
+  #remember(url: string, what: Cached): Cached {
+    if (this.#cache.size >= cacheSize) this.#cache.delete(this.#cache.keys().next().value!)
+    this.#cache.set(url, what)
+    return what
+  }
+
+  #read(url: string, body: unknown): Client {
     const given = body as Readonly<Record<string, unknown>> | null
     // Compared as text: the document must mean itself.
     if (typeof given?.['client_id'] !== 'string' || !sameText(given['client_id'], url)) {

@@ -27,8 +27,8 @@ export interface PrunedClient {
 /** Finds the client that a document at its URL describes; undefined when there is none that is valid. */
 export interface DocumentClients {
   find(url: string, network?: string): Promise<Client | undefined>
-  /** Why there was none. */
-  whyNot(url: string): string | undefined
+  /** Why the document itself gave none, and what was taken instead. */
+  lastFetch(url: string): { readonly why?: string; readonly from?: string } | undefined
 }
 
 const minute = 60_000
@@ -79,9 +79,9 @@ export class Clients {
     return id.length > 200 ? undefined : this.#clients.get(id)
   }
 
-  /** Why the document that a client is named by gave none, when it is that. */
-  whyUnknown(id: string): string | undefined {
-    return this.#documents.whyNot(id)
+  /** How the document that a client is named by was had, when it is named by one. */
+  lastFetch(id: string): { readonly why?: string; readonly from?: string } | undefined {
+    return this.#documents.lastFetch(id)
   }
 
   /** Adds a client; the secret, which only confidential clients have, is shown this once. */

@@ -12,6 +12,7 @@ import { paths, resourceOf } from './urls.ts'
 export interface DiscoveryDeps {
   readonly settings: () => Settings
   readonly publicUrl: () => string
+  readonly clientDocuments: { readonly areWelcome: boolean }
 }
 
 const cacheControl = 'public, max-age=300'
@@ -22,7 +23,7 @@ export function openidConfigurationEndpoint(deps: DiscoveryDeps): Middleware {
     const publicUrl = deps.publicUrl()
     ctx.set('Cache-Control', cacheControl)
     answerJson(ctx, 200, {
-      ...serverMetadata(deps.settings(), publicUrl),
+      ...serverMetadata(deps),
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256'],
       claims_supported: ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'name', 'email'],
@@ -42,7 +43,7 @@ export function authorizationServerEndpoint(deps: DiscoveryDeps): Middleware {
     ctx.set('Cache-Control', cacheControl)
     const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
     answerJson(ctx, 200, {
-      ...serverMetadata(settings, deps.publicUrl()),
+      ...serverMetadata(deps),
       // The specification fixes the list of the other document; this one can tell all.
       token_endpoint_auth_methods_supported: methods,
       token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
@@ -50,7 +51,9 @@ export function authorizationServerEndpoint(deps: DiscoveryDeps): Middleware {
   }
 }
 
-function serverMetadata(settings: Settings, publicUrl: string): Record<string, unknown> {
+function serverMetadata(deps: DiscoveryDeps): Record<string, unknown> {
+  const settings = deps.settings()
+  const publicUrl = deps.publicUrl()
   const { oauth } = settings
   return {
     issuer: publicUrl,
@@ -70,7 +73,7 @@ function serverMetadata(settings: Settings, publicUrl: string): Record<string, u
     revocation_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
     introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: oauth.client_id_metadata_documents,
+    client_id_metadata_document_supported: deps.clientDocuments.areWelcome,
     ...(oauth.documentation_url !== null && { service_documentation: oauth.documentation_url }),
     ...(oauth.policy_uri !== null && { op_policy_uri: oauth.policy_uri }),
     ...(oauth.terms_of_service_uri !== null && { op_tos_uri: oauth.terms_of_service_uri }),

@@ -5,8 +5,11 @@
  */
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
+import { request as plainRequest } from 'node:http'
 import { request } from 'node:https'
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { connect } from 'node:tls'
 import { isPublicAddress } from '../core/public-address.ts'
 
 /** What a fetch gave. */
@@ -30,6 +33,8 @@ export class HostUnreachable extends Error {
 /** Where the outside enters; tests replace it. */
 export interface FetchOptions {
   readonly resolve?: (host: string, deadline: AbortSignal) => Promise<readonly string[]>
+  /** The proxy (`http://host:port`) that looks up names and dials for us, and decides what can be reached. */
+  readonly proxy?: () => string | null
   /** Instead of the system's. */
   readonly nameServers?: readonly string[]
   readonly isAllowed?: (address: string) => boolean
@@ -43,6 +48,7 @@ export interface FetchOptions {
 export function guardedFetch(options: FetchOptions = {}): GuardedFetch {
   const {
     nameServers,
+    proxy = () => null,
     resolve = (host, deadline) => systemResolve(host, deadline, nameServers),
     isAllowed = isPublicAddress,
     timeoutMilliseconds = 5000,
@@ -55,11 +61,17 @@ export function guardedFetch(options: FetchOptions = {}): GuardedFetch {
     if (url.username !== '' || url.password !== '') throw new Error('it has a user name or password')
     const deadline = AbortSignal.timeout(timeoutMilliseconds)
     const host = url.hostname.replace(/^\[|\]$/g, '')
+    const through = proxy()
+    if (through !== null) {
+      if (isIP(host) && !isAllowed(host)) throw new Error('its host is not on the public internet')
+      const tunnel = await withDeadline(openTunnel(through, url, deadline), deadline)
+      return get(url, { tunnel }, { deadline, maxBytes, ca })
+    }
     const addresses = isIP(host) ? [host] : await withDeadline(resolve(host, deadline), deadline)
     // One bad address among good ones is how a rebinding name looks.
     if (addresses.length === 0) throw new HostUnreachable('its host has no address')
     if (!addresses.every(isAllowed)) throw new Error('its host is not on the public internet')
-    return get(url, addresses[0]!, { deadline, maxBytes, ca })
+    return get(url, { address: addresses[0]! }, { deadline, maxBytes, ca })
   }
 }
 
@@ -99,23 +111,46 @@ async function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise
   })
 }
 
+/** A connection to the URL's host through a proxy (RFC 9110 §9.3.6). */
+function openTunnel(proxy: string, url: URL, signal: AbortSignal): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    const authority = `${url.hostname}:${url.port || '443'}`
+    const asking = plainRequest(proxy, {
+      method: 'CONNECT',
+      path: authority,
+      headers: { Host: authority },
+      agent: false,
+      signal,
+    })
+    const refused = (why: string, cause?: unknown): void =>
+      reject(new HostUnreachable(`the egress proxy ${why}`, cause))
+    asking.on('error', (error) => refused(`cannot be used: ${error.message}`, error))
+    asking.on('response', (response) => {
+      response.destroy()
+      refused(`answered ${response.statusCode ?? 0}`)
+    })
+    asking.on('connect', (response, socket) => {
+      if (response.statusCode === 200) return resolve(socket)
+      socket.destroy()
+      refused(`answered ${response.statusCode ?? 0}`)
+    })
+    asking.end()
+  })
+}
+
 function get(
   url: URL,
-  address: string,
+  way: { readonly address: string } | { readonly tunnel: Duplex },
   limits: { deadline: AbortSignal; maxBytes: number; ca: string | undefined },
 ): Promise<FetchedJson> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       method: 'GET',
-      agent: false,
       signal: limits.deadline,
       headers: { Accept: 'application/json', 'Accept-Encoding': 'identity' },
-      // The connection goes to the address that was checked, whatever the name says by now.
-      lookup: (_host, wanted, done) => {
-        const family = isIP(address)
-        if (wanted.all) done(null, [{ address, family }])
-        else done(null, address, family)
-      },
+      ...('tunnel' in way
+        ? { createConnection: () => connect({ socket: way.tunnel, servername: url.hostname, ca: limits.ca }) }
+        : { agent: false, lookup: only(way.address) }),
       ...(limits.ca !== undefined && { ca: limits.ca }),
     })
     const broken = (error: Error): void =>
@@ -149,6 +184,15 @@ function get(
     })
     outgoing.end()
   })
+}
+
+/** The connection goes to the address that was checked, whatever the name says by now. */
+function only(address: string): LookupFunction {
+  const family = isIP(address)
+  return (_host, wanted, done) => {
+    if (wanted.all) done(null, [{ address, family }])
+    else done(null, address, family)
+  }
 }
 
 function maxAgeOf(header: string | undefined): { maxAge?: number } {

@@ -9,7 +9,8 @@
  *   which makes the `Principal`; `rate-limits.ts` and `cors.ts` stand before both.
  * - What is kept: `records.ts` has the shapes; `clients.ts` and `client-documents.ts`, `grants.ts`,
  *   `codes.ts`, `tokens.ts`, `usage.ts` and `keys.ts` keep them.
- * - What a stranger names is fetched by `guarded-fetch.ts` and nothing else.
+ * - What a stranger names is fetched by `guarded-fetch.ts` and nothing else; `known-documents.ts` has copies of what
+ *   well-known clients would be fetched for.
  */
 
 /** RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, RFC 7591 §3.2.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6. */

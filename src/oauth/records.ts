@@ -11,6 +11,8 @@ export interface Client extends Stored {
   readonly authMethod: AuthMethod
   /** Who vouches for it: itself, the operator, a document at its URL, or the program. */
   readonly source: 'dynamic' | 'operator' | 'document' | 'built_in'
+  /** It is as a copy of its document says, since the document itself could not be fetched. */
+  readonly isCopy?: true
   /** argon2id; only of confidential clients. */
   readonly secretHash?: string
   /** The rest of what it registered (RFC 7591 §2), in wire names. */

@@ -11,6 +11,8 @@ export interface Attempt {
   readonly client: string
   readonly client_name?: string
   readonly redirect_host?: string
+  /** What became of the document that describes the client. */
+  readonly client_document?: string
   readonly user?: string
   readonly steps: readonly string[]
   /** The step that failed and why; absent while it goes well. */
@@ -51,7 +53,10 @@ export class Trace {
   }
 
   /** Adds what is known by now. */
-  about(id: string, facts: Partial<Pick<Attempt, 'client_name' | 'redirect_host' | 'user'>>): void {
+  about(
+    id: string,
+    facts: Partial<Pick<Attempt, 'client_name' | 'redirect_host' | 'client_document' | 'user'>>,
+  ): void {
     this.#change(id, (attempt) => ({ ...attempt, ...facts }))
   }
 
@@ -65,7 +70,7 @@ export class Trace {
 
   /** A step failed. */
   fail(id: string, step: string, reason: string): void {
-    this.#change(id, (attempt) => ({ ...attempt, died_at: step, reason: reason.slice(0, 300) }))
+    this.#change(id, (attempt) => ({ ...attempt, died_at: step, reason: reason.slice(0, 600) }))
   }
 
   #change(id: string, change: (attempt: Attempt) => Attempt): void {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isDocumentUrl } from '../../src/oauth/client-documents.ts'
-import type { GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
+import { HostUnreachable, type GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
+import { knownDocuments } from '../../src/oauth/known-documents.ts'
 import { authorize, authorizeUrl, callMcp, pkcePair, redeem, refresh } from '../oauth/browser.ts'
 import { startServer } from '../oauth/server.ts'
 
@@ -171,5 +172,125 @@ describe('client ID metadata documents', () => {
     })
     assert.equal(await server.clients.find(url), undefined)
     assert.equal(fetched.length, 0)
+  })
+
+  describe('where documents cannot be fetched', () => {
+    const claudeCode = 'https://claude.ai/oauth/claude-code-client-metadata'
+    const codex = 'https://chatgpt.com/oauth/codex/4-bzS8rt42zJ/client.json'
+    const noWayOut: GuardedFetch = (asked) =>
+      Promise.reject(new HostUnreachable(`getaddrinfo ENOTFOUND ${new URL(asked).hostname}`))
+    const always = { oauth: { client_id_metadata_documents: true } } as const
+
+    it('known clients sign in by copies of their documents, and oauth trace says so', async (t) => {
+      const server = await startServer(t, { fetch: noWayOut, settings: always })
+      for (const [client, redirect] of [
+        [claudeCode, 'http://localhost:51234/callback'],
+        [codex, 'http://127.0.0.1:40000/callback/4-bzS8rt42zJ'],
+      ] as const) {
+        const flow = await authorize(server, { client, redirectUri: redirect })
+        const reply = await redeem(server, { ...flow, client })
+        assert.equal(reply.status, 200, JSON.stringify(reply.body))
+        assert.equal((await callMcp(server, `Bearer ${reply.body.access_token}`)).status, 200)
+        assert.equal((await refresh(server, client, reply.body.refresh_token)).status, 200)
+      }
+      assert.match(
+        server.trace.last(1)[0]?.client_document ?? '',
+        /^not fetched \(getaddrinfo ENOTFOUND chatgpt\.com\); instead: the copy of \d{4}-\d\d-\d\d that came/,
+      )
+    })
+
+    it('a copy allows no more than the document did', async (t) => {
+      const server = await startServer(t, { fetch: noWayOut, settings: always })
+      for (const [client, redirect] of [
+        [claudeCode, 'http://localhost:51234/other'],
+        [claudeCode, 'https://evil.example/callback'],
+        [codex, 'http://127.0.0.1:40000/callback/another'],
+        ['https://chatgpt.com/oauth/codex/a/b/client.json', 'http://127.0.0.1:1/callback/a/b'],
+        [`${claudeCode}?x`, 'http://localhost:1/callback'],
+      ] as const) {
+        const { page } = await authorize(server, { client, redirectUri: redirect })
+        assert.equal(page.status, 400, client)
+      }
+      assert.deepEqual(await server.clients.list(), [])
+    })
+
+    it('every copy is a document that this server accepts', async (t) => {
+      const server = await startServer(t, { fetch: noWayOut, settings: always })
+      for (const { client_id: form, client_name: name, redirect_uris: uris } of knownDocuments) {
+        const client = await server.clients.find(form.replace('{id}', 'a-1'))
+        assert.equal(client?.name, name, form)
+        assert.equal(client.redirectUris.length, uris.length, form)
+      }
+    })
+
+    it('the site describes more clients, and its word goes before ours', async (t) => {
+      const own = 'https://apps.example.com/reporter.json'
+      const server = await startServer(t, {
+        fetch: noWayOut,
+        settings: {
+          oauth: {
+            client_documents: [
+              { client_id: own, client_name: 'Reporter', redirect_uris: ['http://localhost/cb'] },
+              { client_id: claudeCode, client_name: 'Ours', redirect_uris: ['http://localhost/ours'] },
+            ],
+          },
+        },
+      })
+      assert.equal((await server.clients.find(own))?.name, 'Reporter')
+      assert.deepEqual((await server.clients.find(claudeCode))?.redirectUris, ['http://localhost/ours'])
+    })
+
+    it('a stranger is told what failed and what an administrator can do', async (t) => {
+      const server = await startServer(t, { fetch: noWayOut, settings: always })
+      const { page } = await authorize(server, { client: url, redirectUri })
+      assert.equal(page.status, 400)
+      assert.match(page.body, /ENOTFOUND claude\.example.*oauth\.egress_proxy.*oauth\.client_documents/s)
+      assert.match(server.trace.last(1)[0]?.reason ?? '', /ENOTFOUND.*connects anew$/s)
+    })
+
+    it('a document that was fetched and is wrong has no copy; one that was approved goes before a copy', async (t) => {
+      const { fetch, documents } = site({ [claudeCode]: { ...good, client_id: url } })
+      const server = await startServer(t, { fetch, settings: always })
+      assert.equal(await server.clients.find(claudeCode), undefined, 'it says that it is another')
+      delete documents[claudeCode]
+      server.clock.pass(61)
+      const redirect = 'http://localhost:1/callback'
+      const byCopy = await authorize(server, { client: claudeCode, redirectUri: redirect })
+      assert.equal((await redeem(server, { ...byCopy, client: claudeCode })).status, 200)
+      documents[claudeCode] = { ...good, client_id: claudeCode, redirect_uris: ['http://localhost/new'] }
+      server.clock.pass(61)
+      await authorize(server, { client: claudeCode, redirectUri: 'http://localhost:1/new' })
+      delete documents[claudeCode]
+      server.clock.pass(86_400)
+      assert.deepEqual((await server.clients.find(claudeCode))?.redirectUris, ['http://localhost/new'])
+    })
+
+    it('are advertised only while one can be fetched, unless the settings know better', async (t) => {
+      let reachable = false
+      const fetch: GuardedFetch = (asked) => (reachable ? Promise.resolve({ body: {} }) : noWayOut(asked))
+      const server = await startServer(t, { fetch })
+      const advertised = async (): Promise<unknown> => {
+        const response = await globalThis.fetch(`${server.url}/.well-known/oauth-authorization-server`)
+        const body = (await response.json()) as Record<string, unknown>
+        return body['client_id_metadata_document_supported']
+      }
+      assert.equal(await advertised(), false, 'before the first probe')
+      await server.clientDocuments.probe()
+      assert.equal(await advertised(), false)
+      assert.match(
+        server.clientDocuments.probed?.failed.join(' ') ?? '',
+        /ENOTFOUND claude\.ai.*chatgpt\.com/,
+      )
+      reachable = true
+      await server.clientDocuments.probe()
+      assert.equal(await advertised(), true)
+      reachable = false
+      await server.clientDocuments.probe()
+      assert.equal(await advertised(), false)
+      server.change(always)
+      assert.equal(await advertised(), true)
+      server.change({ oauth: { client_id_metadata_documents: false } })
+      assert.equal(await advertised(), false)
+    })
   })
 })

@@ -18,7 +18,10 @@ const base = 'https://assistant.example/api/method/platform.integrations.oauth2.
 
 describe('RFC 8414, RFC 9728 and specification §4.1', () => {
   it('§4.1 has every field of the specification, from the public URL and nothing else', async (t) => {
-    const server = await startServer(t, { publicUrl })
+    const server = await startServer(t, {
+      publicUrl,
+      settings: { oauth: { client_id_metadata_documents: true } },
+    })
     const body = await document(server, paths.openidConfiguration)
     const required = {
       issuer: publicUrl,

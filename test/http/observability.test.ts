@@ -65,7 +65,7 @@ describe('readiness', () => {
     const { checks } = (await response.json()) as Ready
     assert.deepEqual(
       checks.map(({ name }) => name),
-      ['switch', 'site', 'store', 'audit', 'audit_forward', 'analysis'],
+      ['switch', 'site', 'store', 'audit', 'audit_forward', 'analysis', 'client_documents'],
     )
     assert.equal(checks.find(({ name }) => name === 'store')?.status, 'ok')
   })

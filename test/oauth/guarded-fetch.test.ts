@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import type { RequestListener } from 'node:http'
+import { createServer as createProxy, type RequestListener } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -125,6 +125,45 @@ describe('fetching what a stranger named', () => {
     assert.equal(asked, 1)
     await assert.rejects(fetch(`https://docs.example:${port}/x`), /not on the public internet/)
   })
+
+  it(
+    'goes through the proxy of the settings, which looks up the name, and still checks the certificate',
+    { skip },
+    async (t) => {
+      const { port, options } = await serve(t, json({ here: true }))
+      const asked: string[] = []
+      const proxy = createProxy((_request, response) => response.writeHead(405).end())
+      proxy.on('connect', (request, socket) => {
+        asked.push(request.url ?? '')
+        if (request.url?.startsWith('forbidden.example')) {
+          socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+          return
+        }
+        const out = connect(port, '127.0.0.1', () => {
+          socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+          out.pipe(socket).pipe(out)
+        })
+        socket.on('error', () => out.destroy())
+        out.on('error', () => socket.destroy())
+      })
+      await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+      t.after(() => proxy.close())
+      const fetch = guardedFetch({
+        ...options,
+        resolve: () => Promise.reject(new Error('looked up here')),
+        isAllowed: isPublicAddress,
+        proxy: () => `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+      })
+      assert.deepEqual((await fetch('https://docs.example/x')).body, { here: true })
+      assert.deepEqual(asked, ['docs.example:443'])
+      await assert.rejects(fetch('https://other.example/x'), /altnames/)
+      await assert.rejects(fetch('https://forbidden.example/x'), /the egress proxy answered 403/)
+      await assert.rejects(fetch('https://10.0.0.1/x'), /not on the public internet/)
+      assert.equal(asked.length, 3)
+      const nowhere = guardedFetch({ proxy: () => 'http://127.0.0.1:1' })
+      await assert.rejects(nowhere('https://docs.example/x'), /the egress proxy cannot be used/)
+    },
+  )
 
   it('checks the certificate against the name', { skip }, async (t) => {
     const { port, options } = await serve(t, json({}))

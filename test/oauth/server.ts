@@ -168,6 +168,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     audit,
     tokens,
     clients,
+    clientDocuments: documents,
     passwords,
     codes: new Codes({ ...base, store }),
     grants: new Grants({ ...base, store }),
