@@ -22,7 +22,9 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
   const fresh = `${target}.${process.pid}`
   for (const [place, source] of Object.entries(sources))
     await build({
-      entryPoints: found.filter((path) => path.startsWith(source) && /\.(ts|mjs|njk|css|py)$/.test(path)),
+      entryPoints: found.filter(
+        (path) => path.startsWith(source) && /\.(ts|mjs|njk|css|svg|png|py)$/.test(path),
+      ),
       outbase: source,
       outdir: join(fresh, place),
       platform: 'node',
@@ -30,7 +32,14 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
       format: 'esm',
       sourcemap: true,
       sourcesContent: false,
-      loader: { '.mjs': 'copy', '.njk': 'copy', '.css': 'copy', '.py': 'copy' },
+      loader: {
+        '.mjs': 'copy',
+        '.njk': 'copy',
+        '.css': 'copy',
+        '.svg': 'copy',
+        '.png': 'copy',
+        '.py': 'copy',
+      },
       // Bundling is what lets imports be renamed; none is followed.
       bundle: true,
       plugins: [

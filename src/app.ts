@@ -4,6 +4,7 @@ import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
 import { Gone } from './core/request-body.ts'
+import { iconsPath } from './core/icons.ts'
 import type { Log } from './core/log.ts'
 import type { PowersOf } from './core/powers.ts'
 import { roleKeyOf, type Principal } from './core/principal.ts'
@@ -30,7 +31,7 @@ import {
   unknownWellKnownEndpoint,
   type DiscoveryDeps,
 } from './oauth/discovery-endpoint.ts'
-import { traceOf } from './oauth/http-middleware.ts'
+import { answerJson, traceOf } from './oauth/http-middleware.ts'
 import type { Keys } from './oauth/keys.ts'
 import { introspectionEndpoint, type IntrospectionDeps } from './oauth/introspection-endpoint.ts'
 import { registrationEndpoint, type RegistrationDeps } from './oauth/registration-endpoint.ts'
@@ -64,11 +65,12 @@ import {
   signOutEndpoint,
   signOutPageEndpoint,
 } from './pages/sign-in-endpoint.ts'
-import { stylesheetEndpoint } from './pages/stylesheet-endpoint.ts'
+import { iconEndpoint, iconNames, stylesheetEndpoint } from './pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
 import { createViews, type Render } from './pages/views.ts'
 import { isPage, knownCaller, requestFields, requests } from './http/requests-middleware.ts'
 import { powersOf } from './tools/powers.ts'
+import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './build/services.ts'
 
 /** Everything that answers HTTP. */
@@ -103,7 +105,7 @@ export function createApp(services: Services): RequestListener {
   app.use(requests(services))
   app.use(edge(log))
   app.use(killSwitch(settings))
-  app.use(crossOrigin({ settings }))
+  app.use(crossOrigin(services))
   // The busiest path does not go through the router.
   app.use((ctx, next) =>
     ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => known(ctx, mcp, next))) : next(),
@@ -112,6 +114,7 @@ export function createApp(services: Services): RequestListener {
     ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => known(ctx, promptMethods, next)) : next(),
   )
   app.use(router.routes())
+  app.use(wrongMethod)
   app.use(router.allowedMethods())
   app.use(notFound(render))
   const listener = app.callback()
@@ -166,6 +169,8 @@ function routePages(router: Router, deps: UpstreamDeps & ConnectedAppsDeps & App
   router.get(`${deskPath}/charts/:id`, pictureEndpoint(deps))
   router.get(`${deskPath}/:id`, dashboardEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint())
+  router.get('/favicon.ico', iconEndpoint('server.png'))
+  for (const name of iconNames) router.get(iconsPath + name, iconEndpoint(name))
 }
 
 /**
@@ -181,7 +186,7 @@ function bearerOrSession(guard: Middleware, services: AtBrowser & BrowserDeps): 
     if (!signed) return guard(ctx, next)
     const principal = browserPrincipal(ctx, services, signed.user.id)
     if (!principal)
-      return answer(ctx, 403, {
+      return answerJson(ctx, 403, {
         error: 'forbidden',
         message: 'assistant access is not enabled for this user',
       })
@@ -264,10 +269,10 @@ function answerFault(ctx: Context, error: unknown, log: Log): void {
       error.code
     ]
     if (status === 503) ctx.set('Retry-After', '5')
-    return answer(ctx, status, { error: error.code, message: error.message })
+    return answerJson(ctx, status, { error: error.code, message: error.message })
   }
   log.error('request failed', { ...requestFields(ctx), error })
-  return answer(ctx, 500, { error: 'server_error', message: 'internal error', request_id: requestId })
+  return answerJson(ctx, 500, { error: 'server_error', message: 'internal error', request_id: requestId })
 }
 
 /** `server.enabled: false` closes MCP and OAuth; sign-in, pages and health stay. */
@@ -275,7 +280,7 @@ function killSwitch(settings: () => Settings): Middleware {
   return async (ctx, next) => {
     if (settings().server.enabled || healthPaths.has(ctx.path) || isPage(ctx.path)) return next()
     ctx.set('Retry-After', '60')
-    return answer(ctx, 503, { error: 'unavailable', message: 'the server is switched off' })
+    return answerJson(ctx, 503, { error: 'unavailable', message: 'the server is switched off' })
   }
 }
 
@@ -286,12 +291,6 @@ function notFound(render: Render): Middleware {
   return async (ctx, next) => {
     if (ctx.status !== 404 || ctx.body !== undefined) return
     if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') await page(ctx, next)
-    else answer(ctx, 404, { error: 'not_found', message })
+    else answerJson(ctx, 404, { error: 'not_found', message })
   }
-}
-
-function answer(ctx: Context, status: number, body: unknown): void {
-  ctx.status = status
-  ctx.type = 'application/json'
-  ctx.body = JSON.stringify(body)
 }

@@ -116,6 +116,7 @@ export const settingsSchema = {
         'skill_tools',
         'skill_mode',
         'max_streams_per_user',
+        'structured_results',
       ],
       properties: {
         instructions: { type: ['string', 'null'], default: null },
@@ -124,6 +125,7 @@ export const settingsSchema = {
         skill_tools: { ...flag, default: true },
         skill_mode: { type: 'string', enum: ['supplementary', 'replace'], default: 'supplementary' },
         max_streams_per_user: { ...positive, default: 10 },
+        structured_results: { type: 'string', enum: ['small', 'all'], default: 'small' },
       },
     },
     rate_limits: {

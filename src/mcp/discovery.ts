@@ -1,7 +1,8 @@
 /** What a client learns first: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
+import { serviceIcons } from '../core/icons.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Skill } from '../library/words.ts'
-import type { Call, Reply } from './call.ts'
+import type { Call, McpDeps, Reply } from './call.ts'
 import { errorCodes, isObject, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
 import { legacyRevision, modernRevisions, preferred } from './revisions.ts'
 import { mintSession } from './session.ts'
@@ -14,7 +15,7 @@ const maxInstructions = 4000
 /** The handshake: the client's version if it is a legacy one that we speak, else 2025-06-18 (specification §9.1). */
 export function initialize(
   call: Call,
-  { key, version }: { readonly key: string | Uint8Array; readonly version: string },
+  { key, version, publicUrl }: Pick<McpDeps, 'key' | 'version' | 'publicUrl'>,
 ): Reply {
   const requested = textParam(call.params, 'protocolVersion')
   const revision = legacyRevision(requested) ?? preferred
@@ -38,14 +39,18 @@ export function initialize(
       logging: {},
       extensions: skillsExtension,
     },
-    serverInfo: serverInfoOf(revision, settings, version),
+    serverInfo: {
+      ...serverInfoOf(revision, settings, version),
+      ...(revision.icons && { icons: serviceIcons(publicUrl()) }),
+    },
     instructions: instructionsOf(settings, library.skills(call.principal)),
   }
 }
 
 /** What the server can do, for clients that need no handshake. */
-export function discover(call: Call): Reply {
+export function discover(call: Call, { version, publicUrl }: Pick<McpDeps, 'version' | 'publicUrl'>): Reply {
   const { settings, library } = call.snapshot
+  const serverInfo = { ...serverInfoOf(call.revision, settings, version), icons: serviceIcons(publicUrl()) }
   return {
     // Only what may be named in `_meta`: a legacy version there is refused.
     supportedVersions: modernRevisions.map(({ name }) => name),
@@ -57,6 +62,7 @@ export function discover(call: Call): Reply {
       extensions: skillsExtension,
     },
     instructions: instructionsOf(settings, library.skills(call.principal)),
+    _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
   }
 }
 

@@ -17,6 +17,8 @@ export interface Revision {
   readonly annotations: boolean
   /** Definitions carry `title`, `outputSchema` and `_meta`, results `structuredContent`. */
   readonly titles: boolean
+  /** Servers and tools have pictures. */
+  readonly icons: boolean
   /** Wrong tool arguments are a tool result that the model can read, not a protocol error. */
   readonly argumentFaultsAreResults: boolean
   /** A person can be asked through a form, or sent to a page. */
@@ -41,6 +43,7 @@ const legacy = {
   content: new Set<Content['type']>(oldContent),
   annotations: false,
   titles: false,
+  icons: false,
   argumentFaultsAreResults: false,
   elicitation: 'none',
   resourceNotFound: errorCodes.resourceNotFound,
@@ -68,6 +71,7 @@ const table: readonly Revision[] = [
     content: new Set(allContent),
     annotations: true,
     titles: true,
+    icons: true,
     argumentFaultsAreResults: true,
     elicitation: 'form and url',
   },
@@ -77,6 +81,7 @@ const table: readonly Revision[] = [
     content: new Set(allContent),
     annotations: true,
     titles: true,
+    icons: true,
     argumentFaultsAreResults: true,
     elicitation: 'form and url',
     resourceNotFound: errorCodes.invalidParams,

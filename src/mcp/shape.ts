@@ -1,7 +1,8 @@
 /** Answers in the words of one revision: fields that its clients do not know are left out, content they cannot show is degraded. */
+import { toolIcons } from '../core/icons.ts'
 import type { Settings } from '../core/settings.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
-import type { Content } from '../tools/tool.ts'
+import type { Content, Tool } from '../tools/tool.ts'
 import type { Call } from './call.ts'
 import type { Json } from './json-rpc.ts'
 import type { Revision } from './revisions.ts'
@@ -23,7 +24,7 @@ export function shapeResult(
     ...result,
     // Everything here depends on the user: never `public`.
     ...(caching && { ttlMs, cacheScope: 'private' }),
-    _meta: { ...(result['_meta'] as Json | undefined), 'io.modelcontextprotocol/serverInfo': serverInfo },
+    _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo, ...(result['_meta'] as Json | undefined) },
   }
 }
 
@@ -34,16 +35,33 @@ export function serverInfoOf(revision: Revision, settings: Settings, version: st
 }
 
 /** A tool as `tools/list` shows it. */
-export function shapeTool(revision: Revision, offered: OfferedTool, description: string): Json {
+export function shapeTool(
+  { revision, snapshot }: Pick<Call, 'revision' | 'snapshot'>,
+  offered: OfferedTool,
+  description: string,
+  publicUrl: string,
+): Json {
   const { tool, annotations } = offered
+  const outputSchema = structureOf(revision, snapshot.settings, tool)
   return {
     name: tool.name,
     ...(revision.titles && { title: tool.title }),
     description,
     inputSchema: tool.input,
-    ...(revision.titles && tool.output && { outputSchema: tool.output }),
+    ...(outputSchema && { outputSchema }),
     ...(revision.annotations && { annotations }),
+    ...(revision.icons && { icons: toolIcons(publicUrl, annotations) }),
   }
+}
+
+/** The shape in which clients get a tool's answers structured; undefined where they do not. */
+export function structureOf(
+  revision: Revision,
+  { mcp }: Settings,
+  { output, largeOutput }: Tool,
+): Tool['output'] {
+  if (!revision.titles) return undefined
+  return output ?? (mcp.structured_results === 'all' ? largeOutput : undefined)
 }
 
 /** A prompt as `prompts/list` shows it. Its title is the specification's own (§4.5), so every revision has it. */

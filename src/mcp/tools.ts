@@ -8,21 +8,24 @@ import { decodeHeader, mismatch } from './envelope.ts'
 import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import type { LogLevels } from './running.ts'
-import { shapeContent, shapeTool } from './shape.ts'
+import { structureOf, shapeContent, shapeTool } from './shape.ts'
 import { skillFor } from './skills.ts'
 import type { SuspendedCalls } from './suspended-calls.ts'
 
 /** The tools that this principal may call. */
-export function listTools(call: Call, { pages }: { readonly pages: Pages }): Reply {
+export function listTools(
+  call: Call,
+  { pages, publicUrl }: { readonly pages: Pages; readonly publicUrl: () => string },
+): Reply {
   const { catalogue, settings, library } = call.snapshot
   const replace = settings.mcp.skill_mode === 'replace'
   const skills = replace ? library.skillsDigest(call.principal) : ''
   return pages.page(call, {
     field: 'tools',
-    digest: `${catalogue.digest(call.principal)}\n${skills}`,
+    digest: `${catalogue.digest(call.principal)}\n${settings.mcp.structured_results}\n${skills}`,
     items: () => catalogue.offered(call.principal),
     keyOf: ({ tool }) => tool.name,
-    shape: (offered) => shapeTool(call.revision, offered, descriptionOf(call, offered, replace)),
+    shape: (offered) => shapeTool(call, offered, descriptionOf(call, offered, replace), publicUrl()),
   })
 }
 
@@ -43,7 +46,7 @@ export async function callTool(
     ask: asking.ask,
     confirm: (offered) => confirm(call, asking, offered, args, deps),
   })
-  return asking.interrupted() ?? resultOf(call, outcome)
+  return asking.interrupted() ?? resultOf(call, catalogue.find(call.principal, name), outcome)
 }
 
 /** In `replace` mode a tool with a skill says only where its guide is, which saves the model's context. */
@@ -55,7 +58,11 @@ function descriptionOf(call: Call, { tool }: OfferedTool, replace: boolean): str
 }
 
 /** Specification §4.5: one text, then what else the tool made. Specification §7.1: a call that came to no tool is an error. */
-function resultOf({ revision }: Call, { text, content, structured, isError, refused }: ToolOutcome): Json {
+function resultOf(
+  { revision, snapshot }: Call,
+  found: OfferedTool | string,
+  { text, content, structured, isError, refused }: ToolOutcome,
+): Json {
   if (refused === 'unknown') throw new JsonRpcError(errorCodes.invalidParams, text)
   if (refused === 'disabled' || refused === 'forbidden')
     throw new JsonRpcError(revision.applicationError, text)
@@ -64,7 +71,9 @@ function resultOf({ revision }: Call, { text, content, structured, isError, refu
   const blocks = text === '' && content.length > 0 ? content : [{ type: 'text' as const, text }, ...content]
   return {
     content: shapeContent(revision, blocks),
-    ...(structured && revision.titles && { structuredContent: structured }),
+    ...(structured &&
+      typeof found !== 'string' &&
+      structureOf(revision, snapshot.settings, found.tool) && { structuredContent: structured }),
     isError,
   }
 }

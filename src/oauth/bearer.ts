@@ -136,13 +136,15 @@ async function proveApiKey(
 
 /** Specification §5.5: the one shape of every 401. The reason is logged; the token never is. */
 function refuse(ctx: Context, deps: BearerDeps, why: string): void {
-  const { server } = deps.settings()
-  const metadata = deps.publicUrl() + paths.protectedResource
+  const { server, oauth } = deps.settings()
   const challenge = {
     realm: server.name,
     error: 'invalid_token',
     error_description: descriptionText(why),
-    resource_metadata: metadata,
+    // Where the site does not publish it, there is nothing to point at.
+    ...(oauth.show_protected_resource_metadata && {
+      resource_metadata: deps.publicUrl() + paths.protectedResource,
+    }),
   }
   const params = Object.entries(challenge).map(([name, value]) => `${name}="${value}"`)
   ctx.set('WWW-Authenticate', `Bearer ${params.join(', ')}`)

@@ -1,7 +1,9 @@
 /** Which browser pages of other origins may call us (CORS): discovery for all, the rest by *Allowed Public Client Origins*. */
 import cors from '@koa/cors'
 import type { Context, Middleware } from 'koa'
+import type { Log } from '../core/log.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
+import type { Trace } from './trace.ts'
 import { aliases, paths } from './urls.ts'
 
 const forClients = new Set<string>([
@@ -26,8 +28,16 @@ const headers = [
 ]
 const exposed = 'WWW-Authenticate, Mcp-Session-Id, MCP-Protocol-Version, Retry-After'
 
+/** What the rule for other origins works with. */
+export interface CrossOriginDeps {
+  readonly settings: () => Settings
+  readonly publicUrl: () => string
+  readonly trace: Trace
+  readonly log: Log
+}
+
 /** Answers preflights, before any authentication, and marks answers; stands in front of all routes. */
-export function crossOrigin(deps: { settings: () => Settings }): Middleware {
+export function crossOrigin(deps: CrossOriginDeps): Middleware {
   return (ctx, next) => {
     const open = ctx.path.startsWith('/.well-known/') || ctx.path === paths.jwks
     if (!open && !forClients.has(ctx.path)) return next()
@@ -36,8 +46,10 @@ export function crossOrigin(deps: { settings: () => Settings }): Middleware {
       ctx.vary('Origin')
       return next()
     }
+    const allowed = open ? '*' : allowedOrigin(ctx.get('Origin'), deps.settings())
+    if (allowed === undefined) tellRefusal(ctx.get('Origin'), deps)
     const answer = cors({
-      origin: () => (open ? '*' : (allowedOrigin(ctx.get('Origin'), deps.settings()) ?? '')),
+      origin: () => allowed ?? '',
       allowMethods: methods,
       allowHeaders: asks ? grantedHeaders(ctx) : headers,
       exposeHeaders: exposed,
@@ -53,6 +65,14 @@ function refusePreflight(ctx: Context): () => Promise<void> {
     ctx.status = 204
     return Promise.resolve()
   }
+}
+
+/** The browser tells its page nothing, so the operator is told, once for each origin, which line would allow it. */
+function tellRefusal(origin: string, { publicUrl, trace, log }: CrossOriginDeps): void {
+  if (!/^https?:\/\/[a-z0-9.:[\]-]{1,200}$/i.test(origin) || origin === new URL(publicUrl()).origin) return
+  const remedy = `to allow it, add it to the settings: oauth: { allowed_public_client_origins: ["${origin}"] }`
+  if (trace.refuseOrigin(origin, `the browser keeps pages of ${origin} out; ${remedy}`))
+    log.warn('a web page of another origin was refused', { origin, remedy })
 }
 
 /** The opaque origin `null` is nobody's: sandboxed frames and files have it. */

@@ -4,7 +4,7 @@ import type { Audit } from '../audit/audit.ts'
 import type { Assertions } from './assertions.ts'
 import { authenticateClient } from './client-authentication.ts'
 import type { Clients } from './clients.ts'
-import { jsonEndpoint, originOf, readForm } from './http-middleware.ts'
+import { answerJson, jsonEndpoint, originOf, readForm } from './http-middleware.ts'
 import { OAuthError, refuseRepeated, required, type Params } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Client } from './records.ts'
@@ -41,8 +41,8 @@ export function revocationEndpoint(deps: RevocationDeps): Middleware {
         data: { what: ended.what },
       })
     }
-    ctx.status = 200
-    ctx.body = ''
+    // RFC 7009 §2.2 wants no body, and some clients want JSON.
+    answerJson(ctx, 200, {})
   })
 }
 

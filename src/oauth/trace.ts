@@ -22,11 +22,13 @@ export interface Attempt {
 
 const kept = 200
 const maxSteps = 20
+const mostOrigins = 50
 
 /** Attempts in memory: they explain the last hour, not the last year. */
 export class Trace {
   readonly #clock: Clock
   readonly #attempts = new Map<string, Attempt>()
+  readonly #origins = new Set<string>()
 
   constructor(deps: { clock: Clock }) {
     this.#clock = deps.clock
@@ -44,10 +46,9 @@ export class Trace {
   begin(params: Params): string {
     const id = this.idOf(params)
     if (!this.#attempts.has(id)) {
-      if (this.#attempts.size >= kept) this.#attempts.delete(this.#attempts.keys().next().value!)
       const started = isoTime(this.#clock.now())
       const client = (params.get('client_id') ?? '(none)').slice(0, 200)
-      this.#attempts.set(id, { id, started, updated: started, client, steps: [] })
+      this.#keep({ id, started, updated: started, client, steps: [] })
     }
     return id
   }
@@ -58,6 +59,17 @@ export class Trace {
     facts: Partial<Pick<Attempt, 'client_name' | 'redirect_host' | 'client_document' | 'user'>>,
   ): void {
     this.#change(id, (attempt) => ({ ...attempt, ...facts }))
+  }
+
+  /** Keeps pages of an origin in mind that a browser had to refuse; true for the first time. */
+  refuseOrigin(origin: string, reason: string): boolean {
+    const id = sha256(origin).slice(0, 16)
+    // Anybody can send any origin: they must not crowd out what else is kept.
+    if (this.#origins.has(origin) || this.#origins.size >= mostOrigins) return false
+    this.#origins.add(origin)
+    const started = isoTime(this.#clock.now())
+    this.#keep({ id, started, updated: started, client: origin, steps: [], died_at: 'web page', reason })
+    return true
   }
 
   /** A step was reached. */
@@ -71,6 +83,11 @@ export class Trace {
   /** A step failed. */
   fail(id: string, step: string, reason: string): void {
     this.#change(id, (attempt) => ({ ...attempt, died_at: step, reason: reason.slice(0, 600) }))
+  }
+
+  #keep(attempt: Attempt): void {
+    if (this.#attempts.size >= kept) this.#attempts.delete(this.#attempts.keys().next().value!)
+    this.#attempts.set(attempt.id, attempt)
   }
 
   #change(id: string, change: (attempt: Attempt) => Attempt): void {

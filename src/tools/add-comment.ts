@@ -1,5 +1,6 @@
 import { addComment } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
+import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -22,6 +23,7 @@ export const addCommentTool = defineTool({
       dry_run: dryRun,
     },
   },
+  output: aboutDocument({ comment: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', comment: 'Waiting for the supplier.' },
   async run({ doctype, name, comment: text, dry_run: dryRun = false }, { principal, documents }) {
     const { user, time } = await addComment(documents, principal, doctype, name, text, { dryRun })

@@ -1,6 +1,7 @@
 import { aggregateDocuments } from '../documents/aggregating.ts'
 import { doctype, likeFilters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
+import { rowsShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -49,6 +50,7 @@ export const aggregate = defineTool({
       offset,
     },
   },
+  largeOutput: rowsShape('data', { doctype: textShape, documents: wholeNumberShape }),
   example: {
     doctype: 'Sales Order',
     group_by: ['order_date:month'],

@@ -2,6 +2,7 @@ import { readTableRows } from '../documents/tables.ts'
 import { analyzeBusiness, businessAnalyses } from '../analysis/business.ts'
 import { columnOf } from '../analysis/permitted.ts'
 import { doctype, filters } from './arguments.ts'
+import { objectShape, wholeNumberShape, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -37,6 +38,11 @@ export const analyzeBusinessData = defineTool({
       },
     },
   },
+  largeOutput: objectShape({
+    success: yesNoShape,
+    record_count: wholeNumberShape,
+    total_count: wholeNumberShape,
+  }),
   example: { doctype: 'Sales Order', analysis_type: 'trends', date_field: 'creation' },
   async run(
     { doctype, analysis_type: kind, fields, filters, date_field: dateField = 'creation', limit = 1000 },

@@ -1,5 +1,6 @@
 import { assign } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
+import { aboutDocument, documentShape, listShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -25,6 +26,7 @@ export const assignTool = defineTool({
       dry_run: dryRun,
     },
   },
+  output: aboutDocument({ assigned_to: listShape(documentShape) }),
   example: { doctype: 'Task', name: 'TASK-00001', user: 'sales@example.com', note: 'Please call back' },
   async run(
     { doctype, name, user, note = '', remove = false, dry_run: dryRun = false },

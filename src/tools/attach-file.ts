@@ -2,6 +2,7 @@ import { attachFile } from '../documents/belongings.ts'
 import { AppError } from '../core/errors.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
+import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -31,6 +32,7 @@ export const attachFileTool = defineTool({
       dry_run: dryRun,
     },
   },
+  output: aboutDocument({ attachment: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', file_name: 'notes.txt', text: 'Agreed on Monday.' },
   async run(args, { principal, documents }) {
     const { doctype, name, file_name: fileName, text, base64, dry_run: dryRun = false } = args

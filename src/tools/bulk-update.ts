@@ -1,5 +1,6 @@
 import { bulkUpdate } from '../documents/updating.ts'
 import { doctype, dryRun, likeFilters } from './arguments.ts'
+import { listShape, objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -25,6 +26,12 @@ export const bulkUpdateTool = defineTool({
       dry_run: dryRun,
     },
   },
+  output: objectShape({
+    doctype: textShape,
+    updated_count: wholeNumberShape,
+    updated: listShape(textShape),
+    unchanged: listShape(textShape),
+  }),
   example: { doctype: 'Task', filters: { status: 'Review' }, data: { status: 'Done' }, dry_run: true },
   async run({ doctype, names, filters, data, dry_run: dryRun = false }, { principal, documents }) {
     const which = { ...(names && { names }), ...(filters && { filters }) }

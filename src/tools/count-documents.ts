@@ -1,5 +1,6 @@
 import { countDocuments } from '../documents/aggregating.ts'
 import { doctype, likeFilters } from './arguments.ts'
+import { objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** A number instead of a list, where a model only needs to know how many. Counts what the caller may read. */
@@ -14,6 +15,7 @@ export const countDocumentsTool = defineTool({
     required: ['doctype'],
     properties: { doctype, filters: likeFilters },
   },
+  output: objectShape({ doctype: textShape, count: wholeNumberShape }),
   example: { doctype: 'Lead', filters: { status: 'Open' } },
   async run({ doctype, filters }, { principal, documents }) {
     return { doctype, count: await countDocuments(documents, principal, doctype, filters) }

@@ -86,6 +86,6 @@ export function annotationsOf(tool: Tool, category: ToolCategory): ToolAnnotatio
 
 /** Everything that a client sees of a tool, in one text. */
 function definitionOf({ tool, annotations, confirm }: OfferedTool): string {
-  const { name, title, description, input, output } = tool
-  return JSON.stringify([name, title, description, input, output, annotations, confirm])
+  const { name, title, description, input, output, largeOutput } = tool
+  return JSON.stringify([name, title, description, input, output, largeOutput, annotations, confirm])
 }

@@ -14,7 +14,16 @@ import { vegaLiteOf } from '../analysis/charts/vega-lite.ts'
 import type { Clock } from '../core/clock.ts'
 import { doctype, filters } from './arguments.ts'
 import { addToDashboard } from './dashboards.ts'
+import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
+
+const example = {
+  chart_name: 'Orders by status',
+  chart_type: 'bar',
+  doctype: 'Sales Order',
+  aggregate_function: 'Count',
+  based_on: 'status',
+}
 
 /** Charts over what the caller may read, kept as documents and drawn anew for whoever looks. */
 export function createDashboardChart(charts: Charts, clock: Clock): Tool {
@@ -44,13 +53,8 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
         format: { type: 'string', enum: ['png', 'svg'], description: 'Of the picture; default png.' },
       },
     },
-    example: {
-      chart_name: 'Orders by status',
-      chart_type: 'bar',
-      doctype: 'Sales Order',
-      aggregate_function: 'Count',
-      based_on: 'status',
-    },
+    largeOutput: objectShape({ success: yesNoShape, chart_id: textShape }),
+    example,
     async run({ dashboard_name: dashboard, format = 'png', ...given }, context) {
       const { principal, documents, signal, progress } = context
       const { columns } = await readTableRows(documents, principal, { doctype: given.doctype, limit: 0 })

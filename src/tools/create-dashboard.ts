@@ -3,6 +3,7 @@ import { getDocument, listDocuments } from '../documents/reading.ts'
 import { createDocument } from '../documents/creating.ts'
 import { AppError } from '../core/errors.ts'
 import type { ToolContext } from './tool.ts'
+import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -36,6 +37,7 @@ export const createDashboard = defineTool({
       },
     },
   },
+  largeOutput: objectShape({ success: yesNoShape, dashboard_id: textShape }),
   example: { dashboard_name: 'Sales', chart_names: ['Orders by status'], share_with: ['Sales User'] },
   async run({ dashboard_name: title, chart_names: names, share_with: share = [] }, context) {
     const { principal, documents } = context

@@ -1,5 +1,6 @@
 import { createDocument } from '../documents/creating.ts'
 import { doctype } from './arguments.ts'
+import { documentShape, objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -24,6 +25,10 @@ export const createDocumentTool = defineTool({
       dry_run: { type: 'boolean', description: 'The same as validate_only.' },
     },
   },
+  largeOutput: objectShape(
+    { doctype: textShape, data: documentShape },
+    { name: textShape, docstatus: wholeNumberShape },
+  ),
   example: { doctype: 'Task', data: { subject: 'Call the supplier', priority: 'High' }, validate_only: true },
   async run(args, { principal, documents }) {
     const { doctype, data, submit = false } = args

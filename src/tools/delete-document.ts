@@ -1,5 +1,6 @@
 import { deleteDocument } from '../documents/updating.ts'
 import { doctype, dryRun, name } from './arguments.ts'
+import { aboutDocument, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -23,6 +24,7 @@ export const deleteDocumentTool = defineTool({
       dry_run: dryRun,
     },
   },
+  output: aboutDocument({ deleted: yesNoShape }),
   example: { doctype: 'Task', name: 'TASK-00001', dry_run: true },
   async run({ doctype, name, force = false, dry_run: dryRun = false }, { principal, documents }) {
     await deleteDocument(documents, principal, doctype, name, { force, dryRun })

@@ -1,7 +1,10 @@
 import { listAttachments, readAttachment } from '../documents/belongings.ts'
 import type { FileContent, FilePart, Files } from '../analysis/files/files.ts'
 import { AppError } from '../core/errors.ts'
+import { documentShape, objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
+
+const languagePattern = '^[a-z]{2,3}([_+-][A-Za-z]{2,8})*$'
 
 /** Most characters of text in one answer; a model reads on with text_offset. */
 const mostText = 50_000
@@ -23,11 +26,7 @@ export function extractFileContent(files: Files): Tool {
         doctype: { type: 'string', description: 'With name and file_name instead of the id.' },
         name: { type: 'string' },
         file_name: { type: 'string' },
-        language: {
-          type: 'string',
-          pattern: '^[a-z]{2,3}([_+-][A-Za-z]{2,8})*$',
-          description: 'For OCR; default en.',
-        },
+        language: { type: 'string', pattern: languagePattern, description: 'For OCR; default en.' },
         first_page: { type: 'integer', minimum: 1 },
         max_pages: { type: 'integer', minimum: 1, maximum: 500, description: 'Default 50.' },
         text_offset: { type: 'integer', minimum: 0, description: 'Characters to skip: next_text_offset.' },
@@ -44,6 +43,7 @@ export function extractFileContent(files: Files): Tool {
         },
       },
     },
+    largeOutput: objectShape({ success: yesNoShape, file_info: documentShape }),
     example: { operation: 'extract', doctype: 'Customer', name: 'ACME', file_name: 'contract.pdf' },
     async run(args, context) {
       const { operation, language = 'en' } = args

@@ -2,6 +2,7 @@ import { runReport } from '../documents/reports.ts'
 import { isoTime } from '../core/clock.ts'
 import { Decimal } from '../core/decimal.ts'
 import { fitRows } from './fit-rows.ts'
+import { objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** How long a call waits for a report in the background before it tells the model to ask again. */
@@ -27,6 +28,7 @@ export const generateReport = defineTool({
       offset: { type: 'integer', minimum: 0, description: 'Rows to skip.' },
     },
   },
+  largeOutput: objectShape({ report_name: textShape, status: textShape }),
   example: { report_name: 'Sales by Customer', filters: { from_date: '2026-01-01' } },
   async run(
     { report_name: name, filters = {}, format = 'json', offset = 0 },

@@ -1,5 +1,6 @@
 import { describeDoctype } from '../documents/describing.ts'
 import { doctype } from './arguments.ts'
+import { documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -13,6 +14,7 @@ export const getDoctypeInfo = defineTool({
     'Fields, child tables, links, rules, workflow of a doctype, and what you may do with it. Read it before creating.',
   category: 'read_only',
   input: { type: 'object', additionalProperties: false, required: ['doctype'], properties: { doctype } },
+  largeOutput: documentShape,
   example: { doctype: 'Sales Order' },
   run: ({ doctype }, { principal, documents }) =>
     Promise.resolve(describeDoctype(documents, principal, doctype)),

@@ -2,6 +2,7 @@ import { getDocument } from '../documents/reading.ts'
 import { historyOf } from '../documents/history.ts'
 import { listAssignments, listAttachments, listComments } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
+import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** Everything about one document that the caller may see. One that it may not read is not there. */
@@ -22,6 +23,7 @@ export const getDocumentTool = defineTool({
       include_comments: { type: 'boolean', description: 'Also comments, assignments, attachments.' },
     },
   },
+  largeOutput: aboutDocument({ data: documentShape }),
   example: { doctype: 'Sales Order', name: 'SO-00001' },
   async run(args, { principal, documents }) {
     const {

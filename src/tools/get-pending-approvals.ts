@@ -1,5 +1,6 @@
 import { pendingApprovals } from '../documents/workflow.ts'
 import { fitRows } from './fit-rows.ts'
+import { rowsShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** What waits for the caller in any workflow, with the actions that it may take; `run_workflow` takes one. */
@@ -16,6 +17,7 @@ export const getPendingApprovals = defineTool({
       limit: { type: 'integer', minimum: 1, maximum: 200, description: 'Default 50.' },
     },
   },
+  largeOutput: rowsShape('pending_approvals'),
   example: { doctype: 'Purchase Order' },
   async run({ doctype, limit = 50 }, { principal, documents, budget }) {
     const { pending, total } = await pendingApprovals(documents, principal, {

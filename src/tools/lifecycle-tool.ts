@@ -1,5 +1,6 @@
 import type { submitDocument } from '../documents/lifecycle.ts'
 import { doctype, dryRun, name } from './arguments.ts'
+import { aboutDocument, documentShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 /** What one of the tools that move a document from state to state has of its own. */
@@ -21,6 +22,7 @@ export function lifecycleTool({ change, ...own }: Lifecycle): Tool {
       required: ['doctype', 'name'],
       properties: { doctype, name, dry_run: dryRun },
     },
+    largeOutput: aboutDocument({ docstatus: wholeNumberShape, data: documentShape }),
     example: { doctype: 'Sales Order', name: 'SO-00001', dry_run: true },
     async run({ doctype, name, dry_run: dryRun = false }, { principal, documents }) {
       const data = await change(documents, principal, doctype, name, { dryRun })

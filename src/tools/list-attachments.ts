@@ -1,6 +1,7 @@
 import { listAttachments } from '../documents/belongings.ts'
 import type { Attachment } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
+import { aboutDocument, documentShape, listShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** Which files hang on a document; `extract_file_content` reads them by the ids given here. */
@@ -15,6 +16,7 @@ export const listAttachmentsTool = defineTool({
     required: ['doctype', 'name'],
     properties: { doctype, name },
   },
+  largeOutput: aboutDocument({ attachments: listShape(documentShape), count: wholeNumberShape }),
   example: { doctype: 'Task', name: 'TASK-00001' },
   async run({ doctype, name }, { principal, documents }) {
     const attachments = (await listAttachments(documents, principal, doctype, name)).map(attachmentView)

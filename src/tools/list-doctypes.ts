@@ -1,4 +1,5 @@
 import { listDoctypes } from '../documents/describing.ts'
+import { documentShape, listShape, objectShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** Where to begin on an unknown site. It names only doctypes that the caller may read or create. */
@@ -8,6 +9,7 @@ export const listDoctypesTool = defineTool({
   description: 'The types of documents that you may use, and what you may do with each.',
   category: 'read_only',
   input: { type: 'object', additionalProperties: false, properties: {} },
+  largeOutput: objectShape({ doctypes: listShape(documentShape), count: wholeNumberShape }),
   example: {},
   run: (_, { principal, documents }) => {
     const doctypes = listDoctypes(documents, principal)

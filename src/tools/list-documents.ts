@@ -1,6 +1,7 @@
 import { listDocuments } from '../documents/reading.ts'
 import { doctype, filters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
+import { rowsShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -43,6 +44,7 @@ export const listDocumentsTool = defineTool({
       order_by: { type: 'string', description: 'Default "creation desc".' },
     },
   },
+  largeOutput: rowsShape('data', { doctype: textShape }),
   example: { doctype: 'Customer', filters: { territory: 'North' }, limit: 5 },
   async run(
     { doctype, filters, fields, limit, offset, cursor, order_by: orderBy },

@@ -3,6 +3,7 @@ import type { Charts } from '../analysis/charts/charts.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import { drawStored, itemsOf } from './dashboards.ts'
+import { objectShape, yesNoShape } from './output-shapes.ts'
 import { type Content, defineTool, type Tool } from './tool.ts'
 
 /** Pictures are large, and a model hardly looks at more in one answer. */
@@ -27,6 +28,7 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
         dashboard: { type: 'string', description: 'The id or name of one dashboard, to see its charts.' },
       },
     },
+    largeOutput: objectShape({ success: yesNoShape }),
     example: { include_shared: true },
     async run({ include_shared: shared = true, dashboard }, context) {
       const { principal, documents, progress } = context
@@ -55,12 +57,8 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
         progress(index, Math.min(items.length, mostPictures), `drawing ${chart}`)
         try {
           const { name, points, image } = await drawStored(context, charts, chart, clock.now())
-          shown.push({
-            chart_id: chart,
-            chart_name: name,
-            data_points: points.length,
-            points: points.slice(0, 50),
-          })
+          const drawn = { chart_id: chart, chart_name: name, data_points: points.length }
+          shown.push({ ...drawn, points: points.slice(0, 50) })
           content.push({ type: 'image', data: image.data, mimeType: image.mimeType })
         } catch (error) {
           // One chart that the caller may not see, or that its owner broke, does not hide the others.

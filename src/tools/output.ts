@@ -8,7 +8,7 @@ export function outcomeOf(tool: Tool, output: unknown): ToolOutcome {
     ? { data: output.data, content: output.content, isError: output.isError ?? false }
     : { data: output, content: [], isError: false }
   const failed = isError || reportsFailure(data)
-  if (tool.output && !failed && isPlainObject(data)) {
+  if ((tool.output ?? tool.largeOutput) && !failed && isPlainObject(data)) {
     const structured = toJson(data) as Record<string, unknown>
     return { text: JSON.stringify(structured), content, structured, isError: false }
   }

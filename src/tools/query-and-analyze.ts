@@ -3,7 +3,12 @@ import { analyzeResult } from '../analysis/business.ts'
 import { permittedTables, type PermittedTables, sqlName } from '../analysis/permitted.ts'
 import type { Sql } from '../analysis/sql/sql.ts'
 import { fitRows } from './fit-rows.ts'
+import { documentShape, listShape, objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
+
+const example = {
+  query: 'SELECT status, count(*) AS orders FROM sales_order GROUP BY status ORDER BY orders DESC',
+}
 
 /** Rows that statistics are computed over, beyond those that are shown. */
 const analyzedRows = 10_000
@@ -48,9 +53,8 @@ function named(name: string, title: string, sql: Sql): Tool {
         },
       },
     },
-    example: {
-      query: 'SELECT status, count(*) AS orders FROM sales_order GROUP BY status ORDER BY orders DESC',
-    },
+    largeOutput: objectShape({ success: yesNoShape, data: listShape(documentShape), has_more: yesNoShape }),
+    example,
     async run(args, { principal, documents, budget, signal, progress }) {
       const { query, parameters, analysis_type: depth = 'basic', limit = 100 } = args
       const tables = permittedTables(readableTables(documents, principal))

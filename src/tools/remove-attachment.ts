@@ -1,6 +1,7 @@
 import { removeAttachment } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
+import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** Removes a file from a document that the caller may write. Nothing keeps a copy, hence privileged. */
@@ -20,6 +21,7 @@ export const removeAttachmentTool = defineTool({
       dry_run: dryRun,
     },
   },
+  output: aboutDocument({ removed: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', attachment: 'notes.txt', dry_run: true },
   async run({ doctype, name, attachment, dry_run: dryRun = false }, { principal, documents }) {
     const removed = await removeAttachment(documents, principal, doctype, name, attachment, { dryRun })

@@ -1,4 +1,5 @@
 import { listReports } from '../documents/reports.ts'
+import { documentShape, listShape, objectShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** Questions that the site has formulated already, as far as the caller may ask them. */
@@ -15,6 +16,7 @@ export const reportList = defineTool({
       report_type: { type: 'string', enum: ['declarative', 'sql'], description: 'Only of this type.' },
     },
   },
+  largeOutput: objectShape({ reports: listShape(documentShape), count: wholeNumberShape }),
   example: { module: 'Selling' },
   run: ({ module, report_type: type }, { principal, documents }) => {
     const reports = listReports(documents, principal)

@@ -1,4 +1,5 @@
 import { findReport } from '../documents/reports.ts'
+import { objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** What a report wants to know before it runs, so that `generate_report` succeeds the first time. */
@@ -17,6 +18,7 @@ export const reportRequirements = defineTool({
       include_filters: { type: 'boolean', description: 'Default true.' },
     },
   },
+  largeOutput: objectShape({ report_name: textShape, report_type: textShape, description: textShape }),
   example: { report_name: 'Sales by Customer' },
   run: (
     { report_name: name, include_columns: columns = true, include_filters: filters = true },

@@ -3,7 +3,10 @@ import { columnOf } from '../analysis/permitted.ts'
 import type { Python, PythonProgram, PythonResult } from '../analysis/python/python.ts'
 import { systemManager } from '../core/principal.ts'
 import { filters } from './arguments.ts'
+import { objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Content, type Tool, type ToolContext } from './tool.ts'
+
+const names = { type: 'array', items: { type: 'string', maxLength: 100 }, maxItems: 50 } as const
 
 /** Python in a sandbox over what the caller may read. */
 export function runPythonCode(python: Python): Tool {
@@ -36,14 +39,10 @@ export function runPythonCode(python: Python): Tool {
         },
         timeout: { type: 'integer', minimum: 1, maximum: 300, description: 'Seconds; default 30.' },
         capture_output: { type: 'boolean', description: 'Whether to return what is printed; default true.' },
-        return_variables: {
-          type: 'array',
-          items: { type: 'string', maxLength: 100 },
-          maxItems: 50,
-          description: 'Names of variables to return as JSON.',
-        },
+        return_variables: { ...names, description: 'Names of variables to return as JSON.' },
       },
     },
+    largeOutput: objectShape({ success: yesNoShape }),
     example: { code: 'import statistics\nstatistics.mean([1, 2, 6])' },
     async run(args, context) {
       const { code, timeout, capture_output: captureOutput, return_variables: returnVariables } = args

@@ -1,5 +1,6 @@
 import { runWorkflow } from '../documents/workflow.ts'
 import { doctype, dryRun, name } from './arguments.ts'
+import { aboutDocument, documentShape, listShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -24,6 +25,12 @@ export const runWorkflowTool = defineTool({
       dry_run: dryRun,
     },
   },
+  output: aboutDocument({
+    previous_state: textShape,
+    current_state: textShape,
+    docstatus: wholeNumberShape,
+    next_available_actions: listShape(documentShape),
+  }),
   example: { doctype: 'Purchase Order', name: 'PO-00001', action: 'Request Approval' },
   async run({ doctype, name, action, comment, dry_run: dryRun = false }, { principal, documents }) {
     const move = await runWorkflow(documents, principal, doctype, name, action, {

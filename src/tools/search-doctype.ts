@@ -1,6 +1,7 @@
 import { searchDocuments } from '../documents/searching.ts'
 import { doctype, limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
+import { rowsShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -23,6 +24,7 @@ export const searchDoctype = defineTool({
       offset,
     },
   },
+  largeOutput: rowsShape('results', { doctype: textShape }),
   example: { doctype: 'Customer', query: 'Müller' },
   async run({ doctype, query, limit = 20, offset = 0 }, { principal, documents, budget }) {
     const { results, total } = await searchDocuments(documents, principal, {

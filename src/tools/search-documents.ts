@@ -1,6 +1,7 @@
 import { searchDocuments } from '../documents/searching.ts'
 import { limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
+import { listShape, rowsShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** Words in everything that the caller may read, for when the doctype is not known. */
@@ -20,6 +21,7 @@ export const searchDocumentsTool = defineTool({
       offset,
     },
   },
+  largeOutput: rowsShape('results', { searched_doctypes: listShape(textShape) }),
   example: { query: 'framework contract' },
   async run({ query, limit = 20, offset = 0 }, { principal, documents, budget }) {
     const { results, total, searched } = await searchDocuments(documents, principal, {

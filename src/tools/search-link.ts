@@ -1,5 +1,6 @@
 import { suggestLinks } from '../documents/searching.ts'
 import { doctype, likeFilters } from './arguments.ts'
+import { documentShape, listShape, objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /** The exact name that a link field wants, from what a person would call the thing. */
@@ -18,6 +19,12 @@ export const searchLink = defineTool({
       filters: likeFilters,
     },
   },
+  largeOutput: objectShape({
+    doctype: textShape,
+    results: listShape(documentShape),
+    count: wholeNumberShape,
+    total_count: wholeNumberShape,
+  }),
   example: { doctype: 'Customer', query: 'mül' },
   async run({ doctype, query, filters }, { principal, documents }) {
     const { suggestions, total } = await suggestLinks(documents, principal, {

@@ -95,6 +95,8 @@ export interface Tool {
   readonly input: Readonly<Record<string, unknown>>
   /** Its schema where the output is always an object; clients then get `structuredContent` as well. */
   readonly output?: Readonly<Record<string, unknown>>
+  /** The same, where the output may be long: clients get it a second time only if `mcp.structured_results` says `all`. */
+  readonly largeOutput?: Readonly<Record<string, unknown>>
   /** Arguments that fit `input`: documentation, and checked by a test. */
   readonly example?: Readonly<Record<string, unknown>>
   /** Milliseconds after which a call is cut off; the catalogue's default without it. */

@@ -1,5 +1,6 @@
 import { updateDocument } from '../documents/updating.ts'
 import { doctype, dryRun, name } from './arguments.ts'
+import { aboutDocument, documentShape, listShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 
 /**
@@ -28,6 +29,7 @@ export const updateDocumentTool = defineTool({
       dry_run: dryRun,
     },
   },
+  largeOutput: aboutDocument({ updated_fields: listShape(textShape), data: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', data: { status: 'Done' } },
   async run(args, { principal, documents }) {
     const { doctype, name, data, expected_modified: expectedModified, dry_run: dryRun = false } = args

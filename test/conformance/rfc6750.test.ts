@@ -66,6 +66,16 @@ describe('RFC 6750 and specification §5', () => {
     assert.match(server.logged.join(''), /bearer refused/)
   })
 
+  it('points at no metadata that the site does not publish', async (t) => {
+    const server = await startServer(t, { settings: { oauth: { show_protected_resource_metadata: false } } })
+    const { headers } = await fetch(server.url + paths.mcp, { method: 'POST' })
+    assert.match(
+      headers.get('www-authenticate') ?? '',
+      /^Bearer realm="assistant-core", error="invalid_token"/,
+    )
+    assert.doesNotMatch(headers.get('www-authenticate') ?? '', /resource_metadata/)
+  })
+
   it('answers HEAD and GET without a token with the challenge as well', async (t) => {
     const server = await startServer(t)
     await expect401(server, await callMcp(server, undefined, { method: 'HEAD' }), /required/)

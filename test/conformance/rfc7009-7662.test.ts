@@ -38,6 +38,17 @@ describe('RFC 7009', () => {
     assert.equal((await refresh(server, client, tokens.refresh_token)).status, 200)
   })
 
+  it('answers with JSON, which clients parse that need not', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    const response = await fetch(server.url + paths.revoke, {
+      method: 'POST',
+      body: new URLSearchParams({ token: 'x', client_id: client }),
+    })
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/)
+    assert.deepEqual(await response.json(), {})
+  })
+
   it('§2.2 answers 200 for unknown tokens', async (t) => {
     const server = await startServer(t)
     const { client_id: client } = await register(server)

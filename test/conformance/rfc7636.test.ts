@@ -33,6 +33,24 @@ describe('RFC 7636', () => {
     assert.equal(isChallenge(challenge), true)
   })
 
+  it('§4.1 says how long a verifier must be to one that is not', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client } = await register(server)
+    for (const length of [42, 129]) {
+      const flow = await authorize(server, { client })
+      const { status, body } = await redeem(
+        server,
+        { ...flow, client },
+        { code_verifier: 'v'.repeat(length) },
+      )
+      assert.equal(status, 400)
+      assert.match(
+        body.error_description ?? '',
+        new RegExp(`must have 43 to 128 letters.*has ${length} characters`),
+      )
+    }
+  })
+
   it('§4.3 refuses plain, an absent method and a challenge that cannot be one', async (t) => {
     const server = await startServer(t)
     const { client_id: client } = await register(server)

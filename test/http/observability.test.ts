@@ -58,6 +58,48 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
+describe('addresses', () => {
+  it('say which methods they have to who uses another', async () => {
+    const base = `${service.url}/api/method/platform.integrations.oauth2`
+    for (const path of [`${base}.get_token`, `${base}.revoke_token`, `${service.url}/register`]) {
+      const response = await fetch(path)
+      assert.equal(response.status, 405)
+      const { error, message } = (await response.json()) as Record<string, string>
+      assert.deepEqual(
+        [error, message],
+        ['method_not_allowed', 'GET is not possible at this address; use POST'],
+      )
+    }
+  })
+
+  it('have the pictures that clients are told of, and one for browsers', async () => {
+    const call = (method: string, params: object): Promise<any> =>
+      fetch(service.url + mcpPath, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${token}`,
+          'Content-Type': 'application/json',
+          Accept: 'application/json',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      }).then((response) => response.json())
+    const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    const { result } = await call('initialize', hello)
+    const icons = result.serverInfo.icons as { src: string; mimeType: string }[]
+    assert.equal(icons.length, 2)
+    for (const { src, mimeType } of [
+      ...icons,
+      { src: `${service.url}/favicon.ico`, mimeType: 'image/png' },
+    ]) {
+      const response = await fetch(src.replace(/^https?:\/\/[^/]+/, service.url))
+      assert.deepEqual([response.status, response.headers.get('content-type')], [200, mimeType], src)
+      assert.ok((await response.arrayBuffer()).byteLength > 100)
+    }
+    const older = await call('initialize', { ...hello, protocolVersion: '2025-06-18' })
+    assert.equal(older.result.serverInfo.icons, undefined)
+  })
+})
+
 describe('readiness', () => {
   it('is 200 with every check while requests are served', async () => {
     const response = await fetch(`${service.url}/readyz`)

@@ -57,6 +57,20 @@ describe('the MCP endpoint at 2025-06-18', () => {
     assert.equal(json.result.tools[1].annotations.openWorldHint, false)
   })
 
+  it('gives long answers a second time, structured, only where the site wants all of them so', async (t) => {
+    const output = { type: 'object', required: ['text'], properties: { text: { type: 'string' } } }
+    const long = { ...echo, largeOutput: output }
+    const server = await startServer(t, { tools: [long] })
+    const seen = async (): Promise<unknown[]> => {
+      const { json: list } = await server.call('tools/list')
+      const { json: said } = await server.call('tools/call', { name: 'echo', arguments: { text: 'a' } })
+      return [list.result.tools[0].outputSchema, said.result.structuredContent]
+    }
+    assert.deepEqual(await seen(), [undefined, undefined])
+    server.reload({ tools: [long], settings: ({ mcp }) => Object.assign(mcp, { structured_results: 'all' }) })
+    assert.deepEqual(await seen(), [output, { text: 'a', times: 1 }])
+  })
+
   it('calls a tool: compact JSON text, structured content where declared, isError always there', async (t) => {
     const server = await startServer(t, { tools })
     const said = await server.call('tools/call', { name: 'echo', arguments: { text: 'Grüße' } })

@@ -18,7 +18,9 @@ describe('the MCP endpoint at 2026-07-28', () => {
     assert.deepEqual(json.result.capabilities.extensions, {
       'io.modelcontextprotocol/skills': { directoryRead: true },
     })
-    assert.deepEqual(json.result._meta[`${metaKey}/serverInfo`], {
+    const { icons, ...info } = json.result._meta[`${metaKey}/serverInfo`]
+    assert.ok(icons.every(({ src }: { src: string }) => src.includes('/assets/icons/server.')))
+    assert.deepEqual(info, {
       name: 'assistant-core',
       title: 'Assistant Core',
       version: '9.9.9',

@@ -19,8 +19,8 @@ describe('every revision', () => {
       '2024-11-05': old,
       '2025-03-26': ['annotations', ...old],
       '2025-06-18': full,
-      '2025-11-25': full,
-      [modern]: full,
+      '2025-11-25': [...full, 'icons'].sort(),
+      [modern]: [...full, 'icons'].sort(),
     })
   })
 

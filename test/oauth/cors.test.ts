@@ -44,6 +44,27 @@ describe('calls from browser pages of other origins', () => {
     }
   })
 
+  it('are told of once, with the line that would allow them, and in oauth trace', async (t) => {
+    const server = await startServer(t)
+    for (const path of [paths.register, paths.mcp, paths.mcp]) await fetch(server.url + path, preflight)
+    await fetch(server.url + paths.mcp, { method: 'POST', headers: { Origin: server.url } })
+    const told = server.logged.filter((line) => line.includes('a web page of another origin'))
+    assert.equal(told.length, 1)
+    assert.match(told[0]!, /allowed_public_client_origins: \[\\"https:\/\/inspector\.example\\"\]/)
+    const traced = server.trace.last(10)
+    assert.deepEqual(
+      traced.map(({ client, died_at }) => [client, died_at]),
+      [[origin, 'web page']],
+    )
+    assert.match(traced[0]?.reason ?? '', /allowed_public_client_origins/)
+    for (let n = 0; n < 100; n++)
+      await fetch(server.url + paths.mcp, {
+        ...preflight,
+        headers: { ...preflight.headers, Origin: `https://x${n}.example` },
+      })
+    assert.equal(server.trace.last(200).length, 50, 'strangers crowd out nothing else')
+  })
+
   it('may when their origin is listed, and only then', async (t) => {
     const listed = `https://other.example\n${origin}/\n`
     const server = await startServer(t, { settings: { oauth: { allowed_public_client_origins: listed } } })

@@ -71,6 +71,7 @@ const codeRefusals: readonly Refusal[] = [
     why: 'is for another resource',
     given: () => ({ resource: 'https://other.example/mcp' }),
     says: /not the one that was authorized/,
+    error: 'invalid_target',
   },
   {
     why: 'belongs to a user who was disabled meanwhile',

@@ -52,7 +52,7 @@ import {
   signOutEndpoint,
   signOutPageEndpoint,
 } from '../../src/pages/sign-in-endpoint.ts'
-import { stylesheetEndpoint } from '../../src/pages/stylesheet-endpoint.ts'
+import { stylesheetEndpoint } from '../../src/pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint } from '../../src/pages/upstream-endpoint.ts'
 import { createViews } from '../../src/pages/views.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'

@@ -19,6 +19,25 @@ describe('every tool', () => {
       assert.deepEqual(compileSchema(tool.input)(tool.example), [])
     })
 
+  it('that declares the shape of its answers answers in it', async (t) => {
+    const office = await openOffice(t)
+    const silent: string[] = []
+    for (const { name, input, example, ...tool } of builtInTools) {
+      const output = tool.output ?? tool.largeOutput
+      if (!output) continue
+      const dryRun = 'dry_run' in (input['properties'] as object) && { dry_run: true }
+      const { isError, structured, text } = await office.call(admin, name, { ...example, ...dryRun })
+      if (isError) silent.push(`${name}: ${text}`)
+      else assert.deepEqual(compileSchema(output)(structuredClone(structured)), [], `${name}: ${text}`)
+    }
+    assert.ok(silent.length < 8, silent.join('\n'))
+    assert.deepEqual(
+      builtInTools.filter((tool) => !tool.output && !tool.largeOutput).map(({ name }) => name),
+      ['read_skill'],
+      'text is not structured',
+    )
+  })
+
   it('that writes can be tried without writing', () => {
     const writers = builtInTools.filter((tool) => tool.category !== 'read_only')
     assert.ok(writers.length > 8)

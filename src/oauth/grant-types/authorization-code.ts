@@ -1,15 +1,15 @@
 /** The authorization code grant (RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 8707 §2.2, specification §4.3). */
 import { randomId } from '../../core/secrets.ts'
 import type { Transaction } from '../../store/store.ts'
-import { verifierMatches } from '../pkce.ts'
-import { OAuthError, required, type Params } from '../protocol.ts'
+import { isVerifier, verifierMatches } from '../pkce.ts'
+import { OAuthError, type OAuthErrorCode, required, type Params } from '../protocol.ts'
 import type { Code } from '../records.ts'
 import { meansResource } from '../urls.ts'
 import type { Exchanged, GrantDeps, GrantRequest, GrantType } from './grant-type.ts'
 
 type Outcome =
   | { readonly issued: Exchanged; readonly code: Code }
-  | { readonly refused: string; readonly code?: Code; readonly reused?: true }
+  | { readonly refused: string; readonly as?: OAuthErrorCode; readonly code?: Code; readonly reused?: true }
 
 /** Exchanges a code, once. */
 export const authorizationCode: GrantType = {
@@ -33,7 +33,7 @@ export const authorizationCode: GrantType = {
       ...request.origin,
       error: outcome.refused,
     })
-    throw new OAuthError('invalid_grant', outcome.refused)
+    throw new OAuthError(outcome.as ?? 'invalid_grant', outcome.refused)
   },
 }
 
@@ -58,6 +58,9 @@ async function redeem(
   await deps.codes.spendIn(tx, code, family)
   const fault = faultOf(code, params)
   if (fault !== undefined) return { refused: fault, code }
+  // RFC 8707 §2.2.
+  if (!params.resources.every((resource) => meansResource(resource, code.resource)))
+    return { refused: 'resource is not the one that was authorized', as: 'invalid_target', code }
   if (!deps.people().find(code.user)?.enabled) return { refused: 'the user is disabled', code }
   if (!(await deps.grants.getIn(tx, code.grant))) return { refused: 'the approval was revoked', code }
   const issued = await deps.tokens.issueIn(
@@ -95,7 +98,9 @@ function faultOf(code: Code, params: Params): string | undefined {
     return verifier === undefined ? undefined : 'code_verifier was sent but no code_challenge before'
   }
   if (verifier === undefined) return 'code_verifier is required'
-  if (!verifierMatches(verifier, code.challenge)) return 'code_verifier does not match the code_challenge'
-  const foreign = params.resources.find((resource) => !meansResource(resource, code.resource))
-  return foreign === undefined ? undefined : 'resource is not the one that was authorized'
+  if (!isVerifier(verifier))
+    return `code_verifier must have 43 to 128 letters, digits and any of -._~ (RFC 7636 §4.1); this one has ${verifier.length} characters`
+  return verifierMatches(verifier, code.challenge)
+    ? undefined
+    : 'code_verifier does not match the code_challenge'
 }
