@@ -9,6 +9,7 @@ import {
   contains,
   divide,
   equal,
+  isDate,
   numeric,
   order,
   roundTo,
@@ -54,6 +55,8 @@ interface Known {
 }
 
 const day = 86_400_000
+const firstDay = Date.parse('0001-01-01')
+const lastDay = Date.parse('9999-12-31')
 
 type Build = (args: readonly Evaluate[]) => Evaluate
 
@@ -243,7 +246,7 @@ function texts(calculate: (text: string, part: string) => boolean): Known {
 }
 
 function datePart(value: unknown, from: number, to: number): number | null {
-  return typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? Number(value.slice(from, to)) : null
+  return isDate(value) ? Number(value.slice(from, to)) : null
 }
 
 function daysBetween(from: unknown, to: unknown): number | null {
@@ -255,11 +258,10 @@ function addDays(date: unknown, days: unknown): string | null {
   const start = dateOf(date)
   if (start === null || typeof days !== 'number') return null
   const end = start + Math.trunc(days) * day
-  return Math.abs(end) < 8.64e15 ? isoTime(end).slice(0, 10) : null
+  // Beyond the year 9999 no date is written as others are.
+  return end >= firstDay && end <= lastDay ? isoTime(end).slice(0, 10) : null
 }
 
 function dateOf(value: unknown): number | null {
-  if (typeof value !== 'string') return null
-  const time = Date.parse(`${value.slice(0, 10)}T00:00:00Z`)
-  return Number.isNaN(time) ? null : time
+  return isDate(value) ? Date.parse(`${value.slice(0, 10)}T00:00:00Z`) : null
 }

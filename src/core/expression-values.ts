@@ -33,6 +33,11 @@ export function order(a: unknown, b: unknown): number {
   return compare(a, b) ?? rank(a) - rank(b)
 }
 
+/** What begins with a day is a date; every month may have 31 of them, of which the last may be of the next one. */
+export function isDate(value: unknown): value is string {
+  return typeof value === 'string' && /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])/.test(value)
+}
+
 /** The operator `in`: an element of a list, or a part of a text. */
 export function contains(list: unknown, value: unknown): boolean {
   if (Array.isArray(list)) return list.some((item) => equal(item, value))

@@ -115,7 +115,8 @@ export function conditionOf(filters: readonly Filter[]): Condition {
   )
 }
 
-function storedName(field: string): string {
+/** The name of a field in what is stored. */
+export function storedName(field: string): string {
   return field === 'name' ? 'id' : field
 }
 

@@ -1,12 +1,14 @@
+import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
 import type { Overlay } from './overlay.ts'
-import type { AnyQuery } from './select.ts'
+import { type AnyQuery, atOnce, count, gather, select, type Slices, type View } from './select.ts'
 import type { Collection, Stored } from './store.ts'
 
 /** What a collection stands on: the state itself, or a transaction over it. */
 export interface CollectionWork {
   get(id: string): Stored | undefined
-  select(query: AnyQuery): Stored[]
-  count(query: AnyQuery): number
+  select(query: AnyQuery): Promise<Stored[]>
+  count(query: AnyQuery): Promise<number>
+  aggregate(groups: GroupQuestion, query: AnyQuery): Promise<GroupAnswer>
   change<R>(work: (overlay: Overlay) => R): Promise<R>
 }
 
@@ -25,15 +27,19 @@ export class EmbeddedCollection<T extends Stored> implements Collection<T> {
   }
 
   async find(query: AnyQuery = {}): Promise<readonly T[]> {
-    return this.#work.select(query) as T[]
+    return (await this.#work.select(query)) as T[]
   }
 
   async first(query: AnyQuery): Promise<T | undefined> {
-    return this.#work.select({ ...query, limit: 1 })[0] as T | undefined
+    return (await this.#work.select({ ...query, limit: 1 }))[0] as T | undefined
   }
 
   async count(query: AnyQuery = {}): Promise<number> {
-    return this.#work.count(query)
+    return await this.#work.count(query)
+  }
+
+  async aggregate(groups: GroupQuestion, query: AnyQuery = {}): Promise<GroupAnswer> {
+    return await this.#work.aggregate(groups, query)
   }
 
   async insert(document: T): Promise<T> {
@@ -52,4 +58,21 @@ export class EmbeddedCollection<T extends Stored> implements Collection<T> {
   async delete(id: string): Promise<boolean> {
     return await this.#work.change((overlay) => overlay.delete(this.name, id))
   }
+}
+
+/** Reads of a collection, run at once or in slices. */
+export function readsOf(
+  view: () => View,
+  run: <R>(work: Slices<R>) => Promise<R>,
+): Pick<CollectionWork, 'select' | 'count' | 'aggregate'> {
+  return {
+    select: (query) => run(select(view(), query)),
+    count: (query) => run(count(view(), query)),
+    aggregate: (groups, query) => run(gather(view(), groups, query)),
+  }
+}
+
+/** All slices without anybody in between. */
+export async function whole<R>(work: Slices<R>): Promise<R> {
+  return atOnce(work)
 }

@@ -5,12 +5,12 @@ import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { streamBackup, writeBackup } from './backup.ts'
-import { EmbeddedCollection } from './embedded-collection.ts'
+import { EmbeddedCollection, readsOf, whole } from './embedded-collection.ts'
 import { openPrivateFolder } from '../core/files.ts'
 import { lockState, type StateLock } from './lock.ts'
 import { type Migration, schemaAfter } from './migrate.ts'
 import { Overlay } from './overlay.ts'
-import { count, select } from './select.ts'
+import { inTurns } from './select.ts'
 import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
@@ -128,8 +128,8 @@ class Embedded implements EmbeddedStore {
     table.declare(wanted)
     const collection = new EmbeddedCollection<Stored>(spec.name, {
       get: (id) => table.living(id, this.#clock.now()),
-      select: (query) => select({ table, now: this.#clock.now() }, query),
-      count: (query) => count({ table, now: this.#clock.now() }, query),
+      // What is asked about may be much; what is only looked up is of one moment.
+      ...readsOf(() => ({ table, now: this.#clock.now() }), wanted.ordered.length > 0 ? inTurns : whole),
       change: (work) => this.#change((overlay) => Promise.resolve(work(overlay))),
     })
     this.#collections.set(spec.name, collection)
@@ -268,8 +268,7 @@ class Embedded implements EmbeddedStore {
     }
     return new EmbeddedCollection<Stored>(name, {
       get: (id) => open().get(name, id),
-      select: (query) => open().select(name, query),
-      count: (query) => open().count(name, query),
+      ...readsOf(() => open().view(name), whole),
       change: (work) => Promise.resolve(work(open())),
     }) as unknown as Collection<T>
   }

@@ -1,6 +1,7 @@
 /** Moving stored documents forward when their shapes change between versions of the program. */
 import { AppError } from '../core/errors.ts'
 import { Overlay } from './overlay.ts'
+import { atOnce, select } from './select.ts'
 import { readState } from './recovery.ts'
 import { State } from './state.ts'
 import type { Stored } from './store.ts'
@@ -61,7 +62,7 @@ export function migrate(state: State, migrations: readonly Migration[]): Migrati
     // Documents that have ended are migrated like the others: whether they have is not ours to say.
     const overlay = new Overlay(state, () => -Infinity)
     run({
-      all: (collection) => overlay.select(collection, {}),
+      all: (collection) => atOnce(select(overlay.view(collection), {})),
       put: (collection, document) => void overlay.put(collection, document),
       remove: (collection, id) => overlay.remove(collection, id),
     })

@@ -1,7 +1,7 @@
 import { AppError } from '../core/errors.ts'
 import { fieldOf, indexKeys } from './field-index.ts'
 import { storable } from './plain-json.ts'
-import { type AnyQuery, count, select, type View } from './select.ts'
+import type { View } from './select.ts'
 import type { Change, State } from './state.ts'
 import type { Stored } from './store.ts'
 import { Table } from './table.ts'
@@ -30,12 +30,10 @@ export class Overlay {
     return table.living(id, this.#now())
   }
 
-  select(name: string, query: AnyQuery): Stored[] {
-    return select(this.#view(name), query)
-  }
-
-  count(name: string, query: AnyQuery): number {
-    return count(this.#view(name), query)
+  /** A collection as the transaction sees it. */
+  view(name: string): View {
+    const changes = this.#changed.get(name)
+    return { table: this.#state.table(name), ...(changes && { changes }), now: this.#now() }
   }
 
   /** Puts a document; AppError `conflict` when a unique field of it is taken by another. */
@@ -107,11 +105,6 @@ export class Overlay {
         this.remove(name, id)
       }
     }
-  }
-
-  #view(name: string): View {
-    const changes = this.#changed.get(name)
-    return { table: this.#state.table(name), ...(changes && { changes }), now: this.#now() }
   }
 
   #change(name: string): Changed {

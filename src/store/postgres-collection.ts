@@ -1,3 +1,7 @@
+import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
+import type { Queryable } from './postgres-connection.ts'
+import type { Known } from './postgres-known.ts'
+import { countFound, findDocuments, groupDocuments } from './postgres-reading.ts'
 import type { AnyQuery } from './select.ts'
 import type { Collection, Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
@@ -6,8 +10,7 @@ import type { Session } from './postgres-session.ts'
 /** What a collection stands on: the database itself, or a transaction of ours. */
 export interface PostgresWork {
   get(spec: TableSpec, id: string): Promise<Stored | undefined>
-  select(spec: TableSpec, query: AnyQuery): Promise<Stored[]>
-  count(spec: TableSpec, query: AnyQuery): Promise<number>
+  read<R>(spec: TableSpec, work: (on: Queryable, view: Known) => Promise<R>): Promise<R>
   change<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R>
 }
 
@@ -26,15 +29,19 @@ export class PostgresCollection<T extends Stored> implements Collection<T> {
   }
 
   async find(query: AnyQuery = {}): Promise<readonly T[]> {
-    return (await this.#work.select(this.spec, query)) as T[]
+    return (await this.#find(query)) as T[]
   }
 
   async first(query: AnyQuery): Promise<T | undefined> {
-    return (await this.#work.select(this.spec, { ...query, limit: 1 }))[0] as T | undefined
+    return (await this.#find({ ...query, limit: 1 }))[0] as T | undefined
   }
 
   async count(query: AnyQuery = {}): Promise<number> {
-    return await this.#work.count(this.spec, query)
+    return await this.#work.read(this.spec, (on, view) => countFound(on, view, query))
+  }
+
+  async aggregate(groups: GroupQuestion, query: AnyQuery = {}): Promise<GroupAnswer> {
+    return await this.#work.read(this.spec, (on, view) => groupDocuments(on, view, groups, query))
   }
 
   async insert(document: T): Promise<T> {
@@ -52,6 +59,10 @@ export class PostgresCollection<T extends Stored> implements Collection<T> {
 
   async delete(id: string): Promise<boolean> {
     return await this.#change((session) => session.delete(this.spec, id))
+  }
+
+  #find(query: AnyQuery): Promise<Stored[]> {
+    return this.#work.read(this.spec, (on, view) => findDocuments(on, view, query))
   }
 
   #change<R>(work: (session: Session) => Promise<R>): Promise<R> {

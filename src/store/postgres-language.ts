@@ -59,7 +59,52 @@ export const language = [
         ELSE RETURN '\x03';
       END CASE;
     END $$`,
+  // As JavaScript calculates: what is too large is nothing, what is too small is 0.
+  ...[
+    ['plus', '+', 'abs(a) > 8e307 OR abs(b) > 8e307', 'false'],
+    ['minus', '-', 'abs(a) > 8e307 OR abs(b) > 8e307', 'false'],
+    [
+      'times',
+      '*',
+      'a <> 0 AND b <> 0 AND log(abs(a)) + log(abs(b)) > 308.25',
+      'a = 0 OR b = 0 OR log(abs(a)) + log(abs(b)) < -323',
+    ],
+    [
+      'divided',
+      '/',
+      'b = 0 OR (a <> 0 AND log(abs(a)) - log(abs(b)) > 308.25)',
+      'a = 0 OR log(abs(a)) - log(abs(b)) < -323',
+    ],
+  ].map(
+    ([
+      name,
+      sign,
+      none,
+      zero,
+    ]) => `CREATE OR REPLACE FUNCTION assistant_core.${name}(a float8, b float8) RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS $$ SELECT CASE WHEN ${none} THEN NULL WHEN ${zero} THEN 0 ELSE a ${sign} b END $$`,
+  ),
 ]
+
+/** What a text sorts by in the collation "C" as in JavaScript: from U+E000 on, characters come behind those of two units. */
+export function sortable(text: string): string {
+  const escaped = String.raw`regexp_replace(${text}, '([\U0010FFFE\U0010FFFF])', E'\U0010FFFE\\1', 'g')`
+  const moved = String.raw`regexp_replace(${escaped}, '([\uE000-\uFFFF])', E'\U0010FFFF\\1', 'g')`
+  return `CASE WHEN octet_length(${text}) = char_length(${text}) THEN ${text} ELSE ${moved} END`
+}
+
+/** The text that sorts so. */
+export function unsorted(text: string): string {
+  return text.replace(/[\u{10FFFE}\u{10FFFF}](.)/gsu, '$1')
+}
+
+/** A text in small letters, as JavaScript has them. */
+export function lowered(text: string): string {
+  return `lower(${text} COLLATE "und-x-icu") COLLATE "C"`
+}
+
+/** What a text begins with that is a date, as `core/expression-values.ts` has it. */
+export const datePattern = '^(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
 
 /** The column that follows from the document; for many documents it takes a while to be made. */
 export const dataColumn = `ALTER TABLE assistant_core.document ADD COLUMN data jsonb

@@ -5,9 +5,9 @@ import { storable } from './plain-json.ts'
 import { codeOf, ourError, type Queryable, type Statement } from './postgres-connection.ts'
 import { adding, endOf, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
 import { channel } from './postgres-listener.ts'
-import { covers, countDocuments, known, type Known, parsed, readDocuments } from './postgres-reading.ts'
+import { covers, known, type Known } from './postgres-known.ts'
+import { parsed } from './postgres-reading.ts'
 import { readSpecs, uniqueConstraint } from './postgres-tables.ts'
-import type { AnyQuery } from './select.ts'
 import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
 import { Turns } from './turns.ts'
@@ -57,12 +57,9 @@ export class Session {
     return this.#inTurn(async () => this.#living(spec, await this.#read(spec.name, id)))
   }
 
-  select(spec: TableSpec, query: AnyQuery): Promise<Stored[]> {
-    return this.#inTurn(() => readDocuments(this.#guarded, this.#view(spec), query))
-  }
-
-  count(spec: TableSpec, query: AnyQuery): Promise<number> {
-    return this.#inTurn(() => countDocuments(this.#guarded, this.#view(spec), query))
+  /** Reads that see what this has written. */
+  read<R>(spec: TableSpec, work: (on: Queryable, view: Known) => Promise<R>): Promise<R> {
+    return this.#inTurn(() => work(this.#guarded, this.#view(spec)))
   }
 
   insert(spec: TableSpec, document: Stored): Promise<Stored> {

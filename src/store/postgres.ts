@@ -19,7 +19,8 @@ import { IndexBuilder } from './postgres-indexes.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, sizes } from './postgres-picture.ts'
-import { countDocuments, covers, known, type Known, readDocument, readDocuments } from './postgres-reading.ts'
+import { covers, known, type Known } from './postgres-known.ts'
+import { readDocument } from './postgres-reading.ts'
 import { Session } from './postgres-session.ts'
 import { type Head, openTables, readHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
@@ -152,8 +153,7 @@ class Postgres implements PostgresStore {
     if (known) return known as unknown as Collection<T>
     const collection = new PostgresCollection<Stored>(wanted, {
       get: (spec, id) => this.#database.read((on) => readDocument(on, this.#view(spec), id)),
-      select: (spec, query) => this.#database.read((on) => readDocuments(on, this.#view(spec), query)),
-      count: (spec, query) => this.#database.read((on) => countDocuments(on, this.#view(spec), query)),
+      read: (spec, work) => this.#database.read((on) => work(on, this.#view(spec))),
       change: (spec, work) => this.#changeOne(spec, work),
     })
     this.#collections.set(spec.name, collection)
@@ -288,8 +288,7 @@ class Postgres implements PostgresStore {
     }
     return new PostgresCollection<Stored>(spec, {
       get: (spec, id) => open().get(spec, id),
-      select: (spec, query) => open().select(spec, query),
-      count: (spec, query) => open().count(spec, query),
+      read: (spec, work) => open().read(spec, work),
       change: async (spec, work) => {
         if (this.#mustDeclare(spec, open().specOf(spec.name))) await open().declare(spec)
         return await work(open())

@@ -1,6 +1,8 @@
 /** Finding documents in a table, with or without the changes of a transaction on top. */
+import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { comparison, conjuncts, following, isNever, type SortKey, tester } from '../core/conditions.ts'
+import { type GroupAnswer, type GroupQuestion, Groups } from '../core/groups.ts'
 import { newEffort } from '../core/expression-functions.ts'
 import { smallest } from '../core/smallest.ts'
 import { order as sortingOf } from '../core/expression-values.ts'
@@ -21,6 +23,28 @@ export interface View {
 
 type Visit = (document: Stored) => boolean
 
+/** Work in slices: between two of them others may have their turn, and may write. */
+export type Slices<R> = Generator<undefined, R>
+
+const sliceLength = 2000
+
+/** All slices at once. */
+export function atOnce<R>(work: Slices<R>): R {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done) return value
+  }
+}
+
+/** The slices, between which others have their turn. */
+export async function inTurns<R>(work: Slices<R>): Promise<R> {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done) return value
+    await setImmediate()
+  }
+}
+
 /** Some of the documents, in no order, among which all are that a query asks for. */
 interface Candidates {
   readonly count: number
@@ -31,7 +55,7 @@ interface Candidates {
 }
 
 /** The documents that a query asks for, in its order. */
-export function select(view: View, query: AnyQuery): Stored[] {
+export function* select(view: View, query: AnyQuery): Slices<Stored[]> {
   const [offset, end] = bounds(query)
   if (end === offset || (query.holds && isNever(query.holds))) return []
   const order = query.order ?? []
@@ -41,17 +65,21 @@ export function select(view: View, query: AnyQuery): Stored[] {
   const narrow = narrowest(table, query)
   // A walk in order meets what it looks for about every size / count documents.
   const steps = narrow ? (end * table.size) / Math.max(1, narrow.count) : 0
+  const found: Stored[] = []
   if (walked && (!narrow || steps < narrow.count)) {
     const matches = testOf({ ...query, after: undefined })
-    const found: Stored[] = []
     const visit: Visit = (document) =>
       table.isOver(document, now) || !matches(document) || found.push(document) < end
     const after = query.after && probe(order, query.after)
-    if (order[0]?.descending) walked.eachDescending(visit, after)
-    else walked.each(visit, after)
+    yield* walk(
+      (one, from) => (order[0]?.descending ? walked.eachDescending(one, from) : walked.each(one, from)),
+      visit,
+      after,
+    )
     return found.slice(offset, end)
   }
-  return arranged(matching(view, query, narrow), query)
+  yield* matching(view, query, narrow, (document) => void found.push(document))
+  return arranged(found, query)
 }
 
 /** Of documents that match: those that the query asks for, in its order. */
@@ -61,7 +89,7 @@ export function arranged(found: Stored[], query: AnyQuery): Stored[] {
 }
 
 /** How many documents a query asks for. */
-export function count(view: View, query: AnyQuery): number {
+export function* count(view: View, query: AnyQuery): Slices<number> {
   const { table } = view
   const still = !view.changes?.touched.size && !table.expiry?.countOver(view.now)
   const narrow = narrowest(table, query)
@@ -71,7 +99,25 @@ export function count(view: View, query: AnyQuery): number {
     if (conditions === 0) return table.size
     if (conditions === 1 && narrow?.exact) return narrow.count
   }
-  return matching(view, query, narrow).length
+  const kept = still && !table.expiry && !query.where && query.holds && table.totals.of(query.holds)
+  if (kept) {
+    for (;;) {
+      if (!kept.whole) kept.goOn(table.sorted, sliceLength)
+      if (kept.whole) return kept.count
+      yield
+    }
+  }
+  let counted = 0
+  yield* matching(view, query, narrow, () => void counted++)
+  return counted
+}
+
+/** What is calculated over groups of the documents that a query asks for. */
+export function* gather(view: View, question: GroupQuestion, query: AnyQuery): Slices<GroupAnswer> {
+  const groups = new Groups(question)
+  if (!query.holds || !isNever(query.holds))
+    yield* matching(view, query, narrowest(view.table, query), (document) => groups.add(document))
+  return groups.answer()
 }
 
 /** Whether a document, which has not ended, is one that the query asks for. */
@@ -102,22 +148,56 @@ function probe(order: readonly SortKey[], after: readonly unknown[]): Stored {
   return { ...values, id: String(after.at(-1)) }
 }
 
-function matching(view: View, query: AnyQuery, narrow: Candidates | undefined): Stored[] {
-  const found: Stored[] = []
+function* matching(
+  view: View,
+  query: AnyQuery,
+  narrow: Candidates | undefined,
+  take: (document: Stored) => void,
+): Slices<void> {
   const matches = testOf(query)
   const { table, changes, now } = view
   const visit: Visit = (document) => {
     if (!table.isOver(document, now) && !changes?.touched.has(document.id) && matches(document))
-      found.push(document)
+      take(document)
     return true
   }
-  if (narrow) narrow.each(visit)
-  else table.sorted.each(visit)
+  if (!narrow) yield* walk((one, after) => table.sorted.each(one, after), visit)
+  else if (narrow.count <= sliceLength) narrow.each(visit)
+  else {
+    const some: Stored[] = []
+    narrow.each((document) => some.push(document) > 0)
+    for (let from = 0; from < some.length; from += sliceLength) {
+      if (from > 0) yield
+      for (const document of some.slice(from, from + sliceLength)) {
+        // What was written since is met as it is now.
+        const current = table.get(document.id)
+        if (current) visit(current)
+      }
+    }
+  }
   changes?.written.sorted.each((document) => {
-    if (!table.isOver(document, now) && matches(document)) found.push(document)
+    if (!table.isOver(document, now) && matches(document)) take(document)
     return true
   })
-  return found
+}
+
+/** Documents in an order, a slice at a time; each slice goes on behind the last document of the one before. */
+function* walk(
+  each: (visit: Visit, after: Stored | undefined) => void,
+  visit: Visit,
+  after?: Stored,
+): Slices<void> {
+  let last = after
+  for (;;) {
+    let left = sliceLength
+    each((document) => {
+      last = document
+      left--
+      return visit(document) ? left > 0 : ((left = -1), false)
+    }, last)
+    if (left !== 0) return
+    yield
+  }
 }
 
 /** The indexes that leave the fewest documents to read; undefined where none helps. */

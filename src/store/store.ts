@@ -5,6 +5,7 @@
  */
 
 import type { Condition, SortKey } from '../core/conditions.ts'
+import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
 
 /** Anything that is stored has an id, unique in its collection. */
 export interface Stored {
@@ -45,6 +46,8 @@ export interface Collection<T extends Stored> {
   find(query?: Query<T>): Promise<readonly T[]>
   first(query: Query<T>): Promise<T | undefined>
   count(query?: Pick<Query<T>, 'where' | 'holds'>): Promise<number>
+  /** Counts, sums and extremes over the documents that a query asks for. */
+  aggregate(groups: GroupQuestion, query?: Pick<Query<T>, 'where' | 'holds'>): Promise<GroupAnswer>
   /** Adds a document; AppError `conflict` when its id or a unique field is taken. */
   insert(document: T): Promise<T>
   /** Adds or replaces a document. */

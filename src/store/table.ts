@@ -2,6 +2,7 @@ import type { CollectionSpec, Stored } from './store.ts'
 import { Expiry } from './expiry.ts'
 import { FieldIndex } from './field-index.ts'
 import { SortedDocuments } from './sorted-documents.ts'
+import { Totals } from './totals.ts'
 
 /** A spec without the document's type: how the machinery sees every collection. */
 export interface TableSpec {
@@ -41,6 +42,7 @@ export function declaredSpec<T extends Stored>(
 export class Table {
   readonly name: string
   readonly sorted = new SortedDocuments()
+  readonly totals = new Totals()
   readonly #documents = new Map<string, Stored>()
   #indexes: readonly FieldIndex[] = []
   #orders: readonly SortedDocuments[] = []
@@ -111,6 +113,7 @@ export class Table {
       for (const order of this.#orders) order.delete(previous)
       this.#expiry?.remove(previous)
     }
+    if (previous || document) this.totals.changed(previous, document)
     if (document) {
       this.#documents.set(id, document)
       this.sorted.put(document)

@@ -9,7 +9,7 @@ import { always, type Condition, tester } from '../../src/core/conditions.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { order as sortingOf } from '../../src/core/expression-values.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { countDocuments } from '../../src/documents/aggregating.ts'
+import { aggregateDocuments, countDocuments } from '../../src/documents/aggregating.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import { conditionOf, readFilters } from '../../src/documents/filters.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
@@ -54,11 +54,17 @@ const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: null })
 
 const fields = {
   title: maybe(anyOf(texts)),
-  note: maybe(fc.oneof(anyOf(texts), fc.string({ maxLength: 6, unit: 'binary' }))),
+  note: maybe(
+    fc.oneof(
+      anyOf(texts),
+      fc.string({ maxLength: 6, unit: 'binary' }).map((text) => text.replaceAll('\0', '0')),
+    ),
+  ),
   amount: maybe(anyOf(numbers)),
   count: maybe(fc.integer({ min: -3, max: 3 })),
   open: maybe(fc.oneof(anyOf([0, 1]), fc.boolean())),
   day: maybe(anyOf(dates)),
+  ratio: maybe(anyOf(numbers)),
 }
 const people = ['ann@example.com', 'bob@example.com']
 
@@ -68,6 +74,10 @@ const document = fc.record(
     ...fields,
     tags: fc.oneof(fc.array(anyOf([...people, 3, null]), { maxLength: 2 }), anyOf(people)),
     owner: anyOf(people),
+    items: fc.array(
+      fc.record({ item: maybe(anyOf(texts)), price: maybe(anyOf(numbers)) }, { requiredKeys: [] }),
+      { maxLength: 2 },
+    ),
     day: fc.oneof({ weight: 9, arbitrary: fields.day }, { weight: 1, arbitrary: anyOf([3, true]) }),
   },
   { requiredKeys: ['owner'] },
@@ -94,6 +104,18 @@ const rules = [
   `when: 'starts_with(doc.note, "a") or contains(doc.title, "Ä")'`,
   `when: 'doc.items.item = null and count(doc.items.item) = 0'`,
   `if_owner: true, when: 'starts_with(doc.title, "a") or doc.open'`,
+  `when: 'doc.open'`,
+  `when: 'upper(doc.title) = "SS" or ends_with(doc.note, "b")'`,
+  `when: 'doc.amount / doc.count >= 1 or doc.amount - doc.count < 0'`,
+  `when: 'doc.title + doc.note != "ab" and doc.title <= doc.note'`,
+  `when: 'year(doc.day) = 2026 and month(doc.day) in [1, 2]'`,
+  `when: 'days_between(doc.day, "2026-02-01") > 0 or add_days(doc.day, doc.count) = "2026-02-01"'`,
+  `when: 'coalesce(doc.note, doc.title, "a") = "a" or doc.title = doc.note'`,
+  `when: 'if(doc.open, doc.amount > 0, doc.count > 0)'`,
+  `when: 'len(doc.title) > 1 and floor(doc.amount) = doc.count or abs(doc.amount) = 1.5'`,
+  `when: 'count(doc.tags) = 1 or sum(doc.items.price) > 0.3'`,
+  `when: 'lower(doc.title) in [lower(doc.note), "ss"] or doc.open = (doc.count > 0)'`,
+  `when: 'doc.amount % 2 = 1 or round(doc.amount) = 2'`,
 ]
 
 const value = fc.oneof(anyOf(texts), anyOf(numbers), anyOf(dates), fc.boolean(), fc.constant(null))
@@ -112,6 +134,48 @@ const filter = fc.oneof(
   fc.tuple(anyOf(Object.keys(fields)), fc.constant('is'), anyOf(['set', 'not set'])),
   fc.tuple(anyOf(['amount', 'day', 'count']), fc.constant('between'), fc.tuple(value, value)),
 )
+const summed = ['amount', 'count', 'ratio']
+const grouped = fc.record({
+  groupBy: fc.uniqueArray(
+    anyOf([
+      'title',
+      'note',
+      'amount',
+      'count',
+      'open',
+      'owner',
+      'name',
+      'day',
+      'day:year',
+      'day:quarter',
+      'day:month',
+      'day:week',
+      'day:day',
+    ]),
+    { maxLength: 2 },
+  ),
+  metrics: fc
+    .uniqueArray(
+      fc.oneof(
+        fc.constant(['count'] as const),
+        fc.tuple(anyOf(['sum', 'avg'] as const), anyOf(summed)),
+        fc.tuple(anyOf(['count', 'min', 'max'] as const), anyOf([...Object.keys(fields), 'name'])),
+      ),
+      { minLength: 1, maxLength: 3, selector: (one) => one.join() },
+    )
+    .map((all) =>
+      all.map(([kind, field], index) => ({
+        function: kind,
+        as: `m${index}`,
+        ...(field !== undefined && { field }),
+      })),
+    ),
+  by: fc.nat(),
+  direction: anyOf(['', ' asc', ' desc']),
+  limit: fc.integer({ min: 1, max: 30 }),
+  offset: anyOf([0, 0, 3, 100]),
+})
+
 const query = fc.record({
   filters: fc.array(filter, { maxLength: 3 }),
   orderBy: fc
@@ -126,6 +190,7 @@ const query = fc.record({
     .map((keys) => keys.map((key) => key.join(' ')).join(', ')),
   limit: fc.integer({ min: 1, max: 30 }),
   offset: anyOf([0, 0, 0, 3, 20]),
+  grouped,
   who: anyOf([
     someone(people[0]!, 'Clerk'),
     someone(people[1]!, 'Clerk', 'Boss'),
@@ -135,7 +200,8 @@ const query = fc.record({
 
 const site = (given: readonly string[]) =>
   siteOf({
-    'config/doctypes/item.yaml': 'doctype: Item\nchild: true\nfields: [{fieldname: item, type: text}]',
+    'config/doctypes/item.yaml':
+      'doctype: Item\nchild: true\nfields: [{fieldname: item, type: text}, {fieldname: price, type: number}]',
     'config/doctypes/thing.yaml': `
 doctype: Thing
 naming: {rule: hash}
@@ -146,6 +212,7 @@ fields:
   - {fieldname: count, type: integer}
   - {fieldname: open, type: check, index: true}
   - {fieldname: day, type: date, index: true}
+  - {fieldname: ratio, type: number}
   - {fieldname: tags, type: json}
   - {fieldname: items, type: table, doctype: Item}
 permissions:
@@ -181,13 +248,21 @@ describe('the same answers', { skip: noPostgres }, () => {
       const both = await openBoth(t, server, given, stored)
       const questions = fc.sample(query, { numRuns: Math.min(perSite, cases - done), seed })
       for (let from = 0; from < questions.length; from += 20)
-        await Promise.all(questions.slice(from, from + 20).map((one) => ask(both, stored, given, one)))
+        await Promise.all(
+          questions
+            .slice(from, from + 20)
+            .map((one, index) =>
+              index % 2 ? askForGroups(both, stored, one) : ask(both, stored, given, one),
+            ),
+        )
       for (const who of [someone(people[0]!, 'Clerk'), someone(people[1]!, 'Clerk', 'Boss')])
         await sameTables(both, stored, who)
       await both.close()
     }
   })
 })
+
+type Question = typeof query extends fc.Arbitrary<infer T> ? T : never
 
 interface Both {
   readonly all: readonly Documents[]
@@ -220,16 +295,15 @@ async function ask(
   { all }: Both,
   stored: readonly StoredDocument[],
   given: readonly string[],
-  { who, ...query }: { who: Principal; filters: unknown[]; orderBy: string; limit: number; offset: number },
+  { who, filters, orderBy, limit, offset }: Question,
 ): Promise<void> {
+  const query = { filters, orderBy, limit, offset }
   const told = JSON.stringify({ who: who.user, given, query })
   const answers = await Promise.all(
     all.map(async (documents) => {
       try {
         const page = await listDocuments(documents, who, { doctype: 'Thing', ...query, fields: ['name'] })
-        const total = await countDocuments(documents, who, 'Thing', query.filters)
-        assert.equal(page.total, total, told)
-        return { names: page.data.map(({ name }) => name), total }
+        return { names: page.data.map(({ name }) => name), total: page.total }
       } catch (error) {
         if (!(error instanceof AppError)) throw error
         return { refused: `${error.code}: ${error.message}` }
@@ -240,6 +314,34 @@ async function ask(
   assert.deepEqual(postgres, embedded, told)
   if ('refused' in embedded!) return
   assert.deepEqual(embedded, expected(all[0]!, stored, who, query), told)
+}
+
+/** Groups, and how many documents are in them. */
+async function askForGroups({ all }: Both, stored: readonly StoredDocument[], one: Question): Promise<void> {
+  const { who, filters } = one
+  const { by, direction, ...groups } = one.grouped
+  const names = [...groups.groupBy.map((key) => key.replace(':', '_')), ...groups.metrics.map(({ as }) => as)]
+  const orderBy = direction === '' ? undefined : `${names[by % names.length]!}${direction}`
+  const query = { doctype: 'Thing', filters, ...groups, ...(orderBy !== undefined && { orderBy }) }
+  const [embedded, postgres] = await Promise.all(
+    all.map((documents) => answerOr(() => aggregateDocuments(documents, who, query))),
+  )
+  const told = JSON.stringify({ who: who.user, query })
+  assert.deepEqual(postgres, embedded, told)
+  if ('refused' in embedded!) return
+  const { total } = expected(all[0]!, stored, who, one)
+  assert.equal(embedded!.documents, total, told)
+  for (const documents of all)
+    assert.equal(await countDocuments(documents, who, 'Thing', filters), total, told)
+}
+
+async function answerOr<T>(work: () => Promise<T>): Promise<T | { readonly refused: string }> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    return { refused: `${error.code}: ${error.message}` }
+  }
 }
 
 /** What one gets who looks at every document. */

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import { compared } from '../../src/core/conditions.ts'
 import { AppError } from '../../src/core/errors.ts'
-import type { Store, Stored } from '../../src/store/store.ts'
+import type { Collection, Store, Stored } from '../../src/store/store.ts'
 
 /** A store opened for one test, with the clock it was given. */
 export interface OpenedStore {
@@ -440,6 +440,88 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       const late = await store.transaction(async (transaction) => transaction.in(peopleOf(store)))
       await assert.rejects(late.put({ id: 'a', name: 'Ann' }), /over/)
       assert.equal(await peopleOf(store).count(), 0)
+    })
+  })
+
+  describe(`${kind} store: groups of documents`, () => {
+    const sums = {
+      keys: [{ field: 'name' }],
+      measures: [{ of: 'sum', field: 'age', places: 1 }, { of: 'count' }, { of: 'max', field: 'email' }],
+      order: [{ column: 1, descending: true }],
+    } as const
+
+    it('are counted and summed without the loss of a digit, by what they are sorted', async (t) => {
+      const { store } = await open(t)
+      for (const [id, name, age] of [
+        ['a', 'Ann', 0.1],
+        ['b', 'Ann', 0.2],
+        ['c', 'Bob', 9],
+        ['d', 'Cid', 1],
+      ] as const)
+        await peopleOf(store).insert({ id, name, age, email: id })
+      const shown = async (people: Collection<Person>, query = {}) =>
+        JSON.parse(JSON.stringify(await people.aggregate({ ...sums, limit: 2, ...query }))) as unknown
+      const all = {
+        rows: [
+          ['Bob', '9.0', 1, 'c'],
+          ['Cid', '1.0', 1, 'd'],
+        ],
+        total: 3,
+        documents: 4,
+      }
+      assert.deepEqual(await shown(peopleOf(store)), all)
+      assert.deepEqual(await shown(peopleOf(store), { offset: 2 }), {
+        ...all,
+        rows: [['Ann', '0.3', 2, 'b']],
+      })
+      assert.deepEqual(await shown(peopleOf(store), { offset: 3 }), { ...all, rows: [] })
+      const few = await peopleOf(store).aggregate(sums, { where: { roles: 'x' } })
+      assert.deepEqual(few, { rows: [], total: 0, documents: 0 })
+      await store.transaction(async (tx) => {
+        await tx.in(peopleOf(store)).delete('c')
+        await tx.in(peopleOf(store)).insert({ id: 'e', name: 'Eve', age: 5 })
+        assert.deepEqual(await shown(tx.in(peopleOf(store))), {
+          ...all,
+          rows: [
+            ['Eve', '5.0', 1, null],
+            ['Cid', '1.0', 1, 'd'],
+          ],
+        })
+      })
+    })
+
+    it('leave out documents that have ended', async (t) => {
+      const opened = await open(t)
+      await peopleOf(opened.store).insert({ id: 'a', name: 'Ann', until: opened.now() + 1000 })
+      await peopleOf(opened.store).insert({ id: 'b', name: 'Bob' })
+      opened.advance(1001)
+      const { documents } = await peopleOf(opened.store).aggregate(sums)
+      assert.equal(documents, 1)
+    })
+
+    it('and totals stay right while others write', async (t) => {
+      const { store } = await open(t)
+      const asked = { name: 'document.person', ordered: ['age'] } as const
+      const all = store.collection<Person>(asked)
+      const ids = Array.from({ length: 5000 }, (_, index) => `p${String(index).padStart(4, '0')}`)
+      await store.transaction(async (tx) => {
+        for (const [age, id] of ids.entries())
+          await tx.in(all).insert({ id, name: `N${age % 7}`, age: age % 10 })
+      })
+      const holds = compared('name', '!=', 'N3')
+      const counting = all.count({ holds })
+      // One that is counted already and one that is not, wherever the counting has come to.
+      const writes = [...ids.slice(0, 3), ...ids.slice(-3)].map((id) => all.put({ id, name: 'N3' }))
+      await Promise.all([counting, ...writes])
+      const found = await all.find({ holds })
+      assert.equal(await all.count({ holds }), found.length)
+      assert.equal(found.filter(({ name }) => name === 'N3').length, 0)
+      await all.delete(found[0]!.id)
+      await all.insert({ id: 'q', name: 'N1' })
+      await all.put({ id: found[1]!.id, name: 'N3' })
+      assert.equal(await all.count({ holds }), found.length - 1)
+      const { rows } = await all.aggregate({ keys: [], measures: [{ of: 'count' }] }, { holds })
+      assert.deepEqual(rows, [[found.length - 1]])
     })
   })
 

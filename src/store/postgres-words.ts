@@ -1,0 +1,298 @@
+/** Conditions and what they calculate as SQL over one document, `d`; undefined for what there are no words for. */
+import { type Condition, comparison, isAlways, isNever, not, type Term } from '../core/conditions.ts'
+import { idBytes } from './postgres-entries.ts'
+import { lowered } from './postgres-language.ts'
+import { type Calculated, calculations, check } from './postgres-terms.ts'
+
+/** From so many characters on, places of texts do not tell them apart. */
+const placeLength = 200
+/** What is longer takes the database too long to read. */
+const longestText = 20_000
+/** More values than this are looked for in a list of the database's own. */
+const mostAlternatives = 50
+
+/** The place of a field in an order, as the indexes hold it. */
+export function sortPlace(name: string): string {
+  return `assistant_core.place(${field(name)})`
+}
+
+/** A field of the document as JSON. */
+export function field(name: string): string {
+  return `(d.data -> ${quoted(name)})`
+}
+
+/** A text as it stands in a statement. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** Conditions as texts that are true or false of a row, never unknown; what they compare with is bound. */
+export class Words {
+  readonly #values: unknown[]
+
+  constructor(values: unknown[]) {
+    this.#values = values
+  }
+
+  of(condition: Condition): string | undefined {
+    if (isAlways(condition)) return 'true'
+    if (isNever(condition)) return 'false'
+    const text = this.#condition(condition) ?? this.#term(condition)?.truth
+    return text !== undefined && text.length <= longestText ? text : undefined
+  }
+
+  /** A value's place in an order. */
+  place(value: unknown): string {
+    return `assistant_core.place(${this.#json(value ?? null)})`
+  }
+
+  /** That a field has a value or, as a list, holds it. */
+  holding(name: string, wanted: unknown): string | undefined {
+    if (wanted === null || wanted === undefined) return this.#among(name, [null])
+    return typeof wanted === 'object' ? undefined : `COALESCE(${field(name)} @> ${this.#json(wanted)}, false)`
+  }
+
+  /** What is asked of one field is put so that an index may answer it. */
+  #condition(condition: Condition): string | undefined {
+    const bound = this.#values.length
+    const text = 'call' in condition ? this.#indexed(condition) : undefined
+    // What was bound on the way to words that are missing is not sent.
+    if (text === undefined) this.#values.length = bound
+    return text
+  }
+
+  #indexed(condition: Extract<Condition, { readonly call: string }>): string | undefined {
+    const { call, of } = condition
+    if (call === 'and' || call === 'or') {
+      const parts = of.map((one) => this.of(one))
+      return parts.includes(undefined) ? undefined : `(${parts.join(call === 'and' ? ' AND ' : ' OR ')})`
+    }
+    if (call === 'not') {
+      const part = this.of(of[0]!)
+      return part && `NOT ${part}`
+    }
+    if (call === 'shares') return this.#shares(of[0]!, of[1]!)
+    const one = comparison(condition)
+    return (one && this.#compared(one)) ?? (call === 'in' ? this.#inRows(of[0]!, of[1]!) : undefined)
+  }
+
+  /** What a term comes to, whatever it is made of. */
+  #term(term: Term): Calculated | undefined {
+    if ('value' in term) return this.#constant(term.value)
+    if ('user' in term) return undefined
+    if ('field' in term)
+      return term.column === undefined
+        ? fieldValue(field(term.field))
+        : columnValue(field(term.field), term.column)
+    const { call, of } = term
+    const condition = this.#condition(term)
+    if (condition !== undefined) return check(condition)
+    if (call === 'in') {
+      const [value, list] = of as [Term, Term]
+      const among =
+        'value' in list && Array.isArray(list.value)
+          ? list.value.map((one: unknown): Term => ({ value: one }))
+          : 'call' in list && list.call === 'list'
+            ? list.of
+            : undefined
+      if (!among) return this.#calculated('in', of)
+      if (among.length > mostAlternatives) return undefined
+      const parts = among.map((one) => this.#calculated('=', [value, one])?.truth)
+      return parts.includes(undefined) ? undefined : check(`(${['false', ...parts].join(' OR ')})`)
+    }
+    return this.#calculated(call, of)
+  }
+
+  #calculated(call: string, of: readonly Term[]): Calculated | undefined {
+    const calculate = calculations.get(call)
+    if (!calculate) return undefined
+    const terms = of.map((one) => this.#term(one))
+    return terms.includes(undefined) ? undefined : calculate(terms as Calculated[])
+  }
+
+  #constant(value: unknown): Calculated | undefined {
+    if (value === null || value === undefined) return { truth: 'false', nothing: 'true' }
+    const truth = String(Boolean(value))
+    switch (typeof value) {
+      case 'number':
+        return { number: `${this.#value(value)}::float8`, truth, nothing: 'false' }
+      case 'string':
+        return { text: `${this.#value(stored(value))}::text COLLATE "C"`, truth, nothing: 'false' }
+      case 'boolean':
+        return check(truth)
+      default:
+        return undefined
+    }
+  }
+
+  #compared({
+    field: name,
+    operator,
+    value,
+  }: {
+    readonly field: string
+    readonly operator: string
+    readonly value: unknown
+  }): string | undefined {
+    if (name === 'id') return this.#id(operator, value)
+    switch (operator) {
+      case '=':
+        return this.#among(name, [value])
+      case '!=':
+        return this.of(not({ call: '=', of: [{ field: name }, { value }] }))
+      case 'in':
+        return Array.isArray(value) ? this.#among(name, value) : undefined
+      case 'contains':
+        return typeof value === 'string' && !/[%_]/.test(value)
+          ? this.#text(name, this.#like(name, `%${value}%`))
+          : undefined
+      case 'like':
+        return this.#like(name, value)
+      case 'sorts with':
+        return `${sortPlace(name)} = ${this.place(value)}`
+      case 'sorts before':
+        return `${sortPlace(name)} < ${this.place(value)}`
+      case 'sorts after':
+        return `${sortPlace(name)} > ${this.place(value)}`
+      case '<':
+      case '<=':
+      case '>':
+      case '>=':
+        return this.#range(name, operator, value)
+      default:
+        return undefined
+    }
+  }
+
+  #among(name: string, wanted: readonly unknown[]): string | undefined {
+    if (wanted.some((value) => typeof value === 'object' && value !== null)) return undefined
+    const nothing = wanted.some((value) => value === null || value === undefined)
+    // A check is 1 or true.
+    const values = wanted
+      .filter((value) => value !== null && value !== undefined)
+      .flatMap((value) => {
+        if (typeof value === 'boolean') return [value, Number(value)]
+        return value === 0 || value === 1 ? [value, value === 1] : [value]
+      })
+    const texts = nothing ? [`${field(name)} IS NULL`, `${field(name)} = 'null'`] : []
+    if (values.length === 1) texts.push(this.#same(name, values[0]))
+    else if (values.length > 1) {
+      const list = this.#value(values.map(jsonText))
+      // By its place too, which may have an index.
+      const places = `ARRAY(SELECT assistant_core.place(one::jsonb) FROM unnest(${list}::text[]) AS one)`
+      const same = `${sortPlace(name)} = ANY(${places}) AND ${field(name)} = ANY(${list}::text[]::jsonb[])`
+      texts.push(`COALESCE(${same}, false)`)
+    }
+    return texts.length === 0 ? 'false' : `(${texts.join(' OR ')})`
+  }
+
+  #same(name: string, value: unknown): string {
+    const json = this.#json(value)
+    return `COALESCE(${sortPlace(name)} = assistant_core.place(${json}) AND ${field(name)} = ${json}, false)`
+  }
+
+  #range(name: string, operator: string, value: unknown): string | undefined {
+    const than = typeof value === 'boolean' ? Number(value) : value
+    if (typeof than !== 'number' && typeof than !== 'string') return 'false'
+    if (typeof than === 'string' && than.length >= placeLength) return undefined
+    // Only values of one kind are before or after each other.
+    const [least, most] = typeof than === 'number' ? ['01', '02'] : ['02', '03']
+    const kind = operator.startsWith('<') ? `>= '\\x${least}'` : `< '\\x${most}'`
+    return `(${sortPlace(name)} ${operator} ${this.place(than)} AND ${sortPlace(name)} ${kind})`
+  }
+
+  #text(name: string, holds: string | undefined): string | undefined {
+    return holds && `COALESCE(jsonb_typeof(${field(name)}) = 'string' AND ${holds}, false)`
+  }
+
+  #like(name: string, pattern: unknown): string | undefined {
+    // `_` stands for one UTF-16 unit, which the database does not know.
+    if (typeof pattern !== 'string' || pattern.includes('_')) return undefined
+    const wanted = pattern.toLowerCase()
+    const text = this.#value(stored(wanted.includes('%') ? wanted : `%${wanted}%`))
+    const kind = `jsonb_typeof(${field(name)}) IN ('string', 'number', 'boolean')`
+    return `COALESCE(${kind} AND ${lowered(`(${field(name)} #>> '{}')`)} LIKE ${text} ESCAPE '', false)`
+  }
+
+  /** Ids have an order of their own, and stand in a column of their own. */
+  #id(operator: string, value: unknown): string | undefined {
+    if (operator === 'like') return this.#like('id', value)
+    if (operator === 'in')
+      return Array.isArray(value)
+        ? `d.id = ANY(${this.#value(value.filter((one) => typeof one === 'string').map((one) => idBytes(one)))}::bytea[])`
+        : undefined
+    if (typeof value !== 'string')
+      return operator === '!=' ? 'true' : operator.startsWith('sorts') ? undefined : 'false'
+    const sign =
+      { 'sorts with': '=', 'sorts before': '<', 'sorts after': '>', '!=': '<>' }[operator] ?? operator
+    return ['=', '<>', '<', '<=', '>', '>='].includes(sign)
+      ? `d.id ${sign} ${this.#value(idBytes(value))}`
+      : undefined
+  }
+
+  /** A text that stands in a list or in another text; or in a column of rows, as links in them are looked for. */
+  #inRows(value: Term, rows: Term): string | undefined {
+    if (!('value' in value) || typeof value.value !== 'string' || !('field' in rows)) return undefined
+    if (rows.column === undefined)
+      return `COALESCE(CASE jsonb_typeof(${field(rows.field)})
+        WHEN 'array' THEN ${field(rows.field)} @> ${this.#json([value.value])}
+        WHEN 'string' THEN strpos(${field(rows.field)} #>> '{}', ${this.#value(stored(value.value))}) > 0 END, false)`
+    const row = this.#json([{ [rows.column]: value.value }])
+    return `COALESCE(jsonb_typeof(${field(rows.field)}) = 'array' AND ${field(rows.field)} @> ${row}, false)`
+  }
+
+  /** A text, or a list of them in the field or in a column of its rows, of which one is wanted. */
+  #shares(held: Term, wanted: Term): string | undefined {
+    if (!('field' in held) || !('value' in wanted) || !Array.isArray(wanted.value)) return undefined
+    const list = `${this.#value(wanted.value.map((one) => stored(String(one))))}::text[]`
+    const { field: name, column } = held
+    if (column === undefined)
+      return `COALESCE(CASE jsonb_typeof(${field(name)}) WHEN 'array' THEN ${field(name)} ?| ${list}
+        WHEN 'string' THEN ${field(name)} #>> '{}' = ANY(${list}) END, false)`
+    const rows = `jsonb_array_elements(CASE jsonb_typeof(${field(name)}) WHEN 'array' THEN ${field(name)} ELSE '[]' END)`
+    const one = `one -> ${quoted(column)}`
+    return `EXISTS (SELECT 1 FROM ${rows} AS one WHERE jsonb_typeof(${one}) = 'string' AND (${one}) #>> '{}' = ANY(${list}))`
+  }
+
+  #json(value: unknown): string {
+    return `${this.#value(jsonText(value))}::text::jsonb`
+  }
+
+  #value(value: unknown): string {
+    this.#values.push(value)
+    return `$${this.#values.length}`
+  }
+}
+
+/** A value as the database reads it. */
+function jsonText(value: unknown): string {
+  return stored(JSON.stringify(value))
+}
+
+/** A text as `assistant_core.data` holds it: U+0000 and half characters, which the database cannot, are U+FDD0. */
+function stored(text: string): string {
+  return text
+    .replace(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1\\ufdd0')
+    .replaceAll('\0', '\ufdd0')
+}
+
+/** What a field of the document holds. */
+function fieldValue(json: string): Calculated {
+  const kind = `jsonb_typeof(${json})`
+  return {
+    number: `CASE ${kind} WHEN 'number' THEN ${json}::float8 END`,
+    text: `(CASE ${kind} WHEN 'string' THEN ${json} #>> '{}' END) COLLATE "C"`,
+    check: `CASE ${kind} WHEN 'boolean' THEN ${json}::boolean END`,
+    list: `CASE ${kind} WHEN 'array' THEN ${json} END`,
+    truth: `COALESCE(${json} NOT IN ('null', 'false', '0', '""'), false)`,
+    nothing: `COALESCE(${kind} = 'null', true)`,
+  }
+}
+
+/** What the rows of a table hold in a column. */
+function columnValue(json: string, column: string): Calculated {
+  const rows = `CASE jsonb_typeof(${json}) WHEN 'array' THEN ${json} END`
+  const cells = `(SELECT COALESCE(jsonb_agg(one -> ${quoted(column)}), '[]') FROM jsonb_array_elements(${rows}) AS one)`
+  const there = `COALESCE(jsonb_typeof(${json}) = 'array', false)`
+  return { list: `CASE WHEN ${there} THEN ${cells} END`, truth: there, nothing: `NOT ${there}` }
+}
