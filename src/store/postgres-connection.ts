@@ -129,21 +129,30 @@ export function isCollision(error: unknown): boolean {
   return code === '40P01' || code === '40001'
 }
 
+/** SQLSTATE that stand for an outage, and what each says in words without any secret. */
+const outages: readonly (readonly [RegExp, string])[] = [
+  [/^(28P01|28000)$/, 'the database refuses this user or password'],
+  [/^3D000$/, 'there is no such database'],
+  [/^53100$/, "the database's disk is full"],
+  [/^53300$/, 'the database has no connection left'],
+  [/^25006$/, 'the database is read-only'],
+  [/^57P0[1235]$/, 'the database is starting or stopping'],
+]
+
 /** Why the database cannot be used, in words without any secret; undefined for every other error. */
 export function outage(error: unknown): string | undefined {
   const code = codeOf(error)
-  if (code === '28P01' || code === '28000') return 'the database refuses this user or password'
-  if (code === '3D000') return 'there is no such database'
-  if (code === '53100') return "the database's disk is full"
-  if (code === '53300') return 'the database has no connection left'
-  if (code === '25006') return 'the database is read-only'
-  if (/^57P0[1235]$/.test(code)) return 'the database is starting or stopping'
+  const known = outages.find(([codes]) => codes.test(code))
+  if (known) return known[1]
   if (/^(08|53|58)/.test(code)) return `the database reports ${code}`
-  if (/^(E[A-Z]{3,}|[A-Z_]*CERT[A-Z_]*|ERR_TLS[A-Z_]*|[A-Z_]+_(SIGNATURE|VERIFY_[A-Z_]+))$/.test(code)) {
+  if (
+    /^(E[A-Z]{3,}|[A-Z_]*CERT[A-Z_]*|ERR_(TLS|SSL)[A-Z_]*|[A-Z_]+_(SIGNATURE|VERIFY_[A-Z_]+))$/.test(code)
+  ) {
     return `the database cannot be reached (${code})`
   }
   const message = error instanceof Error ? error.message : ''
-  if (message === noConnectionFree) return undefined
+  // What has a code is what the code says: a database that ends a wait for others answers very well.
+  if (code !== '' || message === noConnectionFree) return undefined
   if (/SSL/.test(message)) return 'the database does not speak TLS as it should'
   if (/timeout/i.test(message)) return 'the database does not answer in time'
   if (/terminated|not queryable|connection|calling end on the pool/i.test(message)) {
@@ -160,7 +169,7 @@ export function ourError(error: unknown): unknown {
     return new AppError('unavailable', `the state is not available: ${why}`, { cause: error })
   const code = codeOf(error)
   const waited = error instanceof Error && error.message === noConnectionFree
-  if (waited || isCollision(error) || code === '55P03' || code === '57014') {
+  if (waited || isCollision(error) || /^(55P03|57014|25P03)$/.test(code)) {
     const busy = 'the state is busy with the writes of others; try again'
     return new AppError('unavailable', busy, { cause: error })
   }
