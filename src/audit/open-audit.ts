@@ -82,6 +82,7 @@ export async function openAudit(options: AuditOptions): Promise<AuditLog> {
 class OpenedAudit implements AuditLog {
   readonly folder: string
   readonly #clock: Clock
+  readonly #believed: Clock
   readonly #log: Log
   readonly #writer: LogWriter
   readonly #outbox: Outbox
@@ -99,6 +100,7 @@ class OpenedAudit implements AuditLog {
     const { folder, store, clock, log } = options
     this.folder = folder
     this.#clock = clock
+    this.#believed = store.believed
     this.#log = log
     this.#key = key
     this.#settings = auditSettings(options.settings)
@@ -220,7 +222,7 @@ class OpenedAudit implements AuditLog {
   }
 
   async #prune(): Promise<void> {
-    const { files, through } = await prunable(this.folder, this.#clock.now(), this.#settings)
+    const { files, through } = await prunable(this.folder, this.#believed.now(), this.#settings)
     if (files.length === 0) return
     // Told before it is done: from then on, a log that begins behind these lines is whole.
     const data = { through, files: files.map(({ name }) => name) }

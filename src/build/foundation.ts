@@ -43,11 +43,12 @@ export interface Foundation {
  */
 export async function openFoundation(options: ServicesOptions, undo: Undo): Promise<Foundation> {
   const { site, state, daemon = false } = options
-  const clock = options.clock ?? systemClock
+  const machine = options.clock ?? systemClock
   const log = options.log ?? createLog(options.logLevel ?? 'info', process.stdout)
   const settings = await readSettingsAlone(site)
-  const store = await openState({ settings: settings.store, state, clock, log })
+  const store = await openState({ settings: settings.store, state, clock: machine, log })
   undo.push(() => store.close())
+  const { clock } = store
   const metrics = new Metrics()
   const audit = metrics.counting(await openAudit({ folder: join(state, 'audit'), store, clock, log }))
   undo.push(() => audit.close())

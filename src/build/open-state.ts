@@ -51,6 +51,8 @@ export async function openState({ settings, state, clock, log }: StatePlace): Pr
       log.warn('the database is empty; the state folder holds a state that is not used', { copy })
     }
     return {
+      clock: store.clock,
+      believed: store.believed,
       collection: (spec) => store.collection(spec),
       transaction: (work) => store.transaction(work),
       hear: (listener) => store.hear(listener),

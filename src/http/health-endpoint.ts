@@ -82,7 +82,7 @@ export async function readiness({
   const state = site.state()
   const { enabled } = site.current().settings.server
   const auditing = await audit.stats()
-  const { fault, building = 0 } = store.stats()
+  const { fault, clock, building = 0 } = store.stats()
   const unsent = auditing.forwards.filter(({ fault }) => fault !== undefined)
   const limited = (analysis?.probes ?? []).filter(({ ok }) => !ok)
   return [
@@ -101,6 +101,7 @@ export async function readiness({
       `can be written${building > 0 ? `; ${building} indexes are being built` : ''}`,
       'writes fail',
     ),
+    check('clock', clock === undefined, 'degraded', "agrees with the state's", clock ?? ''),
     check(
       'audit',
       auditing.fault === undefined && auditing.losses.length === 0,

@@ -11,6 +11,7 @@ import { lockState, type StateLock } from './lock.ts'
 import { type Migration, schemaAfter } from './migrate.ts'
 import { Overlay } from './overlay.ts'
 import { inTurns } from './select.ts'
+import { keptAfterEnd, SeenTime } from './shared-time.ts'
 import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
@@ -72,7 +73,9 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 }
 
 class Embedded implements EmbeddedStore {
-  readonly #clock: Clock
+  readonly clock: Clock
+  readonly believed: Clock = { now: () => this.#seen.look() }
+  readonly #seen: SeenTime
   readonly #log: Log
   readonly #lock: StateLock
   readonly #ownsLock: boolean
@@ -90,11 +93,12 @@ class Embedded implements EmbeddedStore {
   #closed = false
 
   constructor(options: EmbeddedStoreOptions, lock: StateLock) {
-    this.#clock = options.clock
+    this.clock = options.clock
+    this.#seen = new SeenTime(options.clock)
     this.#log = options.log
     this.#lock = lock
     this.#ownsLock = options.lock === undefined
-    const { folder, clock, log } = options
+    const { folder, log } = options
     this.#options = {
       ...options,
       sweepMilliseconds: options.sweepMilliseconds ?? 30_000,
@@ -103,12 +107,20 @@ class Embedded implements EmbeddedStore {
       migrations: options.migrations ?? [],
     }
     const schema = schemaAfter(this.#options.migrations)
-    this.#file = new StateFile({ folder, clock, log, schema, undone: () => void this.#undone++ })
+    this.#file = new StateFile({
+      folder,
+      clock: this.believed,
+      log,
+      schema,
+      undone: () => void this.#undone++,
+    })
     this.#low = new Low(this.#file, new State(schema))
   }
 
   async open(): Promise<void> {
     await this.#low.read()
+    const odd = this.#file.seen === undefined ? undefined : this.#seen.begin(this.#file.seen)
+    if (odd !== undefined) this.#log.warn(odd)
     try {
       await upgrade(this.#options, this.#low, this.#file)
     } catch (error) {
@@ -127,9 +139,9 @@ class Embedded implements EmbeddedStore {
     if (known) return known as unknown as Collection<T>
     table.declare(wanted)
     const collection = new EmbeddedCollection<Stored>(spec.name, {
-      get: (id) => table.living(id, this.#clock.now()),
+      get: (id) => table.living(id, this.clock.now()),
       // What is asked about may be much; what is only looked up is of one moment.
-      ...readsOf(() => ({ table, now: this.#clock.now() }), wanted.ordered.length > 0 ? inTurns : whole),
+      ...readsOf(() => ({ table, now: this.clock.now() }), wanted.ordered.length > 0 ? inTurns : whole),
       change: (work) => this.#change((overlay) => Promise.resolve(work(overlay))),
     })
     this.#collections.set(spec.name, collection)
@@ -161,11 +173,12 @@ class Embedded implements EmbeddedStore {
   }
 
   stats(): StoreStats {
-    const { fault } = this.#file.journal
+    const { told, fault = this.#file.journal.fault } = this.#seen
     return {
       kind: 'embedded',
       documents: this.#low.data.counts(),
       bytes: this.#file.bytes,
+      ...(told !== undefined && { clock: told }),
       ...(fault !== undefined && { fault }),
     }
   }
@@ -174,13 +187,13 @@ class Embedded implements EmbeddedStore {
     let swept = 0
     for (const table of this.#low.data.tables.values()) {
       for (;;) {
-        const ended = table.expiry?.over(this.#clock.now(), sweepBatch) ?? []
+        const before = this.#seen.look() - keptAfterEnd
+        const ended = table.expiry?.over(before, sweepBatch) ?? []
         if (ended.length === 0 || this.#closed) break
         await this.#change((overlay) => {
-          const now = this.#clock.now()
           for (const id of ended) {
             // It may have been put anew since.
-            if (table.get(id) && !table.living(id, now)) overlay.remove(table.name, id)
+            if (table.get(id) && !table.living(id, before)) overlay.remove(table.name, id)
           }
           return Promise.resolve()
         })
@@ -228,7 +241,7 @@ class Embedded implements EmbeddedStore {
     await this.#turns.take()
     try {
       this.#requireOpen()
-      const overlay = new Overlay(this.#low.data, () => this.#clock.now())
+      const overlay = new Overlay(this.#low.data, () => this.clock.now())
       const undone = this.#undone
       result = await work(overlay, running)
       if (undone !== this.#undone) {
@@ -252,7 +265,8 @@ class Embedded implements EmbeddedStore {
     if (changes.length === 0) return journal.settled()
     journal.requireWritable()
     this.#lock.requireHeld()
-    const line = journal.lineOf(changes)
+    if (this.#seen.fault !== undefined) throw new AppError('unavailable', this.#seen.fault)
+    const line = journal.lineOf(changes, this.#seen.mark())
     const undo = this.#low.data.apply(changes)
     return journal.append(line, () => void this.#low.data.apply(undo))
   }

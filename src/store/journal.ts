@@ -18,6 +18,8 @@ type WrittenChange =
 export interface JournalLine {
   readonly n: number
   readonly c: readonly WrittenChange[]
+  /** The time that the state had seen then; a line now and then has it. */
+  readonly t?: number
 }
 
 /** The first line of a segment. */
@@ -120,11 +122,11 @@ export class Journal {
   }
 
   /** The line of the next transaction; making it changes nothing. */
-  lineOf(changes: readonly Change[]): string {
+  lineOf(changes: readonly Change[], t?: number): string {
     const written = changes.map<WrittenChange>(({ collection, id, document }) =>
       document ? [collection, document] : [collection, null, id],
     )
-    return lineOf({ n: this.#last + 1, c: written } satisfies JournalLine)
+    return lineOf({ n: this.#last + 1, c: written, ...(t !== undefined && { t }) } satisfies JournalLine)
   }
 
   /** Takes a transaction that has been applied; settles when it is on disk, rejects when it was undone. */

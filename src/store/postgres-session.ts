@@ -7,6 +7,7 @@ import { adding, endOf, entriesOf, type Entry, idBytes, replacing, textOf } from
 import { channel } from './postgres-listener.ts'
 import { covers, known, type Known } from './postgres-known.ts'
 import { parsed } from './postgres-reading.ts'
+import { keptAfterEnd } from './shared-time.ts'
 import { readSpecs, uniqueConstraint } from './postgres-tables.ts'
 import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
@@ -104,14 +105,14 @@ export class Session {
     return this.#inTurn(async () => this.#living(spec, await this.#remove(spec.name, id)) !== undefined)
   }
 
-  /** Removes documents that have ended; answers how many. */
+  /** Removes documents that ended long ago; answers how many. */
   sweep(most: number): Promise<number> {
     return this.#inTurn(async () => {
       const rows = await this.#rows({
         text: `DELETE FROM assistant_core.document d USING (
             SELECT collection, id FROM assistant_core.document WHERE ends < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
           ) AS ended WHERE d.collection = ended.collection AND d.id = ended.id RETURNING d.collection`,
-        values: [this.#now(), most],
+        values: [this.#now() - keptAfterEnd, most],
       })
       for (const [name] of rows) this.#grow(name as string, -1)
       return rows.length
@@ -290,8 +291,10 @@ export class Session {
   async #inTurn<R>(work: () => Promise<R>): Promise<R> {
     await this.#turns.take()
     try {
-      if (this.#failure) throw ourError(this.#failure.error)
+      if (this.#failure) throw this.#failure.error
       return await work()
+    } catch (error) {
+      throw ourError(error)
     } finally {
       this.#turns.done()
     }

@@ -17,6 +17,8 @@ export interface Head {
   readonly schema: number
   /** Grows whenever what a collection is looked up by changes. */
   readonly generation: number
+  /** The time by the database's clock, in milliseconds since the epoch. */
+  readonly time: number
 }
 
 /** Held alone by a transaction, shared by a write of one document. A number that no other program should use. */
@@ -119,19 +121,20 @@ export async function readHead(on: Queryable): Promise<Head> {
 }
 
 /** What the head is read by, for those who send it along with something else. */
-export const headQuery = 'SELECT format, schema, generation FROM assistant_core.state'
+export const headQuery =
+  'SELECT format, schema, generation, extract(epoch FROM clock_timestamp()) * 1000 FROM assistant_core.state'
 
 /** The head that the query answered; AppError `invalid` when only a newer version knows the tables. */
 export function headOf(row: readonly unknown[] | undefined): Head {
   if (!row) throw new AppError('invalid', 'the database holds no whole state: its version is missing')
-  const [format, schema, generation] = row.map(Number) as [number, number, number]
+  const [format, schema, generation, time] = row.map(Number) as [number, number, number, number]
   if (format > tablesFormat) {
     throw new AppError(
       'invalid',
       `the database has format ${format}, but this version of assistant-core knows formats up to ${tablesFormat}; use a newer version`,
     )
   }
-  return { schema, generation }
+  return { schema, generation, time }
 }
 
 /** Refuses a state that a newer version has taken over, also while this one runs. */

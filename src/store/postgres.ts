@@ -22,6 +22,7 @@ import { backupHeader, picture, sizes } from './postgres-picture.ts'
 import { covers, known, type Known } from './postgres-known.ts'
 import { readDocument } from './postgres-reading.ts'
 import { Session } from './postgres-session.ts'
+import { SharedTime } from './shared-time.ts'
 import { type Head, openTables, readHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
@@ -39,6 +40,8 @@ export interface PostgresStoreOptions {
   /** At most so many connections to the database. */
   readonly connections?: number
   readonly clock: Clock
+  /** Instead of the database's own clock, for who moves time. */
+  readonly databaseClock?: Clock
   readonly log: Log
   readonly migrations?: readonly Migration[]
   /** Where the state is kept as it was before it is migrated; without a folder it is not kept. */
@@ -79,7 +82,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 class Postgres implements PostgresStore {
-  readonly #clock: Clock
+  readonly #machine: Clock
+  readonly #time: SharedTime
   readonly #log: Log
   readonly #options: PostgresStoreOptions
   readonly #schema: number
@@ -111,7 +115,8 @@ class Postgres implements PostgresStore {
 
   constructor(options: PostgresStoreOptions, database: Database) {
     this.#options = options
-    this.#clock = options.clock
+    this.#machine = options.clock
+    this.#time = new SharedTime(options.clock)
     this.#log = options.log
     this.#schema = schemaAfter(options.migrations ?? [])
     this.#database = database
@@ -125,11 +130,21 @@ class Postgres implements PostgresStore {
     })
   }
 
+  get clock(): Clock {
+    return this.#time
+  }
+
+  get believed(): Clock {
+    return this.#time
+  }
+
   async open(): Promise<void> {
     const { migrations = [], backupFolder: folder } = this.#options
     await this.#database.found(async (on) => {
+      const asked = this.#machine.now()
       const head = await openTables(on, this.#schema)
-      const report = await migrateTables(on, head, migrations, { clock: this.#clock, folder })
+      this.#noteTime(asked, head)
+      const report = await migrateTables(on, head, migrations, { clock: this.#time, folder })
       await this.#learn(on, await readHead(on))
       if (report.steps.length > 0) this.#log.info('the state is brought up to date', { ...report })
     })
@@ -202,7 +217,8 @@ class Postgres implements PostgresStore {
   }
 
   stats(): StoreStats {
-    const fault = this.#foreign ?? this.#database.fault
+    const fault = this.#foreign ?? this.#database.fault ?? this.#time.fault
+    const { told } = this.#time
     const documents = new Map(this.#documents)
     for (const name of this.#collections.keys()) if (!documents.has(name)) documents.set(name, 0)
     return {
@@ -210,6 +226,7 @@ class Postgres implements PostgresStore {
       documents: Object.fromEntries([...documents].sort(([a], [b]) => (a < b ? -1 : 1))),
       bytes: this.#bytes,
       building: this.#indexes.left,
+      ...(told !== undefined && { clock: told }),
       ...(fault !== undefined && { fault }),
     }
   }
@@ -232,7 +249,7 @@ class Postgres implements PostgresStore {
   async streamTo(stream: Writable): Promise<void> {
     await this.#database.readOnOne(async (on) => {
       const documents = await picture(on)
-      await streamBackup(snapshotText(backupHeader(documents.head, this.#clock), documents), stream)
+      await streamBackup(snapshotText(backupHeader(documents.head, this.#time), documents), stream)
       await documents.end()
     })
   }
@@ -263,10 +280,13 @@ class Postgres implements PostgresStore {
 
   /** Runs work in a transaction of the database, and answers when what it changed is kept. */
   async #inSession<R>(alone: boolean, work: (session: Session) => Promise<R>): Promise<R> {
+    const asked = this.#machine.now()
     const { result, session } = await this.#database.write(alone, async ({ on, head }) => {
       requireOurs(head, this.#schema)
+      this.#noteTime(asked, head)
+      if (this.#time.fault !== undefined) throw new AppError('unavailable', this.#time.fault)
       if (head.generation !== this.#generation) await this.#learn(on, head)
-      const now = (): number => this.#clock.now()
+      const now = (): number => this.#time.now()
       const session = new Session({ on, alone, specs: this.#specs, now })
       const result = await work(session)
       if (session.failure) throw session.failure.error
@@ -297,7 +317,7 @@ class Postgres implements PostgresStore {
   }
 
   #view(spec: TableSpec): Known {
-    return known(spec, this.#specs.get(spec.name), this.#clock.now())
+    return known(spec, this.#specs.get(spec.name), this.#time.now())
   }
 
   /** Collections are declared one after the other at a start; they are made ready together. */
@@ -352,9 +372,24 @@ class Postgres implements PostgresStore {
     this.#generation = head.generation
   }
 
+  /** Puts the time right, and tells when the machine's is wrong. */
+  #noteTime(asked: number, head: Head): void {
+    const { told, fault } = this.#time
+    this.#time.note(asked, this.#options.databaseClock?.now() ?? head.time)
+    const now = this.#time.fault ?? this.#time.told
+    if (now === undefined && told !== undefined) this.#log.info("the clock agrees with the database's again")
+    if (
+      now !== undefined &&
+      (told === undefined || (fault === undefined) !== (this.#time.fault === undefined))
+    )
+      this.#log.warn(now)
+  }
+
   async #learnAnew(): Promise<void> {
+    const asked = this.#machine.now()
     await this.#database.read(async (on) => {
       const head = await readHead(on)
+      this.#noteTime(asked, head)
       try {
         if (head.generation === this.#generation) requireOurs(head, this.#schema)
         else await this.#learn(on, head)

@@ -38,6 +38,8 @@ export interface Found {
   readonly header: SnapshotHeader
   /** The number of the last transaction. */
   readonly last: number
+  /** The highest time that is noted. */
+  readonly seen: number
   readonly lastSegment: LastSegment | undefined
   /** Files that a finished compaction or an unfinished snapshot left. */
   readonly leftOver: readonly string[]
@@ -83,6 +85,7 @@ export async function readState(folder: string, reader: Reader): Promise<Found |
   return {
     header,
     last: replay.last,
+    seen: replay.seen,
     lastSegment: replay.lastSegment,
     leftOver: [
       ...segments.filter((segment) => segment < header.segment).map(segmentName),
@@ -105,12 +108,14 @@ class Replay {
   readonly #snapshotLast: number
   readonly #reader: Reader
   #previous: number | undefined
+  seen: number
   bytes = 0
   lastSegment: LastSegment | undefined
 
   constructor(folder: string, header: SnapshotHeader, reader: Reader) {
     this.#folder = folder
     this.#snapshotLast = header.last
+    this.seen = Date.parse(header.time)
     this.#reader = reader
   }
 
@@ -158,12 +163,13 @@ class Replay {
   }
 
   #transaction(value: unknown, place: string): void {
-    const { n, c } = value as JournalLine
+    const { n, c, t = 0 } = value as JournalLine
     if (!Number.isSafeInteger(n) || !Array.isArray(c))
       return this.#reader.fault(place, 'this is not a transaction')
     const expected = this.#previous === undefined ? Math.min(n, this.#snapshotLast + 1) : this.#previous + 1
     if (n !== expected) this.#reader.fault(place, `transaction ${expected} should stand here, not ${n}`)
     this.#previous = n
+    this.seen = Math.max(this.seen, t)
     if (n <= this.#snapshotLast) return
     this.#reader.transaction(
       c.map(([collection, document, id]) =>

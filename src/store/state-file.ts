@@ -30,6 +30,8 @@ export class StateFile implements Adapter<State> {
   #journal: Journal | undefined
   #snapshotBytes = 0
   #firstSegment = 1
+  /** The highest time that the state had seen when it was read; undefined for a new one. */
+  seen: number | undefined
 
   constructor(options: StateFileOptions) {
     this.#options = options
@@ -63,6 +65,7 @@ export class StateFile implements Adapter<State> {
     if (faults.length > 0) throw damaged(faults)
     if (!found) return await this.#create(state)
     state.schema = found.header.schema
+    this.seen = found.seen
     for (const name of found.leftOver) await unlink(join(folder, name))
     const { segment, file } = await this.#openSegment(found)
     this.#firstSegment = found.header.segment

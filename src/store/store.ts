@@ -4,6 +4,7 @@
  * implementation it talks to. Stored values are plain JSON; what comes out is frozen.
  */
 
+import type { Clock } from '../core/clock.ts'
 import type { Condition, SortKey } from '../core/conditions.ts'
 import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
 
@@ -73,6 +74,10 @@ export interface Transaction {
 
 /** The state of the program. */
 export interface Store {
+  /** The time of all who share the state. */
+  readonly clock: Clock
+  /** The time by which something may be removed for good: a clock that jumped is not believed at once. */
+  readonly believed: Clock
   /** The collection of that name; asking twice with the same name gives the same collection. */
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T>
   /**
@@ -98,6 +103,8 @@ export interface StoreStats {
   readonly bytes: number
   /** How many indexes are being built beside the work, where the store builds them so. */
   readonly building?: number
+  /** How far the machine's clock is off; absent while it is not. */
+  readonly clock?: string
   /** Why writes fail now, such as a full disk; absent when they do not. */
   readonly fault?: string
 }

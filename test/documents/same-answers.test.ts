@@ -279,6 +279,7 @@ async function openBoth(
   const store = await openPostgresStore({
     url: await server.newDatabase(),
     clock: embedded.clock,
+    databaseClock: embedded.clock,
     log: silent,
   })
   const all = [embedded, { ...embedded, store, memory: createDocumentMemory() }]

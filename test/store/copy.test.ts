@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { systemClock } from '../../src/core/clock.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
 import { digestsOf, readEmbedded, requireSame, writeEmbedded } from '../../src/store/copy.ts'
 import { readPostgres, writePostgres } from '../../src/store/postgres-copy.ts'
@@ -47,7 +48,7 @@ describe('carrying the state between the stores', { skip: noPostgres }, () => {
       ],
     )
     assert.deepEqual(await writePostgres(await readEmbedded(here), url), sent)
-    const there = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    const there = await openPostgresStore({ url, clock: systemClock, log: testLog() })
     const all = there.collection<Note>(notes)
     assert.equal((await all.first({ where: { email: 'e77@example.com' } }))?.id, 'n77')
     assert.equal((await all.get('\ud800 \0'))?.text, '\0')
@@ -65,7 +66,7 @@ describe('carrying the state between the stores', { skip: noPostgres }, () => {
     const store = await openStore(t, full)
     await store.collection<Note>(notes).put({ id: 'a' })
     await store.close()
-    const database = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    const database = await openPostgresStore({ url, clock: systemClock, log: testLog() })
     await database.collection<Note>(notes).put({ id: 'b' })
     await database.close()
     await assert.rejects(writePostgres(await readEmbedded(full), url), isApp('conflict'))
@@ -82,7 +83,7 @@ describe('carrying the state between the stores', { skip: noPostgres }, () => {
     const url = await server.newDatabase()
     await assert.rejects(readPostgres(url, 0), isApp('not_found'))
     await assert.rejects(verifyPostgres(url, testClock()), isApp('not_found'))
-    const store = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
     afterwards(t, () => store.close())
     await assert.rejects(readPostgres(url, 0), isApp('conflict'))
     await store.close()
@@ -117,7 +118,7 @@ describe('carrying the state between the stores', { skip: noPostgres }, () => {
 
   it('is verified in the database: every document, and what it is found by', async () => {
     const url = await server.newDatabase()
-    const store = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
     await fill(store)
     const whole = await verifyPostgres(url, testClock())
     assert.deepEqual(

@@ -7,6 +7,7 @@ interface Code extends Stored {
   readonly until: number
 }
 
+const day = 86_400_000
 const spec = { name: 'test.code', expires: 'until' } as const
 
 describe('sweeping', () => {
@@ -17,18 +18,20 @@ describe('sweeping', () => {
     const codes = store.collection<Code>(spec)
     await store.transaction(async (transaction) => {
       for (let index = 0; index < 1200; index++) {
-        const until = clock.now() + (index < 1100 ? 10 : 100_000)
+        const until = clock.now() + (index < 1100 ? 10 : 2 * day)
         await transaction.in(codes).put({ id: `c${index}`, until })
       }
     })
     assert.equal(await store.sweep(), 0)
     clock.advance(11)
+    assert.equal(await codes.count(), 100)
+    assert.equal(await store.sweep(), 0, 'what has just ended stays where it is')
+    clock.advance(day)
     assert.equal(store.stats().documents['test.code'], 1200)
     assert.equal(await store.sweep(), 1100)
     assert.equal(store.stats().documents['test.code'], 100)
     await store.close()
-    clock.advance(-11)
-    const again = await openStore(t, folder, { clock })
+    const again = await openStore(t, folder, { clock: testClock() })
     assert.equal(await again.collection<Code>(spec).count(), 100)
   })
 
@@ -38,8 +41,11 @@ describe('sweeping', () => {
     const codes = store.collection<Code>(spec)
     await codes.put({ id: 'a', until: clock.now() + 10 })
     await codes.put({ id: 'b', until: clock.now() + 1000 })
+    clock.advance(day)
+    assert.equal(store.stats().documents['test.code'], 2)
     clock.advance(11)
     await until(() => store.stats().documents['test.code'] === 1)
+    clock.advance(-day)
     assert.deepEqual(
       (await codes.find()).map(({ id }) => id),
       ['b'],
@@ -51,6 +57,8 @@ describe('sweeping', () => {
     const store = await openStore(t, await temporaryFolder(t), { clock })
     const codes = store.collection<Code>(spec)
     await codes.put({ id: 'a', until: clock.now() + 10 })
+    clock.advance(day)
+    assert.equal(await store.sweep(), 0)
     clock.advance(11)
     const [swept] = await Promise.all([store.sweep(), codes.put({ id: 'a', until: clock.now() + 10 })])
     assert.equal(swept, 1)
@@ -72,7 +80,9 @@ describe('sweeping', () => {
     })
     clock.advance(10_000_000)
     assert.equal(await codes.count(), 20_000 - 9_999)
+    assert.equal(await store.sweep(), 0)
+    clock.advance(day)
     assert.equal(await store.sweep(), 9_999)
-    assert.equal(await codes.count(), 20_000 - 9_999)
+    assert.equal(store.stats().documents['test.code'], 20_000 - 9_999)
   })
 })

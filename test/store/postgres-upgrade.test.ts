@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Client } from 'pg'
+import { systemClock } from '../../src/core/clock.ts'
 import { compared } from '../../src/core/conditions.ts'
 import { idBytes, keyBytes } from '../../src/store/postgres-entries.ts'
 import { openPostgresStore } from '../../src/store/postgres.ts'
 import type { Stored } from '../../src/store/store.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
-import { testClock, testLog, until } from './state-folder.ts'
+import { testLog, until } from './state-folder.ts'
 
 interface Thing extends Stored {
   readonly creation: string
@@ -72,7 +73,7 @@ describe('a database of version 2.6.0', { skip: noPostgres }, () => {
       keyBytes('h'),
       idBytes('a'),
     ])
-    const store = await openPostgresStore({ url, clock: testClock(), log: testLog() })
+    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
     t.after(() => store.close())
     const all = store.collection<Thing>(things)
     const newest = { order: [{ field: 'creation', descending: true }] }

@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
+import { systemClock } from '../../src/core/clock.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
 import type { Migration } from '../../src/store/migrate.ts'
 import { Database } from '../../src/store/postgres-database.ts'
@@ -125,7 +126,7 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       const all = store.collection<Note>(notes)
       for (let n = 0; n < 5; n++) await all.insert({ id: `n${n}`, tags: ['x'], until: clock.now() + n })
       await all.insert({ id: 'stays', tags: ['x'] })
-      clock.advance(100)
+      clock.advance(86_400_100)
       const client = await connect(t, url)
       await until(async () => (await countOf(client, 'document')) === 1)
       assert.equal(await countOf(client, 'entry'), 1)
@@ -454,7 +455,7 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
         ['hunter2', /one address such as/, 'invalid'],
       ]
       for (const [address, message, code] of wrong) {
-        const opening = openPostgresStore({ url: address, clock: testClock(), log: testLog() })
+        const opening = openPostgresStore({ url: address, clock: systemClock, log: testLog() })
         await assert.rejects(opening, (error: Error) => {
           assert.match(error.message, message)
           assert.doesNotMatch(error.message, /hunter2/)
@@ -475,7 +476,7 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       url.password = 'right'
       await until(async () => {
         url.password = 'wrong'
-        const opened = await openPostgresStore({ url: url.href, clock: testClock(), log: testLog() }).catch(
+        const opened = await openPostgresStore({ url: url.href, clock: systemClock, log: testLog() }).catch(
           (error: unknown) => error,
         )
         if (!(opened instanceof Error)) {
@@ -596,7 +597,8 @@ async function openStore(
   url: string,
   options: Partial<PostgresStoreOptions> = {},
 ): Promise<PostgresStore> {
-  const store = await openPostgresStore({ url, clock: testClock(), log: testLog(), ...options })
+  const clock = options.clock ?? testClock()
+  const store = await openPostgresStore({ url, log: testLog(), databaseClock: clock, ...options, clock })
   afterwards(t, () => store.close())
   return store
 }

@@ -134,7 +134,7 @@ describe('the PostgreSQL store', { skip: noPostgres }, () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
           const open = (clock: TestClock): Promise<PostgresStore> =>
-            openPostgresStore({ url, clock, log: testLog() })
+            openPostgresStore({ url, clock, databaseClock: clock, log: testLog() })
           const before = await open(testClock())
           const things = before.collection<Thing>(spec)
           for (const { id } of await things.find()) await things.delete(id)
