@@ -128,7 +128,7 @@ async function openMcp(
   onChange(() => subscriptions.changed())
   return {
     subscriptions,
-    suspended: new SuspendedCalls({ clock, audit, publicUrl }),
+    suspended: new SuspendedCalls({ store, clock, audit, publicUrl }),
     running: new Running(),
     signingKey: await signingKeyOf(store),
   }

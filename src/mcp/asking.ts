@@ -23,16 +23,16 @@ export interface Asking {
   /** Whether the client can be asked through a form, or be sent to a page. */
   readonly can: (mode: 'form' | 'url') => boolean
   /** The answer to the call in place of its result, when a question is still open or could not be put. */
-  readonly interrupted: () => Json | undefined
+  readonly interrupted: () => Promise<Json | undefined>
 }
 
 /** Everything that one call may ask. JsonRpcError -32602 for a request state that is not ours, or spent. */
-export function askingFor(call: Call, suspended: SuspendedCalls): Asking {
+export async function askingFor(call: Call, suspended: SuspendedCalls): Promise<Asking> {
   const can: Asking['can'] = (mode) =>
     call.revision.elicitation.includes(mode) &&
     (call.revision.envelope || call.channel.open) &&
     declares(call.capabilities() ?? {}, 'elicitation', mode)
-  return call.revision.envelope ? askInRounds(call, suspended, can) : askOnStream(call, suspended, can)
+  return call.revision.envelope ? await askInRounds(call, suspended, can) : askOnStream(call, suspended, can)
 }
 
 /** Legacy: requests of ours on the event stream of the call; each answer is a POST of its own. */
@@ -46,7 +46,7 @@ function askOnStream(call: Call, suspended: SuspendedCalls, can: Asking['can']):
     )
     return Object.fromEntries(await Promise.all(answers))
   }
-  return { ask, confirm: ask, can, interrupted: () => undefined }
+  return { ask, confirm: ask, can, interrupted: () => Promise.resolve(undefined) }
 }
 
 /** Sends one question and waits for its answer. AppError `unavailable` when none comes. */
@@ -57,10 +57,10 @@ async function put(
   method: string,
   params: Json,
 ): Promise<unknown> {
-  const question = suspended.question(call.principal, key, [key], {})
+  const question = await suspended.question(call.principal, key, [key], {})
   call.channel.send({ jsonrpc: '2.0', id: question.id, method, params })
   await suspended.settled(question, patienceMs, call.signal)
-  const heard = suspended.resume(key, question.id)
+  const heard = await suspended.resume(key, question.id)
   if (heard?.state === 'answered') return heard.answers
   const why = call.signal.aborted
     ? 'the call ended before the client answered'
@@ -76,10 +76,10 @@ function reasonOf(error: Json): string {
 }
 
 /** Modern: the call ends with `input_required` and comes again with the answers and our request state. */
-function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['can']): Asking {
+async function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['can']): Promise<Asking> {
   const { requestState, inputResponses, _meta, ...rest } = call.params
   const key = callKey(call.principal, call.method, rest)
-  const earlier = requestState === undefined ? undefined : suspended.resume(key, requestState)
+  const earlier = requestState === undefined ? undefined : await suspended.resume(key, requestState)
   if (requestState !== undefined && earlier?.state !== 'pending') {
     throw new JsonRpcError(
       errorCodes.invalidParams,
@@ -114,10 +114,10 @@ function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['can']):
     ask: async (asked) => answered(asked, false),
     confirm: async (asked) => answered(asked, true),
     can,
-    interrupted: () => {
+    interrupted: async () => {
       if (failure) throw failure
       if (!pending) return undefined
-      const { id } = suspended.question(call.principal, key, Object.keys(pending), answers)
+      const { id } = await suspended.question(call.principal, key, Object.keys(pending), answers)
       return { resultType: 'input_required', inputRequests: pending, requestState: id }
     },
   }

@@ -80,8 +80,8 @@ async function confirmOnPage(
   suspended: SuspendedCalls,
 ): Promise<string | undefined> {
   const { name, title } = offered.tool
-  let decision = suspended.decision(call.principal, name, args)
-  const approval = decision ? undefined : suspended.request(call.principal, offered, args)
+  let decision = await suspended.decision(call.principal, name, args)
+  const approval = decision ? undefined : await suspended.request(call.principal, offered, args)
   const url = approval && suspended.urlOf(approval)
   if (approval && asking.can('url')) {
     const message = `${title}: decide on this page whether the assistant may run ${name}.`
@@ -89,7 +89,7 @@ async function confirmOnPage(
     // The client only opens the page; whatever it answers decides nothing.
     await asking.ask({ [pageKey]: { method: 'elicitation/create', params } })
     await suspended.settled(approval, pageWaitMs, call.signal)
-    decision = suspended.decision(call.principal, name, args)
+    decision = await suspended.decision(call.principal, name, args)
   }
   if (decision === 'approved') return undefined
   if (decision === 'denied') return `the user denied this call of ${name}`

@@ -62,7 +62,7 @@ async function serve(ctx: Context, channel: Channel, deps: Kept): Promise<void> 
     const modern = message.kind !== 'response' && message.revision.modern
     // Modern revisions have no sessions: the header means nothing.
     if (!modern && sessionId === undefined && headers['mcp-session-id'] !== undefined) throw badSession()
-    if (message.kind !== 'request') return accept(message, principal, channel, deps)
+    if (message.kind !== 'request') return await accept(message, principal, channel, deps)
     to = message
     // What the message says is nearer to the work than what its transport says.
     if (message.trace) ctx.state['trace'] = message.trace
@@ -178,16 +178,17 @@ function serialise(call: Call, reply: Reply, caching: boolean, version: string):
 }
 
 /** Notifications and answers to our own questions get no answer, whatever they say. */
-function accept(
+async function accept(
   message: Exclude<Envelope, RequestEnvelope>,
   principal: Principal,
   channel: Channel,
   { running, suspended }: Kept,
-): void {
+): Promise<void> {
   if (message.kind === 'notification') {
     if (message.method === 'notifications/cancelled') running.cancel(principal, message.params['requestId'])
-  } else if (isObject(message.result)) suspended.answer(principal, message.id, 'answered', message.result)
-  else suspended.answer(principal, message.id, 'denied', isObject(message.error) ? message.error : {})
+  } else if (isObject(message.result))
+    await suspended.answer(principal, message.id, 'answered', message.result)
+  else await suspended.answer(principal, message.id, 'denied', isObject(message.error) ? message.error : {})
   channel.end(202)
 }
 

@@ -11,7 +11,8 @@ import type { Principal } from '../core/principal.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import type { WaitingApproval, WaitingQuestion, Suspended } from '../core/suspended.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
-import { WaitingRoom } from './waiting-room.ts'
+import type { Store } from '../store/store.ts'
+import { type Calls, WaitingRoom } from './waiting-room.ts'
 import { peerOf } from './call.ts'
 import type { Json } from './json-rpc.ts'
 
@@ -27,15 +28,20 @@ export class SuspendedCalls {
   readonly #publicUrl: () => string
   readonly #room: WaitingRoom
 
-  constructor(deps: { clock: Clock; audit: Audit; publicUrl: () => string }) {
+  constructor(deps: { store: Store; clock: Clock; audit: Audit; publicUrl: () => string }) {
     this.#clock = deps.clock
     this.#audit = deps.audit
     this.#publicUrl = deps.publicUrl
-    this.#room = new WaitingRoom(deps.clock)
+    this.#room = new WaitingRoom(deps.store)
   }
 
   /** Suspends a call until the client has answered what is asked. */
-  question(principal: Principal, key: string, asked: readonly string[], answers: Json): WaitingQuestion {
+  async question(
+    principal: Principal,
+    key: string,
+    asked: readonly string[],
+    answers: Json,
+  ): Promise<WaitingQuestion> {
     if (canonical(answers).length > maxBytes)
       throw new AppError('invalid', 'the answers are too long to be kept')
     const question: WaitingQuestion = {
@@ -45,24 +51,41 @@ export class SuspendedCalls {
       answers,
       state: 'pending',
     }
-    this.#suspend(question)
+    await this.#room.change((calls) => suspend(calls, question))
     return question
   }
 
   /** The client's own answer to a question of its peer; for any other there is none. */
-  answer(principal: Principal, id: unknown, state: 'answered' | 'denied', answers: Json): void {
-    const found = typeof id === 'string' ? this.#room.get(id) : undefined
-    if (found?.kind !== 'question' || found.state !== 'pending') return
-    if (found.user === principal.user && found.client?.id === principal.client?.id)
-      this.#room.put({ ...found, answers, state })
+  async answer(
+    principal: Principal,
+    id: unknown,
+    state: 'answered' | 'denied',
+    answers: Json,
+  ): Promise<void> {
+    const isOpen = (found: Suspended | undefined): found is WaitingQuestion =>
+      found?.kind === 'question' &&
+      found.state === 'pending' &&
+      found.user === principal.user &&
+      found.client?.id === principal.client?.id
+    // Whoever answers what nobody asked writes nothing.
+    if (typeof id !== 'string' || !isOpen(await this.#room.get(id))) return
+    await this.#room.change(async (calls) => {
+      const found = await calls.get(id)
+      if (isOpen(found)) await calls.put({ ...found, answers, state })
+    })
   }
 
   /** Uses up what was asked for exactly this call. */
-  resume(key: string, id: unknown): WaitingQuestion | undefined {
-    const found = typeof id === 'string' ? this.#room.get(id) : undefined
-    if (found?.kind !== 'question' || found.key !== key) return undefined
-    this.#room.delete(found.id)
-    return found
+  async resume(key: string, id: unknown): Promise<WaitingQuestion | undefined> {
+    const isMeant = (found: Suspended | undefined): found is WaitingQuestion =>
+      found?.kind === 'question' && found.key === key
+    if (typeof id !== 'string' || !isMeant(await this.#room.get(id))) return undefined
+    return await this.#room.change(async (calls) => {
+      const found = await calls.get(id)
+      if (!isMeant(found)) return undefined
+      await calls.delete(id)
+      return found
+    })
   }
 
   /** Where the user decides. */
@@ -71,9 +94,14 @@ export class SuspendedCalls {
   }
 
   /** The approval that a call needs: the one that it asked for before, or a new one. AppError `unavailable` when too many wait. */
-  request(principal: Principal, { tool, annotations }: OfferedTool, args: unknown): WaitingApproval {
+  async request(
+    principal: Principal,
+    { tool, annotations }: OfferedTool,
+    args: unknown,
+  ): Promise<WaitingApproval> {
     const key = callKey(principal, tool.name, args)
-    const known = this.#approvals().find((one) => one.key === key)
+    const isKnown = (one: Suspended): one is WaitingApproval => one.kind === 'approval' && one.key === key
+    const known = (await this.#room.of(principal.user, key)).find(isKnown)
     if (known) return known
     if (canonical(args).length > maxBytes)
       throw new AppError('invalid', 'the arguments are too long to be shown to the user for approval')
@@ -87,51 +115,63 @@ export class SuspendedCalls {
       arguments: structuredClone(args),
       state: 'pending',
     }
-    this.#suspend(approval)
-    this.#tell(principal, approval, 'tool.approval_request', 'ok')
-    return approval
+    return await this.#room.change(async (calls) => {
+      // Another daemon may have been asked the same meanwhile.
+      const other = (await calls.of(principal.user)).find(isKnown)
+      if (other) return other
+      await suspend(calls, approval)
+      await this.#tell(calls, principal, approval, 'tool.approval_request', 'ok')
+      return approval
+    })
   }
 
   /** Uses up the user's decision on exactly this call; asking again after it is a new question. */
-  decision(principal: Principal, tool: string, args: unknown): 'approved' | 'denied' | undefined {
+  async decision(
+    principal: Principal,
+    tool: string,
+    args: unknown,
+  ): Promise<'approved' | 'denied' | undefined> {
     const key = callKey(principal, tool, args)
-    const found = this.#approvals().find((one) => one.key === key)
-    if (!found || found.state === 'pending') return undefined
-    this.#room.delete(found.id)
-    return found.state
+    const waiting = await this.#room.of(principal.user, key)
+    const id = waiting.find((one) => one.kind === 'approval' && one.state !== 'pending')?.id
+    if (id === undefined) return undefined
+    return await this.#room.change(async (calls) => {
+      const found = await calls.get(id)
+      if (found?.kind !== 'approval' || found.state === 'pending') return undefined
+      await calls.delete(id)
+      return found.state
+    })
   }
 
   /** What waits for this user's decision, oldest first. */
-  waitingFor(user: string): readonly WaitingApproval[] {
-    return this.#approvals().filter((one) => one.user === user && one.state === 'pending')
+  async waitingFor(user: string): Promise<readonly WaitingApproval[]> {
+    const waiting = await this.#room.of(user)
+    return waiting.filter((one): one is WaitingApproval => one.kind === 'approval' && one.state === 'pending')
   }
 
   /** An approval of the user's own; AppError `not_found` for another's, an expired one and none alike. */
-  find(user: string, id: string): WaitingApproval {
-    const found = this.#room.get(id)
-    if (found?.kind === 'approval' && found.user === user) return found
-    throw new AppError('not_found', 'no such approval; it may have expired')
+  async find(user: string, id: string): Promise<WaitingApproval> {
+    return ownApproval(user, await this.#room.get(id))
   }
 
   /** The user's decision. `principal` is the user at the browser. AppError `conflict` when it was decided before. */
-  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): WaitingApproval {
-    const approval = this.find(principal.user, id)
-    if (approval.state !== 'pending')
-      throw new AppError('conflict', `this call was ${approval.state} already`)
+  async decide(principal: Principal, id: string, decision: 'approve' | 'deny'): Promise<WaitingApproval> {
     this.#audit.requireWritable()
-    const decided: WaitingApproval = { ...approval, state: decision === 'approve' ? 'approved' : 'denied' }
-    this.#room.put(decided)
-    this.#tell(principal, decided, `tool.${decision}`, decision === 'approve' ? 'ok' : 'denied')
-    return decided
+    return await this.#room.change(async (calls) => {
+      const approval = ownApproval(principal.user, await calls.get(id))
+      if (approval.state !== 'pending')
+        throw new AppError('conflict', `this call was ${approval.state} already`)
+      const decided: WaitingApproval = { ...approval, state: decision === 'approve' ? 'approved' : 'denied' }
+      await calls.put(decided)
+      const status = decision === 'approve' ? 'ok' : 'denied'
+      await this.#tell(calls, principal, decided, `tool.${decision}`, status)
+      return decided
+    })
   }
 
   /** Waits until it is settled, but no longer than this many milliseconds or until the call ends. */
   async settled(call: Suspended, milliseconds: number, signal: AbortSignal): Promise<void> {
-    if (this.#room.get(call.id)?.state === 'pending') await this.#room.changed(call.id, milliseconds, signal)
-  }
-
-  #approvals(): readonly WaitingApproval[] {
-    return this.#room.all().filter((call) => call.kind === 'approval')
+    await this.#room.settled(call.id, milliseconds, signal)
   }
 
   #begun(principal: Principal, key: string, milliseconds: number): Omit<Suspended, 'kind' | 'state'> {
@@ -146,26 +186,35 @@ export class SuspendedCalls {
     }
   }
 
-  /** A client that asks and never comes back makes room with its oldest question; decisions are never dropped. */
-  #suspend(call: Suspended): void {
-    const mine = this.#room
-      .all()
-      .filter((one) => one.user === call.user && one.kind === call.kind && one.state === 'pending')
-    if (mine.length >= maxPerUser) {
-      if (call.kind === 'approval')
-        throw new AppError('unavailable', 'too many calls wait for approval; decide or let them expire first')
-      this.#room.delete(mine[0]!.id)
-    }
-    this.#room.put(call)
-  }
-
   // What led to a decision is worth as much as the decision: the exact arguments are kept.
-  #tell(principal: Principal, approval: WaitingApproval, type: string, status: 'ok' | 'denied'): void {
+  async #tell(
+    { transaction }: Calls,
+    principal: Principal,
+    approval: WaitingApproval,
+    type: string,
+    status: 'ok' | 'denied',
+  ): Promise<void> {
     const data = { approval: approval.id, arguments: approval.arguments as Record<string, unknown> }
-    void this.#audit
-      .record({ ...actorOf(principal), type, status, target: approval.tool, data })
-      .catch(() => {})
+    const event = { ...actorOf(principal), type, status, target: approval.tool, data }
+    await this.#audit.recordIn(transaction, event)
   }
+}
+
+function ownApproval(user: string, found: Suspended | undefined): WaitingApproval {
+  if (found?.kind === 'approval' && found.user === user) return found
+  throw new AppError('not_found', 'no such approval; it may have expired')
+}
+
+/** A client that asks and never comes back makes room with its oldest question; decisions are never dropped. */
+async function suspend(calls: Calls, call: Suspended): Promise<void> {
+  const waiting = await calls.of(call.user)
+  const mine = waiting.filter((one) => one.kind === call.kind && one.state === 'pending')
+  if (mine.length >= maxPerUser) {
+    if (call.kind === 'approval')
+      throw new AppError('unavailable', 'too many calls wait for approval; decide or let them expire first')
+    await calls.delete(mine[0]!.id)
+  }
+  await calls.put(call)
 }
 
 /** Equal for exactly the same call: of the same user through the same client, with the same arguments. */

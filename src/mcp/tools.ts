@@ -38,7 +38,7 @@ export async function callTool(
   const args = objectParam(call.params, 'arguments')
   const { catalogue } = call.snapshot
   if (call.revision.envelope) checkParamHeaders(call, catalogue.find(call.principal, name), args)
-  const asking = askingFor(call, deps.suspended)
+  const asking = await askingFor(call, deps.suspended)
   const outcome = await catalogue.call(call.principal, name, args, {
     signal: call.signal,
     progress: progressOf(call),
@@ -46,7 +46,7 @@ export async function callTool(
     ask: asking.ask,
     confirm: (offered) => confirm(call, asking, offered, args, deps),
   })
-  return asking.interrupted() ?? resultOf(call, catalogue.find(call.principal, name), outcome)
+  return (await asking.interrupted()) ?? resultOf(call, catalogue.find(call.principal, name), outcome)
 }
 
 /** In `replace` mode a tool with a skill says only where its guide is, which saves the model's context. */

@@ -1,57 +1,100 @@
-import type { Clock } from '../core/clock.ts'
 import type { Suspended } from '../core/suspended.ts'
+import type { Collection, CollectionSpec, Store, Transaction } from '../store/store.ts'
 
-/** Where suspended calls wait: the memory of this process. Nothing else knows where that is. */
+const spec: CollectionSpec<Suspended> = {
+  name: 'mcp.waiting',
+  indexes: ['user', 'key'],
+  expires: 'expiresAt',
+}
+const topic = 'mcp.waiting '
+
+/** Where suspended calls wait: in the state, so that whichever daemon is asked knows them. */
 export class WaitingRoom {
-  readonly #clock: Clock
-  readonly #calls = new Map<string, Suspended>()
+  readonly #store: Store
+  readonly #calls: Collection<Suspended>
   readonly #waiting = new Map<string, Set<() => void>>()
 
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /** Those that have not expired, oldest first; an expired one is as if it had never been. */
-  all(): readonly Suspended[] {
-    const now = this.#clock.now()
-    for (const { id, expiresAt } of this.#calls.values()) if (expiresAt <= now) this.delete(id)
-    return [...this.#calls.values()]
-  }
-
-  get(id: string): Suspended | undefined {
-    const call = this.#calls.get(id)
-    return call && call.expiresAt > this.#clock.now() ? call : undefined
-  }
-
-  put(call: Suspended): void {
-    this.#calls.set(call.id, call)
-    this.#wake(call.id)
-  }
-
-  delete(id: string): void {
-    this.#calls.delete(id)
-    this.#wake(id)
-  }
-
-  /** Waits until the call is changed or gone, but no longer than this or until the signal. */
-  changed(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve()
-    return new Promise((resolve) => {
-      const waiting = this.#waiting.get(id) ?? new Set()
-      const wake = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', wake)
-        waiting.delete(wake)
-        if (waiting.size === 0) this.#waiting.delete(id)
-        resolve()
-      }
-      const timer = setTimeout(wake, milliseconds).unref()
-      signal.addEventListener('abort', wake)
-      this.#waiting.set(id, waiting.add(wake))
+  constructor(store: Store) {
+    this.#store = store
+    this.#calls = store.collection(spec)
+    store.hear((message) => {
+      if (message?.startsWith(topic)) this.#wake(message.slice(topic.length))
+      else if (message === undefined) for (const id of this.#waiting.keys()) this.#wake(id)
     })
   }
 
-  #wake(id: string): void {
-    for (const wake of this.#waiting.get(id) ?? []) wake()
+  get(id: string): Promise<Suspended | undefined> {
+    return this.#calls.get(id)
   }
+
+  /** Those of a user that wait, oldest first; with a key only those of exactly that call. */
+  of(user: string, key?: string): Promise<readonly Suspended[]> {
+    const where = { user, ...(key !== undefined && { key }) }
+    return this.#calls.find({ where, order: [{ field: 'createdAt' }] })
+  }
+
+  /** Changes what waits, with nobody in between; who waits for a call is told of it once it is kept. */
+  change<R>(work: (calls: Calls) => Promise<R>): Promise<R> {
+    return this.#store.transaction((transaction) => {
+      const calls = transaction.in(this.#calls)
+      const told = (id: string): void => {
+        transaction.announce(topic + id)
+        // A state that nobody shares announces nothing.
+        transaction.onCommit(() => this.#wake(id))
+      }
+      return work({
+        transaction,
+        get: (id) => calls.get(id),
+        of: (user) => calls.find({ where: { user }, order: [{ field: 'createdAt' }] }),
+        put: async (call) => {
+          await calls.put(call)
+          told(call.id)
+        },
+        delete: async (id) => {
+          await calls.delete(id)
+          told(id)
+        },
+      })
+    })
+  }
+
+  /** Waits until the call is settled or gone, but no longer than this or until the signal. */
+  async settled(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+    const end = AbortSignal.any([signal, AbortSignal.timeout(milliseconds)])
+    while (!end.aborted) {
+      // From here on nothing is missed, whatever happens while we look.
+      const { changed, leave } = this.#wait(id, end)
+      if ((await this.get(id))?.state !== 'pending') return leave()
+      await changed
+    }
+  }
+
+  #wait(id: string, end: AbortSignal): { changed: Promise<void>; leave: () => void } {
+    let leave = (): void => undefined
+    const changed = new Promise<void>((resolve) => {
+      const waiting = this.#waiting.get(id) ?? new Set()
+      leave = (): void => {
+        end.removeEventListener('abort', leave)
+        waiting.delete(leave)
+        if (waiting.size === 0) this.#waiting.delete(id)
+        resolve()
+      }
+      end.addEventListener('abort', leave)
+      this.#waiting.set(id, waiting.add(leave))
+    })
+    return { changed, leave }
+  }
+
+  #wake(id: string): void {
+    for (const leave of this.#waiting.get(id) ?? []) leave()
+  }
+}
+
+/** What waits, as one piece of work sees it. */
+export interface Calls {
+  readonly transaction: Transaction
+  get(id: string): Promise<Suspended | undefined>
+  of(user: string): Promise<readonly Suspended[]>
+  put(call: Suspended): Promise<void>
+  delete(id: string): Promise<void>
 }

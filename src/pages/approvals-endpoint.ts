@@ -21,8 +21,8 @@ import type { Render } from './views.ts'
 
 /** Where the calls wait; AppError `not_found` for those of others. */
 export interface WaitingCalls {
-  find(user: string, id: string): WaitingApproval
-  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): WaitingApproval
+  find(user: string, id: string): Promise<WaitingApproval>
+  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): Promise<WaitingApproval>
 }
 
 /** What the two endpoints of a waiting call work with. */
@@ -38,7 +38,7 @@ export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
-    const call = deps.suspended.find(signed.user.id, idOf(ctx))
+    const call = await deps.suspended.find(signed.user.id, idOf(ctx))
     const csrf = formToken(signed.secret, purposeOf(call.id))
     return answerPage(ctx, 200, deps.render('approval', { call: viewOf(ctx, call), csrf }))
   })
@@ -56,7 +56,7 @@ export function approvalEndpoint(deps: ApprovalsDeps): Middleware {
       throw new AppError('invalid', 'decision must be approve or deny')
     const principal = signed && deps.principalOf(ctx, signed.user.id)
     if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
-    deps.suspended.decide({ ...principal, requestId: originOf(ctx).request_id }, id, decision)
+    await deps.suspended.decide({ ...principal, requestId: originOf(ctx).request_id }, id, decision)
     return sendTo(ctx, 303, ctx.path)
   })
 }

@@ -128,7 +128,7 @@ function wrapMethods(): void {
     const { name } = call.params
     const entry = entries.find((one) => one.name === name)
     if (!entry) return undefined
-    const asking = askingFor(call, suspended)
+    const asking = await askingFor(call, suspended)
     try {
       const messages = await messagesOf(entry.name, objectParam(call.params, 'arguments'), asking.ask)
       const shaped = messages.map((content) => ({
@@ -137,7 +137,7 @@ function wrapMethods(): void {
       }))
       return { description: entry.description, messages: shaped }
     } catch (error) {
-      const interrupted = asking.interrupted()
+      const interrupted = await asking.interrupted()
       if (interrupted) return interrupted
       throw error
     }

@@ -34,7 +34,7 @@ describe('a call that its user must approve on a page', () => {
   it('names the page, and runs once after the user approved exactly this call', async (t) => {
     const { server, runs } = await setup(t)
     assert.match(await text(server), /needs the user's approval.*\/approvals\/[\w-]{22} and decide there/)
-    const [approval] = server.suspended.waitingFor('user@example.com')
+    const [approval] = await server.suspended.waitingFor('user@example.com')
     assert.deepEqual(
       {
         tool: approval!.tool,
@@ -53,9 +53,9 @@ describe('a call that its user must approve on a page', () => {
     )
     // Asking again does not make a second question.
     await text(server)
-    assert.equal(server.suspended.waitingFor('user@example.com').length, 1)
+    assert.equal((await server.suspended.waitingFor('user@example.com')).length, 1)
 
-    server.suspended.decide(person, approval!.id, 'approve')
+    await server.suspended.decide(person, approval!.id, 'approve')
     assert.match(
       await text(server, { name: 'wipe', arguments: { thing: 'other' } }),
       /needs the user's approval/,
@@ -79,10 +79,10 @@ describe('a call that its user must approve on a page', () => {
   it('does not run after the user denied it', async (t) => {
     const { server, runs } = await setup(t)
     await text(server)
-    const [approval] = server.suspended.waitingFor('user@example.com')
-    server.suspended.decide(person, approval!.id, 'deny')
+    const [approval] = await server.suspended.waitingFor('user@example.com')
+    await server.suspended.decide(person, approval!.id, 'deny')
     assert.match(await text(server), /the user denied this call/)
-    assert.throws(() => server.suspended.decide(person, approval!.id, 'approve'), { code: 'not_found' })
+    await assert.rejects(server.suspended.decide(person, approval!.id, 'approve'), { code: 'not_found' })
     assert.deepEqual(runs, [])
     assert.equal(server.events.at(-1)!.status, 'denied')
   })
@@ -91,12 +91,12 @@ describe('a call that its user must approve on a page', () => {
     let now = 0
     const { server, runs } = await setup(t, { now: () => now })
     await text(server)
-    const [approval] = server.suspended.waitingFor('user@example.com')
+    const [approval] = await server.suspended.waitingFor('user@example.com')
     const other = { ...person, user: 'other@example.com' }
-    assert.throws(() => server.suspended.decide(other, approval!.id, 'approve'), { code: 'not_found' })
-    assert.throws(() => server.suspended.find('other@example.com', approval!.id), { code: 'not_found' })
-    server.suspended.decide(person, approval!.id, 'approve')
-    assert.throws(() => server.suspended.decide(person, approval!.id, 'deny'), { code: 'conflict' })
+    await assert.rejects(server.suspended.decide(other, approval!.id, 'approve'), { code: 'not_found' })
+    await assert.rejects(server.suspended.find('other@example.com', approval!.id), { code: 'not_found' })
+    await server.suspended.decide(person, approval!.id, 'approve')
+    await assert.rejects(server.suspended.decide(person, approval!.id, 'deny'), { code: 'conflict' })
     now += 900_001
     assert.match(await text(server), /needs the user's approval/)
     assert.deepEqual(runs, [])
@@ -110,7 +110,8 @@ describe('a call that its user must approve on a page', () => {
       principals: { second: { user: 'user@example.com', client: { id: 'client-2', name: 'Another' } } },
     })
     await text(server)
-    server.suspended.decide(person, server.suspended.waitingFor('user@example.com')[0]!.id, 'approve')
+    const [first] = await server.suspended.waitingFor('user@example.com')
+    await server.suspended.decide(person, first!.id, 'approve')
     assert.match(await text(server, call, { token: 'second' }), /needs the user's approval/)
     assert.deepEqual(runs, [])
   })
@@ -141,7 +142,7 @@ describe('a call that its user must approve on a page', () => {
     const first = await server.call('tools/call', call, options)
     const question = first.json.result.inputRequests['assistant_core.approve']
     assert.equal(question.params.mode, 'url')
-    const [approval] = server.suspended.waitingFor('user@example.com')
+    const [approval] = await server.suspended.waitingFor('user@example.com')
     assert.equal(question.params.url, server.suspended.urlOf(approval!))
     const second = server.call(
       'tools/call',
@@ -153,7 +154,7 @@ describe('a call that its user must approve on a page', () => {
       options,
     )
     while (server.events.length < 1) await new Promise((resolve) => setTimeout(resolve, 5))
-    server.suspended.decide(person, approval!.id, 'approve')
+    await server.suspended.decide(person, approval!.id, 'approve')
     assert.equal((await second).json.result.content[0].text, 'wiped')
     assert.equal(runs.length, 1)
   })
@@ -164,6 +165,6 @@ describe('a call that its user must approve on a page', () => {
     const { json } = await server.call('tools/call', { name: 'wipe', arguments: { thing: 'one more' } })
     assert.equal(json.error.code, -32603)
     assert.match(json.error.message, /too many calls wait/)
-    assert.equal(server.suspended.waitingFor('user@example.com').length, 50)
+    assert.equal((await server.suspended.waitingFor('user@example.com')).length, 50)
   })
 })

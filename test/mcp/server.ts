@@ -1,6 +1,9 @@
 /** Starts the MCP endpoint alone on a free port: hand-written catalogue and library, a principal for each bearer token. */
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import Koa from 'koa'
 import type { AuditEvent } from '../../src/audit/event.ts'
@@ -18,6 +21,8 @@ import type { McpSnapshot } from '../../src/mcp/call.ts'
 import { Running } from '../../src/mcp/running.ts'
 import { Subscriptions } from '../../src/mcp/subscriptions.ts'
 import { SuspendedCalls } from '../../src/mcp/suspended-calls.ts'
+import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import type { Store } from '../../src/store/store.ts'
 import { createCalls } from '../../src/tools/calls.ts'
 import type { Confirmation } from '../../src/tools/catalogue.ts'
 import { type CatalogueParts, createCatalogue } from '../../src/tools/create-catalogue.ts'
@@ -33,6 +38,8 @@ export interface Options {
   readonly skills?: readonly Skill[]
   readonly settings?: (settings: Settings) => void
   readonly clock?: Clock
+  /** A state to share with another server. */
+  readonly store?: Store
   /** Who a bearer token is; any other token is `user`. */
   readonly principals?: Readonly<Record<string, Partial<Principal>>>
 }
@@ -118,16 +125,20 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     version: '9.9.9',
     refreshed,
   }
-  const suspended = new SuspendedCalls({ clock, audit, publicUrl })
+  const folder = await mkdtemp(join(tmpdir(), 'assistant-core-mcp-'))
+  const store = options.store ?? (await openEmbeddedStore({ folder, clock, log }))
+  const suspended = new SuspendedCalls({ store, clock, audit, publicUrl })
   const subscriptions = new Subscriptions(deps)
   app.use(originGuard({ publicUrl, settings: () => deps.snapshot().settings }))
   app.use(mcpEndpoint({ ...deps, suspended, running: new Running(), subscriptions }))
   // eslint-disable-next-line typescript/no-misused-promises
   server.on('request', app.callback())
-  t.after(() => {
+  t.after(async () => {
     subscriptions.close()
     server.closeAllConnections()
     server.close()
+    if (!options.store) await store.close()
+    await rm(folder, { recursive: true, force: true })
   })
 
   const send: TestServer['send'] = async (body, headers = {}, method = 'POST') => {
