@@ -12,7 +12,7 @@ import { randomId, sha256 } from '../core/secrets.ts'
 import type { WaitingApproval, WaitingQuestion, Suspended } from '../core/suspended.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
 import type { Store } from '../store/store.ts'
-import { type Calls, WaitingRoom } from './waiting-room.ts'
+import { type WaitingWork, WaitingRoom } from './waiting-room.ts'
 import { peerOf } from './call.ts'
 import type { Json } from './json-rpc.ts'
 
@@ -188,7 +188,7 @@ export class SuspendedCalls {
 
   // What led to a decision is worth as much as the decision: the exact arguments are kept.
   async #tell(
-    { transaction }: Calls,
+    { transaction }: WaitingWork,
     principal: Principal,
     approval: WaitingApproval,
     type: string,
@@ -206,7 +206,7 @@ function ownApproval(user: string, found: Suspended | undefined): WaitingApprova
 }
 
 /** A client that asks and never comes back makes room with its oldest question; decisions are never dropped. */
-async function suspend(calls: Calls, call: Suspended): Promise<void> {
+async function suspend(calls: WaitingWork, call: Suspended): Promise<void> {
   const waiting = await calls.of(call.user)
   const mine = waiting.filter((one) => one.kind === call.kind && one.state === 'pending')
   if (mine.length >= maxPerUser) {

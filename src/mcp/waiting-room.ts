@@ -34,7 +34,7 @@ export class WaitingRoom {
   }
 
   /** Changes what waits, with nobody in between; who waits for a call is told of it once it is kept. */
-  change<R>(work: (calls: Calls) => Promise<R>): Promise<R> {
+  change<R>(work: (calls: WaitingWork) => Promise<R>): Promise<R> {
     return this.#store.transaction((transaction) => {
       const calls = transaction.in(this.#calls)
       const told = (id: string): void => {
@@ -91,7 +91,7 @@ export class WaitingRoom {
 }
 
 /** What waits, as one piece of work sees it. */
-export interface Calls {
+export interface WaitingWork {
   readonly transaction: Transaction
   get(id: string): Promise<Suspended | undefined>
   of(user: string): Promise<readonly Suspended[]>

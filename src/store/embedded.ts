@@ -16,7 +16,7 @@ import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { declaredSpec } from './table.ts'
-import { inTime, requireOutside, type Running, Turns } from './turns.ts'
+import { follow, inTime, requireOutside, type Running, Turns } from './turns.ts'
 import { upgrade } from './upgrade.ts'
 import type { Verification } from './verify.ts'
 
@@ -158,13 +158,7 @@ class Embedded implements EmbeddedStore {
       }
       return await inTime(this.#inside.run(running, work, transaction), this.#options.transactionMilliseconds)
     })
-    for (const step of then) {
-      try {
-        step()
-      } catch (error) {
-        this.#log.error('what follows a transaction failed', { error })
-      }
-    }
+    follow(then, this.#log)
     return result
   }
 
@@ -265,7 +259,7 @@ class Embedded implements EmbeddedStore {
     if (changes.length === 0) return journal.settled()
     journal.requireWritable()
     this.#lock.requireHeld()
-    if (this.#seen.fault !== undefined) throw new AppError('unavailable', this.#seen.fault)
+    this.#seen.requireRight()
     const line = journal.lineOf(changes, this.#seen.mark())
     const undo = this.#low.data.apply(changes)
     return journal.append(line, () => void this.#low.data.apply(undo))

@@ -67,9 +67,8 @@ export class Session {
     return this.#inTurn(async () => {
       const copy = storable(spec.name, document)
       const old = await this.#read(spec.name, copy.id)
-      if (this.#living(spec, old)) throw exists(spec.name, copy.id)
-      if (await this.#write(spec, old, copy)) return copy
-      throw exists(spec.name, copy.id)
+      if (!this.#living(spec, old) && (await this.#write(spec, old, copy))) return copy
+      throw new AppError('conflict', `${spec.name} ${JSON.stringify(copy.id)} exists already`)
     })
   }
 
@@ -325,8 +324,4 @@ function isTaken(error: unknown): boolean {
 
 function taken(name: string, what: string, cause?: unknown): AppError {
   return new AppError('conflict', `${name}: ${what} is taken`, cause === undefined ? {} : { cause })
-}
-
-function exists(name: string, id: string): AppError {
-  return new AppError('conflict', `${name} ${JSON.stringify(id)} exists already`)
 }

@@ -15,6 +15,7 @@ import { type Migration, schemaAfter } from './migrate.ts'
 import { PostgresCollection } from './postgres-collection.ts'
 import { isCollision, type Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
+import { Declarations } from './postgres-declarations.ts'
 import { IndexBuilder } from './postgres-indexes.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
@@ -27,7 +28,7 @@ import { type Head, openTables, readHead, readSpecs, requireOurs } from './postg
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { declaredSpec, type TableSpec } from './table.ts'
-import { inTime, requireOutside, type Running, Turns } from './turns.ts'
+import { follow, inTime, requireOutside, type Running, Turns } from './turns.ts'
 
 const sweepBatch = 500
 const attempts = 3
@@ -93,11 +94,6 @@ class Postgres implements PostgresStore {
   readonly #collections = new Map<string, PostgresCollection<Stored>>()
   // A write past the transaction that the running code belongs to would wait for it for ever.
   readonly #inside = new AsyncLocalStorage<Running>()
-  readonly #undeclared = new Set<string>()
-  /** What this process has declared. */
-  readonly #declared = new Set<string>()
-  /** What this process is declaring. */
-  readonly #declaring = new Map<string, Promise<void>>()
   /** How the collections can be looked up, as of the generation. */
   #specs = new Map<string, TableSpec>()
   #generation = -1
@@ -109,6 +105,7 @@ class Postgres implements PostgresStore {
   #glancing = false
   readonly #listener: Listener
   readonly #indexes: IndexBuilder
+  readonly #declarations: Declarations
   readonly #listeners: ((message: string | undefined) => void)[] = []
   #timers: NodeJS.Timeout[] = []
   #closed = false
@@ -121,6 +118,11 @@ class Postgres implements PostgresStore {
     this.#schema = schemaAfter(options.migrations ?? [])
     this.#database = database
     this.#indexes = new IndexBuilder(() => database.single(), options.log)
+    this.#declarations = new Declarations(async (specs) => {
+      await this.#inSession(true, async (session) => {
+        for (const spec of specs) await session.declare(spec)
+      })
+    }, options.log)
     this.#listener = new Listener({
       connect: () => database.single(),
       heard: (message) => {
@@ -173,7 +175,7 @@ class Postgres implements PostgresStore {
     })
     this.#collections.set(spec.name, collection)
     this.#indexes.want(wanted)
-    if (!covers(this.#specs.get(spec.name), wanted)) this.#declareSoon(spec.name)
+    if (!covers(this.#specs.get(spec.name), wanted)) this.#declarations.soon(wanted)
     return collection as unknown as Collection<T>
   }
 
@@ -202,13 +204,7 @@ class Postgres implements PostgresStore {
     } finally {
       this.#turns.done()
     }
-    for (const step of then) {
-      try {
-        step()
-      } catch (error) {
-        this.#log.error('what follows a transaction failed', { error })
-      }
-    }
+    follow(then, this.#log)
     return result
   }
 
@@ -259,6 +255,7 @@ class Postgres implements PostgresStore {
     for (const timer of this.#timers) clearInterval(timer)
     await this.#turns.take()
     this.#closed = true
+    this.#declarations.close()
     this.#turns.done()
     await Promise.all([this.#listener.close(), this.#indexes.close()])
     await this.#database.close()
@@ -267,7 +264,7 @@ class Postgres implements PostgresStore {
   /** The write of one document. What collides with another's is begun anew: nothing of it was kept. */
   async #changeOne<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R> {
     requireOutside(this.#inside.getStore())
-    if (this.#mustDeclare(spec, this.#specs.get(spec.name))) await this.#declare([spec])
+    if (this.#declarations.isMissing(spec, this.#specs.get(spec.name))) await this.#declarations.now([spec])
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#inSession(false, work)
@@ -310,7 +307,7 @@ class Postgres implements PostgresStore {
       get: (spec, id) => open().get(spec, id),
       read: (spec, work) => open().read(spec, work),
       change: async (spec, work) => {
-        if (this.#mustDeclare(spec, open().specOf(spec.name))) await open().declare(spec)
+        if (this.#declarations.isMissing(spec, open().specOf(spec.name))) await open().declare(spec)
         return await work(open())
       },
     }) as unknown as Collection<T>
@@ -318,51 +315,6 @@ class Postgres implements PostgresStore {
 
   #view(spec: TableSpec): Known {
     return known(spec, this.#specs.get(spec.name), this.#time.now())
-  }
-
-  /** Collections are declared one after the other at a start; they are made ready together. */
-  #declareSoon(name: string): void {
-    this.#undeclared.add(name)
-    if (this.#undeclared.size > 1) return
-    setImmediate(() => {
-      const names = [...this.#undeclared].filter((one) => !this.#declared.has(one))
-      const specs = names.map((one) => this.#collections.get(one)!.spec)
-      this.#undeclared.clear()
-      if (this.#closed || specs.length === 0) return
-      // Until then reads look at every document, and a write tries again and tells.
-      this.#declare(specs).catch((error: unknown) => {
-        if (!this.#closed) this.#log.warn('collections could not be made ready', { reason: messageOf(error) })
-      })
-    })
-  }
-
-  /**
-   * Once is enough: what a daemon of another version declared since is written by, and read without indexes,
-   * or the two would make the same entries anew in turns.
-   */
-  #mustDeclare(spec: TableSpec, stored: TableSpec | undefined): boolean {
-    return stored === undefined || (!covers(stored, spec) && !this.#declared.has(spec.name))
-  }
-
-  /** What is being declared already is waited for: a second time could come after another daemon's, and undo it. */
-  async #declare(specs: readonly TableSpec[]): Promise<void> {
-    const missing = specs.filter(({ name }) => !this.#declaring.has(name))
-    if (missing.length > 0) {
-      const work = this.#declareNow(missing)
-      for (const { name } of missing) this.#declaring.set(name, work)
-    }
-    await Promise.all(specs.flatMap(({ name }) => this.#declaring.get(name) ?? []))
-  }
-
-  async #declareNow(specs: readonly TableSpec[]): Promise<void> {
-    try {
-      await this.#inSession(true, async (session) => {
-        for (const spec of specs) await session.declare(spec)
-      })
-      for (const { name } of specs) this.#declared.add(name)
-    } finally {
-      for (const { name } of specs) this.#declaring.delete(name)
-    }
   }
 
   /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */

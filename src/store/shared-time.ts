@@ -3,6 +3,7 @@
  * daemons on one database go by the database's time, and one that is alone by the highest time it has seen.
  */
 import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
 
 /** What a clock that is kept by a time service never reaches: from here on it is told. */
 const toldSkew = 3_000
@@ -93,6 +94,11 @@ export class SeenTime implements ClockFaults {
     const highest = this.look()
     if (Math.abs(highest - this.#marked) < betweenMarks) return undefined
     return (this.#marked = highest)
+  }
+
+  /** AppError `unavailable` while the clock is too far behind. */
+  requireRight(): void {
+    if (this.fault !== undefined) throw new AppError('unavailable', this.fault)
   }
 
   get told(): string | undefined {

@@ -1,4 +1,5 @@
 import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 
 /** Lets one in after the other, in the order in which they came. */
 export class Turns {
@@ -44,4 +45,15 @@ export function requireOutside(outer: Running | undefined): void {
     throw new Error(
       'inside a transaction, write through transaction.in(collection), or this would wait for ever',
     )
+}
+
+/** Does what was to follow a transaction; it is kept, whatever goes wrong now. */
+export function follow(steps: readonly (() => void)[], log: Log): void {
+  for (const step of steps) {
+    try {
+      step()
+    } catch (error) {
+      log.error('what follows a transaction failed', { error })
+    }
+  }
 }
