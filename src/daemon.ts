@@ -1,11 +1,12 @@
 /**
- * The daemon: services → listen → ready → signals; it stops in the reverse order. SIGTERM and SIGINT drain:
- * no new requests, running ones get their grace, then the end. SIGHUP reloads the site, or, where a terminal
+ * The daemon: services → listen → ready → signals; it stops in the reverse order. SIGTERM is told by `/readyz` while
+ * requests are served on; then, as at once on SIGINT, new ones are refused, running ones get their grace. SIGHUP reloads the site, or, where a terminal
  * started the daemon, says that the terminal is gone and stops it.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
+import { setTimeout } from 'node:timers/promises'
 import { createApp } from './app.ts'
 import { listenForControl, type ControlServer } from './control/server.ts'
 import { AppError } from './core/errors.ts'
@@ -29,8 +30,8 @@ export interface Daemon {
   readonly services: Services
   /** Where it listens; `services.publicUrl()` is what it publishes. */
   readonly address: AddressInfo
-  /** Lets running requests end, then lets go of everything. */
-  stop(): Promise<void>
+  /** Lets running requests end, then lets go of everything; with `drain`, after who sends requests has had time to see it. */
+  stop(options?: { readonly drain?: boolean }): Promise<void>
 }
 
 /** Starts a daemon; what fails on the way is undone. */
@@ -40,12 +41,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let server: Server | undefined
   let control: ControlServer | undefined
   let metrics: Server | undefined
-  const stop = async (): Promise<void> => {
+  const stop = async ({ drain = false } = {}): Promise<void> => {
     services.log.info('stopping')
+    services.leaving.begin()
+    const { drain_seconds: told, shutdown_grace_seconds: grace } = services.site.current().settings.server
+    if (drain) await setTimeout(told * 1000)
+    services.drain()
+    if (server) await services.leaving.end(server, grace * 1000)
     await control?.close()
     metrics?.close().closeAllConnections()
-    services.drain()
-    if (server) await drain(server, services.site.current().settings.server.shutdown_grace_seconds * 1000)
     await services.close()
     services.log.info('stopped')
   }
@@ -91,7 +95,7 @@ export async function runDaemon(
   })
   await ready(daemon)
   const signal = await ended
-  await daemon.stop()
+  await daemon.stop({ drain: signal === 'SIGTERM' })
   // Node aborts when it puts a terminal back that is gone; dying of the signal, it does not try.
   if (signal === 'SIGHUP') process.kill(process.pid, signal)
 }
@@ -127,16 +131,5 @@ function listen(
       reject(new AppError('unavailable', `cannot listen on ${place}: ${reason}`, { cause: error }))
     })
     server.listen(where, () => resolve(server.address() as AddressInfo))
-  })
-}
-
-function drain(server: Server, graceMilliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), graceMilliseconds)
-    server.close(() => {
-      clearTimeout(cut)
-      resolve()
-    })
-    server.closeIdleConnections()
   })
 }

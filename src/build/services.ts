@@ -1,5 +1,6 @@
 /** Builds everything that holds state, once and in order: foundation, house, doors. */
 import { DoctorProbe } from '../http/doctor-probe.ts'
+import { Leaving } from '../http/leaving.ts'
 import { Places } from '../http/places.ts'
 import { openDoors, type Doors } from './doors.ts'
 import { openFoundation, type Foundation, type ServicesOptions, type Undo } from './foundation.ts'
@@ -8,6 +9,7 @@ import { openHouse, type House } from './house.ts'
 /** What the daemon and the offline command line work with. */
 export interface Services extends Foundation, House, Doors {
   readonly places: Places
+  readonly leaving: Leaving
   readonly probe: DoctorProbe
   /** The password that was made because nobody had one; undefined when somebody had. Shown once. */
   firstSignIn(): Promise<{ user: string; password: string } | undefined>
@@ -37,6 +39,7 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
       ...house,
       ...doors,
       places,
+      leaving: new Leaving(),
       probe: new DoctorProbe({ clock }),
       firstSignIn: async () => {
         const password = await doors.passwords.makeFirst(firstUser)

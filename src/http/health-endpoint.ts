@@ -28,6 +28,7 @@ export interface Vitals {
   readonly audit: Pick<AuditLog, 'stats'>
   readonly analysis: Pick<Analysis, 'probes'> | undefined
   readonly clientDocuments: Pick<ClientDocuments, 'probed'>
+  readonly leaving: { readonly begun: boolean }
 }
 
 /** Answers while requests are accepted; tells what is wrong without telling strangers what is inside. */
@@ -78,6 +79,7 @@ export async function readiness({
   audit,
   analysis,
   clientDocuments,
+  leaving,
 }: Vitals): Promise<readonly ReadinessCheck[]> {
   const state = site.state()
   const { enabled } = site.current().settings.server
@@ -86,6 +88,7 @@ export async function readiness({
   const unsent = auditing.forwards.filter(({ fault }) => fault !== undefined)
   const limited = (analysis?.probes ?? []).filter(({ ok }) => !ok)
   return [
+    check('stopping', !leaving.begun, 'failed', 'no', 'the service is stopping; send requests elsewhere'),
     check('switch', enabled, 'failed', 'on', 'the server is switched off (server.enabled)'),
     check(
       'site',

@@ -11,6 +11,7 @@ import { readTraceContext, type Span, type TraceContext, type Tracer } from '../
 import type { Site } from '../site/site.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
+import type { Leaving } from './leaving.ts'
 import type { Metrics } from './metrics.ts'
 import type { TakenPlace, Places } from './places.ts'
 import { promptMethodPrefix } from '../library/prompt-methods-endpoint.ts'
@@ -24,13 +25,14 @@ interface Needed {
   /** How many streams are open. */
   readonly subscriptions: { readonly size: number }
   readonly places: Places
+  readonly leaving: Leaving
   readonly probe: DoctorProbe
   readonly tracing: Tracer | undefined
 }
 
 /** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
 export function requests(needed: Needed): Middleware {
-  const { site, log, metrics, clock, probe, tracing } = needed
+  const { site, log, metrics, clock, probe, tracing, leaving } = needed
   const trusted = trustedProxies(() => site.current().settings)
   return async (ctx, next) => {
     const began = clock.now()
@@ -48,6 +50,7 @@ export function requests(needed: Needed): Middleware {
     ctx.set('X-Request-Id', requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
     metrics.inFlight++
+    leaving.add(ctx.res)
     ctx.res.once('close', () => {
       metrics.inFlight--
       // 499 is what proxies write for a peer that left before the answer.
@@ -59,7 +62,8 @@ export function requests(needed: Needed): Middleware {
       log.debug('request', () => ({ ...requestFields(ctx), status, milliseconds }))
     })
     if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return undefined
-    return healthPaths.has(ctx.path) ? next() : withPlace(ctx, needed, next)
+    if (healthPaths.has(ctx.path)) return next()
+    return leaving.refuses ? refuse(ctx, 503, 'the service is stopping') : withPlace(ctx, needed, next)
   }
 }
 

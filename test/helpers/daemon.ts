@@ -1,6 +1,6 @@
 /** Starts the real program in a child process, from another directory, over folders of the test's own. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -45,6 +45,9 @@ export function copyOfShippedSite(t: TestContext): string {
   const site = join(temporaryFolder(t), 'site')
   for (const part of ['config', 'prompts', 'skills'])
     cpSync(join(projectRoot, part), join(site, part), { recursive: true })
+  // Nobody in front of it has to see that it stops.
+  const settings = join(site, 'config/settings.yaml')
+  writeFileSync(settings, readFileSync(settings, 'utf8').replace('drain_seconds: 3', 'drain_seconds: 0'))
   return site
 }
 
