@@ -1,6 +1,6 @@
 import { messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { covers } from './postgres-reading.ts'
+import { covers } from './postgres-known.ts'
 import type { TableSpec } from './table.ts'
 
 /** How the collections of this process become known to the database: together at a start, and once each. */
