@@ -4,6 +4,7 @@ import { clientLimitOf } from '../documents/client-limits.ts'
 import { Running } from '../mcp/running.ts'
 import { Subscriptions } from '../mcp/subscriptions.ts'
 import { SuspendedCalls } from '../mcp/suspended-calls.ts'
+import { Tasks } from '../mcp/tasks.ts'
 import { Assertions } from '../oauth/assertions.ts'
 import type { ClientLimits } from '../oauth/bearer.ts'
 import { ClientDocuments } from '../oauth/client-documents.ts'
@@ -48,6 +49,7 @@ interface SignInDoor {
 interface McpDoor {
   readonly subscriptions: Subscriptions
   readonly suspended: SuspendedCalls
+  readonly tasks: Tasks
   /** The MCP calls that run now. */
   readonly running: Running
   /** Signs what MCP clients carry for us; survives restarts. */
@@ -87,7 +89,7 @@ export async function openDoors(
     signIn: new SignIn({ clock, people, passwords, audit }),
     apiKeys: new ApiKeys({ store, clock, people }),
   }
-  const mcp = await openMcp(foundation, house, address)
+  const mcp = await openMcp(foundation, house, address, undo)
   const oauth = openOAuth(foundation, house, address, mcp, undo)
   if (options.daemon) {
     hourly(foundation, 'pruning clients', () => oauth.clients.prune(), undo)
@@ -122,14 +124,19 @@ async function openMcp(
   { clock, store, audit }: Foundation,
   { site, refreshed, onChange }: House,
   { publicUrl }: Address,
+  undo: Undo,
 ): Promise<McpDoor> {
   const snapshot = (principal: Principal): ReturnType<Snapshot['for']> => site.current().for(principal)
   const subscriptions = new Subscriptions({ clock, snapshot, refreshed })
   onChange(() => subscriptions.changed())
+  const running = new Running()
+  const tasks = new Tasks({ store, clock, running })
+  undo.push(() => tasks.close())
   return {
     subscriptions,
     suspended: new SuspendedCalls({ store, clock, audit, publicUrl }),
-    running: new Running(),
+    tasks,
+    running,
     signingKey: await signingKeyOf(store),
   }
 }

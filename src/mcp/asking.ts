@@ -22,6 +22,8 @@ export interface Asking {
   readonly confirm: AskClient
   /** Whether the client can be asked through a form, or be sent to a page. */
   readonly can: (mode: 'form' | 'url') => boolean
+  /** How long the call may wait for a decision on a page, where its client is not kept waiting by it. */
+  readonly wait?: { readonly milliseconds: number; readonly say: (message: string) => void }
   /** The answer to the call in place of its result, when a question is still open or could not be put. */
   readonly interrupted: () => Promise<Json | undefined>
 }
@@ -124,7 +126,7 @@ async function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['c
 }
 
 /** The questions of kinds that the client declared; the others go unanswered. */
-function askable(asked: Ask, capabilities: ClientCapabilities | undefined): Ask {
+export function askable(asked: Ask, capabilities: ClientCapabilities | undefined): Ask {
   return Object.fromEntries(
     Object.entries(asked).filter(([, { method, params }]) => {
       const mode = params?.['mode'] === 'url' ? 'url' : 'form'
@@ -142,7 +144,7 @@ function capabilityOf(method: ClientQuestion['method']): 'elicitation' | 'sampli
 }
 
 /** Whether an answer has the shape that its question wants; otherwise it is asked again. */
-function fits(question: ClientQuestion, value: unknown): boolean {
+export function fits(question: ClientQuestion, value: unknown): boolean {
   if (!isObject(value)) return false
   if (question.method === 'roots/list') return Array.isArray(value['roots'])
   if (question.method === 'sampling/createMessage') return 'content' in value
@@ -172,7 +174,7 @@ function hasType(type: unknown, value: unknown): boolean {
 }
 
 /** What the tool is told, and through it the model. */
-function cannotAsk(asked: Ask): AppError {
+export function cannotAsk(asked: Ask): AppError {
   const kinds = [...new Set(Object.values(asked).map(({ method }) => capabilityOf(method)))]
   return new AppError('invalid', `the MCP client cannot be asked: it did not declare ${kinds.join(', ')}`)
 }

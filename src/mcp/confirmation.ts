@@ -83,12 +83,13 @@ async function confirmOnPage(
   let decision = await suspended.decision(call.principal, name, args)
   const approval = decision ? undefined : await suspended.request(call.principal, offered, args)
   const url = approval && suspended.urlOf(approval)
-  if (approval && asking.can('url')) {
+  if (approval && (asking.can('url') || asking.wait)) {
     const message = `${title}: decide on this page whether the assistant may run ${name}.`
     const params = { mode: 'url', elicitationId: approval.id, url, message }
+    asking.wait?.say(`${message} ${url}`)
     // The client only opens the page; whatever it answers decides nothing.
-    await asking.ask({ [pageKey]: { method: 'elicitation/create', params } })
-    await suspended.settled(approval, pageWaitMs, call.signal)
+    if (asking.can('url')) await asking.ask({ [pageKey]: { method: 'elicitation/create', params } })
+    await suspended.settled(approval, asking.wait?.milliseconds ?? pageWaitMs, call.signal)
     decision = await suspended.decision(call.principal, name, args)
   }
   if (decision === 'approved') return undefined

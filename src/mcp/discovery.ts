@@ -7,6 +7,7 @@ import { errorCodes, isObject, JsonRpcError, objectParam, textParam } from './js
 import { legacyRevision, modernRevisions, preferred } from './revisions.ts'
 import { mintSession } from './session.ts'
 import { serverInfoOf } from './shape.ts'
+import { tasksExtension } from './task-methods.ts'
 
 const skillsExtension = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
 /** Some clients keep no more than the first 512 characters; the important part comes first. */
@@ -59,7 +60,7 @@ export function discover(call: Call, { version, publicUrl }: Pick<McpDeps, 'vers
       prompts: { listChanged: true },
       resources: { listChanged: true, subscribe: true },
       completions: {},
-      extensions: skillsExtension,
+      extensions: { ...skillsExtension, [tasksExtension]: {} },
     },
     instructions: instructionsOf(settings, library.skills(call.principal)),
     _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },

@@ -22,12 +22,14 @@ import { readSession } from './session.ts'
 import { shapeResult } from './shape.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import type { SuspendedCalls } from './suspended-calls.ts'
+import type { Tasks } from './tasks.ts'
 
 /** What the daemon keeps a hand on besides: it tells `subscriptions` of reloads, ends `running` calls, and the pages decide what is `suspended`. */
 export interface EndpointDeps extends McpDeps {
   readonly running: Running
   readonly subscriptions: Subscriptions
   readonly suspended: SuspendedCalls
+  readonly tasks: Tasks
 }
 
 type Kept = EndpointDeps & MethodDeps

@@ -12,6 +12,8 @@ import type { LogLevels } from './running.ts'
 import { getSkill, listSkills, readDirectory } from './skills.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import type { SuspendedCalls } from './suspended-calls.ts'
+import { cancelTask, getTask, updateTask } from './task-methods.ts'
+import type { Tasks } from './tasks.ts'
 import { callTool, listTools } from './tools.ts'
 
 /** What methods work with; each names what it needs of it. */
@@ -20,6 +22,7 @@ export interface MethodDeps extends McpDeps {
   readonly logLevels: LogLevels
   readonly subscriptions: Subscriptions
   readonly suspended: SuspendedCalls
+  readonly tasks: Tasks
 }
 
 /** One MCP method. */
@@ -46,6 +49,9 @@ export const methods: Readonly<Record<string, Method>> = {
   'subscriptions/listen': { in: 'modern', handle: listen },
   'tools/list': { in: 'both', handle: listTools },
   'tools/call': { in: 'both', handle: callTool, long: true, audited: true },
+  'tasks/get': { in: 'modern', handle: getTask },
+  'tasks/update': { in: 'modern', handle: updateTask },
+  'tasks/cancel': { in: 'modern', handle: cancelTask },
   'prompts/list': { in: 'both', handle: listPrompts },
   'prompts/get': { in: 'both', handle: getPrompt, long: true, audited: true },
   'resources/list': { in: 'both', handle: listResources },

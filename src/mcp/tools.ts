@@ -1,7 +1,7 @@
 /** `tools/list` and `tools/call` (specification §4.5). What is listed is exactly what can be called. */
 import type { Audit } from '../audit/audit.ts'
 import type { Caller, OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
-import { askingFor } from './asking.ts'
+import { type Asking, askingFor } from './asking.ts'
 import { type Call, type McpLogLevel, logLevels, type Reply } from './call.ts'
 import { confirm } from './confirmation.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
@@ -10,7 +10,7 @@ import type { Pages } from './lists.ts'
 import type { LogLevels } from './running.ts'
 import { structureOf, shapeContent, shapeTool } from './shape.ts'
 import { skillFor } from './skills.ts'
-import type { SuspendedCalls } from './suspended-calls.ts'
+import { requireTasks, runAsTask, takesTasks, type TaskDeps } from './task-methods.ts'
 
 /** The tools that this principal may call. */
 export function listTools(
@@ -32,21 +32,27 @@ export function listTools(
 /** Runs one tool. */
 export async function callTool(
   call: Call,
-  deps: { readonly audit: Audit; readonly logLevels: LogLevels; readonly suspended: SuspendedCalls },
+  deps: TaskDeps & { readonly audit: Audit; readonly logLevels: LogLevels },
 ): Promise<Reply> {
   const name = textParam(call.params, 'name')
   const args = objectParam(call.params, 'arguments')
   const { catalogue } = call.snapshot
   if (call.revision.envelope) checkParamHeaders(call, catalogue.find(call.principal, name), args)
-  const asking = await askingFor(call, deps.suspended)
-  const outcome = await catalogue.call(call.principal, name, args, {
-    signal: call.signal,
-    progress: progressOf(call),
-    log: logOf(call, name, call.revision.modern ? call.logLevel : deps.logLevels.get(call.principal)),
-    ask: asking.ask,
-    confirm: (offered) => confirm(call, asking, offered, args, deps),
-  })
-  return (await asking.interrupted()) ?? resultOf(call, catalogue.find(call.principal, name), outcome)
+  const found = catalogue.find(call.principal, name)
+  const run = async (own: Call, asking: Asking): Promise<Json> => {
+    const outcome = await catalogue.call(call.principal, name, args, {
+      signal: own.signal,
+      progress: progressOf(own),
+      log: logOf(own, name, own.revision.modern ? own.logLevel : deps.logLevels.get(own.principal)),
+      ask: asking.ask,
+      confirm: (offered) => confirm(own, asking, offered, args, deps),
+    })
+    return (await asking.interrupted()) ?? resultOf(own, found, outcome)
+  }
+  if (typeof found !== 'string' && found.tool.onlyAsTask) requireTasks(call)
+  return takesTasks(call)
+    ? runAsTask(call, name, deps, run)
+    : run(call, await askingFor(call, deps.suspended))
 }
 
 /** In `replace` mode a tool with a skill says only where its guide is, which saves the model's context. */

@@ -101,6 +101,8 @@ export interface Tool {
   readonly example?: Readonly<Record<string, unknown>>
   /** Milliseconds after which a call is cut off; the catalogue's default without it. */
   readonly timeout?: number
+  /** It takes so long that clients which cannot poll for it are refused. */
+  readonly onlyAsTask?: true
   /** Whether the same call twice leaves the same state; clients may then repeat it after a lost answer. */
   readonly idempotent?: boolean
   /** Whether it reaches beyond this service's own data. */

@@ -1,4 +1,5 @@
 /** The tools that the official conformance suite calls, written with the same `defineTool` as real ones. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { defineTool, type ClientQuestion, type Content, type Tool } from '../../src/tools/tool.ts'
 import { pngPixel, wavSilence } from './media.ts'
 
@@ -371,6 +372,92 @@ const schemaTools: readonly Tool[] = [
   }),
 ]
 
+const seconds = (many: number, signal?: AbortSignal): Promise<void> =>
+  delay(many * 1000, undefined, { ...(signal && { signal }) })
+const confirmForm = (message: string): ClientQuestion => form(message, { confirm: { type: 'boolean' } })
+
+/** Calls that take so long that a client which can poll gets a task, and questions before and after that. */
+const longTools: readonly Tool[] = [
+  defineTool({
+    name: 'greet',
+    title: 'Greeting',
+    description: 'Answers at once.',
+    category: 'read_only',
+    input: { type: 'object', properties: { name: { type: 'string' } } },
+    run: async ({ name = '' }) => `Hello, ${name}!`,
+  }),
+  defineTool({
+    name: 'slow_compute',
+    title: 'Slow computation',
+    description: 'Answers after so many seconds.',
+    category: 'read_only',
+    input: { type: 'object', properties: { seconds: { type: 'number' }, label: { type: 'string' } } },
+    run: async ({ seconds: many = 1, label = '' }, { signal }) => {
+      await seconds(many, signal)
+      return `computed ${label}`
+    },
+  }),
+  defineTool({
+    name: 'failing_job',
+    title: 'Failing job',
+    description: 'Fails after a second.',
+    category: 'read_only',
+    onlyAsTask: true,
+    input: nothing,
+    run: async () => {
+      await seconds(1.2)
+      return { kind: 'rich', data: 'the job failed', content: [], isError: true }
+    },
+  }),
+  defineTool({
+    name: 'protocol_error_job',
+    title: 'Broken job',
+    description: 'Ends in an error of the protocol; `both` sees to that.',
+    category: 'read_only',
+    input: nothing,
+    run: () => seconds(1.2),
+  }),
+  defineTool({
+    name: 'confirm_delete',
+    title: 'Confirmed deletion',
+    description: 'Asks while it runs.',
+    category: 'read_only',
+    input: { type: 'object', properties: { filename: { type: 'string' } } },
+    run: async ({ filename = '' }, { ask }) => {
+      await seconds(1)
+      await ask({ confirm: confirmForm(`Delete ${filename}?`) })
+      return `deleted ${filename}`
+    },
+  }),
+  defineTool({
+    name: 'multi_input',
+    title: 'Two questions',
+    description: 'Asks two things at once while it runs.',
+    category: 'read_only',
+    input: nothing,
+    run: async (_, { ask }) => {
+      await seconds(1)
+      const answers = await ask({ first: confirmForm('First?'), second: confirmForm('Second?') })
+      return `heard ${Object.keys(answers).join(' and ')}`
+    },
+  }),
+  defineTool({
+    name: 'test_tool_with_task',
+    title: 'A question, then a task',
+    description: 'Asks before it begins what takes long.',
+    category: 'read_only',
+    onlyAsTask: true,
+    input: nothing,
+    run: async (_, { ask }) => {
+      const { user_name: answer } = await ask({
+        user_name: form('Who are you?', { name: { type: 'string' } }),
+      })
+      await seconds(1)
+      return `Hello, ${fieldOf(answer, 'name')}`
+    },
+  }),
+]
+
 /** Every fixture tool but the two that change a list. */
 export const fixtureTools: readonly Tool[] = [
   ...contentTools,
@@ -378,6 +465,7 @@ export const fixtureTools: readonly Tool[] = [
   ...askingTools,
   ...roundTools,
   ...schemaTools,
+  ...longTools,
 ]
 
 /** A tool that calls the function given: the suite changes lists through it. */

@@ -4,7 +4,7 @@
  */
 import { askingFor } from '../../src/mcp/asking.ts'
 import type { Call, Reply } from '../../src/mcp/call.ts'
-import { objectParam } from '../../src/mcp/json-rpc.ts'
+import { errorCodes, JsonRpcError, objectParam } from '../../src/mcp/json-rpc.ts'
 import { type Method, methods } from '../../src/mcp/methods.ts'
 import { shapeContent, shapePrompt, shapeResource } from '../../src/mcp/shape.ts'
 import type { Services } from '../../src/build/services.ts'
@@ -81,7 +81,11 @@ function both(own: Catalogue, added: Catalogue, changes: () => string): Catalogu
   return {
     offered: (principal) => [...own.offered(principal), ...added.offered(principal)],
     find: (principal, name) => (isOurs(name) ? added : own).find(principal, name),
-    call: (principal, name, args, caller) => (isOurs(name) ? added : own).call(principal, name, args, caller),
+    call: async (principal, name, args, caller) => {
+      const outcome = await (isOurs(name) ? added : own).call(principal, name, args, caller)
+      if (name === 'protocol_error_job') throw new JsonRpcError(errorCodes.internal, 'the job broke')
+      return outcome
+    },
     digest: (principal) => `${own.digest(principal)} ${changes()}`,
   }
 }

@@ -21,6 +21,7 @@ import type { McpSnapshot } from '../../src/mcp/call.ts'
 import { Running } from '../../src/mcp/running.ts'
 import { Subscriptions } from '../../src/mcp/subscriptions.ts'
 import { SuspendedCalls } from '../../src/mcp/suspended-calls.ts'
+import { Tasks } from '../../src/mcp/tasks.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createCalls } from '../../src/tools/calls.ts'
@@ -50,6 +51,9 @@ export interface TestServer {
   readonly logged: string[]
   readonly suspended: SuspendedCalls
   readonly subscriptions: Subscriptions
+  readonly tasks: Tasks
+  readonly store: Store
+  readonly running: Running
   /** Swaps the snapshot as a reload does, and tells the subscribers. */
   reload(options: Options): void
   /** Takes every permission from a user. */
@@ -128,15 +132,18 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   const folder = await mkdtemp(join(tmpdir(), 'assistant-core-mcp-'))
   const store = options.store ?? (await openEmbeddedStore({ folder, clock, log }))
   const suspended = new SuspendedCalls({ store, clock, audit, publicUrl })
+  const running = new Running()
+  const tasks = new Tasks({ store, clock, running })
   const subscriptions = new Subscriptions(deps)
   app.use(originGuard({ publicUrl, settings: () => deps.snapshot().settings }))
-  app.use(mcpEndpoint({ ...deps, suspended, running: new Running(), subscriptions }))
+  app.use(mcpEndpoint({ ...deps, suspended, running, subscriptions, tasks }))
   // eslint-disable-next-line typescript/no-misused-promises
   server.on('request', app.callback())
   t.after(async () => {
     subscriptions.close()
     server.closeAllConnections()
     server.close()
+    await tasks.close()
     if (!options.store) await store.close()
     await rm(folder, { recursive: true, force: true })
   })
@@ -162,6 +169,9 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     logged,
     suspended,
     subscriptions,
+    tasks,
+    store,
+    running,
     reload: (next) => {
       current = snapshotOf(next, parts)
       subscriptions.changed()
@@ -187,6 +197,9 @@ export function requestOf(
     'tools/call': params['name'],
     'prompts/get': params['name'],
     'resources/read': params['uri'],
+    'tasks/get': params['taskId'],
+    'tasks/update': params['taskId'],
+    'tasks/cancel': params['taskId'],
   }
   const headers: Record<string, string> = {
     ...('revision' in options && options.revision === undefined ? {} : { 'mcp-protocol-version': revision }),

@@ -1,0 +1,276 @@
+/**
+ * Calls that go on after their request was answered (extension `io.modelcontextprotocol/tasks`, SEP-2663). What is known
+ * of one stands in the state: it belongs to the user and client that made the call, and ends an hour after it began.
+ */
+import type { Clock } from '../core/clock.ts'
+import type { Principal } from '../core/principal.ts'
+import { randomId } from '../core/secrets.ts'
+import type { Collection, CollectionSpec, Store, Stored } from '../store/store.ts'
+import type { ClientQuestion } from '../tools/tool.ts'
+import { errorCodes, type Json, JsonRpcError } from './json-rpc.ts'
+import { Cancelled, type Running } from './running.ts'
+
+/** What is kept of a task. */
+export interface TaskRecord extends Stored {
+  readonly user: string
+  readonly client?: string
+  readonly tool: string
+  readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+  readonly message?: string
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly expiresAt: number
+  /** Until then the daemon that runs it vouches for it. */
+  readonly vouchedUntil: number
+  /** What the client is asked, by names that are used once. */
+  readonly asked?: Readonly<Record<string, ClientQuestion>>
+  readonly answers: Readonly<Record<string, unknown>>
+  readonly result?: Json
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
+type Ending = Pick<TaskRecord, 'status' | 'message' | 'result' | 'error'>
+
+/** Milliseconds for which a task and its result are kept. */
+export const taskLife = 3_600_000
+const vouchFor = 30_000
+const beat = 5000
+const look = 1000
+const mostOpen = 50
+const mostResult = 4_000_000
+
+/** Where they are kept. */
+export const taskRecords: CollectionSpec<TaskRecord> = {
+  name: 'mcp.task',
+  indexes: ['user'],
+  expires: 'expiresAt',
+}
+
+/** The tasks of all users. */
+export class Tasks {
+  readonly #clock: Clock
+  readonly #running: Running
+  readonly #tasks: Collection<TaskRecord>
+  readonly #open = new Map<string, OpenTask>()
+
+  constructor(deps: { store: Store; clock: Clock; running: Running }) {
+    this.#clock = deps.clock
+    this.#running = deps.running
+    this.#tasks = deps.store.collection(taskRecords)
+  }
+
+  /** Keeps a call that runs as a task; the controller ends it. Undefined while the user has too many. */
+  async open(
+    principal: Principal,
+    tool: string,
+    controller: AbortController,
+    message?: string,
+  ): Promise<OpenTask | undefined> {
+    const mine = await this.#tasks.find({ where: { user: principal.user } })
+    if (mine.filter(isUnderWay).length >= mostOpen) return undefined
+    const now = this.#clock.now()
+    const record: TaskRecord = {
+      id: randomId(),
+      user: principal.user,
+      ...(principal.client && { client: principal.client.id }),
+      tool,
+      status: 'working',
+      ...(message !== undefined && { message }),
+      createdAt: now,
+      updatedAt: now,
+      expiresAt: now + taskLife,
+      vouchedUntil: now + vouchFor,
+      answers: {},
+    }
+    await this.#tasks.insert(record)
+    const leave = this.#running.add(principal, record.id, controller)
+    const task = new OpenTask(record, this.#tasks, this.#clock, controller, () => {
+      leave()
+      this.#open.delete(record.id)
+    })
+    this.#open.set(record.id, task)
+    return task
+  }
+
+  /** A task of the principal's own. JsonRpcError -32602 for another's, one that has ended and none alike. */
+  async find(principal: Principal, id: string): Promise<TaskRecord> {
+    const found = await this.#tasks.get(id)
+    if (!found || found.user !== principal.user || found.client !== principal.client?.id)
+      throw new JsonRpcError(errorCodes.invalidParams, 'params.taskId: no such task; it may have expired')
+    const now = this.#clock.now()
+    if (!isUnderWay(found) || found.vouchedUntil > now) return found
+    const error = { code: errorCodes.internal, message: 'the service stopped while the call ran' }
+    const after = await this.#change(id, () => ({ status: 'failed', error }))
+    return after ?? found
+  }
+
+  /** Takes answers to what is asked; those to anything else are left. */
+  async answer(
+    principal: Principal,
+    id: string,
+    take: (asked: ClientQuestion, name: string) => unknown,
+  ): Promise<void> {
+    await this.find(principal, id)
+    await this.#change(id, ({ asked = {}, answers }) => {
+      const heard = Object.entries(asked)
+        .filter(([name]) => !(name in answers))
+        .map(([name, question]) => [name, take(question, name)] as const)
+        .filter(([, said]) => said !== undefined)
+      return heard.length === 0 ? undefined : { answers: { ...answers, ...Object.fromEntries(heard) } }
+    })
+    this.#open.get(id)?.wake()
+  }
+
+  /** Ends a task that goes on; one that has ended stays as it is. */
+  async cancel(principal: Principal, id: string): Promise<void> {
+    await this.find(principal, id)
+    await this.#change(id, () => ({ status: 'cancelled' }))
+    this.#open.get(id)?.abort()
+  }
+
+  /** Ends what runs here, as the service stops. */
+  async close(): Promise<void> {
+    const error = { code: errorCodes.internal, message: 'the service stopped while the call ran' }
+    await Promise.all([...this.#open.values()].map((task) => task.end({ status: 'failed', error })))
+  }
+
+  #change(
+    id: string,
+    change: (record: TaskRecord) => Partial<TaskRecord> | undefined,
+  ): Promise<TaskRecord | undefined> {
+    return changeOpen(this.#tasks, id, this.#clock, change)
+  }
+}
+
+/** A task whose call runs in this daemon. */
+export class OpenTask {
+  readonly record: TaskRecord
+  readonly #tasks: Collection<TaskRecord>
+  readonly #clock: Clock
+  readonly #controller: AbortController
+  readonly #leave: () => void
+  readonly #beat: NodeJS.Timeout
+  #message: string | undefined
+  #woken: (() => void) | undefined
+
+  constructor(
+    record: TaskRecord,
+    tasks: Collection<TaskRecord>,
+    clock: Clock,
+    controller: AbortController,
+    leave: () => void,
+  ) {
+    this.record = record
+    this.#tasks = tasks
+    this.#clock = clock
+    this.#controller = controller
+    this.#leave = leave
+    this.#beat = setInterval(() => void this.#vouch().catch(() => undefined), beat).unref()
+  }
+
+  /** What the task is about just now. */
+  say(message: string): void {
+    this.#message = message
+    void this.#vouch().catch(() => undefined)
+  }
+
+  /** Asks the client, and waits for all answers. Rejects when the task ends before. */
+  async ask(questions: Readonly<Record<string, ClientQuestion>>): Promise<Readonly<Record<string, unknown>>> {
+    const names = new Map<string, string>()
+    await this.#change((record) => {
+      for (const key of Object.keys(questions)) {
+        let name = key
+        for (let n = 2; name in record.answers || name in (record.asked ?? {}); n++) name = `${key}.${n}`
+        names.set(key, name)
+      }
+      const asked = Object.fromEntries([...names].map(([key, name]) => [name, questions[key]!]))
+      return { status: 'input_required', asked: { ...record.asked, ...asked } }
+    })
+    for (;;) {
+      this.#controller.signal.throwIfAborted()
+      const record = await this.#tasks.get(this.record.id)
+      if (!record || !isUnderWay(record)) throw new Cancelled()
+      if ([...names.values()].every((name) => name in record.answers)) {
+        await this.#change(({ asked = {} }) => {
+          const left = Object.entries(asked).filter(([name]) => ![...names.values()].includes(name))
+          return { status: left.length > 0 ? 'input_required' : 'working', asked: Object.fromEntries(left) }
+        })
+        return Object.fromEntries([...names].map(([key, name]) => [key, record.answers[name]]))
+      }
+      await this.#pause()
+    }
+  }
+
+  wake(): void {
+    this.#woken?.()
+  }
+
+  abort(): void {
+    this.#controller.abort(new Cancelled())
+    this.wake()
+  }
+
+  /** The call has ended, which a task does once. */
+  async end(ending: Ending): Promise<void> {
+    clearInterval(this.#beat)
+    this.#leave()
+    const big = ending.result && JSON.stringify(ending.result).length > mostResult
+    const text = 'the result is too long to be kept; ask for less, or for a part at a time'
+    await this.#change(() => ({
+      ...ending,
+      ...(this.#controller.signal.aborted && !ending.error && { status: 'cancelled' }),
+      ...(big && { result: { content: [{ type: 'text', text }], isError: true } }),
+    }))
+    this.abort()
+  }
+
+  /** Leaves no trace: the call was over before its client heard of a task. */
+  async discard(): Promise<void> {
+    clearInterval(this.#beat)
+    this.#leave()
+    await this.#tasks.delete(this.record.id)
+  }
+
+  async #vouch(): Promise<void> {
+    const message = this.#message
+    const after = await this.#change(() => ({
+      vouchedUntil: this.#clock.now() + vouchFor,
+      ...(message !== undefined && { message }),
+    }))
+    // Another daemon was told to end it.
+    if (after && !isUnderWay(after)) this.abort()
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, look)
+      this.#woken = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  #change(change: (record: TaskRecord) => Partial<TaskRecord> | undefined): Promise<TaskRecord | undefined> {
+    return changeOpen(this.#tasks, this.record.id, this.#clock, change)
+  }
+}
+
+/** Whether a task has not ended. */
+export function isUnderWay({ status }: TaskRecord): boolean {
+  return status === 'working' || status === 'input_required'
+}
+
+/** Changes a task that has not ended; the end is the end. */
+function changeOpen(
+  tasks: Collection<TaskRecord>,
+  id: string,
+  clock: Clock,
+  change: (record: TaskRecord) => Partial<TaskRecord> | undefined,
+): Promise<TaskRecord | undefined> {
+  return tasks.update(id, (record) => {
+    if (!isUnderWay(record)) return undefined
+    const changed = change(record)
+    return changed && { ...record, ...changed, updatedAt: clock.now() }
+  })
+}
