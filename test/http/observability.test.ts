@@ -107,7 +107,17 @@ describe('readiness', () => {
     const { checks } = (await response.json()) as Ready
     assert.deepEqual(
       checks.map(({ name }) => name),
-      ['switch', 'site', 'store', 'audit', 'audit_forward', 'analysis', 'client_documents'],
+      [
+        'stopping',
+        'switch',
+        'site',
+        'store',
+        'clock',
+        'audit',
+        'audit_forward',
+        'analysis',
+        'client_documents',
+      ],
     )
     assert.equal(checks.find(({ name }) => name === 'store')?.status, 'ok')
   })
