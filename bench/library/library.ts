@@ -70,6 +70,7 @@ Look at {{ focus }} with \`list_documents\`.${more}
 }
 
 const cache = emptyCache()
+const nothing: ReadonlySet<string> = new Set()
 async function load(name: string): Promise<Channels> {
   const files = await timed(`${name}, files (ms)`, () => readSite(join(folder, 'site'), { cache }))
   const faults: Fault[] = []
@@ -82,11 +83,12 @@ async function load(name: string): Promise<Channels> {
       },
       toolNames: new Set(['list_documents']),
       doctypeNames: new Set(),
+      readers: [],
       channels: {},
       packageVersion: 'bench',
     })
     if (faults.length > 0) throw new Error(faults[0]!.message)
-    return librarian.open(read, links)
+    return librarian.open(read, links, () => nothing)
   })
 }
 

@@ -23,6 +23,7 @@ import { causesFirst } from '../site/causes.ts'
 import type { Channels } from '../library/channels.ts'
 import type { Library } from '../library/library.ts'
 import { linkTargets } from './links.ts'
+import { checkGuidance, readersOf } from './readers.ts'
 import { currentPrincipal } from '../oauth/bearer.ts'
 import { openRepository } from '../site/git.ts'
 import { readSite } from '../site/read-site.ts'
@@ -109,11 +110,17 @@ export async function readParts<Library>(
   const names = [...tools.map((tool) => tool.name), ...own.names]
   const toolSettings = readToolSettings(files, faults, { names, people })
   checkClientTools(files, faults, platform.clientLimits, names)
+  const known = {
+    toolNames: new Set([...names, ...optionalTools]),
+    doctypeNames: new Set([...platform.doctypes.keys(), doctypeOfDoctypes]),
+  }
+  const readers = readersOf({ people, platform, own, toolSettings, tools })
+  checkGuidance(files, warnings, known, readers)
   const library = await readLibrary(files, faults, warnings, {
     people,
     ...(settings.library.built_ins && { builtIns }),
-    toolNames: new Set([...names, ...optionalTools]),
-    doctypeNames: new Set([...platform.doctypes.keys(), doctypeOfDoctypes]),
+    ...known,
+    readers,
     channels: settings.library.channels,
     packageVersion: version,
   })
@@ -213,7 +220,9 @@ export async function buildSnapshot(
   const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
   const documents = { platform, store, audit, clock, memory, runSql }
-  const library = await parts.librarian.open(reading.library, linkTargets(documents))
+  const library = await parts.librarian.open(reading.library, linkTargets(documents), (principal) =>
+    catalogue.lacks(principal),
+  )
   const catalogue = createCatalogue({
     tools: settings.mcp.skill_tools ? tools : tools.filter(({ name }) => !skillTools.has(name)),
     settings: toolSettings,

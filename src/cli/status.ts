@@ -101,7 +101,7 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     ...(rest.sandboxes ? [sandboxesText(rest.sandboxes)] : []),
     ...tools.map(
       (set) =>
-        `tools         ${set.tools} tools, ${set.tokens} tokens for ${set.roles.join(', ') || 'no role'}`,
+        `tools         ${set.tools} tools, ${set.tokens_by_skill_mode.supplementary} tokens (skill_mode replace: ${set.tokens_by_skill_mode.replace}) for ${set.roles.join(', ') || 'no role'}`,
     ),
   ]
   return lines.map(visible).join('\n')

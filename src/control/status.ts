@@ -6,6 +6,7 @@ import { stateProblems as problemsOf } from '../documents/state-problems.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
 import { noSql } from '../documents/run-sql.ts'
 import { readiness } from '../http/health-endpoint.ts'
+import { describer } from '../mcp/tools.ts'
 import { faultText } from '../site/site-files.ts'
 import { readWholeSite } from '../build/snapshot.ts'
 import { defineOperation } from './operation.ts'
@@ -60,27 +61,38 @@ export const status = defineOperation({
     }
 
     /** How large the tool list is for the users of each role set, in tokens of about four characters. */
-    function toolTokens(): { roles: string[]; tools: number; tokens: number }[] {
+    function toolTokens() {
       // Users with the same roles are offered the same tools: one of each set is asked for.
       const sets = new Map([...people.users.values()].map((user) => [[...user.roles].sort().join(), user]))
       return [...sets.values()].map((user) => {
         const roles = [...user.roles].sort()
-        const offered = catalogue.offered({
+        const principal = {
           user: user.id,
           fullName: user.fullName,
           roles: user.roles,
           roleKey: roles.join('\n'),
           scopes: [],
           requestId: 'status',
-        })
-        const listed = offered.map(({ tool, annotations }) => ({
-          name: tool.name,
-          title: tool.title,
-          description: tool.description,
-          inputSchema: tool.input,
-          annotations,
-        }))
-        return { roles, tools: offered.length, tokens: Math.ceil(JSON.stringify(listed).length / 4) }
+        }
+        const served = { catalogue, library: library.for(principal) }
+        const offered = catalogue.offered(principal)
+        const tokens = (mode: typeof settings.mcp.skill_mode): number => {
+          const describe = describer(served, principal, mode)
+          const listed = offered.map((one) => ({
+            name: one.tool.name,
+            title: one.tool.title,
+            description: describe(one),
+            inputSchema: one.tool.input,
+            annotations: one.annotations,
+          }))
+          return Math.ceil(JSON.stringify(listed).length / 4)
+        }
+        return {
+          roles,
+          tools: offered.length,
+          tokens: tokens(settings.mcp.skill_mode),
+          tokens_by_skill_mode: { supplementary: tokens('supplementary'), replace: tokens('replace') },
+        }
       })
     }
   },

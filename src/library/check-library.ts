@@ -3,7 +3,8 @@ import { nearest } from '../core/schema.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { unknownCategory, type ReadCategory } from './categories.ts'
-import { unknownNames, type KnownNames } from './lint.ts'
+import { reaches, type Guarded } from './access.ts'
+import { notOffered, unknownNames, type KnownNames, type Readers } from './lint.ts'
 import type { ReadSkill } from './skill-files.ts'
 import type { ReadTemplate } from './template-file.ts'
 
@@ -17,6 +18,8 @@ export interface Surroundings {
   readonly builtIns?: SiteFiles
   readonly toolNames: ReadonlySet<string>
   readonly doctypeNames: ReadonlySet<string>
+  /** Everybody who may use the service; their texts are compared with what they have. */
+  readonly readers: readonly Readers[]
   /** The setting `library.channels`: a role, or `default`, to a branch, tag or commit. */
   readonly channels: Readonly<Record<string, string>>
   readonly packageVersion: string
@@ -71,13 +74,22 @@ export function checkTemplate(
 
 /** The names lint of a template, made anew only when the template or the known names changed. */
 export function templateLint(around: Surroundings): (read: ReadTemplate) => readonly Fault[] {
-  const known = JSON.stringify([[...around.toolNames].sort(), [...around.doctypeNames].sort()])
+  const { toolNames, doctypeNames, readers } = around
+  const known = JSON.stringify([toolNames, doctypeNames, readers], (_key, value: unknown) =>
+    value instanceof Set ? [...(value as Set<string>)].sort() : value,
+  )
   const byRead = new Map([...(around.cache?.values() ?? [])].map((cached) => [cached.read, cached]))
   return (read) => {
     const cached = byRead.get(read)
     if (cached?.lint?.known === known) return cached.lint.warnings
     const own = new Set(read.template.arguments.map(({ name }) => name))
-    const warnings = namesIn(read.document, read.template.content, around, own)
+    const warnings = namesIn(
+      read.document,
+      read.template.content,
+      around,
+      own,
+      readersOf(read.template, around),
+    )
     if (cached) cached.lint = { known, warnings }
     return warnings
   }
@@ -87,23 +99,23 @@ export function templateLint(around: Surroundings): (read: ReadTemplate) => read
 export function checkSkill(read: ReadSkill, around: Surroundings, told: Told): void {
   const { skill, document } = read
   checkPeople(skill, document, around.people, told)
+  const readers = readersOf(skill, around)
   const list = Array.isArray(skill.frontmatter['tools'])
   for (const [index, tool] of skill.tools.entries()) {
-    if (around.toolNames.has(tool)) continue
     const near = nearest(tool, around.toolNames)
-    told.warnings.push(
-      document.fault(
-        list ? ['tools', index] : ['tools'],
-        `there is no tool "${tool}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
-      ),
-    )
+    const message = around.toolNames.has(tool)
+      ? notOffered(tool, readers)
+      : `there is no tool "${tool}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+    if (message !== undefined)
+      told.warnings.push(document.fault(list ? ['tools', index] : ['tools'], message))
   }
-  told.warnings.push(...namesIn(document, document.body ?? '', around, new Set()))
+  const own = new Set<string>()
+  told.warnings.push(...namesIn(document, document.body ?? '', around, own, readers))
   for (const file of skill.files) {
     if (file.path === 'SKILL.md' || !file.path.endsWith('.md') || !file.text) continue
     const text = Buffer.from(file.bytes).toString('utf8')
     const path = `skills/${skill.name}/${file.path}`
-    for (const { message, offset } of unknownNames(text, names(around), new Set())) {
+    for (const { message, offset } of unknownNames(text, names(around), own, readers)) {
       told.warnings.push({ file: path, ...placeIn(text, offset), path: '', message })
     }
   }
@@ -134,24 +146,35 @@ function checkPeople(
   }
 }
 
-function namesIn(
+/** Who reads a thing: whoever it reaches, and its owner. */
+function readersOf(thing: Guarded, { readers }: Surroundings): readonly Readers[] {
+  return readers.flatMap((group) => {
+    if (reaches(group.roles, thing)) return [group]
+    return group.users.includes(thing.owner) ? [{ ...group, users: [thing.owner] }] : []
+  })
+}
+
+/** Names in a text of a document that mean nothing, or nothing to its readers; `path` is where a text in YAML stands. */
+export function namesIn(
   document: SourceDocument,
   text: string,
-  around: Surroundings,
+  around: Pick<Surroundings, 'toolNames' | 'doctypeNames'>,
   own: ReadonlySet<string>,
+  readers: readonly Readers[],
+  path: readonly string[] = ['template_content'],
 ): Fault[] {
-  const unknown = unknownNames(text, names(around), own)
+  const unknown = unknownNames(text, names(around), own, readers)
   if (unknown.length === 0) return []
   const whole = Buffer.from(document.bytes).toString('utf8').replaceAll('\r\n', '\n')
   const start = document.body === undefined ? -1 : whole.lastIndexOf(text)
   return unknown.map(({ message, offset }) =>
     start < 0
-      ? document.fault(['template_content'], message)
+      ? document.fault(path, message)
       : { file: document.file, ...placeIn(whole, start + offset), path: '', message },
   )
 }
 
-function names(around: Surroundings): KnownNames {
+function names(around: Pick<Surroundings, 'toolNames' | 'doctypeNames'>): KnownNames {
   return { tools: around.toolNames, doctypes: around.doctypeNames }
 }
 

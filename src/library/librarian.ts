@@ -10,7 +10,7 @@ import { migrateBuiltIns } from './built-ins.ts'
 import { defaultChannel, Channels, siteLine } from './channels.ts'
 import type { Surroundings, TemplateCache } from './check-library.ts'
 import { readLibrary, type LibraryReading } from './read-library.ts'
-import { Library, type LinkTargets } from './library.ts'
+import { Library, type Lacks, type LinkTargets } from './library.ts'
 import type { ReadTemplate } from './template-file.ts'
 import { Usage } from './usage.ts'
 import { Versions, type AskGit, type StatusStep } from './versions.ts'
@@ -36,6 +36,7 @@ export interface ReadLines {
 /** What was opened, with the business data of the same reading of the site. */
 interface Opened extends ReadLines {
   readonly links: LinkTargets
+  readonly lacks: Lacks
 }
 
 /** What refreshing found. */
@@ -73,8 +74,8 @@ export class Librarian {
    * Makes a library that is to be used: gives versions, takes over what a new package brought. To be
    * called only for a site that has no faults, because the state changes.
    */
-  async open(lines: ReadLines, links: LinkTargets): Promise<Channels> {
-    const read: Opened = { ...lines, links }
+  async open(lines: ReadLines, links: LinkTargets, lacks: Lacks): Promise<Channels> {
+    const read: Opened = { ...lines, links, lacks }
     // The working tree comes first, so that what is ahead of it has the higher numbers.
     const site = read.lines.at(-1)!
     const siteLibrary = await this.openLine(site, read)
@@ -158,7 +159,10 @@ export class Librarian {
     return next && found.length === 0 ? next : line
   }
 
-  private async openLine(line: ReadLine, { around, repository, warnings, links }: Opened): Promise<Library> {
+  private async openLine(
+    line: ReadLine,
+    { around, repository, warnings, links, lacks }: Opened,
+  ): Promise<Library> {
     const askGit = askerOf(line, around, repository)
     const settled = await this.versions.settle(line.reading.templates, line.line, askGit)
     // A branch that moves back is a rollback, not a mistake of an author.
@@ -166,6 +170,7 @@ export class Librarian {
     return new Library(line.reading, settled.templates, settled.versions, {
       usage: this.usage,
       links,
+      lacks,
     })
   }
 

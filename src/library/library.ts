@@ -5,6 +5,8 @@ import { suggestions } from './argument-types.ts'
 import { doctypeOfDoctypes, type PromptTemplate, type RenderedPrompt, type Skill } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
 import { indexPrompts, type PromptIndex } from './search.ts'
+import { fitted } from './lint.ts'
+import { skillsWithout } from './skill-files.ts'
 import { valuesFor, type ReadTemplate } from './template-file.ts'
 import type { Usage } from './usage.ts'
 import { Views } from './views.ts'
@@ -21,6 +23,9 @@ export interface LinkTargets {
     limit: number,
   ): Promise<{ values: readonly string[]; total: number }>
 }
+
+/** The tools of this server that a principal is not offered; the same set for the same offer. */
+export type Lacks = (principal: Principal) => ReadonlySet<string>
 
 /** Which version of a template is the current one, and the commit that its file stands at. */
 export interface CurrentVersion {
@@ -43,14 +48,16 @@ export class Library {
   readonly links: LinkTargets
   private readonly promptViews: Views<PromptTemplate>
   private searched: Promise<PromptIndex> | undefined
-  private readonly skillViews: Views<Skill & { readonly digest: string }>
+  private readonly lacks: Lacks
+  /** Skills as those see them who lack the same tools. */
+  private readonly skillViews = new WeakMap<ReadonlySet<string>, Views<Skill & { readonly digest: string }>>()
 
   /** `templates` are those of the reading with the numbers of `versions` in them. */
   constructor(
     reading: LibraryReading,
     templates: ReadonlyMap<string, PromptTemplate>,
     versions: ReadonlyMap<string, CurrentVersion>,
-    { usage, links }: { readonly usage: Usage; readonly links: LinkTargets },
+    { usage, links, lacks }: { readonly usage: Usage; readonly links: LinkTargets; readonly lacks: Lacks },
   ) {
     this.reading = reading
     this.templates = templates
@@ -58,14 +65,7 @@ export class Library {
     this.usage = usage
     this.links = links
     this.promptViews = new Views(templates)
-    this.skillViews = new Views(
-      new Map(
-        [...reading.skills].map(([name, skill]) => [
-          name,
-          Object.freeze({ ...skill, digest: reading.skillDigests.get(name)! }),
-        ]),
-      ),
-    )
+    this.lacks = lacks
   }
 
   /** What `prompts/list` shows, in a stable order. */
@@ -91,7 +91,7 @@ export class Library {
   ): Promise<RenderedPrompt> {
     const template = this.prompt(principal, id)
     const read = this.read(id)
-    const text = read.content.render(await this.valuesOf(principal, read, args))
+    const text = this.textFor(principal, read, await this.valuesOf(principal, read, args))
     this.usage.count('prompt', id)
     const commit = this.versions.get(id)?.commit
     return { template, text, ...(commit !== undefined && { commit }) }
@@ -100,7 +100,7 @@ export class Library {
   /** The same text for whoever only looks: nothing is counted. */
   async preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string> {
     const read = this.read(this.prompt(principal, id).id)
-    return read.content.render(await this.valuesOf(principal, read, args))
+    return this.textFor(principal, read, await this.valuesOf(principal, read, args))
   }
 
   /** Values for an argument that begin with what was typed, at most 100 and the total. */
@@ -135,12 +135,12 @@ export class Library {
 
   /** Published skills that the principal may see, in a stable order. */
   skills(principal: Principal): readonly Skill[] {
-    return this.skillViews.list(principal)
+    return this.skillsOf(principal).list(principal)
   }
 
   /** AppError `not_found`. */
   skill(principal: Principal, name: string): Skill {
-    const skill = this.skillViews.find(principal, name)
+    const skill = this.skillsOf(principal).find(principal, name)
     if (!skill) throw new AppError('not_found', `there is no skill "${name}"`)
     return skill
   }
@@ -157,7 +157,7 @@ export class Library {
   }
 
   skillsDigest(principal: Principal): string {
-    return this.skillViews.digest(principal)
+    return this.skillsOf(principal).digest(principal)
   }
 
   /** The commit that a template's file stands at, where it is known. */
@@ -176,6 +176,25 @@ export class Library {
     const read = this.reading.templates.get(id)
     if (!read) throw new AppError('not_found', `there is no prompt "${id}"`)
     return read
+  }
+
+  private skillsOf(principal: Principal): Views<Skill & { readonly digest: string }> {
+    const lacks = this.lacks(principal)
+    let views = this.skillViews.get(lacks)
+    if (!views) {
+      views = new Views(skillsWithout(this.reading.skills, lacks))
+      this.skillViews.set(lacks, views)
+    }
+    return views
+  }
+
+  private textFor(
+    principal: Principal,
+    { template, content }: ReadTemplate,
+    values: Readonly<Record<string, unknown>>,
+  ): string {
+    const text = content.render(values)
+    return template.isSystem ? fitted(text, this.lacks(principal)) : text
   }
 
   private valuesOf(

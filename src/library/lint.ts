@@ -1,11 +1,19 @@
 /**
- * Names in prompts and skills that mean nothing here: a text that tells a model to call a tool that
- * does not exist costs every reader a failed call. Only what surely is meant as a name is looked at.
+ * Names in texts for models that mean nothing here, or nothing to a reader: a text that sends a model to a
+ * tool that it is refused costs a failed call each time. Only what surely is meant as a name is looked at.
  */
 import { nearest } from '../core/schema.ts'
 
 /** The names that texts may use. */
 export interface KnownNames {
+  readonly tools: ReadonlySet<string>
+  readonly doctypes: ReadonlySet<string>
+}
+
+/** People with the same roles, and what they have. */
+export interface Readers {
+  readonly users: readonly string[]
+  readonly roles: ReadonlySet<string>
   readonly tools: ReadonlySet<string>
   readonly doctypes: ReadonlySet<string>
 }
@@ -23,9 +31,18 @@ const toolAfter = /^ (?:tool|call)s?\b/i
 const doctype =
   /\bdoctypes?["']?\s*[:=]\s*["']([A-Z][A-Za-z]*(?: [A-Z][A-Za-z]*)*)["']|\b[Dd]octypes? ["`]([A-Z][A-Za-z ]*)["`]|["`]([A-Z][A-Za-z ]*)["`] doctypes?\b/g
 
-/** The tool and doctype names of a text that do not exist. */
-export function unknownNames(text: string, known: KnownNames, own: ReadonlySet<string>): UnknownName[] {
+/** The tool and doctype names of a text that do not exist, and the first of each that some of its readers do not have. */
+export function unknownNames(
+  text: string,
+  known: KnownNames,
+  own: ReadonlySet<string>,
+  readers: readonly Readers[],
+): UnknownName[] {
   const found: UnknownName[] = []
+  for (const { name, offset } of toolsNamed(text, known.tools, own)) {
+    const message = notOffered(name, readers)
+    if (message !== undefined) found.push({ message, offset })
+  }
   for (const match of text.matchAll(quoted)) {
     const [whole, name, call] = match as unknown as [string, string, string | undefined]
     if (known.tools.has(name) || own.has(name)) continue
@@ -43,14 +60,68 @@ export function unknownNames(text: string, known: KnownNames, own: ReadonlySet<s
   }
   for (const match of text.matchAll(doctype)) {
     const name = match[1] ?? match[2] ?? match[3]!
-    if (known.doctypes.has(name)) continue
+    const offset = match.index + match[0].indexOf(name)
+    if (known.doctypes.has(name)) {
+      const without = readers.filter(({ doctypes }) => !doctypes.has(name))
+      const message = `the doctype "${name}" is not open to ${counted(without, readers)}`
+      if (without.length > 0 && !found.some((one) => one.message === message)) found.push({ message, offset })
+      continue
+    }
     const near = nearest(name, known.doctypes)
-    found.push({
-      message: `there is no doctype "${name}"${didYouMean(near)}`,
-      offset: match.index + match[0].indexOf(name),
-    })
+    found.push({ message: `there is no doctype "${name}"${didYouMean(near)}`, offset })
   }
   return found.sort((a, b) => a.offset - b.offset)
+}
+
+/** What to tell of a tool that some readers are not offered. */
+export function notOffered(tool: string, readers: readonly Readers[]): string | undefined {
+  const without = readers.filter(({ tools }) => !tools.has(tool))
+  return without.length === 0
+    ? undefined
+    : `the tool "${tool}" is not offered to ${counted(without, readers)}`
+}
+
+/** The first place of each tool that a text names: in backticks, or anywhere when no other word looks like it. */
+function toolsNamed(
+  text: string,
+  tools: ReadonlySet<string>,
+  own: ReadonlySet<string>,
+): { name: string; offset: number }[] {
+  const places = new Map<string, number>()
+  for (const match of text.matchAll(toolName)) {
+    const name = match[1] ?? match[2]!
+    if (tools.has(name) && !own.has(name) && !places.has(name))
+      places.set(name, match.index + match[0].indexOf(name))
+  }
+  return [...places].map(([name, offset]) => ({ name, offset }))
+}
+
+const toolName = /`([a-z][a-z0-9_]*)[`(]|\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b/g
+
+/**
+ * A shipped text without what sends its reader to a tool that the reader lacks: without that row of a table, that
+ * entry of a list, that sentence. Own texts are their authors', who are warned instead.
+ */
+export function fitted(text: string, lacks: ReadonlySet<string>): string {
+  if (toolsNamed(text, lacks, new Set()).length === 0) return text
+  const namesLacking = (part: string): boolean => toolsNamed(part, lacks, new Set()).length > 0
+  let inCode = false
+  const kept = text.split('\n').flatMap((line) => {
+    if (line.startsWith('```')) inCode = !inCode
+    if (inCode || !namesLacking(line)) return [line]
+    const [, mark = '', rest = ''] = /^(\s*(?:[-*|]|\d+\.)\s+)?(.*)$/.exec(line)!
+    const sentences = mark.startsWith('|') ? [] : rest.split(/(?<=[.:;])\s+/)
+    const left = sentences.filter((sentence) => !namesLacking(sentence))
+    return left.length === 0 ? [] : [mark + left.join(' ')]
+  })
+  return kept.join('\n').replaceAll(/\n{3,}/g, '\n\n')
+}
+
+function counted(without: readonly Readers[], readers: readonly Readers[]): string {
+  const people = (groups: readonly Readers[]): string[] => groups.flatMap(({ users }) => users)
+  const missing = people(without).sort()
+  const example = missing.length === 1 ? missing[0]! : `${missing.length}, such as ${missing[0]!}`
+  return `${example} (of ${people(readers).length} who read this)`
 }
 
 /** Tools begin with what they do; fields such as `order_date` do not. */

@@ -52,12 +52,15 @@ export function readLibrary(
     for (const [id, read] of categoriesOf(part.files, part.ofPackage, categories, told)) {
       if (!onlySystem || read.category.isSystem) categories.set(id, read)
     }
+    // What is built in is there where what it is about is there.
+    const isAbsent = ({ doctypes }: { readonly doctypes: readonly string[] }): boolean =>
+      onlySystem && !doctypes.every((doctype) => around.doctypeNames.has(doctype))
     for (const read of templatesOf(part.files, part.ofPackage, around.cache, seen, told)) {
-      if (onlySystem && !read.template.isSystem) continue
+      if ((onlySystem && !read.template.isSystem) || isAbsent(read)) continue
       addTemplate(read, templates, told)
     }
     for (const [name, read] of skillsOf(part.files, part.ofPackage, told)) {
-      if (onlySystem && !read.skill.isSystem) continue
+      if ((onlySystem && !read.skill.isSystem) || isAbsent(read)) continue
       if (skills.has(name))
         faults.push(read.document.fault(['name'], `"${name}" is a built-in skill; choose another name`))
       else skills.set(name, read)
@@ -67,8 +70,11 @@ export function readLibrary(
 
   checkHierarchy(categories, faults)
   const lint = templateLint(around)
-  for (const read of templates.values()) checkTemplate(read, categories, around, lint, { faults, warnings })
-  for (const read of skills.values()) checkSkill(read, around, { faults, warnings })
+  // Nobody who runs a site can change what is built in: it fits itself to its readers instead of warning.
+  const isOwn = ({ isSystem }: { readonly isSystem: boolean }): boolean => isPackage || !isSystem
+  for (const read of templates.values())
+    if (isOwn(read.template)) checkTemplate(read, categories, around, lint, { faults, warnings })
+  for (const read of skills.values()) if (isOwn(read.skill)) checkSkill(read, around, { faults, warnings })
   return reading(templates, categories, skills)
 }
 

@@ -9,6 +9,7 @@ import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.
 import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import { wordsOf } from './argument-rows.ts'
+import { fitted } from './lint.ts'
 import type { Skill, SkillFile } from './words.ts'
 
 /** Front matter of SKILL.md: the fields of the extension, and ours that decide who may see it. */
@@ -33,6 +34,7 @@ export const skillSchema = {
     shared_with_roles: { type: 'array', items: { type: 'string' }, uniqueItems: true },
     owner: { type: 'string' },
     tools: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+    doctypes: { type: 'array', items: { type: 'string' } },
     is_system: { enum: [0, 1, false, true] },
   },
 } as const satisfies JSONSchema
@@ -47,6 +49,8 @@ export interface ReadSkill {
   readonly skill: Skill
   readonly document: SourceDocument
   readonly digest: string
+  /** What it is about: a built-in skill is there only where all of these are. */
+  readonly doctypes: readonly string[]
 }
 
 /** Reads every skill of a site by its name. */
@@ -125,7 +129,43 @@ function readSkill(
     frontmatter: document.data as Record<string, unknown>,
     files: served,
   })
-  return { skill, document, digest: digestOf(skill) }
+  return { skill, document, digest: digestOf(skill), doctypes: front.doctypes ?? [] }
+}
+
+/**
+ * The skills as a reader gets them who lacks these tools: built-in ones without what sends them there, or not at all
+ * when they teach such a tool; own ones as they are. Each with its digest.
+ */
+export function skillsWithout(
+  skills: ReadonlyMap<string, Skill>,
+  lacks: ReadonlySet<string>,
+): ReadonlyMap<string, Skill & { readonly digest: string }> {
+  const fitting = [...skills].filter(
+    ([, { isSystem, tools }]) => !isSystem || !tools.some((tool) => lacks.has(tool)),
+  )
+  return new Map(
+    fitting.map(([name, skill]) => {
+      const fit = skill.isSystem
+        ? { ...skill, files: skill.files.map((file) => fitFile(file, lacks)) }
+        : skill
+      return [name, Object.freeze({ ...fit, digest: digestOf(fit) })]
+    }),
+  )
+}
+
+function fitFile(file: SkillFile, lacks: ReadonlySet<string>): SkillFile {
+  if (!file.path.endsWith('.md')) return file
+  const whole = Buffer.from(file.bytes).toString('utf8')
+  const front = /^---\n[\s\S]*?\n---\n/.exec(whole)?.[0] ?? ''
+  const body = whole.slice(front.length)
+  const fit = fitted(body, lacks)
+  if (fit === body) return file
+  const bytes = Buffer.from(front + fit)
+  return { ...file, bytes, digest: digestOfBytes(bytes) }
+}
+
+function digestOfBytes(bytes: Uint8Array): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }
 
 function digestOf(skill: Skill): string {
@@ -159,7 +199,7 @@ function filesOf(name: string, paths: ReadonlyMap<string, Uint8Array>): SkillFil
         path,
         mimeType: mimeTypeOf(path),
         bytes,
-        digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
+        digest: digestOfBytes(bytes),
         text: isUtf8(bytes),
       }),
     )

@@ -28,6 +28,8 @@ export interface ReadTemplate {
   readonly check: ArgumentCheck
   readonly content: CompiledContent
   readonly tests: readonly PromptTest[]
+  /** What it is about: a built-in template is there only where all of these are. */
+  readonly doctypes: readonly string[]
   /** Over what §9.5 counts as a change: content, engine, and the arguments' type, required flag and values. */
   readonly fingerprint: string
   readonly document: SourceDocument
@@ -90,6 +92,7 @@ export const templateSchema = {
     shared_with_roles: { type: 'array', items: { type: 'string' }, uniqueItems: true },
     tags: textOrList,
     owner: { type: 'string' },
+    doctypes: { type: 'array', items: { type: 'string' } },
     is_system: flag,
     parent_version: { type: 'string' },
     version_notes: { type: 'string', maxLength: 2000 },
@@ -138,6 +141,7 @@ export function readInPart(document: SourceDocument, found: Fault[]): ReadTempla
     check: checkArguments,
     content: compiled,
     tests: testsOf(front),
+    doctypes: front.doctypes ?? [],
     fingerprint: fingerprintOf(described),
     document,
     // Arguments that could not be read would seem to be missing.

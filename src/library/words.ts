@@ -120,7 +120,7 @@ export interface Skill {
   readonly sharedWithRoles: readonly string[]
   readonly isSystem: boolean
   readonly owner: string
-  /** Tools that the skill teaches, for `skill_mode: replace`. */
+  /** Tools that the skill teaches; `skill_mode` says what becomes of their descriptions. */
   readonly tools: readonly string[]
   /** The front matter of SKILL.md as it stands there. */
   readonly frontmatter: Readonly<Record<string, unknown>>

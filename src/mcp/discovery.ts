@@ -1,7 +1,5 @@
 /** What a client learns first: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
 import { serviceIcons } from '../core/icons.ts'
-import type { Settings } from '../core/settings.ts'
-import type { Skill } from '../library/words.ts'
 import type { Call, McpDeps, Reply } from './call.ts'
 import { errorCodes, isObject, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
 import { legacyRevision, modernRevisions, preferred } from './revisions.ts'
@@ -24,7 +22,7 @@ export function initialize(
   if (call.params['clientInfo'] !== undefined && !isObject(call.params['clientInfo'])) {
     throw new JsonRpcError(errorCodes.invalidParams, 'params.clientInfo: must be an object')
   }
-  const { settings, library } = call.snapshot
+  const { settings } = call.snapshot
   call.channel.header(
     'Mcp-Session-Id',
     call.principal.sessionId ?? mintSession(key, call.principal, revision, capabilities),
@@ -44,13 +42,13 @@ export function initialize(
       ...serverInfoOf(revision, settings, version),
       ...(revision.icons && { icons: serviceIcons(publicUrl()) }),
     },
-    instructions: instructionsOf(settings, library.skills(call.principal)),
+    instructions: instructionsOf(call),
   }
 }
 
 /** What the server can do, for clients that need no handshake. */
 export function discover(call: Call, { version, publicUrl }: Pick<McpDeps, 'version' | 'publicUrl'>): Reply {
-  const { settings, library } = call.snapshot
+  const { settings } = call.snapshot
   const serverInfo = { ...serverInfoOf(call.revision, settings, version), icons: serviceIcons(publicUrl()) }
   return {
     // Only what may be named in `_meta`: a legacy version there is refused.
@@ -62,25 +60,28 @@ export function discover(call: Call, { version, publicUrl }: Pick<McpDeps, 'vers
       completions: {},
       extensions: { ...skillsExtension, [tasksExtension]: {} },
     },
-    instructions: instructionsOf(settings, library.skills(call.principal)),
+    instructions: instructionsOf(call),
     _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
   }
 }
 
 /** The site's own words, then which skill to read when: models pass skills by unless they are told. */
-function instructionsOf(settings: Settings, skills: readonly Skill[]): string {
+function instructionsOf({ snapshot, principal }: Call): string {
+  const { settings, library, catalogue } = snapshot
   const own =
     settings.mcp.instructions ??
     `${settings.server.display_name} gives access to business data with the permissions of the signed-in user.`
+  const skills = library.skills(principal)
   if (skills.length === 0) return own
-  const how = settings.mcp.skill_tools
+  const offers = (name: string): boolean => typeof catalogue.find(principal, name) !== 'string'
+  const how = offers('read_skill')
     ? 'Read a skill before you start a task that it covers: call read_skill with its name, or read the resource skill://NAME/SKILL.md.'
     : 'Read a skill before you start a task that it covers: read the resource skill://NAME/SKILL.md.'
   let text = `${own}\n\n${how} Skills:`
   for (const { name, description } of skills) {
     const line = `\n- ${name}: ${description}`
     if (text.length + line.length > maxInstructions) {
-      return `${text}\n- and more: ${settings.mcp.skill_tools ? 'call list_skills' : 'list the resources'}`
+      return `${text}\n- and more: ${offers('list_skills') ? 'call list_skills' : 'list the resources'}`
     }
     text += line
   }

@@ -64,7 +64,7 @@ export function skillFileAt(
   }
 }
 
-/** The skill that teaches a tool, for `skill_mode: replace`. */
+/** The skill that teaches a tool. */
 export function skillFor(skills: readonly Skill[], tool: string): Skill | undefined {
   return skills.find((skill) => skill.tools.includes(tool))
 }

@@ -1,8 +1,11 @@
 /** `tools/list` and `tools/call` (specification §4.5). What is listed is exactly what can be called. */
 import type { Audit } from '../audit/audit.ts'
+import type { Principal } from '../core/principal.ts'
+import type { Settings } from '../core/settings.ts'
 import type { Caller, OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
+import { fitted } from '../library/lint.ts'
 import { type Asking, askingFor } from './asking.ts'
-import { type Call, type McpLogLevel, logLevels, type Reply } from './call.ts'
+import { type Call, type McpLogLevel, type McpSnapshot, logLevels, type Reply } from './call.ts'
 import { confirm } from './confirmation.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
 import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
@@ -18,15 +21,33 @@ export function listTools(
   { pages, publicUrl }: { readonly pages: Pages; readonly publicUrl: () => string },
 ): Reply {
   const { catalogue, settings, library } = call.snapshot
-  const replace = settings.mcp.skill_mode === 'replace'
-  const skills = replace ? library.skillsDigest(call.principal) : ''
+  const describe = describer(call.snapshot, call.principal, settings.mcp.skill_mode)
   return pages.page(call, {
     field: 'tools',
-    digest: `${catalogue.digest(call.principal)}\n${settings.mcp.structured_results}\n${skills}`,
+    digest: `${catalogue.digest(call.principal)}\n${settings.mcp.structured_results}\n${library.skillsDigest(call.principal)}`,
     items: () => catalogue.offered(call.principal),
     keyOf: ({ tool }) => tool.name,
-    shape: (offered) => shapeTool(call, offered, descriptionOf(call, offered, replace), publicUrl()),
+    shape: (offered) => shapeTool(call, offered, describe(offered), publicUrl()),
   })
+}
+
+/**
+ * How tools are described to a principal: without what sends it to tools that it lacks, and with the skill that
+ * teaches the tool. In `replace` mode that skill stands for the description, which saves the model's context.
+ */
+export function describer(
+  { catalogue, library }: Pick<McpSnapshot, 'catalogue' | 'library'>,
+  principal: Principal,
+  mode: Settings['mcp']['skill_mode'],
+): (offered: OfferedTool) => string {
+  const lacks = catalogue.lacks(principal)
+  const skills = library.skills(principal)
+  return ({ tool }) => {
+    const skill = skillFor(skills, tool.name)
+    if (skill && mode === 'replace') return `Read the skill ${skill.name} first.`
+    const description = fitted(tool.description, lacks)
+    return skill ? `${description} See the skill ${skill.name}.` : description
+  }
 }
 
 /** Runs one tool. */
@@ -53,14 +74,6 @@ export async function callTool(
   return takesTasks(call)
     ? runAsTask(call, name, deps, run)
     : run(call, await askingFor(call, deps.suspended))
-}
-
-/** In `replace` mode a tool with a skill says only where its guide is, which saves the model's context. */
-function descriptionOf(call: Call, { tool }: OfferedTool, replace: boolean): string {
-  const skill = replace ? skillFor(call.snapshot.library.skills(call.principal), tool.name) : undefined
-  if (!skill) return tool.description
-  const first = tool.description.split(/(?<=\.)\s/, 1)[0]!
-  return `${first} Before the first use read ${skill.files[0]!.uri}`
 }
 
 /** Specification §4.5: one text, then what else the tool made. Specification §7.1: a call that came to no tool is an error. */

@@ -1,7 +1,7 @@
 /** Arguments that many tools share. Descriptions are short: every connected model reads them all. */
 
 /** The type of the documents that a tool works on. */
-export const doctype = { type: 'string', description: 'Such as "Customer".' } as const
+export const doctype = { type: 'string', description: 'As list_doctypes names it.' } as const
 
 /** One document of it. */
 export const name = { type: 'string', description: "The document's name." } as const

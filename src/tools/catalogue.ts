@@ -50,6 +50,8 @@ export interface Catalogue {
   /** The tools that this principal may call, in a stable order. */
   offered(principal: Principal): readonly OfferedTool[]
   find(principal: Principal, name: string): OfferedTool | Refusal
+  /** The names of all other tools, those included that this machine cannot offer; the same set for the same offer. */
+  lacks(principal: Principal): ReadonlySet<string>
   /**
    * Calls a tool through the gate. What is wrong with the call or goes wrong in the tool is an outcome with
    * `isError`; only what `confirm` throws is thrown.

@@ -7,7 +7,7 @@ import { defineTool } from './tool.ts'
 export const countDocumentsTool = defineTool({
   name: 'count_documents',
   title: 'Count documents',
-  description: 'Counts documents that match filters. For sums or counts per group use aggregate.',
+  description: 'Counts documents that match filters. For sums or counts per group use `aggregate`.',
   category: 'read_only',
   input: {
     type: 'object',

@@ -4,7 +4,9 @@ import { compileSchema } from '../core/schema.ts'
 import { sha256 } from '../core/secrets.ts'
 import type { Catalogue, OfferedTool, ToolAnnotations } from './catalogue.ts'
 import { callThrough, type ToolEntry, findTool, type Gate } from './gate.ts'
+import { builtInTools } from './index.ts'
 import { offerOf } from './offer.ts'
+import { optionalTools } from './optional-tools.ts'
 import { settingOf } from './read-tools.ts'
 import type { Tool, ToolCategory } from './tool.ts'
 
@@ -19,8 +21,11 @@ export interface CatalogueParts extends Omit<Gate, 'entries' | 'present'> {
 
 interface Offering {
   readonly tools: readonly OfferedTool[]
+  readonly lacks: ReadonlySet<string>
   readonly digest: string
 }
+
+const builtInNames = builtInTools.map(({ name }) => name)
 
 /** Bounds what is remembered per set of roles. */
 const mostOfferings = 1000
@@ -46,7 +51,9 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
     const mine = [...entries.values()]
       .map(({ offered }) => offered)
       .filter(({ tool }) => offerOf(principal, tool, settings).refusal === undefined)
-    const offering = { tools: mine, digest: sha256(mine.map(definitionOf).join('\n')) }
+    const lacks = new Set([...entries.keys(), ...builtInNames, ...optionalTools])
+    for (const { tool } of mine) lacks.delete(tool.name)
+    const offering = { tools: mine, lacks, digest: sha256(mine.map(definitionOf).join('\n')) }
     // Roles and limits come from the site, so there are few; a site with many must not fill the memory.
     if (offerings.size >= mostOfferings) offerings.clear()
     offerings.set(key, offering)
@@ -63,6 +70,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
   }
   const catalogue: Catalogue = {
     offered: (principal) => offeringOf(principal).tools,
+    lacks: (principal) => offeringOf(principal).lacks,
     digest: (principal) => offeringOf(principal).digest,
     find: (principal, name) => {
       const found = findTool(gate, principal, name)

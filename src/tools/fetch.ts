@@ -12,7 +12,9 @@ export const fetchDocument = defineTool({
     type: 'object',
     additionalProperties: false,
     required: ['id'],
-    properties: { id: { type: 'string', maxLength: 250, description: 'Such as "Customer/ACME".' } },
+    properties: {
+      id: { type: 'string', maxLength: 250, description: 'As search answers it: DOCTYPE/NAME.' },
+    },
   },
   output: {
     type: 'object',

@@ -12,7 +12,7 @@ export const listDocumentsTool = defineTool({
   name: 'list_documents',
   title: 'List documents',
   description:
-    'Lists documents of one doctype that match filters, newest first, with the total. search_documents finds by words, aggregate computes.',
+    'Lists documents of one doctype that match filters, newest first, with the total. search_documents finds by words. `aggregate` computes.',
   category: 'read_only',
   input: {
     type: 'object',

@@ -14,7 +14,7 @@ export interface Offer {
 /** Decides whether the principal may call the tool. */
 export function offerOf(
   principal: Pick<Principal, 'roles' | 'toolLimit' | 'readOnly'>,
-  tool: Tool,
+  tool: Pick<Tool, 'name' | 'roles' | 'category'>,
   settings: ToolSettings,
 ): Offer {
   const setting = settingOf(settings, tool.name)

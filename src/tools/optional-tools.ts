@@ -1,3 +1,5 @@
+import { systemManager } from '../core/principal.ts'
+
 /** Tools of the program that only some machines can offer: settings may name them everywhere. */
 export const optionalTools: readonly string[] = [
   'analyze_business_data',
@@ -9,3 +11,6 @@ export const optionalTools: readonly string[] = [
   'create_dashboard',
   'list_user_dashboards',
 ]
+
+/** The roles without which an optional tool does not exist for a user, where it has any. */
+export const optionalRoles: Readonly<Record<string, readonly string[]>> = { run_python_code: [systemManager] }

@@ -26,7 +26,7 @@ function named(name: string, title: string, sql: Sql): Tool {
     name,
     title,
     description:
-      'Answers one SELECT statement (DuckDB SQL: joins, WITH, window functions) over the documents that you may read. Each doctype is a table in snake_case ("Sales Order" is sales_order) with its fields and name, owner, creation, modified, docstatus; child tables have parent and idx. include_schema_info lists tables and columns. For single documents use get_document.',
+      'Answers one SELECT statement (DuckDB SQL: joins, WITH, window functions) over the documents that you may read. Each doctype is a table in snake_case ("Work Item" is work_item) with its fields and name, owner, creation, modified, docstatus; child tables have parent and idx. include_schema_info lists tables and columns. For single documents use get_document.',
     category: 'read_only',
     input: {
       type: 'object',

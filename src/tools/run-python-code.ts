@@ -1,7 +1,7 @@
 import { readTableRows } from '../documents/tables.ts'
 import { columnOf } from '../analysis/permitted.ts'
 import type { Python, PythonProgram, PythonResult } from '../analysis/python/python.ts'
-import { systemManager } from '../core/principal.ts'
+import { optionalRoles } from './optional-tools.ts'
 import { filters } from './arguments.ts'
 import { objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Content, type Tool, type ToolContext } from './tool.ts'
@@ -16,7 +16,7 @@ export function runPythonCode(python: Python): Tool {
     description: `Runs a Python ${python.versions['python'] ?? '3'} program without network and without files of this machine, and returns what it prints, the value of a last expression, return_variables and matplotlib figures. ${libraries(python)} data_query gives it data (a list of dicts) and df (a DataFrame); money is decimal.Decimal there. tools.<name>(…) calls the tools that read, as you: one program can replace many calls. For plain SQL use query_and_analyze.`,
     category: 'privileged',
     // For System Managers unless the site says otherwise: a sandbox is a bound, not a reason for trust.
-    roles: [systemManager],
+    roles: optionalRoles['run_python_code']!,
     // Beyond the 300 seconds of a program, so that the sandbox stops it and can say where it was.
     timeout: 320_000,
     input: {

@@ -86,6 +86,7 @@ function both(own: Catalogue, added: Catalogue, changes: () => string): Catalogu
       if (name === 'protocol_error_job') throw new JsonRpcError(errorCodes.internal, 'the job broke')
       return outcome
     },
+    lacks: (principal) => own.lacks(principal),
     digest: (principal) => `${own.digest(principal)} ${changes()}`,
   }
 }

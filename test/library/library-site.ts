@@ -116,7 +116,7 @@ export const toolNames = new Set([
 
 /** What these tests read libraries with. */
 export function source(more: Partial<Surroundings> = {}): Surroundings {
-  return { people, toolNames, doctypeNames, channels: {}, packageVersion: '2.6.0', ...more }
+  return { people, toolNames, doctypeNames, readers: [], channels: {}, packageVersion: '2.6.0', ...more }
 }
 
 /** Links to three customers, of which only sales people see one. */
@@ -129,6 +129,11 @@ export const links: LinkTargets = {
     return Promise.resolve({ values: all.slice(0, limit), total: all.length })
   },
 }
+
+/** Readers who are offered every tool. */
+export const lacksNothing = (): ReadonlySet<string> => noTools
+
+const noTools: ReadonlySet<string> = new Set()
 
 function customersFor(principal: Principal): string[] {
   return ['ACME', 'Anvil Works', ...(principal.roles.has('Sales User') ? ['Secret Ltd'] : [])]
@@ -183,7 +188,7 @@ export async function open(
   const warnings: Fault[] = []
   const read = await librarian.read(files, faults, warnings, source(more))
   if (faults.length > 0) throw new Error(faults.map(faultText).join('\n'))
-  const library = await librarian.open(read, links)
+  const library = await librarian.open(read, links, lacksNothing)
   return { library, files, warnings: warnings.map(faultText) }
 }
 

@@ -7,7 +7,7 @@ import { promptMethods, type PromptMethod } from '../../src/library/prompt-metho
 import { PromptWriter } from '../../src/library/writing.ts'
 import { parseSource } from '../../src/site/parse-source.ts'
 import type { SiteFiles, SourceDocument } from '../../src/site/site-files.ts'
-import { as, folderWith, links, source, world } from './library-site.ts'
+import { as, folderWith, lacksNothing, links, source, world } from './library-site.ts'
 
 const roles = ['System Manager', 'Assistant User', 'Sales User', 'HR User']
 const owners = ['sales@example.com', 'hr@example.com', 'beta@example.com']
@@ -64,6 +64,7 @@ describe('what is listed is what can be had', () => {
           const library = await librarian.open(
             await librarian.read(files, faults, [], source({ builtIns: files })),
             links,
+            lacksNothing,
           )
           assert.deepEqual(faults, [])
           const { usage, versions } = librarian

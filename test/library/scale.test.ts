@@ -8,7 +8,18 @@ import { emptyCache, readSite } from '../../src/site/read-site.ts'
 import { openSite } from '../../src/site/site.ts'
 import type { Fault } from '../../src/site/site-files.ts'
 import { testLog } from '../store/state-folder.ts'
-import { as, commitAll, folderWith, git, links, source, template, world, write } from './library-site.ts'
+import {
+  as,
+  commitAll,
+  folderWith,
+  git,
+  lacksNothing,
+  links,
+  source,
+  template,
+  world,
+  write,
+} from './library-site.ts'
 
 const many = 900
 
@@ -32,7 +43,7 @@ describe('a large library', () => {
       const faults: Fault[] = []
       const read = await librarian.read(await readSite(folder, { cache }), faults, [], source())
       assert.deepEqual(faults, [])
-      return librarian.open(read, links)
+      return librarian.open(read, links, lacksNothing)
     }
     const before = await load()
     assert.equal(before.site.templates.size, many)
@@ -91,7 +102,7 @@ describe('a reload storm', () => {
         const read = await librarian.read(files, faults, warnings, source())
         return faults.length > 0
           ? { faults, warnings }
-          : { snapshot: await librarian.open(read, links), faults, warnings }
+          : { snapshot: await librarian.open(read, links, lacksNothing), faults, warnings }
       },
     })
     t.after(() => site.close())

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { modern, promptOf, skillOf, startServer } from './server.ts'
 import { echo } from './tools-for-tests.ts'
+import { readSkill } from '../../src/tools/read-skill.ts'
 
 const pageSize = (size: number) => ({
   settings: (settings: { mcp: { page_size: number } }) => void (settings.mcp.page_size = size),
@@ -77,14 +78,12 @@ describe('list methods', () => {
       settings: (settings) => (settings.mcp.skill_mode = 'replace'),
     })
     const { json } = await server.call('tools/list')
-    assert.equal(
-      json.result.tools[0].description,
-      'Gives back what it is given. Before the first use read skill://echoing/SKILL.md',
-    )
+    assert.equal(json.result.tools[0].description, 'Read the skill echoing first.')
   })
 
   it('name the skills in the instructions, so that a model knows when to read which', async (t) => {
     const server = await startServer(t, {
+      tools: [readSkill],
       skills: [
         skillOf('demo', { 'SKILL.md': '' }),
         skillOf('secret', { 'SKILL.md': '' }, ['System Manager']),

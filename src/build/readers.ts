@@ -1,0 +1,86 @@
+/** Who reads the site's texts for models, and what they have: texts that send them elsewhere are told to their authors. */
+import { assistantUser, roleKeyOf } from '../core/principal.ts'
+import { accessTo } from '../documents/permission.ts'
+import type { Platform } from '../documents/platform.ts'
+import { namesIn } from '../library/check-library.ts'
+import type { Readers } from '../library/lint.ts'
+import { doctypeOfDoctypes } from '../library/words.ts'
+import type { Fault, SiteFiles } from '../site/site-files.ts'
+import { offerOf } from '../tools/offer.ts'
+import { optionalRoles, optionalTools } from '../tools/optional-tools.ts'
+import type { OwnDefinitions } from '../tools/own/read-own-tools.ts'
+import type { ToolSettings } from '../tools/read-tools.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { People } from '../users/people.ts'
+
+interface ReadSoFar {
+  readonly people: People
+  readonly platform: Platform
+  readonly own: OwnDefinitions
+  readonly toolSettings: ToolSettings
+  readonly tools: readonly Tool[]
+}
+
+/** Everybody who may use the service, by roles; as if this machine could offer every tool. */
+export function readersOf({ people, platform, own, toolSettings, tools }: ReadSoFar): Readers[] {
+  const optional = optionalTools.map((name) => ({
+    name,
+    category: 'read_only' as const,
+    roles: optionalRoles[name] ?? [],
+  }))
+  const defined = [...own.http, ...own.sql].map(({ tool, roles }) => ({
+    name: tool,
+    category: 'read_only' as const,
+    roles: roles ?? [],
+  }))
+  const all = [...tools, ...optional, ...defined, ...own.modules]
+  const groups = new Map<string, Readers & { readonly users: string[] }>()
+  for (const { id, fullName, enabled, assistantEnabled, roles } of people.users.values()) {
+    if (!enabled || !assistantEnabled || !roles.has(assistantUser)) continue
+    const roleKey = roleKeyOf(roles)
+    const known = groups.get(roleKey)
+    if (known) {
+      known.users.push(id)
+      continue
+    }
+    const principal = { user: id, fullName, roles, roleKey, scopes: [], requestId: 'check' }
+    const isOpen = (action: 'read' | 'create') => (name: string) =>
+      accessTo(principal, platform.doctypes.get(name)!, 0).may(action)
+    const doctypes = [...platform.doctypes.values()]
+      .filter(({ child, name }) => child || isOpen('read')(name) || isOpen('create')(name))
+      .map(({ name }) => name)
+    groups.set(roleKey, {
+      users: [id],
+      roles,
+      tools: new Set(
+        all
+          .filter((tool) => offerOf(principal, tool, toolSettings).refusal === undefined)
+          .map(({ name }) => name),
+      ),
+      doctypes: new Set([...doctypes, doctypeOfDoctypes]),
+    })
+  }
+  return [...groups.values()]
+}
+
+/** What the instructions and the descriptions of the site's own tools name that some of their readers do not have. */
+export function checkGuidance(
+  files: SiteFiles,
+  warnings: Fault[],
+  names: { readonly toolNames: ReadonlySet<string>; readonly doctypeNames: ReadonlySet<string> },
+  readers: readonly Readers[],
+): void {
+  for (const [file, document] of files.documents) {
+    const data = (document.data ?? {}) as {
+      mcp?: { instructions?: unknown }
+      tool?: unknown
+      description?: unknown
+    }
+    const isTool = file.startsWith('config/tools/')
+    if (!isTool && file !== 'config/settings.yaml') continue
+    const text = isTool ? data.description : data.mcp?.instructions
+    const path = isTool ? ['description'] : ['mcp', 'instructions']
+    const whom = isTool ? readers.filter(({ tools }) => tools.has(String(data.tool))) : readers
+    if (typeof text === 'string') warnings.push(...namesIn(document, text, names, new Set(), whom, path))
+  }
+}
