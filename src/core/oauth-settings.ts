@@ -1,4 +1,5 @@
 /** The sections `oauth` and `login` of `config/settings.yaml`: how clients and people come in. */
+import { homepage } from './version.ts'
 import { flag, lines, nonNegative, positive, uri } from './setting-types.ts'
 
 /** The authorization server. */
@@ -38,7 +39,7 @@ export const oauthSettings = {
     show_authorization_server_metadata: { ...flag, default: true },
     show_protected_resource_metadata: { ...flag, default: true },
     resource_name: { type: ['string', 'null'], default: null },
-    documentation_url: { ...uri, default: null },
+    documentation_url: { ...uri, default: homepage },
     policy_uri: { ...uri, default: null },
     terms_of_service_uri: { ...uri, default: null },
     supported_scopes: { ...lines, default: [] },

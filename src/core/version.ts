@@ -3,11 +3,13 @@ import { join, resolve } from 'node:path'
 
 interface Package {
   readonly version: string
+  readonly homepage: string
 }
 
 /** The folder of the package: its `config/` is the shipped site, its `prompts/` and `skills/` are the built-in ones. */
 export const packageFolder = resolve(import.meta.dirname, '../..')
 
-/** The release, as `package.json` says it: the one place. */
-export const version = (JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as Package)
-  .version
+/** The release and the project's documentation address, as `package.json` says them: the one place. */
+export const { version, homepage } = JSON.parse(
+  readFileSync(join(packageFolder, 'package.json'), 'utf8'),
+) as Package

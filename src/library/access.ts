@@ -12,11 +12,16 @@ export interface Guarded {
 }
 
 /**
- * Whether the thing exists for this principal. Owners see their own in every status; everybody else
+ * Whether lists show the thing to this principal. Owners see their own in every status; everybody else
  * only what is Published (specification §3.3) and reaches their roles (§5.6).
  */
 export function maySee(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
   return isOwner(principal, thing) || reaches(principal.roles, thing)
+}
+
+/** Whether the thing exists for this principal who asks for it: for System Managers everything does (§5.6). */
+export function mayGet(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
+  return maySee(principal, thing) || principal.roles.has(systemManager)
 }
 
 /** Whether anybody with these roles sees the thing, whoever they are. */
@@ -30,14 +35,6 @@ export function reaches(roles: ReadonlySet<string>, thing: Guarded): boolean {
 /** Whether the principal may change a thing that is not built in: its owner or a System Manager (§9.9). */
 export function mayChange(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
   return isOwner(principal, thing) || principal.roles.has(systemManager)
-}
-
-/**
- * Whether the principal may look after the thing in whatever status it is: read its history, copy
- * it, restore it. Wider than `maySee` only for System Managers.
- */
-export function mayManage(principal: Pick<Principal, 'user' | 'roles'>, thing: Guarded): boolean {
-  return maySee(principal, thing) || principal.roles.has(systemManager)
 }
 
 function isOwner(principal: Pick<Principal, 'user'>, thing: Guarded): boolean {

@@ -1,11 +1,7 @@
-import type { Principal } from '../core/principal.ts'
-import { AppError } from '../core/errors.ts'
 import { isoTime } from '../core/clock.ts'
-import { mayManage } from './access.ts'
 import { unifiedDiff } from './diff.ts'
 import type { PromptTemplate } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
-import type { Library } from './library.ts'
 import { versionText } from './template-text.ts'
 import { isStatusStep, type PromptVersion, type Versions } from './versions.ts'
 
@@ -23,13 +19,6 @@ export interface HistoryEntry {
   readonly current: boolean
   /** What changed since the version before, as a unified diff; empty for the first. */
   readonly diff: string
-}
-
-/** The template if the principal may look after it (see `mayManage`); AppError `not_found`. */
-export function managed(library: Library, principal: Principal, id: string): PromptTemplate {
-  const template = library.templates.get(id)
-  if (template && mayManage(principal, template)) return template
-  throw new AppError('not_found', `there is no prompt "${id}"`)
 }
 
 /** The newest versions of a template, newest first, each with its difference to the one before. */

@@ -1,6 +1,7 @@
 import { AppError } from '../core/errors.ts'
 import { nearest } from '../core/schema.ts'
-import type { Principal } from '../core/principal.ts'
+import { systemManager, type Principal } from '../core/principal.ts'
+import { mayGet } from './access.ts'
 import { suggestions } from './argument-types.ts'
 import { doctypeOfDoctypes, type PromptTemplate, type RenderedPrompt, type Skill } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
@@ -73,10 +74,15 @@ export class Library {
     return this.promptViews.list(principal)
   }
 
-  /** AppError `not_found` when there is none or the principal may not see it. */
+  /** Everything that the principal can get, which for System Managers is more than lists show. */
+  gettable(principal: Principal): readonly PromptTemplate[] {
+    return principal.roles.has(systemManager) ? [...this.templates.values()] : this.prompts(principal)
+  }
+
+  /** AppError `not_found` when there is none or the principal may not get it. */
   prompt(principal: Principal, id: string): PromptTemplate {
-    const template = this.promptViews.find(principal, id)
-    if (!template) throw this.noPrompt(principal, id)
+    const template = this.templates.get(id)
+    if (!template || !mayGet(principal, template)) throw this.noPrompt(principal, id)
     return template
   }
 

@@ -7,7 +7,7 @@ import { compileSchema, problemsText, type Check } from '../core/schema.ts'
 import type { Principal } from '../core/principal.ts'
 import { unknownCategory, withDescendants } from './categories.ts'
 import { categoryTree } from './category-tree.ts'
-import { managed, versionHistory } from './history.ts'
+import { versionHistory } from './history.ts'
 import type { PromptStatus, PromptTemplate } from './words.ts'
 import type { Channels } from './channels.ts'
 import { preview, type PreviewBody } from './preview.ts'
@@ -78,7 +78,7 @@ export function promptMethods(parts: PromptMethodParts) {
         const library = of(principal)
         const admitted = new Map(
           library
-            .prompts(principal)
+            .gettable(principal)
             .filter((template) => template.status === (body.status ?? 'Published'))
             .filter(inCategory(library, body.category))
             .filter(withTags(body.tags))
@@ -122,7 +122,7 @@ export function promptMethods(parts: PromptMethodParts) {
       (principal, body: PromptBody & { limit?: number }) =>
         versionHistory(
           parts.versions,
-          managed(of(principal), principal, idOf(body)),
+          of(principal).prompt(principal, idOf(body)),
           Math.min(body.limit ?? 50, 200),
         ),
     ),

@@ -13,7 +13,6 @@ import { openRepository } from '../site/git.ts'
 import { parseSource } from '../site/parse-source.ts'
 import { faultText, type Fault } from '../site/site-files.ts'
 import { mayChange } from './access.ts'
-import { managed } from './history.ts'
 import type { PromptTemplate } from './words.ts'
 import type { Channels } from './channels.ts'
 import { replaceSiteFile, type Replaced } from './site-file.ts'
@@ -66,7 +65,7 @@ export class PromptWriter {
   restore(principal: Principal, id: string, number: number): Promise<WrittenPrompt> {
     return this.inTurn(principal, async () => {
       const library = this.parts.library().site
-      const template = managed(library, principal, id)
+      const template = library.prompt(principal, id)
       requireChangeable(principal, template)
       const version = await this.parts.versions.version(id, number)
       const { bytes, data } = library.read(id).document
@@ -101,7 +100,7 @@ export class PromptWriter {
   /** Makes a copy under the id with the next free suffix `_v2`, `_v3`, …, as a draft of the principal's. */
   createVersion(principal: Principal, id: string, notes: string): Promise<WrittenPrompt> {
     return this.inTurn(principal, () => {
-      const template = managed(this.parts.library().for(principal), principal, id)
+      const template = this.parts.library().for(principal).prompt(principal, id)
       if (!mayChange(principal, template)) {
         throw new AppError(
           'forbidden',
@@ -127,7 +126,7 @@ export class PromptWriter {
   /** Makes a private draft of any template that the principal sees, for the principal alone. */
   duplicate(principal: Principal, id: string): Promise<WrittenPrompt> {
     return this.inTurn(principal, () => {
-      const template = managed(this.parts.library().for(principal), principal, id)
+      const template = this.parts.library().for(principal).prompt(principal, id)
       if (!isPerson(principal)) throw new AppError('invalid', 'a private duplicate is for a user; name one')
       const person = principal.user
         .split('@')[0]!

@@ -5,6 +5,7 @@ import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { maySee } from '../../src/library/access.ts'
 import type { PromptStatus, Visibility } from '../../src/library/words.ts'
 import { Views, type Viewed } from '../../src/library/views.ts'
+import { promptMethods } from '../../src/library/prompt-methods.ts'
 import { as, openWith, template } from './library-site.ts'
 
 const file = (lines: string): string => template(lines)
@@ -50,11 +51,49 @@ describe('§5.6 and §3.3: who may see a template', () => {
           .map(({ id }) => id),
         ['published'],
       )
-      assert.throws(() => library.for(other).prompt(other, 'draft'), {
-        code: 'not_found',
-        message: /^there is no prompt "draft"/,
-      })
-      await assert.rejects(library.for(other).render(other, 'draft', {}), { code: 'not_found' })
+    }
+    const other = as('hr@example.com')
+    assert.throws(() => library.for(other).prompt(other, 'draft'), {
+      code: 'not_found',
+      message: /^there is no prompt "draft"/,
+    })
+    await assert.rejects(library.for(other).render(other, 'draft', {}), { code: 'not_found' })
+  })
+
+  it('gives System Managers every prompt in every status and visibility, and lists what is Published', async (t) => {
+    const statuses = ['Draft', 'Published', 'Deprecated', 'Archived']
+    const visibilities = [
+      'visibility: Private',
+      'visibility: Shared\nshared_with_roles: [HR User]',
+      'visibility: Public',
+    ]
+    const files = statuses.flatMap((status) =>
+      visibilities.map((visibility, index): [string, string] => [
+        `prompts/p_${status.toLowerCase()}_${index}.md`,
+        file(`status: ${status}\nowner: sales@example.com\n${visibility}`),
+      ]),
+    )
+    const { library, world } = await openWith(t, Object.fromEntries(files))
+    const admin = as('admin@example.com')
+    const methods = promptMethods({
+      library: () => library,
+      usage: world.librarian.usage,
+      versions: world.librarian.versions,
+      writer: undefined as never,
+    })
+    const [all, listed] = [library.site.templates, library.for(admin).prompts(admin)]
+    assert.deepEqual([all.size, listed.length], [12, 3])
+    assert.ok(listed.every(({ status }) => status === 'Published'))
+    for (const id of all.keys()) {
+      assert.equal((await library.for(admin).render(admin, id, {})).text, 'Hello\n')
+      assert.equal((await methods.get_version_history.call(admin, { prompt_id: id })).length, 1)
+    }
+    for (const status of statuses) {
+      const rows = await methods.search_prompts.call(admin, { status })
+      assert.deepEqual(
+        rows.map((row) => [row.status, row.prompt_id.split('_')[1]]),
+        Array(3).fill([status, status.toLowerCase()]),
+      )
     }
   })
 
