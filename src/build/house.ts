@@ -105,18 +105,17 @@ async function partsOf(
 function promptMethodsOf(
   { folders, audit }: Foundation,
   site: Site<Snapshot>,
-  { usage, versions }: Librarian,
+  { usage }: Librarian,
 ): PromptMethods {
   const library = (): Snapshot['library'] => site.current().library
   const writer = new PromptWriter({
     folder: folders.site,
     library,
-    versions,
     audit,
     commits: () => site.current().settings.git.commit,
     reload: () => site.reload('a prompt was written'),
   })
-  return promptMethods({ library, usage, versions, writer })
+  return promptMethods({ library, usage, writer })
 }
 
 async function followBranches(

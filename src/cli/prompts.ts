@@ -99,7 +99,7 @@ export function addPromptsCommands(program: Command): void {
         (list) =>
           list
             .map((one) =>
-              `version ${one.version}${one.current ? ' (in use)' : ''}  ${one.time}  ${visible(one.author)}  ${one.commit?.slice(0, 12) ?? ''}\n${one.diff}`.trimEnd(),
+              `${one.version === null ? 'not committed' : `version ${one.version}`}${one.current ? ' (in use)' : ''}  ${one.time === null ? '' : `${one.time}  ${visible(one.author)}  ${one.commit?.slice(0, 12) ?? ''}`}\n${one.diff}`.trimEnd(),
             )
             .join('\n\n'),
       ),
@@ -189,7 +189,7 @@ function rowsText(rows: Answer<'prompts.list'>): string {
       row.title,
       row.status,
       row.visibility,
-      row.version_number,
+      row.version_number ?? 'not committed',
       row.use_count,
     ]),
   )

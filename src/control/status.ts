@@ -1,6 +1,8 @@
 import process from 'node:process'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
+import { roleKeyOf } from '../core/principal.ts'
+import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
 import { stateProblems as problemsOf } from '../documents/state-problems.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
@@ -8,7 +10,7 @@ import { noSql } from '../documents/run-sql.ts'
 import { readiness } from '../http/health-endpoint.ts'
 import { describer } from '../mcp/tools.ts'
 import { faultText } from '../site/site-files.ts'
-import { readWholeSite } from '../build/snapshot.ts'
+import { readWholeSite, type Snapshot } from '../build/snapshot.ts'
 import { defineOperation } from './operation.ts'
 
 /** What runs, what is loaded, what is wrong. */
@@ -17,7 +19,7 @@ export const status = defineOperation({
   input: { type: 'object', additionalProperties: false },
   run: async (_params, { services, daemon }) => {
     const { site, store, audit, clock } = services
-    const { settings, people, platform, library, catalogue } = site.current()
+    const { settings, people, platform, library } = site.current()
     const state = site.state()
     return {
       version,
@@ -57,46 +59,38 @@ export const status = defineOperation({
           }
         : null,
       sandboxes: services.analysis?.load() ?? null,
-      tools: toolTokens(),
-    }
-
-    /** How large the tool list is for the users of each role set, in tokens of about four characters. */
-    function toolTokens() {
-      // Users with the same roles are offered the same tools: one of each set is asked for.
-      const sets = new Map([...people.users.values()].map((user) => [[...user.roles].sort().join(), user]))
-      return [...sets.values()].map((user) => {
-        const roles = [...user.roles].sort()
-        const principal = {
-          user: user.id,
-          fullName: user.fullName,
-          roles: user.roles,
-          roleKey: roles.join('\n'),
-          scopes: [],
-          requestId: 'status',
-        }
-        const served = { catalogue, library: library.for(principal) }
-        const offered = catalogue.offered(principal)
-        const tokens = (mode: typeof settings.mcp.skill_mode): number => {
-          const describe = describer(served, principal, mode)
-          const listed = offered.map((one) => ({
-            name: one.tool.name,
-            title: one.tool.title,
-            description: describe(one),
-            inputSchema: one.tool.input,
-            annotations: one.annotations,
-          }))
-          return Math.ceil(JSON.stringify(listed).length / 4)
-        }
-        return {
-          roles,
-          tools: offered.length,
-          tokens: tokens(settings.mcp.skill_mode),
-          tokens_by_skill_mode: { supplementary: tokens('supplementary'), replace: tokens('replace') },
-        }
-      })
+      tools: toolTokens(site.current()),
     }
   },
 })
+
+/** How large the tool list is for the users of each role set, in tokens of about four characters. */
+function toolTokens({ people, catalogue, library, settings }: Snapshot) {
+  // Users with the same roles are offered the same tools: one of each set is asked for.
+  const sets = new Map([...people.users.values()].map((user) => [roleKeyOf(user.roles), user]))
+  return [...sets].map(([roleKey, { id, fullName, roles }]) => {
+    const principal = { user: id, fullName, roles, roleKey, scopes: [], requestId: 'status' }
+    const served = { catalogue, library: library.for(principal) }
+    const offered = catalogue.offered(principal)
+    const tokens = (mode: Settings['mcp']['skill_mode']): number => {
+      const describe = describer(served, principal, mode)
+      const listed = offered.map((one) => ({
+        name: one.tool.name,
+        title: one.tool.title,
+        description: describe(one),
+        inputSchema: one.tool.input,
+        annotations: one.annotations,
+      }))
+      return Math.ceil(JSON.stringify(listed).length / 4)
+    }
+    return {
+      roles: [...roles].sort(),
+      tools: offered.length,
+      tokens: tokens(settings.mcp.skill_mode),
+      tokens_by_skill_mode: { supplementary: tokens('supplementary'), replace: tokens('replace') },
+    }
+  })
+}
 
 /** Reads the site again; AppError `invalid` with the faults when it is rejected. */
 export const reload = defineOperation({

@@ -16,10 +16,7 @@ const rate = {
   properties: { points: positive, seconds: positive },
 } as const
 
-/**
- * Every setting with its bounds and default. Required everywhere, since defaults fill in what a site
- * leaves out.
- */
+/** Every setting with its bounds and default. Required everywhere, since defaults fill in what a site leaves out. */
 export const settingsSchema = {
   type: 'object',
   additionalProperties: false,

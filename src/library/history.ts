@@ -1,19 +1,22 @@
 import { isoTime } from '../core/clock.ts'
+import { parseSource } from '../site/parse-source.ts'
 import { unifiedDiff } from './diff.ts'
 import type { PromptTemplate } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
+import { readInPart } from './template-file.ts'
 import { versionText } from './template-text.ts'
-import { isStatusStep, type PromptVersion, type Versions } from './versions.ts'
+import { isStatusStep, notCommitted, type PromptVersion, type VersionLine } from './versions.ts'
 
 /** One version as people read it. */
 export interface HistoryEntry {
-  readonly version: number
+  /** null for what is not committed. */
+  readonly version: number | null
   readonly title: string
   readonly rendering_engine: string
-  /** E-mail address, or `working tree` while the file is not committed. */
+  /** E-mail address, `assistant-core …`, `working tree` outside of git, or `not committed`. */
   readonly author: string
-  /** ISO 8601. */
-  readonly time: string
+  /** ISO 8601; null for what is not committed. */
+  readonly time: string | null
   readonly commit: string | null
   /** Whether it is the version in use. */
   readonly current: boolean
@@ -21,39 +24,58 @@ export interface HistoryEntry {
   readonly diff: string
 }
 
-/** The newest versions of a template, newest first, each with its difference to the one before. */
+type Comparable = Pick<PromptTemplate, 'title' | 'engine' | 'arguments' | 'content'>
+
+/** The newest versions of a template, newest first, each with its difference to the one before; first what is not committed. */
 export async function versionHistory(
-  versions: Versions,
+  line: VersionLine,
   template: PromptTemplate,
   limit: number,
 ): Promise<HistoryEntry[]> {
-  const found = await versions.history(template.id, limit + 1)
-  return found.slice(0, limit).map((version, index) => entryOf(version, found[index + 1], template))
+  const kept = (await line.history(template.id, limit + 1)).map((version) => ({
+    version,
+    was: templateOf(version),
+  }))
+  const isOpen = template.version === null
+  const all = [...(isOpen ? [{ version: undefined, was: template }] : []), ...kept]
+  return all
+    .slice(0, limit)
+    .map(({ version, was }, index) => entryOf(version, was, all[index + 1], template.version))
 }
 
 function entryOf(
-  version: PromptVersion,
-  before: PromptVersion | undefined,
-  current: PromptTemplate,
+  version: PromptVersion | undefined,
+  was: Comparable,
+  before: { readonly version: PromptVersion | undefined; readonly was: Comparable } | undefined,
+  current: number | null,
 ): HistoryEntry {
+  const number = version?.number ?? null
+  const nameOf = (one: number | null | undefined): string => (one == null ? notCommitted : `version ${one}`)
   return {
-    version: version.number,
-    title: version.title,
-    rendering_engine: version.engine,
-    author: version.author,
-    time: isoTime(version.time),
-    commit: version.commit ?? null,
-    current: version.number === current.version,
+    version: number,
+    title: was.title,
+    rendering_engine: was.engine,
+    author: version?.author ?? notCommitted,
+    time: version ? isoTime(version.time) : null,
+    commit: version?.commit ?? null,
+    current: number === current,
     diff:
       before === undefined
         ? ''
         : unifiedDiff(
-            versionText(before),
-            versionText(version),
-            `version ${before.number}`,
-            `version ${version.number}`,
+            versionText(before.was),
+            versionText(was),
+            nameOf(before.version?.number),
+            nameOf(number),
           ),
   }
+}
+
+/** What a version was, as far as it can be read by this release. */
+function templateOf({ file, source }: PromptVersion): Comparable {
+  const { document } = parseSource(file, Buffer.from(source))
+  const read = document && readInPart(document, [])
+  return read?.template ?? { title: '', engine: 'Raw', arguments: [], content: source }
 }
 
 /** How one template differs between two readings of the library. */

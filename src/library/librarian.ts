@@ -5,15 +5,16 @@ import { openRepository, type Repository } from '../site/git.ts'
 import { readSiteAt } from '../site/read-site-at.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
-import { ancestryAt } from './authorship.ts'
 import { migrateBuiltIns } from './built-ins.ts'
 import { defaultChannel, Channels, siteLine } from './channels.ts'
 import type { Surroundings, TemplateCache } from './check-library.ts'
+import { gitVersions, versionLine, type BlobMemory, type GitLine } from './git-versions.ts'
 import { readLibrary, type LibraryReading } from './read-library.ts'
-import { Library, type Lacks, type LinkTargets } from './library.ts'
-import type { ReadTemplate } from './template-file.ts'
+import { Library, type Lacks, type Lineage, type LinkTargets } from './library.ts'
+import { digestOf, type ReadTemplate } from './template-file.ts'
+import type { PromptTemplate } from './words.ts'
 import { Usage } from './usage.ts'
-import { Versions, type AskGit, type StatusStep } from './versions.ts'
+import { Versions, type StatusStep } from './versions.ts'
 
 /** One line of a reading: the working tree, or a channel's branch as it was at a commit. */
 interface ReadLine {
@@ -50,7 +51,12 @@ export interface Refreshed {
 /** Opens the libraries of a site, and keeps what outlives them: versions, counters, what built-ins were there. */
 export class Librarian {
   readonly usage: Usage
-  readonly versions: Versions
+  private readonly versions: Versions
+  private readonly blobs: BlobMemory = new Map()
+  /** Numbers that are not git's, of the site's last reading. */
+  private readonly numbers = new Map<string, number>()
+  /** Templates with their number, so that a reload makes only the changed ones anew. */
+  private readonly numbered = new WeakMap<ReadTemplate, PromptTemplate>()
   private readonly parts: { readonly store: Store; readonly audit: Audit }
   private readonly caches = new Map<string, TemplateCache>()
   private readonly reads = new WeakMap<Channels, Opened>()
@@ -159,19 +165,42 @@ export class Librarian {
     return next && found.length === 0 ? next : line
   }
 
-  private async openLine(
-    line: ReadLine,
-    { around, repository, warnings, links, lacks }: Opened,
-  ): Promise<Library> {
-    const askGit = askerOf(line, around, repository)
-    const settled = await this.versions.settle(line.reading.templates, line.line, askGit)
-    // A branch that moves back is a rollback, not a mistake of an author.
-    if (line.line === siteLine) warnings.push(...settled.steps.map((step) => stepWarning(step, line.reading)))
-    return new Library(line.reading, settled.templates, settled.versions, {
-      usage: this.usage,
-      links,
-      lacks,
+  private async openLine(line: ReadLine, opened: Opened): Promise<Library> {
+    const { around, repository, warnings, links, lacks } = opened
+    const { templates } = line.reading
+    const ofPackage = around.builtIns !== undefined && around.builtIns.folder !== line.files.folder
+    const byGit = ({ template }: ReadTemplate): boolean =>
+      repository !== undefined && !(ofPackage && template.isSystem)
+    const ref = line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref)
+    const own = [...templates.values()].filter(byGit)
+    const held = repository && own.length > 0 ? await gitVersions(repository, ref, own, this.blobs) : none
+    const authorOf = ({ template }: ReadTemplate): string =>
+      template.isSystem ? `assistant-core ${around.packageVersion}` : workingTree
+    // What a branch says of a status is its own authors' business, so only the site's moves are remembered.
+    if (line.line === siteLine) {
+      const { numbers, steps } = await this.versions.settle(templates, byGit, authorOf)
+      for (const [id, number] of numbers) this.numbers.set(id, number)
+      warnings.push(...steps.map((step) => stepWarning(step, line.reading)))
+    }
+    const numbered = [...templates].map(([id, read]): [string, PromptTemplate] => {
+      const number = byGit(read) ? held.get(id)!.number : (this.numbers.get(id) ?? null)
+      return [id, this.withNumber(read, number)]
     })
+    const lineage: Lineage = {
+      line: versionLine(held, repository, this.versions),
+      commitOf: (id) => held.get(id)?.commit,
+    }
+    return new Library(line.reading, new Map(numbered), lineage, { usage: this.usage, links, lacks })
+  }
+
+  private withNumber(read: ReadTemplate, number: number | null): PromptTemplate {
+    const known = this.numbered.get(read)
+    if (known?.version === number) return known
+    const { digest: _digest, ...template } = read.template
+    const described = { ...template, version: number }
+    const numbered = Object.freeze({ ...described, digest: digestOf(described) })
+    this.numbered.set(read, numbered)
+    return numbered
   }
 
   private cacheOf(line: string): TemplateCache {
@@ -234,21 +263,10 @@ async function readChannel(
   }
 }
 
-/** What the package brought is the package's; the rest is asked of git. */
-function askerOf(line: ReadLine, around: Surroundings, repository: Repository | undefined): AskGit {
-  const ofPackage = around.builtIns !== undefined && around.builtIns.folder !== line.files.folder
-  const ask =
-    repository && ancestryAt(repository, line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref))
-  return async (templates, known) => {
-    const isPackaged = ({ template }: ReadTemplate): boolean => ofPackage && template.isSystem
-    const others = templates.filter((read) => !isPackaged(read))
-    const found = new Map(others.length > 0 ? await ask?.(others, known) : [])
-    for (const { template } of templates.filter(isPackaged)) {
-      found.set(template.id, { older: [], current: { author: `assistant-core ${around.packageVersion}` } })
-    }
-    return found
-  }
-}
+const none: GitLine = new Map()
+
+/** The author of versions of a site that is not in git. */
+const workingTree = 'working tree'
 
 function settingFault(files: SiteFiles, role: string, message: string): Fault {
   const file = 'config/settings.yaml'

@@ -10,6 +10,7 @@ import { fitted } from './lint.ts'
 import { skillsWithout } from './skill-files.ts'
 import { valuesFor, type ReadTemplate } from './template-file.ts'
 import type { Usage } from './usage.ts'
+import type { VersionLine } from './versions.ts'
 import { Views } from './views.ts'
 
 /** What the library asks of business data, for arguments of type `link`: names of documents, as permissions allow. */
@@ -28,10 +29,11 @@ export interface LinkTargets {
 /** The tools of this server that a principal is not offered; the same set for the same offer. */
 export type Lacks = (principal: Principal) => ReadonlySet<string>
 
-/** Which version of a template is the current one, and the commit that its file stands at. */
-export interface CurrentVersion {
-  readonly number: number
-  readonly commit?: string
+/** Where the versions of a reading come from: the numbers are in its templates already. */
+export interface Lineage {
+  readonly line: VersionLine
+  /** The commit that a template's file stands at, where it is committed. */
+  readonly commitOf: (id: string) => string | undefined
 }
 
 const mostCompletions = 100
@@ -43,7 +45,10 @@ export class Library {
   readonly reading: LibraryReading
   /** Every template with its version number, by prompt_id. */
   readonly templates: ReadonlyMap<string, PromptTemplate>
-  private readonly versions: ReadonlyMap<string, CurrentVersion>
+  /** Older versions of the templates. */
+  readonly line: VersionLine
+  /** The commit that a template's file stands at, where it is known. */
+  readonly commitOf: (id: string) => string | undefined
   private readonly usage: Usage
   /** Of the same reading of the site. */
   readonly links: LinkTargets
@@ -53,16 +58,17 @@ export class Library {
   /** Skills as those see them who lack the same tools. */
   private readonly skillViews = new WeakMap<ReadonlySet<string>, Views<Skill & { readonly digest: string }>>()
 
-  /** `templates` are those of the reading with the numbers of `versions` in them. */
+  /** `templates` are those of the reading with their numbers. */
   constructor(
     reading: LibraryReading,
     templates: ReadonlyMap<string, PromptTemplate>,
-    versions: ReadonlyMap<string, CurrentVersion>,
+    { line, commitOf }: Lineage,
     { usage, links, lacks }: { readonly usage: Usage; readonly links: LinkTargets; readonly lacks: Lacks },
   ) {
     this.reading = reading
     this.templates = templates
-    this.versions = versions
+    this.line = line
+    this.commitOf = commitOf
     this.usage = usage
     this.links = links
     this.promptViews = new Views(templates)
@@ -99,7 +105,7 @@ export class Library {
     const read = this.read(id)
     const text = this.textFor(principal, read, await this.valuesOf(principal, read, args))
     this.usage.count('prompt', id)
-    const commit = this.versions.get(id)?.commit
+    const commit = this.commitOf(id)
     return { template, text, ...(commit !== undefined && { commit }) }
   }
 
@@ -164,11 +170,6 @@ export class Library {
 
   skillsDigest(principal: Principal): string {
     return this.skillsOf(principal).digest(principal)
-  }
-
-  /** The commit that a template's file stands at, where it is known. */
-  commitOf(id: string): string | undefined {
-    return this.versions.get(id)?.commit
   }
 
   /** The search index over every template, made when it is first asked for; filter by `maySee`. */

@@ -14,14 +14,12 @@ import { preview, type PreviewBody } from './preview.ts'
 import { byPopularity, promptRows } from './prompt-rows.ts'
 import type { Library } from './library.ts'
 import type { Usage } from './usage.ts'
-import type { Versions } from './versions.ts'
 import type { PromptWriter } from './writing.ts'
 
 /** What the methods work on. */
 export interface PromptMethodParts {
   readonly library: () => Channels
   readonly usage: Usage
-  readonly versions: Versions
   readonly writer: PromptWriter
 }
 
@@ -121,7 +119,7 @@ export function promptMethods(parts: PromptMethodParts) {
       { ...ofPrompt, properties: { prompt_id: text, prompt_name: text, limit } },
       (principal, body: PromptBody & { limit?: number }) =>
         versionHistory(
-          parts.versions,
+          of(principal).line,
           of(principal).prompt(principal, idOf(body)),
           Math.min(body.limit ?? 50, 200),
         ),

@@ -12,7 +12,8 @@ export interface PromptRow {
   readonly status: string
   readonly visibility: string
   readonly rendering_engine: string
-  readonly version_number: number
+  /** null while it is not committed. */
+  readonly version_number: number | null
   readonly use_count: number
   /** ISO 8601, null when it was never used. */
   readonly last_used: string | null

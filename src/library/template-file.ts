@@ -23,7 +23,7 @@ export interface PromptTest {
 
 /** A template as its file says it, with everything that was made of it once, at load. */
 export interface ReadTemplate {
-  /** Its `version` is 0 until the state has been asked (`versions.ts`). */
+  /** Its `version` is null until git and the state have been asked (`librarian.ts`). */
   readonly template: PromptTemplate
   readonly check: ArgumentCheck
   readonly content: CompiledContent
@@ -105,9 +105,6 @@ type FrontMatter = FromSchema<typeof templateSchema>
 
 const check = compileSchema(templateSchema)
 
-/** No template is longer. */
-const longestContent = 200_000
-
 /** Reads one template file; undefined when it has faults, all of which are told. */
 export function readTemplate(document: SourceDocument, faults: Fault[]): ReadTemplate | undefined {
   const found: Fault[] = []
@@ -167,7 +164,7 @@ function describedBy(
     arguments: rows,
     sharedWithRoles: front.shared_with_roles ?? [],
     tags: wordsOf(front.tags ?? []),
-    version: 0,
+    version: null,
     isSystem: Boolean(front.is_system),
     owner: (front.owner ?? '').trim().toLowerCase(),
     file,
@@ -273,8 +270,7 @@ function contentOf(document: SourceDocument, front: FrontMatter, faults: Fault[]
     message,
   })
   if (body.trim() === '') faults.push(fault('the template has no content below its front matter'))
-  if (body.length > longestContent)
-    faults.push(fault(`the content is longer than ${longestContent} characters`))
+  if (body.length > 200_000) faults.push(fault(`the content is longer than 200000 characters`))
   return { text: body, fault }
 }
 

@@ -1,26 +1,58 @@
 /** Template files as text: changed in place with their comments kept, or written anew. */
-import { parseDocument, stringify } from 'yaml'
+import { isMap, isNode, isScalar, parseDocument, stringify, type Scalar } from 'yaml'
 import { AppError } from '../core/errors.ts'
 import type { PromptArgument, PromptTemplate } from './words.ts'
 
 const yamlStyle = { lineWidth: 0, flowCollectionPadding: true } as const
 
-/** What to change in a template file; a field that is undefined is removed. */
-export interface TemplateChange {
-  readonly front: Readonly<Record<string, unknown>>
-  /** Left out, the content stays as it is. */
-  readonly content?: string
+/** The text of a template file with some fields changed, or removed where they are undefined; comments and the order of fields stay. */
+export function changedText(
+  file: string,
+  bytes: Uint8Array,
+  fields: Readonly<Record<string, unknown>>,
+): string {
+  const text = new TextDecoder().decode(bytes).replaceAll('\r\n', '\n')
+  const { begin, front, end, body } = partsOf(file, text)
+  return begin + changedYaml(front, fields) + end + body
 }
 
-/** The text of a template file with some fields changed; comments and the order of fields stay. */
-export function changedText(file: string, bytes: Uint8Array, { front, content }: TemplateChange): string {
-  const text = new TextDecoder().decode(bytes).replaceAll('\r\n', '\n')
-  if (!file.endsWith('.md')) {
-    return changedYaml(text, { ...front, ...(content !== undefined && { template_content: content }) })
-  }
-  const parts = /^---[ \t]*\n([\s\S]*?)^---[ \t]*(?:\n|$)/m.exec(text)
+/** The text of a template file with the content, engine and arguments of an older one, byte for byte as they stood there. */
+export function restoredText(file: string, bytes: Uint8Array, older: string): string {
+  const now = partsOf(file, new TextDecoder().decode(bytes))
+  const then = partsOf(file, older)
+  const fields = ['rendering_engine', 'arguments', 'template_content']
+  return (
+    now.begin +
+    fields.reduce((text, field) => withField(text, then.front, field), now.front) +
+    now.end +
+    then.body
+  )
+}
+
+/** A file as what frames its fields, the fields, and the content below them. */
+function partsOf(file: string, text: string): { begin: string; front: string; end: string; body: string } {
+  if (!file.endsWith('.md')) return { begin: '', front: text, end: '', body: '' }
+  const parts = /^(---[ \t]*\r?\n)([\s\S]*?)^(---[ \t]*(?:\r?\n|$))/m.exec(text)
   if (!parts || parts.index > 0) throw new AppError('conflict', `${file} has no front matter any more`)
-  return `---\n${changedYaml(parts[1]!, front)}---\n${content ?? text.slice(parts[0].length)}`
+  return { begin: parts[1]!, front: parts[2]!, end: parts[3]!, body: text.slice(parts[0].length) }
+}
+
+/** YAML with the lines of one of its fields as another YAML has them, or without them. */
+function withField(text: string, other: string, field: string): string {
+  const [place, lines] = [linesOf(text, field), linesOf(other, field)]
+  const put = lines ? other.slice(...lines) : ''
+  if (place) return text.slice(0, place[0]) + put + text.slice(place[1])
+  return put === '' ? text : `${text}${text.endsWith('\n') ? '' : '\n'}${put}`
+}
+
+/** Where the lines of a field begin and end. */
+function linesOf(text: string, field: string): [number, number] | undefined {
+  const { contents } = parseDocument(text, { schema: 'core', version: '1.2' })
+  const pair = isMap(contents) && contents.items.find(({ key }) => isScalar(key) && key.value === field)
+  if (!pair) return undefined
+  const end = isNode(pair.value) ? pair.value.range[1] : (pair.key as Scalar).range![1]
+  const line = text.indexOf('\n', Math.max(0, end - 1))
+  return [(pair.key as Scalar).range![0], line < 0 ? text.length : line + 1]
 }
 
 function changedYaml(text: string, fields: Readonly<Record<string, unknown>>): string {
@@ -57,4 +89,11 @@ export function versionText(version: Pick<PromptTemplate, 'engine' | 'arguments'
   }
   const content = version.content.endsWith('\n') ? version.content : `${version.content}\n`
   return `${stringify(front, yamlStyle)}---\n${content}`
+}
+
+/** A file such as a version would have been read from, of whose file only the parts were kept. */
+export function legacySource(
+  version: Pick<PromptTemplate, 'title' | 'engine' | 'arguments' | 'content'>,
+): string {
+  return `---\n${stringify({ title: version.title }, yamlStyle)}${versionText(version)}`
 }

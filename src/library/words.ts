@@ -72,7 +72,8 @@ export interface PromptTemplate {
   readonly arguments: readonly PromptArgument[]
   readonly sharedWithRoles: readonly string[]
   readonly tags: readonly string[]
-  readonly version: number
+  /** null while it is not committed. */
+  readonly version: number | null
   readonly isSystem: boolean
   /** E-mail address; empty where nobody but the site's authors owns it. */
   readonly owner: string

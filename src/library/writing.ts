@@ -4,7 +4,6 @@
  * committed under the user's name where the site wants that, audited, and followed by a reload.
  */
 import { posix } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import { actorOf } from '../audit/event.ts'
 import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
@@ -17,15 +16,13 @@ import type { PromptTemplate } from './words.ts'
 import type { Channels } from './channels.ts'
 import { replaceSiteFile, type Replaced } from './site-file.ts'
 import { readTemplate } from './template-file.ts'
-import { argumentRows, changedText } from './template-text.ts'
-import { type Versions } from './versions.ts'
+import { changedText, restoredText } from './template-text.ts'
 
 /** What writing needs. */
 export interface WritingParts {
   /** Absolute path of the site. */
   readonly folder: string
   readonly library: () => Channels
-  readonly versions: Versions
   readonly audit: Audit
   /** The setting `git.commit`. */
   readonly commits: () => boolean
@@ -67,24 +64,9 @@ export class PromptWriter {
       const library = this.parts.library().site
       const template = library.prompt(principal, id)
       requireChangeable(principal, template)
-      const version = await this.parts.versions.version(id, number)
-      const { bytes, data } = library.read(id).document
-      // Jinja2 goes without saying, unless the file says something now.
-      const saysEngine = version.engine !== 'Jinja2' || Object.hasOwn(data as object, 'rendering_engine')
-      // The author's own way of writing the arguments stays where nothing of them comes back.
-      const sameArguments = isDeepStrictEqual(
-        argumentRows(version.arguments),
-        argumentRows(template.arguments),
-      )
-      const text = changedText(template.file, bytes, {
-        front: {
-          ...(saysEngine && { rendering_engine: version.engine }),
-          ...(!sameArguments && {
-            arguments: version.arguments.length > 0 ? argumentRows(version.arguments) : undefined,
-          }),
-        },
-        content: version.content,
-      })
+      // The numbers are those that the principal sees, whose channel may stand on another branch.
+      const version = await this.parts.library().for(principal).line.version(id, number)
+      const text = restoredText(template.file, library.read(id).document.bytes, version.source)
       return {
         id,
         file: template.file,
@@ -160,13 +142,11 @@ export class PromptWriter {
     const { document } = this.parts.library().for(principal).read(template.id)
     const extension = posix.extname(document.file)
     const text = changedText(document.file, document.bytes, {
-      front: {
-        ...work.front,
-        prompt_id: id,
-        status: 'Draft',
-        owner: isPerson(principal) ? principal.user : template.owner || undefined,
-        is_system: undefined,
-      },
+      ...work.front,
+      prompt_id: id,
+      status: 'Draft',
+      owner: isPerson(principal) ? principal.user : template.owner || undefined,
+      is_system: undefined,
     })
     const { event, message, data } = work
     return Promise.resolve({

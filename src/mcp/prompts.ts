@@ -42,7 +42,7 @@ export async function getPrompt(
   try {
     const { template, text, commit } = await call.snapshot.library.render(call.principal, name, args)
     const data = {
-      'assistant_core/version_number': template.version,
+      ...(template.version !== null && { 'assistant_core/version_number': template.version }),
       'assistant_core/digest': template.digest,
       ...(commit !== undefined && { 'assistant_core/commit': commit }),
     }

@@ -46,8 +46,8 @@ export interface Repository {
   resolve(ref: string): Promise<string | undefined>
   /** The commits that touched a file, newest first. */
   history(path: string, limit?: number): Promise<FileCommit[]>
-  /** The newest states of every file below folders of the site, newest first, in one walk from a revision. */
-  revisions(ref: string, folders: readonly string[], most: number): Promise<Map<string, FileRevision[]>>
+  /** The states of every file below folders of the site, newest first, along the first parents of a revision. */
+  revisions(ref: string, folders: readonly string[]): Promise<FileRevision[]>
   /** A file's bytes at a revision; undefined when it is not there. */
   contentAt(path: string, ref: string): Promise<Uint8Array | undefined>
   /** Compares a file with the last commit. */
@@ -97,17 +97,13 @@ export async function openRepository(folder: string): Promise<Repository | undef
     return file && (await objects([file.object])).get(file.object)
   }
 
-  async function revisions(
-    ref: string,
-    folders: readonly string[],
-    most: number,
-  ): Promise<Map<string, FileRevision[]>> {
+  async function revisions(ref: string, folders: readonly string[]): Promise<FileRevision[]> {
     const commit = await resolveRef(ref)
-    if (commit === undefined) return new Map()
+    if (commit === undefined) return []
     const format = '--format=%x01%H%x00%an%x00%ae%x00%at%x00%s'
-    const how = ['--raw', '-z', '-c', '--no-renames', '--no-abbrev']
+    const how = ['--raw', '-z', '--first-parent', '-m', '--no-renames', '--no-abbrev']
     const answer = await git(cwd, ['log', ...how, format, commit, '--', ...folders])
-    return answer.ok ? revisionsByPath(text(answer.output), prefix, most) : new Map()
+    return answer.ok ? fileRevisions(text(answer.output), prefix) : []
   }
 
   return {
@@ -194,24 +190,18 @@ function fileCommits(output: string, prefix: string, newest: string): FileCommit
   return commits
 }
 
-/**
- * Records of a commit, newest first, each begun by SOH: five fields, then pairs of
- * `:mode mode object object status` (a merge has one more of each) and path.
- */
-function revisionsByPath(output: string, prefix: string, most: number): Map<string, FileRevision[]> {
-  const found = new Map<string, FileRevision[]>()
+/** Records of a commit, newest first, each begun by SOH: five fields, then pairs of `:mode mode object object status` and path. */
+function fileRevisions(output: string, prefix: string): FileRevision[] {
+  const found: FileRevision[] = []
   for (const record of output.split('\x01').slice(1)) {
     const [commit = '', authorName = '', authorEmail = '', seconds, subject = '', ...changes] =
       record.split('\0')
     for (let at = 0; at + 1 < changes.length; at += 2) {
-      const raw = changes[at]!.trim()
-      const object = raw.split(' ')[2 * raw.lastIndexOf(':') + 3] ?? ''
-      const path = changes[at + 1]!.slice(prefix.length)
-      const known = found.get(path) ?? []
-      const gone = /^0*$/.test(object)
-      if (gone || known.length >= most || !changes[at + 1]!.startsWith(prefix)) continue
-      known.push({ commit, authorName, authorEmail, time: Number(seconds) * 1000, subject, path, object })
-      found.set(path, known)
+      const object = changes[at]!.trim().split(' ')[3] ?? ''
+      const path = changes[at + 1]!
+      if (/^0*$/.test(object) || !path.startsWith(prefix)) continue
+      const time = Number(seconds) * 1000
+      found.push({ commit, authorName, authorEmail, time, subject, path: path.slice(prefix.length), object })
     }
   }
   return found

@@ -78,7 +78,6 @@ describe('§5.6 and §3.3: who may see a template', () => {
     const methods = promptMethods({
       library: () => library,
       usage: world.librarian.usage,
-      versions: world.librarian.versions,
       writer: undefined as never,
     })
     const [all, listed] = [library.site.templates, library.for(admin).prompts(admin)]
@@ -92,7 +91,7 @@ describe('§5.6 and §3.3: who may see a template', () => {
       const rows = await methods.search_prompts.call(admin, { status })
       assert.deepEqual(
         rows.map((row) => [row.status, row.prompt_id.split('_')[1]]),
-        Array(3).fill([status, status.toLowerCase()]),
+        visibilities.map(() => [status, status.toLowerCase()]),
       )
     }
   })

@@ -46,7 +46,7 @@ describe('§9.9 the migration of what is built in', () => {
     )
     assert.equal(second.library.for(admin).prompt(admin, 'a').version, 2)
     assert.equal((await restarted.librarian.usage.of('prompt', 'a')).count, 1)
-    assert.equal((await restarted.librarian.versions.version('a', 2)).author, 'assistant-core 2.0.0')
+    assert.equal((await second.library.site.line.version('a', 2)).author, 'assistant-core 2.0.0')
 
     const events = (await w.audited('library.migrate')).sort((a, b) => a.seq - b.seq)
     assert.deepEqual(

@@ -111,7 +111,7 @@ describe('channels (library.channels)', () => {
     assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'next')
   })
 
-  it('gives a merged branch the number that its channel saw already', async (t) => {
+  it('count versions along their own branch, and a fast-forward brings the numbers with it', async (t) => {
     const folder = await repository(t)
     const w = await world(t)
     const { library } = await open(w, folder, { channels: { beta: 'next' } })
@@ -128,7 +128,21 @@ describe('channels (library.channels)', () => {
       ],
       [2, 2],
     )
-    assert.equal((await w.librarian.versions.history('x', 10)).length, 2)
+    assert.equal((await merged.library.site.line.history('x', 10)).length, 2)
+  })
+
+  it('have a line of versions each: what one branch calls version 2 is not what the other does', async (t) => {
+    const folder = await repository(t)
+    await write(folder, { 'prompts/x.md': template('', 'main only') })
+    await commitAll(folder, 'main only')
+    const { library } = await open(await world(t), folder, { channels: { beta: 'next' } })
+    const textOf = async (person: typeof sales): Promise<string> => {
+      const { line } = library.for(person)
+      return (await line.version('x', 2)).source.trim().split('\n').at(-1)!
+    }
+    assert.deepEqual([await textOf(sales), await textOf(beta)], ['main only', 'next'])
+    assert.equal(library.for(sales).prompt(sales, 'x').version, 2)
+    assert.equal(library.for(beta).prompt(beta, 'x').version, 2)
   })
 
   it('refuses roles and branches that do not exist, and sites outside of git', async (t) => {

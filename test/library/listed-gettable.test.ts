@@ -67,11 +67,10 @@ describe('what is listed is what can be had, but for System Managers, who can ge
             lacksNothing,
           )
           assert.deepEqual(faults, [])
-          const { usage, versions } = librarian
+          const { usage } = librarian
           const writer = new PromptWriter({
             folder,
             library: () => library,
-            versions,
             audit: parts.audit,
             commits: () => false,
             reload: () => Promise.resolve(),
@@ -79,7 +78,6 @@ describe('what is listed is what can be had, but for System Managers, who can ge
           const methods: Readonly<Record<string, PromptMethod>> = promptMethods({
             library: () => library,
             usage,
-            versions,
             writer,
           })
           for (const { user, held } of persons) {

@@ -29,11 +29,10 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
   const reload = async (): Promise<void> => {
     library = (await open(w, folder)).library
   }
-  const { usage, versions } = w.librarian
+  const { usage } = w.librarian
   const writer = new PromptWriter({
     folder,
     library: () => library,
-    versions,
     audit: w.parts.audit,
     commits: () => false,
     reload,
@@ -41,7 +40,6 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
   const methods: Readonly<Record<string, PromptMethod>> = promptMethods({
     library: () => library,
     usage,
-    versions,
     writer,
   })
   return {

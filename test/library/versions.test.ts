@@ -14,7 +14,7 @@ const sample = (lines = '', body = 'Hello {{ who }}'): string =>
     body,
   )
 
-async function versionAfter(w: World, folder: string, text: string): Promise<number> {
+async function versionAfter(w: World, folder: string, text: string): Promise<number | null> {
   await write(folder, { 'prompts/x.md': text })
   return (await open(w, folder)).library.for(admin).prompt(admin, 'x').version
 }
@@ -85,7 +85,7 @@ describe('§9.5 version_number', () => {
       opened.map(({ library }) => library.for(admin).prompt(admin, 'x').version),
       [2, 2, 2, 2],
     )
-    assert.equal((await w.librarian.versions.history('x', 10)).length, 2)
+    assert.equal((await opened[0]!.library.site.line.history('x', 10)).length, 2)
   })
 
   it('changes the digest of what clients see with every change that they can see', async (t) => {
@@ -107,7 +107,7 @@ describe('§9.5 version_number', () => {
 })
 
 describe('§9.6 history', () => {
-  it('tells author, time and commit from git, and "working tree" for what is not committed', async (t) => {
+  it('tells author, time and commit from git, and that something is not committed', async (t) => {
     const folder = await folderWith(t, { 'prompts/x.md': sample() })
     await git(folder, 'init', '--quiet')
     const first = await commitAll(folder, 'first')
@@ -118,16 +118,16 @@ describe('§9.6 history', () => {
     await write(folder, { 'prompts/x.md': sample('', 'Good morning {{ who }}') })
     const { library } = await open(w, folder)
     const rendered = await library.for(admin).render(admin, 'x', { who: 'a' })
-    assert.deepEqual([rendered.template.version, rendered.commit], [2, undefined])
-    let history = await versionHistory(w.librarian.versions, library.for(admin).prompt(admin, 'x'), 10)
+    assert.deepEqual([rendered.template.version, rendered.commit], [null, undefined])
+    let history = await versionHistory(library.site.line, library.for(admin).prompt(admin, 'x'), 10)
     assert.deepEqual(
       history.map(({ version, author, commit, current }) => ({ version, author, commit, current })),
       [
-        { version: 2, author: 'working tree', commit: null, current: true },
+        { version: null, author: 'not committed', commit: null, current: true },
         { version: 1, author: 'pat@example.com', commit: first, current: false },
       ],
     )
-    assert.match(history[0]!.diff, /^--- version 1\n\+\+\+ version 2\n/)
+    assert.match(history[0]!.diff, /^--- version 1\n\+\+\+ not committed\n/)
     assert.match(history[0]!.diff, /-Hello \{\{ who \}\}\n\+Good morning \{\{ who \}\}$/)
     assert.equal(history[1]!.diff, '')
 
@@ -135,7 +135,7 @@ describe('§9.6 history', () => {
     const second = await commitAll(folder, 'second')
     assert.deepEqual(await w.librarian.refresh(library), { changed: true, faults: [] })
     assert.equal((await library.for(admin).render(admin, 'x', { who: 'a' })).commit, second)
-    history = await versionHistory(w.librarian.versions, library.for(admin).prompt(admin, 'x'), 1)
+    history = await versionHistory(library.site.line, library.for(admin).prompt(admin, 'x'), 1)
     assert.deepEqual(
       history.map(({ version, author, commit }) => ({ version, author, commit })),
       [{ version: 2, author: 'pat@example.com', commit: second }],
@@ -152,7 +152,7 @@ describe('§9.6 history', () => {
     await write(folder, { 'prompts/x.md': sample('description: New words') })
     const second = await commitAll(folder, 'words')
     const { library } = await open(w, folder)
-    assert.equal((await w.librarian.versions.version('x', 1)).commit, first)
+    assert.equal((await library.site.line.version('x', 1)).commit, first)
     assert.equal((await library.for(admin).render(admin, 'x', { who: 'a' })).commit, second)
   })
 
@@ -185,7 +185,7 @@ describe('§9.6 history', () => {
     const w = await world(t)
     const { library } = await open(w, folder)
     assert.equal(library.for(admin).prompt(admin, 'x').version, 3)
-    const history = await versionHistory(w.librarian.versions, library.for(admin).prompt(admin, 'x'), 10)
+    const history = await versionHistory(library.site.line, library.for(admin).prompt(admin, 'x'), 10)
     assert.deepEqual(
       history.map(({ version, commit }) => [version, commits.indexOf(commit!)]),
       [
@@ -194,15 +194,15 @@ describe('§9.6 history', () => {
         [1, 0],
       ],
     )
-    assert.equal((await w.librarian.versions.version('x', 1)).content.trim(), 'one')
+    assert.match((await library.site.line.version('x', 1)).source, /\none\n$/)
   })
 
-  it('counts every commit that came since, and no edit twice', async (t) => {
+  it('counts commits and nothing else: edits that are looked at have no number', async (t) => {
     const folder = await folderWith(t, { 'prompts/x.md': sample('', 'one') })
     await git(folder, 'init', '--quiet')
     await commitAll(folder, 'one')
     const w = await world(t)
-    const now = async (body: string): Promise<number> => versionAfter(w, folder, sample('', body))
+    const now = async (body: string): Promise<number | null> => versionAfter(w, folder, sample('', body))
     await open(w, folder)
     // Two commits while nobody looked.
     await write(folder, { 'prompts/x.md': sample('', 'two') })
@@ -210,61 +210,64 @@ describe('§9.6 history', () => {
     await write(folder, { 'prompts/x.md': sample('', 'three') })
     await commitAll(folder, 'three')
     assert.equal(await now('three'), 3)
-    // Edits that are looked at before they are committed, one of them after more was written.
-    assert.equal(await now('four'), 4)
-    assert.equal(await now('five'), 5)
-    await write(folder, { 'prompts/x.md': sample('', 'five') })
-    const five = await commitAll(folder, 'five')
-    assert.equal(await now('six'), 6)
-    assert.equal(await now('six'), 6)
-    const history = await w.librarian.versions.history('x', 10)
+    assert.deepEqual([await now('four'), await now('five')], [null, null])
+    await commitAll(folder, 'five')
+    assert.deepEqual([await now('five'), await now('six'), await now('five')], [4, null, 4])
+    // Words that are no part of a version do not take the number away.
+    assert.equal(await versionAfter(w, folder, sample('description: D', 'five')), 4)
+    const { library } = await open(w, folder)
+    const history = await library.site.line.history('x', 10)
     assert.deepEqual(
-      history.map(({ number, content, commit }) => [
-        number,
-        content.trim(),
-        commit === undefined ? '-' : 'committed',
-      ]),
+      history.map(({ number, source }) => [number, source.trim().split('\n').at(-1)]),
       [
-        [6, 'six', '-'],
-        [5, 'five', 'committed'],
-        [4, 'four', '-'],
-        [3, 'three', 'committed'],
-        [2, 'two', 'committed'],
-        [1, 'one', 'committed'],
+        [4, 'five'],
+        [3, 'three'],
+        [2, 'two'],
+        [1, 'one'],
       ],
     )
-    assert.equal(history[1]!.commit, five)
   })
 
-  it('does not count twice what was read before HEAD moved, nor HEAD before what was read', async (t) => {
+  it('is the same on every machine, after a restart and with an empty state, whatever was looked at', async (t) => {
     const folder = await folderWith(t, { 'prompts/x.md': sample('', 'one') })
     await git(folder, 'init', '--quiet', '-b', 'main')
     await commitAll(folder, 'one')
-    await git(folder, 'checkout', '--quiet', '-b', 'other')
-    await write(folder, { 'prompts/x.md': sample('', 'two') })
+    const watching = await world(t)
+    for (const body of ['draft', 'draft 2', 'two']) {
+      await write(folder, { 'prompts/x.md': sample('', body) })
+      await open(watching, folder)
+    }
     await commitAll(folder, 'two')
-    await write(folder, { 'prompts/x.md': sample('', 'three') })
-    const three = await commitAll(folder, 'three')
+    await git(folder, 'mv', 'prompts/x.md', 'prompts/moved.md')
+    await write(folder, { 'prompts/moved.md': sample('prompt_id: x', 'two') })
+    await commitAll(folder, 'moved')
+    // A side branch is one step of the branch that it is merged into.
+    await git(folder, 'checkout', '--quiet', '-b', 'side')
+    for (const body of ['three', 'four']) {
+      await write(folder, { 'prompts/moved.md': sample('prompt_id: x', body) })
+      await commitAll(folder, body)
+    }
     await git(folder, 'checkout', '--quiet', 'main')
-    const w = await world(t)
-    await open(w, folder)
-
-    await write(folder, { 'prompts/x.md': sample('', 'three') })
-    const { library } = await open(w, folder)
-    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
-    await git(folder, 'update-ref', 'refs/heads/main', 'other')
-    assert.equal((await w.librarian.refresh(library)).changed, true)
-    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
-    assert.equal((await w.librarian.versions.version('x', 2)).commit, three)
-
-    // The other way round: HEAD has moved, the files are yet to be read.
-    await git(folder, 'reset', '--quiet')
-    await write(folder, { 'prompts/x.md': sample('', 'four') })
-    await commitAll(folder, 'four')
-    await w.librarian.refresh(library)
-    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
-    assert.equal((await open(w, folder)).library.for(admin).prompt(admin, 'x').version, 3)
-    assert.equal((await w.librarian.versions.history('x', 10)).length, 3)
+    await git(folder, 'merge', '--quiet', '--no-ff', '-m', 'merge', 'side')
+    const clone = await folderWith(t, {})
+    await git(clone, 'clone', '--quiet', folder, 'site')
+    const seen = await Promise.all(
+      [
+        await open(watching, folder),
+        await open({ librarian: watching.again() }, folder),
+        await open(await world(t), folder),
+        await open(await world(t), join(clone, 'site')),
+      ].map(async ({ library }) => ({
+        number: library.site.templates.get('x')!.version,
+        history: await library.site.line.history('x', 10),
+        first: (await library.site.line.version('x', 1)).source,
+      })),
+    )
+    assert.deepEqual(
+      [seen[0]!.number, seen[0]!.history.map(({ source }) => source.trim().split('\n').at(-1))],
+      [3, ['four', 'two', 'one']],
+    )
+    for (const other of seen.slice(1)) assert.deepEqual(other, seen[0])
   })
 
   it('survives a history that was rewritten', async (t) => {
@@ -277,8 +280,9 @@ describe('§9.6 history', () => {
     await git(folder, 'add', '--all')
     await git(folder, 'commit', '--quiet', '--amend', '-m', 'rewritten')
     const { library } = await open(w, folder)
-    assert.equal(library.for(admin).prompt(admin, 'x').version, 2)
-    assert.equal((await w.librarian.versions.version('x', 2)).commit, await git(folder, 'rev-parse', 'HEAD'))
+    assert.equal(library.for(admin).prompt(admin, 'x').version, 1)
+    assert.equal((await library.site.line.version('x', 1)).commit, await git(folder, 'rev-parse', 'HEAD'))
+    await assert.rejects(library.site.line.version('x', 2), { code: 'not_found' })
   })
 
   it('compares the working tree with a revision', async (t) => {

@@ -47,7 +47,6 @@ async function desk(
   const writer = new PromptWriter({
     folder,
     library: () => library,
-    versions: w.librarian.versions,
     audit: w.parts.audit,
     commits: () => commits,
     reload,
@@ -85,8 +84,12 @@ describe('§9.6 restore_version', () => {
       commit: null,
     })
     const text = await readFile(join(d.folder, 'prompts/x.md'), 'utf8')
-    assert.match(text, /title: New title\n# A remark\nrendering_engine: Jinja2\n/)
-    assert.match(text, /\n---\nHello \{\{ who \}\}\n$/)
+    // Its own words stay, and what comes back is as its author wrote it.
+    const rows = first.slice(first.indexOf('arguments:'), first.indexOf('\n---\n', 5) + 1)
+    assert.equal(
+      text,
+      second.replace('rendering_engine: Raw\n', rows).replace('Something else', 'Hello {{ who }}'),
+    )
     assert.equal((await stat(join(d.folder, 'prompts/x.md'))).mode & 0o777, 0o660)
     const restored = d.library().for(sales).prompt(sales, 'x')
     assert.equal(restored.version, 3)
@@ -114,6 +117,40 @@ describe('§9.6 restore_version', () => {
     await d.writer.restore(sales, 'x', 1)
     const text = await readFile(join(d.folder, 'prompts/x.md'), 'utf8')
     assert.match(text, /\n {4}allowed_values: a, b\n {4}default_value: a\n[^]*\nHello \{\{ who \}\}\n$/)
+  })
+
+  it('brings back the bytes of the commit, in YAML and with the line ends of Windows', async (t) => {
+    const yaml = (content: string, tail = ''): string =>
+      `# odd   spacing\ntitle:   "X"\nstatus: Published\nvisibility: Public\nowner: sales@example.com\narguments: [ {argument_name: who} ]   # one\ntemplate_content: |-\n    ${content} {{ who }}\n${tail}`
+    const files = {
+      'prompts/x.md': first.replaceAll('\n', '\r\n'),
+      'prompts/y.yaml': yaml('Hello', 'tags: [a]\n'),
+    }
+    const d = await desk(t, files, false, async (folder) => {
+      await git(folder, 'init', '--quiet')
+      await commitAll(folder, 'first')
+    })
+    const bytes = async (file: string): Promise<string> => readFile(join(d.folder, file), 'utf8')
+    await write(d.folder, {
+      'prompts/x.md': files['prompts/x.md']
+        .replace('Hello', 'Good day')
+        .replace('values: a, b', 'values: a, b, c'),
+      'prompts/y.yaml': files['prompts/y.yaml']
+        .replace('Hello', 'Bye')
+        .replace('[ {argument_name: who} ]   # one', '\n- argument_name: who'),
+    })
+    await commitAll(d.folder, 'second')
+    await d.reload()
+    for (const id of ['x', 'y']) {
+      assert.equal(d.library().site.templates.get(id)!.version, 2)
+      await d.writer.restore(sales, id, 1)
+    }
+    assert.equal(await bytes('prompts/x.md'), files['prompts/x.md'])
+    assert.equal(await bytes('prompts/y.yaml'), files['prompts/y.yaml'])
+    assert.equal(d.library().site.templates.get('x')!.version, null, 'not committed yet')
+    await commitAll(d.folder, 'third')
+    await d.reload()
+    assert.equal(d.library().site.templates.get('x')!.version, 3)
   })
 
   it('is for owners and System Managers; others change nothing', async (t) => {
@@ -245,7 +282,7 @@ describe('§9.8 private duplicates', () => {
       (await d.library().for(hr).render(hr, copy.id, { analysis_focus: 'revenue_trends' })).text,
       /Analyse our sales/,
     )
-    assert.throws(() => d.library().for(admin).prompt(admin, copy.id), { code: 'not_found' })
+    assert.throws(() => d.library().for(sales).prompt(sales, copy.id), { code: 'not_found' })
     await assert.rejects(d.writer.duplicate(as('beta@example.com'), 'x'), { code: 'not_found' })
   })
 
@@ -299,7 +336,7 @@ describe('git.commit', () => {
     )
     assert.equal(await git(d.folder, 'show', '--format=', '--name-only'), file)
     assert.equal((await d.library().for(hr).render(hr, 'x_copy_hr', {})).commit, commit)
-    assert.equal((await d.world.librarian.versions.version('x_copy_hr', 1)).author, 'hr@example.com')
+    assert.equal((await d.library().site.line.version('x_copy_hr', 1)).author, 'hr@example.com')
   })
 
   it('takes back what could not be committed', async (t) => {

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import type { FileRevision, Repository } from '../site/git.ts'
+import { parseSource } from '../site/parse-source.ts'
+import { readTemplate, type ReadTemplate } from './template-file.ts'
+import { noVersion, type PromptVersion, type VersionLine } from './versions.ts'
+
+/** What a file of a commit was as a template; null when it was no good one. */
+type BlobMeaning = { readonly id: string; readonly fingerprint: string } | null
+
+/** What blobs meant when they were read; a name stands for its bytes, so nothing here grows old. */
+export type BlobMemory = Map<string, BlobMeaning>
+
+/** How a template came to be what it is on one branch. */
+export interface GitVersions {
+  /** Oldest first; each begins with the commit that changed what specification §9.5 counts. */
+  readonly versions: readonly (FileRevision & { readonly number: number })[]
+  /** The number of what was read; null while it is not committed. */
+  readonly number: number | null
+  /** The last commit of the file, when its bytes are as committed. */
+  readonly commit?: string
+}
+
+/** The templates of one branch that git numbers, by prompt_id. */
+export type GitLine = ReadonlyMap<string, GitVersions>
+
+/** How many blobs are held at once. */
+const batch = 500
+
+/**
+ * The versions of templates, counted along the first parents of a commit: the same commit has the same numbers
+ * on every machine. A template keeps its versions when its file is moved, because they are its id's.
+ */
+export async function gitVersions(
+  repository: Repository,
+  ref: string,
+  templates: readonly ReadTemplate[],
+  memory: BlobMemory,
+): Promise<GitLine> {
+  const revisions = await repository.revisions(ref, ['prompts'])
+  await learn(repository, revisions, memory)
+  const versions = new Map<string, (FileRevision & { number: number })[]>()
+  const last = new Map<string, string>()
+  for (const revision of revisions.toReversed()) {
+    const known = memory.get(revision.object)
+    if (!known || last.get(known.id) === known.fingerprint) continue
+    const of = versions.get(known.id) ?? []
+    of.push({ ...revision, number: of.length + 1 })
+    versions.set(known.id, of)
+    last.set(known.id, known.fingerprint)
+  }
+  const newest = new Map<string, FileRevision>()
+  for (const revision of revisions) if (!newest.has(revision.path)) newest.set(revision.path, revision)
+  return new Map(
+    templates.map((read): [string, GitVersions] => {
+      const { id, file } = read.template
+      const of = versions.get(id) ?? []
+      const head = newest.get(file)
+      const isCommitted = head && head.object === blobName(read.document.bytes, head.object.length)
+      return [
+        id,
+        {
+          versions: of,
+          number: of.length > 0 && last.get(id) === read.fingerprint ? of.length : null,
+          ...(isCommitted && { commit: head.commit }),
+        },
+      ]
+    }),
+  )
+}
+
+/** Versions of git for templates that it holds, those of the state for all others. */
+export function versionLine(
+  held: GitLine,
+  repository: Repository | undefined,
+  kept: VersionLine,
+): VersionLine {
+  return {
+    history: (id, limit) => {
+      const found = held.get(id)
+      if (!found) return kept.history(id, limit)
+      return withSources(repository!, id, found.versions.toReversed().slice(0, limit))
+    },
+    version: async (id, number) => {
+      const found = held.get(id)
+      if (!found) return kept.version(id, number)
+      const version = found.versions[number - 1]
+      if (!version) throw noVersion(id, number)
+      return (await withSources(repository!, id, [version]))[0]!
+    },
+  }
+}
+
+/** Versions of the template with their files' text, in the order given. */
+async function withSources(
+  repository: Repository,
+  prompt: string,
+  versions: GitVersions['versions'],
+): Promise<PromptVersion[]> {
+  const contents = await repository.objects(versions.map(({ object }) => object))
+  return versions.map(({ number, authorEmail, time, commit, path, object }) => ({
+    prompt,
+    number,
+    author: authorEmail,
+    time,
+    commit,
+    file: path,
+    source: new TextDecoder().decode(contents.get(object)),
+  }))
+}
+
+async function learn(
+  repository: Repository,
+  revisions: readonly FileRevision[],
+  memory: BlobMemory,
+): Promise<void> {
+  const unknown = new Map(
+    revisions.filter(({ object }) => !memory.has(object)).map(({ object, path }) => [object, path]),
+  )
+  const names = [...unknown.keys()]
+  for (let at = 0; at < names.length; at += batch) {
+    const contents = await repository.objects(names.slice(at, at + batch))
+    for (const [object, bytes] of contents) memory.set(object, meaningOf(unknown.get(object)!, bytes))
+  }
+}
+
+function meaningOf(path: string, bytes: Uint8Array): BlobMeaning {
+  const { document } = parseSource(path, bytes)
+  const read = document && readTemplate(document, [])
+  return read ? { id: read.template.id, fingerprint: read.fingerprint } : null
+}
+
+/** The name that git gives to bytes, in repositories of either hash. */
+function blobName(bytes: Uint8Array, length: number): string {
+  const hash = createHash(length === 64 ? 'sha256' : 'sha1')
+  return hash.update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
+}
