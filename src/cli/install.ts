@@ -17,7 +17,7 @@ interface Step {
   readonly action: 'write' | 'keep' | 'remove' | 'run' | 'skip'
   readonly what: string
   readonly why?: string
-  readonly do?: () => void
+  readonly do?: () => void | Promise<unknown>
 }
 
 interface Flags {
@@ -97,7 +97,7 @@ async function carryOut(
     throw new AppError('conflict', 'nothing was done')
   // Whatever umask root has: the service's user must read the site, and systemd the units.
   process.umask(0o022)
-  for (const step of steps) step.do?.()
+  for (const step of steps) await step.do?.()
   tell(after)
 }
 
@@ -166,7 +166,7 @@ function installSteps({ root = '' }: Flags, program: Command): readonly Step[] {
           action: 'write',
           what: at(siteInUnits),
           why: 'a first site',
-          do: () => void initSite(at(siteInUnits)),
+          do: () => initSite(at(siteInUnits)),
         },
     ...[
       ['systemd-sysusers', 'assistant-core.conf'],

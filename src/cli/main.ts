@@ -22,6 +22,7 @@ import { addManualCommand } from './manual.ts'
 import { addGlobalOptions } from './options.ts'
 import { tell } from './output.ts'
 import { addPromptsCommands } from './prompts.ts'
+import { addSchemaCommand } from './schema.ts'
 import { addServeCommand } from './serve.ts'
 import { addSiteCommands } from './site.ts'
 import { addStatusCommands } from './status.ts'
@@ -76,6 +77,7 @@ export function createProgram(): Command {
   addGlobalOptions(program)
   addServeCommand(program)
   addSiteCommands(program)
+  addSchemaCommand(program)
   addStatusCommands(program)
   addUsersCommands(program)
   addApiKeysCommands(program)

@@ -1,5 +1,6 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { cpSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { Option } from 'commander'
 import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
 import { faultText } from '../site/site-files.ts'
@@ -7,19 +8,26 @@ import { packageFolder } from '../core/version.ts'
 import { askAndPrint, operate } from './control.ts'
 import { readOptions, type Options } from './options.ts'
 import { print, tell } from './output.ts'
+import { nameSchema, writeSchemas } from './schema.ts'
 
 /** `assistant-core init`, `check`, `migrate`, `reload`: the site. */
 export function addSiteCommands(program: Command): void {
   program
     .command('init <folder>')
-    .description('write a new site into a folder')
-    .example('init my-site && assistant-core check --site my-site')
-    .action((folder: string, _flags, command: Command) => {
-      const site = initSite(resolve(folder))
-      print(
-        readOptions(command).json,
-        { site },
-        () => `${site} is a site; start it with: assistant-core serve --site ${folder}`,
+    .description('write a new site into a folder; asks nothing')
+    .example('init my-site && assistant-core check --site my-site', 'init my-site --template minimal')
+    .addOption(new Option('--template <name>', 'what it begins as').choices(templates).default('trading'))
+    .action(async (folder: string, { template }: { template: Template }, command: Command) => {
+      const site = resolve(folder)
+      const files = await initSite(site, template)
+      const others = templates.filter((name) => name !== template).join(', ')
+      print(readOptions(command).json, { site, template, files }, () =>
+        [
+          `${site} is a site: ${contents[template]}`,
+          `wrote ${files.length} files, most of them in config/ (README.md there tells what is what)`,
+          `start it with: assistant-core serve --site ${folder}`,
+          `or begin as something else: --template ${others}`,
+        ].join('\n'),
       )
     })
 
@@ -81,41 +89,41 @@ function addMigrateCommand(program: Command): void {
     })
 }
 
-/** Writes a new site: the shipped one's configuration, room for prompts and skills of its own. */
-export function initSite(site: string): string {
+/** What a new site may begin as. */
+export const templates = ['trading', 'minimal', 'clinic'] as const
+export type Template = (typeof templates)[number]
+
+/** Writes a new site and tells its files: what every site has, and what the template adds. */
+export async function initSite(site: string, template: Template = 'trading'): Promise<readonly string[]> {
   // A repository that was just made may hold `.git` and nothing else.
   if (existsSync(site) && readdirSync(site).some((name) => name !== '.git')) {
     throw new AppError('conflict', `${site} is not empty; a new site needs a folder of its own`)
   }
-  mkdirSync(join(site, 'prompts'), { recursive: true })
-  mkdirSync(join(site, 'skills'), { recursive: true })
-  cpSync(join(packageFolder, 'config'), join(site, 'config'), { recursive: true })
-  writeFileSync(join(site, '.gitignore'), '# What the program itself learns is not part of the site.\nvar/\n')
-  writeFileSync(join(site, 'prompts', 'hello.md'), examplePrompt)
+  const shared = ['config/README.md', 'config/settings.yaml', 'config/clients.yaml']
   // The formats, where they are needed.
-  for (const folder of ['prompts', 'skills'])
-    cpSync(join(packageFolder, folder, 'README.md'), join(site, folder, 'README.md'))
-  return site
+  for (const path of [
+    ...(template === 'trading' ? ['config'] : shared),
+    'prompts/README.md',
+    'skills/README.md',
+  ])
+    cpSync(join(packageFolder, path), join(site, path), { recursive: true })
+  cpSync(join(packageFolder, 'templates', template), site, { recursive: true })
+  writeFileSync(join(site, '.gitignore'), '# What the program itself learns is not part of the site.\nvar/\n')
+  await writeSchemas(site)
+  const files = readdirSync(site, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(site, join(entry.parentPath, entry.name)))
+    .filter((file) => !file.startsWith('.git/'))
+  for (const file of files) await nameSchema(site, file)
+  return files.sort()
 }
 
-/** A prompt that shows every part: description, argument, default, test. */
-const examplePrompt = `---
-title: Hello
-description: Greets somebody and says what the assistant can do; an example to start from
-status: Published
-visibility: Public
-rendering_engine: Jinja2
-arguments:
-  - argument_name: person
-    argument_type: string
-    description: Whom to greet
-    default_value: everybody
-tests:
-  - name: greets everybody when nobody is named
-    contains: Hello everybody
----
-Hello {{ person }}. Say in three sentences what you can do with the tools of this server, then ask what to do first.
-`
+/** What a site of the template begins with, for the person who asked for it. */
+const contents: Readonly<Record<Template, string>> = {
+  trading: 'a small trading company with people and documents to try things with',
+  minimal: 'no people, doctypes or documents yet: begin with config/users.yaml',
+  clinic: 'a dental clinic with people and documents to try things with',
+}
 
 /** What a site without faults holds. */
 interface Checked {

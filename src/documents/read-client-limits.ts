@@ -15,7 +15,7 @@ const names = {
 } as const
 
 /** A limit without `roles` or `tools` leaves that side open; an empty list leaves nothing. */
-const clientsSchema = {
+export const clientsSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['limits'],

@@ -12,7 +12,8 @@ const text = { type: 'string', minLength: 1, maxLength: 200 } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const
 const columnName = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,62}$' } as const
 
-const reportSchema = {
+/** The shape of one report. */
+export const reportSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['report', 'type'],

@@ -10,7 +10,8 @@ import { sourceOf, unknown } from './doctype-reading.ts'
 const text = { type: 'string', minLength: 1, maxLength: 60 } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const
 
-const workflowSchema = {
+/** The shape of one workflow. */
+export const workflowSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['workflow', 'doctype', 'states', 'transitions'],

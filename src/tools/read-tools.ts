@@ -12,7 +12,8 @@ const file = 'config/tools.yaml'
 const names = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true } as const
 const positive = { type: 'integer', minimum: 1 } as const
 
-const toolsSchema = {
+/** The shape of `config/tools.yaml`. */
+export const toolsSchema = {
   type: 'object',
   additionalProperties: false,
   properties: {

@@ -28,7 +28,8 @@ const roleName = {
   pattern: '^[^\\s\\x00-\\x1f](?:[^\\x00-\\x1f]{0,98}[^\\s\\x00-\\x1f])?$',
 } as const
 
-const rolesSchema = {
+/** The shape of `config/roles.yaml`. */
+export const rolesSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['roles'],
@@ -45,7 +46,8 @@ const rolesSchema = {
   },
 } as const satisfies JSONSchema
 
-const usersSchema = {
+/** The shape of `config/users.yaml`. */
+export const usersSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['users'],

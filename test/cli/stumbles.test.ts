@@ -89,8 +89,9 @@ describe('`tokens revoke`', () => {
 })
 
 describe('`init`', () => {
-  it('brings the description of the formats of prompts and skills along', (t) => {
-    const site = initSite(join(temporaryFolder(t), 'site'))
+  it('brings the description of the formats of prompts and skills along', async (t) => {
+    const site = join(temporaryFolder(t), 'site')
+    await initSite(site)
     for (const file of ['prompts/README.md', 'skills/README.md'])
       assert.equal(readFileSync(join(site, file), 'utf8'), readFileSync(join(projectRoot, file), 'utf8'))
   })

@@ -84,7 +84,7 @@ describe('§5.6 and §3.3: who may see a template', () => {
     assert.deepEqual([all.size, listed.length], [12, 3])
     assert.ok(listed.every(({ status }) => status === 'Published'))
     for (const id of all.keys()) {
-      assert.equal((await library.for(admin).render(admin, id, {})).text, 'Hello\n')
+      assert.equal((await library.for(admin).render(admin, id, {})).text, 'Hello')
       assert.equal((await methods.get_version_history.call(admin, { prompt_id: id })).length, 1)
     }
     for (const status of statuses) {
