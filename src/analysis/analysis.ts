@@ -88,6 +88,11 @@ export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> 
   }
 }
 
+/** SQL alone, with the settings that a site has unless it says otherwise: for checks that run no daemon. */
+export async function openSqlAlone(): Promise<Sql | Unavailable> {
+  return openSql(await probeIsolation(), defaultAnalysisSettings)
+}
+
 /** Whether a part can be used. */
 export function isAvailable<T extends object>(part: T | Unavailable): part is T {
   return !('unavailable' in part)

@@ -66,7 +66,7 @@ export async function openHouse(
   obey(site.current())
   if (options.daemon) await followBranches(foundation, { site, librarian, changed }, undo)
   const { documents, seeds } = site.current()
-  await loadSeeds(documents, seeds)
+  await loadSeeds(documents, seeds, () => foundation.log.info('the first documents are being made'))
   return {
     site,
     settings: () => site.current().settings,

@@ -12,7 +12,7 @@ import type { DocumentMemory } from '../documents/memory.ts'
 import type { Platform } from '../documents/platform.ts'
 import { brokenDoctypeFile } from '../documents/doctype-reading.ts'
 import { readPlatform } from '../documents/read-platform.ts'
-import type { RunSql } from '../documents/run-sql.ts'
+import { noSql, type RunSql } from '../documents/run-sql.ts'
 import { readSeeds } from '../documents/seeds.ts'
 import type { Seed } from '../documents/seed-schema.ts'
 import type { Surroundings } from '../library/check-library.ts'
@@ -22,6 +22,7 @@ import { categoriesFile, readLibrary, type LibraryReading } from '../library/rea
 import { causesFirst } from '../site/causes.ts'
 import type { Channels } from '../library/channels.ts'
 import type { Library } from '../library/library.ts'
+import { checkMaskedFields, checkReportSql } from './check-report-sql.ts'
 import { linkTargets } from './links.ts'
 import { checkGuidance, readersOf } from './readers.ts'
 import { currentPrincipal } from '../oauth/bearer.ts'
@@ -94,6 +95,7 @@ export async function readParts<Library>(
   builtIns: SiteFiles,
   tools: readonly Tool[],
   readLibrary: ReadLibrary<Library>,
+  runSql: RunSql,
 ): Promise<{ reading: SiteReading<Library>; faults: Fault[]; warnings: Fault[] }> {
   const faults: Fault[] = [...files.faults]
   const warnings: Fault[] = []
@@ -124,6 +126,8 @@ export async function readParts<Library>(
     channels: settings.library.channels,
     packageVersion: version,
   })
+  checkMaskedFields(files, platform, warnings)
+  if (faults.length === 0) await checkReportSql(files, platform, runSql, { faults, warnings })
   const reading = { settings, people, platform, seeds, tools, own, toolSettings, library }
   return { reading, faults: causesFirst(faults, givenIn), warnings }
 
@@ -147,14 +151,15 @@ export function readBuiltIns(): Promise<SiteFiles> {
   return readSite(join(packageFolder))
 }
 
-/** Reads a site as the daemon would, bound to no state: for checks and previews. */
+/** Reads a site as the daemon would, bound to no state: for checks and previews. Without `runSql` no statement is tried. */
 export async function readWholeSite(
   site: string,
   files?: SiteFiles,
+  runSql = noSql,
 ): Promise<{ reading: SiteReading<LibraryReading>; faults: Fault[]; warnings: Fault[] }> {
   // Files that are given are of another commit, whose channels nobody serves.
   const read = files ? readLibrary : readLibraryWithChannels
-  return readParts(files ?? (await readSite(site)), await readBuiltIns(), builtInTools, read)
+  return readParts(files ?? (await readSite(site)), await readBuiltIns(), builtInTools, read, runSql)
 }
 
 async function readLibraryWithChannels(
@@ -214,6 +219,7 @@ export async function buildSnapshot(
     parts.builtIns,
     parts.tools,
     (...source) => parts.librarian.read(...source),
+    parts.runSql,
   )
   if (faults.length > 0) return { faults, warnings }
   const { settings, people, platform, seeds, toolSettings } = reading

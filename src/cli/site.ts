@@ -155,7 +155,8 @@ async function checkSite(site: string): Promise<Checked> {
   const { readWholeSite } = await import('../build/snapshot.ts')
   const { siteFaults } = await import('../site/site.ts')
   const { runPromptTests } = await import('../library/prompt-tests.ts')
-  const { reading, faults, warnings } = await readWholeSite(site)
+  const { withSql } = await import('../build/check-report-sql.ts')
+  const { reading, faults, warnings } = await withSql((runSql) => readWholeSite(site, undefined, runSql))
   if (faults.length > 0) throw siteFaults(site, faults)
   // Only on a site that reads well: a test of a broken prompt says nothing new.
   const failed = (await runPromptTests(reading.library.templates.values())).filter((test) => !test.ok)

@@ -63,14 +63,19 @@ interface SeedMark {
   readonly documents: number
 }
 
-/** Makes the documents, once, in a state that has none; answers how many were made. */
-export async function loadSeeds(documents: Documents, seeds: readonly Seed[]): Promise<number> {
+/** Makes the documents, once, in a state that has none, after telling that it begins; answers how many were made. */
+export async function loadSeeds(
+  documents: Documents,
+  seeds: readonly Seed[],
+  begins: () => void = () => undefined,
+): Promise<number> {
   const marks = documents.store.collection<SeedMark>({ name: 'platform.seed' })
   if (seeds.length === 0 || (await marks.get('seeds'))) return 0
   return await documents.store.transaction(async (tx) => {
     let made = 0
     const empty = await everyDoctypeEmpty(documents, tx)
     if (empty) {
+      begins()
       const random = randomNumbers(20260101)
       const names = new Map<string, string[]>()
       for (const seed of seeds) made += await plant(documents, tx, seed, random, names)

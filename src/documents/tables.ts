@@ -6,7 +6,7 @@ import { conditionOf, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import type { ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
 import { type Access, accessTo } from './permission.ts'
-import { type Doctype, type Field, standardFields } from './platform.ts'
+import { type Doctype, type Field, type Platform, standardFields } from './platform.ts'
 import { unknown } from './doctype-reading.ts'
 import { openTo, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
@@ -50,6 +50,21 @@ export function readableTables(documents: Documents, principal: Principal): Read
     key: [memory.versions.of(platform), principal.user, principal.roleKey].join('\n'),
     tables: [...readable.map((access) => tableOf(documents, access)), ...childTables(documents, readable)],
   }
+}
+
+/** Tables of doctypes with every column and no row, to try statements on. */
+export function emptyTables({ doctypes }: Platform, names: readonly string[]): ReadableTables {
+  const tables = names.flatMap((name) => {
+    const doctype = doctypes.get(name)
+    if (!doctype) return []
+    const standard = doctype.child
+      ? childColumns
+      : [...standardFields].map(([name, type]) => ({ name, type }))
+    const own = [...doctype.fields.values()].filter(({ type }) => type !== 'table').map(columnOf)
+    const read = () => Promise.resolve({ revision: 'empty', rows: () => [] })
+    return [{ name, columns: plain([...standard, ...own]), read }]
+  })
+  return { key: 'empty', tables }
 }
 
 /** Rows of one doctype that pass filters. AppError `not_found`, `forbidden` or `invalid` as for a list. */

@@ -134,3 +134,15 @@ function looksLikeTool(name: string): boolean {
 function didYouMean(name: string | undefined): string {
   return name === undefined ? '' : `; did you mean "${name}"?`
 }
+
+/** Line and column of the first use of a variable in the content of a template, counted from 1. */
+export function placeOfVariable(text: string, name: string): [line: number, column: number] {
+  const use = new RegExp(`(?<![.\\w"'])${name}\\b`)
+  for (const { 0: tag, index } of text.matchAll(/\{\{[\s\S]*?\}\}|\{%[\s\S]*?%\}|\{[^{}]*\}/g)) {
+    const inside = use.exec(tag)
+    if (!inside) continue
+    const before = text.slice(0, index + inside.index).split('\n')
+    return [before.length, before.at(-1)!.length + 1]
+  }
+  return [1, 1]
+}

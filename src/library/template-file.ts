@@ -8,6 +8,7 @@ import type { Fault, SourceDocument } from '../site/site-files.ts'
 import { compileArguments, linkProblems, problemsLine, type ArgumentCheck } from './arguments.ts'
 import { argumentSchema, readArguments, wordsOf } from './argument-rows.ts'
 import type { PromptTemplate } from './words.ts'
+import { placeOfVariable } from './lint.ts'
 import { compileContent, type CompiledContent } from './render.ts'
 
 /** One expectation of a template's own `tests:`. */
@@ -282,7 +283,9 @@ function argumentLint(
 ): Fault[] {
   const unknown = [...compiled.names].filter((name) => !declared.includes(name))
   return [
-    ...unknown.map((name) => content.fault(`"${name}" is used but is not an argument`)),
+    ...unknown.map((name) =>
+      content.fault(`"${name}" is used but is not an argument`, ...placeOfVariable(content.text, name)),
+    ),
     ...declared.flatMap((name, row) =>
       compiled.names.has(name)
         ? []

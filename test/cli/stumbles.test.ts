@@ -107,6 +107,6 @@ describe('`prompts preview` of a file', () => {
     )
     const { code, stdout, stderr } = await runCli(['prompts', 'preview', file])
     assert.deepEqual([code, stdout.trim()], [0, 'Hello .'])
-    assert.match(stderr, /warning: hello\.md:7:1 template_content: "persn" is used but is not an argument/)
+    assert.match(stderr, /warning: hello\.md:7:10 template_content: "persn" is used but is not an argument/)
   })
 })

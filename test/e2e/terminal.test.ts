@@ -36,6 +36,7 @@ describe('serve on a terminal', () => {
     assert.equal(code, '-1', `of SIGHUP, and of nothing else: ${ran.stdout}${ran.stderr}`)
     assert.match(first, /^assistant-core [\d.]+ reads .* and opens its state in /)
     assert.doesNotMatch(rest.join('\n'), /^\{/m, 'no line of JSON')
+    assert.match(ran.stdout, /the first documents are being made/)
     assert.match(ran.stdout, /assistant-core listens at http:\/\/localhost:\d+/)
     assert.ok(!existsSync(join(state, 'lock')), 'the lock was let go of')
   })

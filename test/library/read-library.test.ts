@@ -154,7 +154,7 @@ arguments:
     assert.equal(warnings.length, 2)
     assert.match(
       warnings[0]!,
-      /^prompts\/x\.md:\d+:\d+ template_content: "undeclared" is used but is not an argument$/,
+      /^prompts\/x\.md:\d+:40 template_content: "undeclared" is used but is not an argument$/,
     )
     assert.match(
       warnings[1]!,
