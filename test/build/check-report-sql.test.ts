@@ -37,7 +37,7 @@ describe('the SQL of reports', () => {
       [
         'column',
         (text) => text.replace('i.item_name,', 'i.item_nam,'),
-        /^config\/reports\/item-sales\.yaml:9:34 sql: .*item_nam/,
+        /^config\/reports\/item-sales\.yaml:9:32 sql: .*item_nam/,
       ],
       [
         'table',

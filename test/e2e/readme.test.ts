@@ -1,11 +1,13 @@
-/** Every command and every snippet of the README, as a newcomer would type them, in their order. */
+/** Every command and every snippet of the manuals, as a newcomer would type them, in their order. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
-import { projectRoot, startDaemon, temporaryFolder, type Finished } from '../helpers/daemon.ts'
+import { projectRoot, runCli, startDaemon, temporaryFolder, type Finished } from '../helpers/daemon.ts'
 import { blocksOf, commandsOf, mergeSettings } from '../helpers/readme.ts'
 
 const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8')
@@ -96,18 +98,107 @@ describe('the README', () => {
     }
     assert.ok(done.size >= 14, `only ${[...done].join('\n')}`)
   })
+
+  it('leads to texts whose files do what they say, on a site of init', async (t) => {
+    const home = temporaryFolder(t)
+    const site = join(home, 'my-site')
+    const cli = async (...words: string[]): Promise<Finished> => {
+      const ran = await runCli([...words, '--site', site])
+      assert.equal(ran.code, 0, `${words.join(' ')}\n${ran.stdout}${ran.stderr}`)
+      return ran
+    }
+    assert.equal((await runCli(['init', site])).code, 0)
+    const service = createServer((request, response) => {
+      const { url, headers } = request
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ current: { url, key: headers['x-key'] }, forecast: 'not asked for' }))
+    })
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+    t.after(() => service.close())
+    writeFileSync(join(home, 'weather-key'), 'the key of the service\n')
+
+    const files = new Map<string, string>()
+    for (const { text } of blocksOf(manual('config/README.md'))) {
+      const [, file = '', content = ''] = /^(?:#|\/\/) (\S+)\n([^]*)$/.exec(text)!
+      files.set(file, content)
+    }
+    files.set('prompts/quarterly_review.md', blocksOf(manual('prompts/README.md'))[0]!.text)
+    files.set('skills/monthly-closing/SKILL.md', blocksOf(manual('skills/README.md'))[0]!.text)
+    for (const [file, text] of files) write(site, file, text)
+    assert.equal(files.size, 8)
+    const tools = readFileSync(join(site, 'config/tools.yaml'), 'utf8')
+    const named = tools.replace(
+      '    tools:\n',
+      '    tools:\n      - weather\n      - stock\n      - double\n',
+    )
+    writeFileSync(join(site, 'config/tools.yaml'), named)
+    await cli('check')
+    await cli('prompts', 'test', 'quarterly_review')
+
+    // What stands for the reader's own: a service that is here, its key, and no database and no second server.
+    const { port } = service.address() as AddressInfo
+    const here = files
+      .get('config/tools/weather.yaml')!
+      .replace('https://api.example.com', `http://127.0.0.1:${port}`)
+      .replace('allow_private: false', 'allow_private: true')
+      .replace('/run/credentials/assistant-core/weather-key', join(home, 'weather-key'))
+    write(site, 'config/tools/weather.yaml', here)
+    rmSync(join(site, 'config/tools/wiki.yaml'))
+    const daemon = await startDaemon(t, { site, state: join(home, 'state') })
+    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
+    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    const call = async (name: string, args: object): Promise<string> => {
+      const answer = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          accept: 'application/json',
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name, arguments: args },
+        }),
+      })
+      const { result } = (await answer.json()) as {
+        result: { content: { text: string }[]; isError: boolean }
+      }
+      assert.equal(result.isError, false, `${name}: ${result.content[0]!.text}`)
+      return result.content[0]!.text
+    }
+    assert.deepEqual(JSON.parse(await call('double', { n: 21 })), { for: 'sales@example.com', twice: 42 })
+    assert.deepEqual(JSON.parse(await call('weather', { city: 'São Paulo' })), {
+      url: '/weather/S%C3%A3o%20Paulo',
+      key: 'the key of the service',
+    })
+    const filters = { customer_name: 'Example Ltd' }
+    assert.deepEqual(JSON.parse(await call('count_documents', { doctype: 'Customer', filters })).count, 1)
+    assert.equal(
+      await call('read_skill', { name: 'monthly-closing' }),
+      files.get('skills/monthly-closing/SKILL.md'),
+    )
+    const { stdout } = await daemon.cli(['prompts', 'list', '--user', 'sales@example.com'])
+    assert.match(stdout, /^quarterly_review /m)
+  })
 })
+
+function manual(file: string): string {
+  return readFileSync(join(projectRoot, file), 'utf8')
+}
+
+function write(site: string, path: string, content: string): void {
+  mkdirSync(dirname(join(site, path)), { recursive: true })
+  writeFileSync(join(site, path), content)
+}
 
 /** Puts a snippet where the README says that it belongs. */
 function place(site: string, text: string): void {
-  const write = (path: string, content: string): void => {
-    mkdirSync(dirname(join(site, path)), { recursive: true })
-    writeFileSync(join(site, path), content)
-  }
   if (/^ {2}- email:/m.test(text)) appendFileSync(join(site, 'config/users.yaml'), text)
-  else if (text.startsWith('doctype: ')) write('config/doctypes/vehicle.yaml', text)
-  else if (/^title: Visit report/m.test(text)) write('prompts/visit_report.md', text)
-  else if (/^name: returns/m.test(text)) write('skills/returns/SKILL.md', text)
+  else if (text.startsWith('doctype: ')) write(site, 'config/doctypes/vehicle.yaml', text)
+  else if (/^title: Visit report/m.test(text)) write(site, 'prompts/visit_report.md', text)
+  else if (/^name: returns/m.test(text)) write(site, 'skills/returns/SKILL.md', text)
   else if (text.startsWith('public_url:')) {
     const path = join(site, 'config/settings.yaml')
     writeFileSync(path, mergeSettings(readFileSync(path, 'utf8'), text))

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { compileSchema } from '../../src/core/schema.ts'
 import { readLibrary } from '../../src/library/read-library.ts'
@@ -9,7 +7,7 @@ import { readSite } from '../../src/site/read-site.ts'
 import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
 import { builtInTools } from '../../src/tools/index.ts'
 import { optionalTools } from '../../src/tools/optional-tools.ts'
-import { folderWith, packageFolder, source } from './library-site.ts'
+import { packageFolder, source } from './library-site.ts'
 
 const shippedTools = new Set([...builtInTools.map(({ name }) => name), ...optionalTools])
 
@@ -140,33 +138,6 @@ describe('§2.8 the library that comes with the package', () => {
       }
     }
     assert.ok(calls >= 3)
-  })
-
-  it('explains template and skill files with examples that are good ones', async (t) => {
-    const example = async (file: string): Promise<string> =>
-      /```markdown\n([\s\S]*?)\n```/.exec(await readFile(join(packageFolder, file), 'utf8'))![1]!
-    const folder = await folderWith(t, {
-      'prompts/quarterly_review.md': await example('prompts/README.md'),
-      'skills/monthly-closing/SKILL.md': await example('skills/README.md'),
-    })
-    const faults: Fault[] = []
-    const warnings: Fault[] = []
-    const reading = readLibrary(
-      await readSite(folder),
-      faults,
-      warnings,
-      source({ builtIns: await readSite(packageFolder), toolNames: shippedTools }),
-    )
-    assert.deepEqual(faults.map(faultText), [])
-    assert.deepEqual(warnings.map(faultText), [])
-    const results = await runPromptTests([reading.templates.get('quarterly_review')!])
-    assert.deepEqual(
-      results.map(({ ok, problems }) => [ok, problems]),
-      [
-        [true, []],
-        [true, []],
-      ],
-    )
   })
 
   it('has skills that teach its tools, one of them with references', async () => {
