@@ -1,4 +1,5 @@
 /** Builds everything that holds state, once and in order: foundation, house, doors. */
+import { systemManager } from '../core/principal.ts'
 import { DoctorProbe } from '../http/doctor-probe.ts'
 import { Leaving } from '../http/leaving.ts'
 import { Places } from '../http/places.ts'
@@ -18,8 +19,8 @@ export interface Services extends Foundation, House, Doors {
   close(): Promise<void>
 }
 
-/** The user for whom a password is made when a state is new. */
-const firstUser = 'admin@example.com'
+/** Addresses that nobody has (RFC 2606): only people of a template get a password that is printed. */
+const madeUp = /@(example\.(com|net|org)|([a-z0-9-]+\.)*example)$/
 
 /** Opens the state and reads the site. AppError `conflict` when another process has the state, `invalid` with `data.faults` for a bad site. */
 export async function openServices(options: ServicesOptions): Promise<Services> {
@@ -42,8 +43,10 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
       leaving: new Leaving(),
       probe: new DoctorProbe({ clock }),
       firstSignIn: async () => {
-        const password = await doors.passwords.makeFirst(firstUser)
-        return password === undefined ? undefined : { user: firstUser, password }
+        const first = [...house.people().users.values()].find(({ roles }) => roles.has(systemManager))?.id
+        if (first === undefined || !madeUp.test(first)) return undefined
+        const password = await doors.passwords.makeFirst(first)
+        return password === undefined ? undefined : { user: first, password }
       },
       drain: () => doors.subscriptions.close(),
       close,

@@ -1,6 +1,6 @@
 /** What `init` writes, each way that a site may begin; and the dental clinic, which is one of them. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -189,6 +189,25 @@ describe('the clinic', () => {
       ),
       /insurance_number/,
     )
+  })
+
+  it('prints a first password for the made-up administrator, and for no real one', async (t) => {
+    const first = async (domain: string): Promise<string | undefined> => {
+      const site = await siteOf(t, 'clinic')
+      const users = join(site, 'config/users.yaml')
+      writeFileSync(users, readFileSync(users, 'utf8').replace('admin@clinic.example', `admin@${domain}`))
+      const seeds = join(site, 'config/seeds')
+      rmSync(seeds, { recursive: true })
+      const { daemon } = await runService(t, {
+        site,
+        state: join(temporaryFolder(t), 'state'),
+        options: {} as never,
+      })
+      return (await daemon.services.firstSignIn())?.user
+    }
+    assert.equal(await first('clinic.example'), 'admin@clinic.example')
+    for (const domain of ['clinic.pt', 'example.clinic.pt', 'notexample.com'])
+      assert.equal(await first(domain), undefined, domain)
   })
 
   it('has a prompt and a skill of its own, for those whom they concern', async (t) => {
