@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { copyOfShippedSite, startDaemon } from '../helpers/daemon.ts'
+import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 
 const files = 500
 
@@ -30,20 +30,7 @@ describe('a storm of edits', () => {
     git('add', '-A')
     git('commit', '-qm', 'two')
 
-    const daemon = await startDaemon(t, { site })
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
-    const ask = async (method: string, params: object): Promise<any> => {
-      const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      })
-      assert.equal(response.status, 200)
-      const body = (await response.json()) as { result?: any; error?: unknown }
-      assert.ok(body.result, JSON.stringify(body))
-      return body.result
-    }
+    const { daemon, ask } = await served(t, site)
     const editionOf = async (n: number): Promise<string> =>
       (await ask('prompts/get', { name: `many_${n}` })).messages[0].content.text.trim()
 
@@ -75,7 +62,70 @@ describe('a storm of edits', () => {
     assert.ok(requests > 20, `only ${requests} requests`)
     assert.doesNotMatch(daemon.output().stdout, /"level":"error"/)
   })
+
+  it('serves the last text soon after 300 writes of which a third is broken, and never half of one', async (t) => {
+    const site = copyOfShippedSite(t)
+    const file = join(site, 'prompts/stormy.md')
+    const good = (edition: number): string => template(edition, `${edition} ${'.'.repeat(20_000)} ${edition}`)
+    const write = (edition: number): void => {
+      const text = good(edition)
+      // In turn a fault and a file whose front matter does not end yet.
+      const broken = [text.replace('status: Published', 'status: Publish'), text.slice(0, 60)]
+      writeFileSync(file, edition % 3 === 0 ? broken[(edition / 3) % 2]! : text)
+    }
+    write(1)
+    const { daemon, ask } = await served(t, site)
+    const textOf = async (): Promise<string> =>
+      (await ask('prompts/get', { name: 'stormy' })).messages[0].content.text.trim()
+    const seen = new Set<string>()
+    const storming = new AbortController()
+    const reading = (async () => {
+      while (!storming.signal.aborted) {
+        const [, first, , last] = (await textOf()).split(' ')
+        assert.equal(first, last)
+        seen.add(first!)
+        await delay(10)
+      }
+    })()
+    for (let edition = 1; edition <= 300; edition++) {
+      write(edition)
+      await delay(10)
+    }
+    write(301)
+    const began = Date.now()
+    while (!(await textOf()).startsWith('edition 301 ')) {
+      assert.ok(Date.now() - began < 30_000, 'the last text never came into use')
+      await delay(20)
+    }
+    const milliseconds = Date.now() - began
+    storming.abort()
+    await reading
+    t.diagnostic(`last text after ${milliseconds} ms; ${seen.size} editions seen`)
+    assert.equal(((await (await fetch(`${daemon.url}/healthz`)).json()) as { status: string }).status, 'ok')
+  })
 })
+
+/** A daemon on a site, and how to ask it as one of its users. */
+async function served(
+  t: TestContext,
+  site: string,
+): Promise<{ daemon: RunningDaemon; ask: (method: string, params: object) => Promise<any> }> {
+  const daemon = await startDaemon(t, { site })
+  const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
+  const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
+  const ask = async (method: string, params: object): Promise<any> => {
+    const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    assert.equal(response.status, 200)
+    const body = (await response.json()) as { result?: any; error?: unknown }
+    assert.ok(body.result, JSON.stringify(body))
+    return body.result
+  }
+  return { daemon, ask }
+}
 
 function template(n: number, edition: string): string {
   return `---\ntitle: Many ${n}\ndescription: One of many\nstatus: Published\nvisibility: Public\n---\nedition ${edition}\n`
