@@ -17,7 +17,7 @@ import { Python } from './python/python.ts'
 import { type Isolation, probeIsolation } from './sandbox/bubblewrap.ts'
 import { installed } from './sandbox/node-program.ts'
 import { type AnalysisSettings, defaultAnalysisSettings } from './settings.ts'
-import type { Load } from './sandbox/fair-queue.ts'
+import type { Load } from '../core/fair-queue.ts'
 import { Sql } from './sql/sql.ts'
 
 /** A part that this machine cannot give: its tools are not offered. */

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Column, PermittedTables } from '../../src/analysis/permitted.ts'
 import { type Isolation, probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
 import { installed } from '../../src/analysis/sandbox/node-program.ts'
-import type { TurnTaker } from '../../src/analysis/sandbox/fair-queue.ts'
+import type { TurnTaker } from '../../src/core/fair-queue.ts'
 import { type AnalysisSettings, defaultAnalysisSettings } from '../../src/analysis/settings.ts'
 
 export const isolation = await probeIsolation()

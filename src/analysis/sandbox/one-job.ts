@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import type { Isolation } from './bubblewrap.ts'
 import { type Child, endedEarly } from './child.ts'
 import { viewForWorker, workerProgram } from './node-program.ts'
-import { type TurnTaker, cancelled, FairQueue } from './fair-queue.ts'
+import { type TurnTaker, cancelled, FairQueue } from '../../core/fair-queue.ts'
 import { Spares } from './spares.ts'
 import { spawnChild } from './spawned.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { FairQueue } from '../../src/analysis/sandbox/fair-queue.ts'
-import { caller } from './machine.ts'
+import { FairQueue } from '../../src/core/fair-queue.ts'
+import { caller } from '../analysis/machine.ts'
 
 /** Work that ends when it is told to, and the order in which it began. */
 function began(places: FairQueue) {
@@ -63,7 +63,7 @@ describe('places for costly work', () => {
     for (let n = 0; n < 17; n++) work.start(`a${n}`)
     await assert.rejects(
       places.use(caller('a'), () => Promise.resolve()),
-      { code: 'unavailable', message: /^too many analyses of yours are running/ },
+      { code: 'unavailable', message: /^too much work of yours is waiting/ },
     )
     work.start('b1')
     await work.end('a0')

@@ -1,5 +1,5 @@
-/** A fair queue for costly work: files, charts, SQL and Python each have one. */
-import { AppError } from '../../core/errors.ts'
+/** A fair queue for costly work: files, charts, SQL, Python and previews each have one. */
+import { AppError } from './errors.ts'
 
 /** How much of a costly kind of work there is now. */
 export interface Load {
@@ -60,7 +60,7 @@ export class FairQueue {
 
   async #wait(user: string, signal: AbortSignal): Promise<void> {
     if (this.#waiting.filter((other) => other.user === user).length >= mostWaiting)
-      throw new AppError('unavailable', 'too many analyses of yours are running; try again in a moment')
+      throw new AppError('unavailable', 'too much work of yours is waiting; try again in a moment')
     await new Promise<void>((resolve, reject) => {
       const waiting: Waiting = {
         user,
