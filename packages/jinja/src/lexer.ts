@@ -25,6 +25,9 @@ const INTEGER = /0b(?:_?[01])+|0o(?:_?[0-7])+|0x(?:_?[\da-f])+|[1-9](?:_?\d)*|0(
 const NAME = /\p{XID_Continue}+/uy
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u
 const OPERATOR = /\*\*|\/\/|==|!=|>=|<=|[-+/*%~[\](){}><=.:|,;]/y
+/** How deeply blocks and brackets may nest in a source. */
+export const MAX_DEPTH = 200
+
 const CLOSERS: Record<string, string> = { '(': ')', '[': ']', '{': '}' }
 
 /** Newlines made `\n`, and one at the very end dropped: what all offsets refer to. */
@@ -123,8 +126,12 @@ function readTag(
       continue
     }
     const token = readToken(source, at)
-    if (CLOSERS[token.type] !== undefined && token.text === token.type) brackets.push(CLOSERS[token.type]!)
-    else if (token.type === '}' || token.type === ')' || token.type === ']') closeBracket(brackets, token)
+    if (CLOSERS[token.type] !== undefined && token.text === token.type) {
+      // Here already: the parser, which says the same, is asked only when all of the text has become tokens.
+      if (brackets.length >= MAX_DEPTH)
+        throw new Fault('TemplateSyntaxError', `nested deeper than ${MAX_DEPTH} levels`, token.at)
+      brackets.push(CLOSERS[token.type]!)
+    } else if (token.type === '}' || token.type === ')' || token.type === ']') closeBracket(brackets, token)
     tokens.push(token)
     at += token.type === 'string' ? rawLength(source, at) : token.text.length
   }

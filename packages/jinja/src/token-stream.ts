@@ -1,6 +1,6 @@
 /** The parser's view of the tokens: one at a time, with a look at the next. */
 import { Fault } from './limits.ts'
-import type { Token } from './lexer.ts'
+import { MAX_DEPTH, type Token } from './lexer.ts'
 
 const DESCRIPTIONS = new Map([
   ['block_begin', 'begin of statement block'],
@@ -15,9 +15,6 @@ const DESCRIPTIONS = new Map([
 export function describeToken(token: Token): string {
   return token.type === 'name' ? token.text : (DESCRIPTIONS.get(token.type) ?? token.type)
 }
-
-/** How deeply blocks and brackets may nest in a source. */
-const MAX_DEPTH = 200
 
 /** Tokens with a current one, and where in the nesting of tags the parser is. */
 export class TokenStream {

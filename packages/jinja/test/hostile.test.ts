@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import * as fc from '../../../test/helpers/random.ts'
 import { compile, TemplateError, type Template, type TemplateFault } from '../src/template.ts'
 import { parseLossless } from '../src/lossless-json.ts'
+import { costly, endless } from './hostile-templates.ts'
 
 /** Nothing of the host, of Python's insides or of this program may show in any output. */
 const LEAK =
@@ -152,97 +153,7 @@ describe('a hostile template', () => {
   })
 
   it('ends with a limit, not a hang, when it loops, grows or recurses', () => {
-    for (const source of [
-      '{{ range(10**9) }}',
-      '{{ range(999999999999)|list }}',
-      '{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}',
-      '{% for a in range(30) %}{% for b in range(100000) %}{{ a }}{% endfor %}{% endfor %}',
-      '{% set ns = namespace(x="a") %}{% for i in range(100) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}',
-      '{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = ns.x + ns.x %}{% endfor %}',
-      '{% set ns = namespace(x=(1,)) %}{% for i in range(100) %}{% set ns.x = ns.x * 2 %}{% endfor %}',
-      '{% set l = [1] %}{% for x in l %}{% set _ = l.append(x) %}{% endfor %}',
-      '{% set l = [1] %}{% for x in l %}{% set _ = l.extend(l) %}{% endfor %}',
-      '{% set ns = namespace(x=[]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}',
-      '{% set ns = namespace(x=[]) %}{% set ns.y = [] %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}',
-      '{% set ns = namespace(x=[]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x|tojson }}',
-      '{% set ns = namespace(x=[]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x|pprint }}',
-      '{% set ns = namespace(x=()) %}{% for i in range(40) %}{% set ns.x = (ns.x, ns.x) %}{% endfor %}{{ {ns.x: 1} }}',
-      '{% set ns = namespace(x=[]) %}{% for i in range(300) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}',
-      '{{ "a" * 10**9 }}',
-      '{{ [0] * 10**9 }}',
-      '{{ 9**(9**9) }}',
-      '{{ 9**99999999999 }}',
-      '{{ 2**60000 * 2**60000 }}',
-      '{{ 10**5000 }}',
-      '{% set ns = namespace(x=3) %}{% for i in range(1000) %}{% set ns.x = ns.x * ns.x %}{% endfor %}',
-      '{{ "%1000000000d" % 1 }}',
-      '{{ "%.1000000000f" % 1 }}',
-      '{{ "%*d" % (1000000000, 1) }}',
-      '{{ "{:1000000000}".format(1) }}',
-      '{{ "{:.1000000000f}".format(1) }}',
-      '{{ "{:{}}".format(1, 1000000000) }}',
-      '{{ "x".center(1000000000) }}',
-      '{{ "x".ljust(1000000000) }}',
-      '{{ "x".zfill(1000000000) }}',
-      '{{ "\\t".expandtabs(1000000000) }}',
-      '{{ "x"|center(1000000000) }}',
-      '{{ "x\\ny"|indent(1000000000) }}',
-      '{{ [1]|batch(1000000000, 0)|list }}',
-      '{{ [1]|slice(1000000000, 0)|list }}',
-      '{{ [1]|tojson(indent=1000000000) }}',
-      '{{ lipsum(1000000) }}',
-      '{{ lipsum(1, true, 1000000000, 1000000001) }}',
-      '{{ ("a" * 900000)|replace("a", "b" * 900000) }}',
-      '{{ ("a" * 900000).join(("a" * 900)|list) }}',
-      '{{ "".join(range(100000)|map("string")) * 1000 }}',
-      '{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}',
-      '{% macro m(n) %}{{ m(n) ~ m(n) }}{% endmacro %}{{ m(1) }}',
-      '{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}',
-      '{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}',
-      '{% for x in [1,2,3,4] recursive %}{{ loop([1,2,3,4]) }}{% endfor %}',
-      '{% macro m() %}{% call m() %}{% endcall %}{% endmacro %}{{ m() }}',
-      '{% block a %}{{ self.a() }}{% endblock %}',
-      '{{ [3,2,1].sort(key=range) }}{{ range(100000)|map("string")|sort|join|length }}{% for i in range(100) %}{{ range(100000)|list|sort(reverse=true)|length }}{% endfor %}',
-      '{% for i in range(100000) %}{{ range(100000)|sum }}{% endfor %}',
-      '{% for i in range(1000) %}{{ 99999 in range(100000)|list }}{% endfor %}',
-      '{% for i in range(1000) %}{{ range(100000)|list|join }}{% endfor %}',
-      '{% set ns = namespace() %}{% for i in range(100000) %}{% set ns["x" ~ i] = 1 %}{% endfor %}',
-      '{% for i in range(100000) %}{{ "x" * 900000 }}{% endfor %}',
-      '{% set l = [] %}{% for i in range(100000) %}{% set _ = l.append("x" * 900000 ~ i) %}{% endfor %}',
-      `${'{{ name }}'.repeat(3)}{{ ${'('.repeat(5000)}1${')'.repeat(5000)} }}`,
-      `{{ ${'['.repeat(100000)} }}`,
-      `{{ ${'-'.repeat(100000)}1 }}`,
-      `{{ ${'not '.repeat(100000)}1 }}`,
-      `{{ 1${'+1'.repeat(100000)} }}`,
-      `{{ 1${'|abs'.repeat(100000)} }}`,
-      `{{ d${'.a'.repeat(100000)} }}`,
-      `{{ d${'[0]'.repeat(100000)} }}`,
-      `{{ d${'()'.repeat(100000)} }}`,
-      `{{ 1${' if 1'.repeat(100000)} }}`,
-      '{% if 1 %}'.repeat(10000),
-      `${'{% if 1 %}'.repeat(5000)}${'{% endif %}'.repeat(5000)}`,
-      `${'{% for x in [1] %}'.repeat(300)}${'{% endfor %}'.repeat(300)}`,
-      `{{ ${"'".padEnd(500000, '\\')} }}`,
-      `{{ ${'1'.repeat(500000)} }}`,
-      `{{ ${'1_'.repeat(250000)} }}`,
-      '{#'.repeat(200000),
-      `{{ "${'\\N{'.repeat(150000)}" }}`,
-      '{{'.repeat(200000),
-      '{%'.repeat(200000),
-      `{% raw %}${'{% endra '.repeat(50000)}`,
-      `{{ "${'{'.repeat(100001)}".format(1) }}`,
-      `{{ "%${'('.repeat(100000)}" % 1 }}`,
-      '{% set s = "a" * 900000 %}{% for i in range(100000) %}{{ s[i] is string }}{% endfor %}',
-      '{% set s = "a" * 900000 %}{% set t = s ~ "b" %}{% for i in range(100000) %}{% if s < t %}{% endif %}{% endfor %}',
-      '{% set s = "a" * 900000 %}{% for i in range(100000) %}{% if s.upper() %}{% endif %}{% endfor %}',
-      '{% set s = "a" * 900000 %}{% for i in range(100000) %}{% if s|length %}{% endif %}{% endfor %}',
-      '{% set s = "a" * 900000 %}{% for i in range(100000) %}{% if s[::-1] %}{% endif %}{% endfor %}',
-      '{% set l = range(100000)|list %}{% for i in range(100000) %}{% set _ = l.reverse() %}{% endfor %}',
-      '{% include "x" %}',
-      '{% include ["/etc/passwd", "../../etc/passwd"] %}',
-      '{% import "/etc/passwd" as p %}',
-      '{% extends "/etc/passwd" %}',
-    ]) {
+    for (const source of endless) {
       const result = outcome(source)
       assert.equal(
         typeof result,
@@ -253,26 +164,7 @@ describe('a hostile template', () => {
   })
 
   it('is harmless, whatever it costs, when it only tries patience', () => {
-    for (const source of [
-      `{{ ("-" * 50000)|wordwrap(10)|length }}`,
-      `{{ ("a-" * 50000)|wordwrap(10)|length }}`,
-      `{{ ("<!--" * 50000)|striptags|length }}`,
-      `{{ ("<" * 100000)|striptags|length }}`,
-      `{{ ("&" * 100000)|striptags|length }}`,
-      `{{ ("&amp" * 50000)|striptags|length }}`,
-      `{{ ("(" * 3000)|urlize|length }}`,
-      `{{ ("http://" ~ "a." * 20000)|urlize|length }}`,
-      `{{ ("a" * 3000 ~ "@")|urlize|length }}`,
-      `{{ ("a@b." * 1000)|urlize|length }}`,
-      `{{ ("a@" * 200000 ~ ".")|urlize|length }}`,
-      `{{ (" " * 500000)|trim|length }}{{ ("a " * 200000).split()|length }}`,
-      `{{ ("ab" * 100000)|title|length }}`,
-      `{{ ("a\\n" * 100000)|indent|length }}`,
-      `{{ ("ab" * 100000).count("ab") }}`,
-      `{{ ("😀" * 100000)|reverse|length }}`,
-      `${' '.repeat(300_000)}{%- if 1 %}x{% endif -%}${' '.repeat(300_000)}`,
-      '{% if 1 %}{% elif 2 %}'.replace('{% elif 2 %}', '{% elif 2 %}'.repeat(5_000)) + '{% endif %}',
-    ]) {
+    for (const source of costly) {
       outcome(source)
     }
   })
