@@ -20,8 +20,8 @@ import {
   decisionEndpoint,
   type AuthorizationDeps,
 } from './oauth/authorization-endpoint.ts'
-import { bearer } from './oauth/bearer.ts'
-import { pageEndpoint, signedIn, type BrowserDeps } from './oauth/browser-middleware.ts'
+import { bearer, withinBudget } from './oauth/bearer.ts'
+import { pageEndpoint } from './oauth/browser-middleware.ts'
 import { crossOrigin } from './oauth/cors.ts'
 import {
   authorizationServerEndpoint,
@@ -31,7 +31,7 @@ import {
   unknownWellKnownEndpoint,
   type DiscoveryDeps,
 } from './oauth/discovery-endpoint.ts'
-import { answerJson, traceOf } from './oauth/http-middleware.ts'
+import { answerJson } from './oauth/http-middleware.ts'
 import type { Keys } from './oauth/keys.ts'
 import { introspectionEndpoint, type IntrospectionDeps } from './oauth/introspection-endpoint.ts'
 import { registrationEndpoint, type RegistrationDeps } from './oauth/registration-endpoint.ts'
@@ -67,6 +67,7 @@ import {
 } from './pages/sign-in-endpoint.ts'
 import { iconEndpoint, iconNames, stylesheetEndpoint } from './pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
+import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts'
 import { createViews, type Render } from './pages/views.ts'
 import { isPage, knownCaller, requestFields, requests } from './http/requests-middleware.ts'
 import { powersOf } from './tools/powers.ts'
@@ -111,7 +112,9 @@ export function createApp(services: Services): RequestListener {
     ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => known(ctx, mcp, next))) : next(),
   )
   app.use((ctx, next) =>
-    ctx.path.startsWith(promptMethodPrefix) ? caller(ctx, () => known(ctx, promptMethods, next)) : next(),
+    ctx.path.startsWith(promptMethodPrefix)
+      ? caller(ctx, () => previewed(ctx, services, () => known(ctx, promptMethods, next)))
+      : next(),
   )
   app.use(router.routes())
   app.use(wrongMethod)
@@ -173,52 +176,11 @@ function routePages(router: Router, deps: UpstreamDeps & ConnectedAppsDeps & App
   for (const name of iconNames) router.get(iconsPath + name, iconEndpoint(name))
 }
 
-/**
- * The prompt methods take what the MCP endpoint takes, and the browser session of our own pages: from our own
- * origin only, and as JSON only, which no other site can make a browser send without asking.
- */
-function bearerOrSession(guard: Middleware, services: AtBrowser & BrowserDeps): Middleware {
-  return async (ctx, next) => {
-    const origin = ctx.get('Origin')
-    if (ctx.get('Authorization') !== '' || (origin !== '' && origin !== services.publicUrl()))
-      return guard(ctx, next)
-    const signed = await signedIn(ctx, services)
-    if (!signed) return guard(ctx, next)
-    const principal = browserPrincipal(ctx, services, signed.user.id)
-    if (!principal)
-      return answerJson(ctx, 403, {
-        error: 'forbidden',
-        message: 'assistant access is not enabled for this user',
-      })
-    ctx.state['principal'] = principal
-    return next()
-  }
-}
-
-type AtBrowser = Pick<Services, 'people' | 'refreshed'>
-
-/** The principal of a user who is signed in at a browser; undefined when the user may not use the service. */
-function browserPrincipal(
-  ctx: Context,
-  { people, refreshed }: AtBrowser,
-  user: string,
-): Principal | undefined {
-  const found = people().find(user)
-  if (!found) return undefined
-  const { id, fullName, roles } = found
-  const requestId = String(ctx.state['requestId'])
-  const address = String(ctx.state['address'])
-  const trace = traceOf(ctx)
-  return refreshed({
-    user: id,
-    fullName,
-    roles,
-    roleKey: roleKeyOf(roles),
-    scopes: [],
-    requestId,
-    address,
-    ...(trace && { trace }),
-  })
+/** A preview costs more than other methods, whoever asks for it by whatever credential. */
+async function previewed(ctx: Context, { limits }: Pick<Services, 'limits'>, next: Next): Promise<void> {
+  const { user } = ctx.state['principal'] as Principal
+  const isPreview = ctx.path === `${promptMethodPrefix}preview_template`
+  if (!isPreview || (await withinBudget(ctx, limits, 'preview', user))) await next()
 }
 
 /** Goes on for a caller whom the guard knows. */

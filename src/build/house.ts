@@ -6,6 +6,7 @@ import { noSql } from '../documents/run-sql.ts'
 import { loadSeeds } from '../documents/seeds.ts'
 import { followRefs } from '../library/follow-refs.ts'
 import { Librarian } from '../library/librarian.ts'
+import { Previews } from '../library/previews.ts'
 import { promptMethods, type PromptMethods } from '../library/prompt-methods.ts'
 import { PromptWriter } from '../library/writing.ts'
 import { openSite, type ReloadResult, type Site } from '../site/site.ts'
@@ -72,7 +73,7 @@ export async function openHouse(
     settings: () => site.current().settings,
     people: () => site.current().people,
     librarian,
-    promptMethods: promptMethodsOf(foundation, site, librarian),
+    promptMethods: promptMethodsOf(foundation, site, librarian, undo),
     refreshed: refresherOf(() => site.current()),
     onChange: (listener) => void listeners.push(listener),
   }
@@ -106,7 +107,10 @@ function promptMethodsOf(
   { folders, audit }: Foundation,
   site: Site<Snapshot>,
   { usage }: Librarian,
+  undo: Undo,
 ): PromptMethods {
+  const previews = new Previews()
+  undo.push(() => previews.close())
   const library = (): Snapshot['library'] => site.current().library
   const writer = new PromptWriter({
     folder: folders.site,
@@ -115,7 +119,7 @@ function promptMethodsOf(
     commits: () => site.current().settings.git.commit,
     reload: () => site.reload('a prompt was written'),
   })
-  return promptMethods({ library, usage, writer })
+  return promptMethods({ library, usage, writer, previews })
 }
 
 async function followBranches(

@@ -131,10 +131,11 @@ export const settingsSchema = {
       type: 'object',
       additionalProperties: false,
       default: {},
-      required: ['enabled', 'mcp', 'token', 'register', 'authorize', 'exempt_addresses'],
+      required: ['enabled', 'mcp', 'preview', 'token', 'register', 'authorize', 'exempt_addresses'],
       properties: {
         enabled: { ...flag, default: true },
         mcp: { ...rate, default: { points: 3000, seconds: 60 } },
+        preview: { ...rate, default: { points: 120, seconds: 60 } },
         token: { ...rate, default: { points: 300, seconds: 60 } },
         register: { ...rate, default: { points: 600, seconds: 3600 } },
         authorize: { ...rate, default: { points: 600, seconds: 60 } },

@@ -17,6 +17,8 @@ export class JsonFault extends Error {
 
 const quote = 34
 const backslash = 92
+/** What follows a comma is built, and walked again: so many take some ten milliseconds, and no request needs them. */
+const mostCommas = 100_000
 
 /** Reads a text as JSON. JsonFault `syntax` when it is none, `refused` when it is too deep or a key stands twice. */
 export function parseStrict(text: string, maxDepth: number): unknown {
@@ -36,6 +38,7 @@ export function parseStrict(text: string, maxDepth: number): unknown {
 function countKeys(text: string, maxDepth: number): number {
   let depth = 0
   let keys = 0
+  let commas = 0
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case quote:
@@ -51,6 +54,9 @@ function countKeys(text: string, maxDepth: number): number {
         break
       case 0x3a: // :
         keys++
+        break
+      case 0x2c: // ,
+        if (++commas > mostCommas) throw new JsonFault('refused', `more than ${mostCommas} values`)
         break
       default:
     }

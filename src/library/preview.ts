@@ -1,12 +1,12 @@
+/** What a preview is, worked out where it cannot hold up anybody: `previews.ts` lets a thread do it. */
 import { AppError, messageOf } from '../core/errors.ts'
-import type { Principal } from '../core/principal.ts'
 import { compileSchema, problemsText } from '../core/schema.ts'
 import { argumentSchema, readArguments } from './argument-rows.ts'
-import { compileArguments, linkProblems, problemsLine } from './arguments.ts'
+import { compileArguments, linkProblems, problemsLine, type LinkCheck } from './arguments.ts'
 import { parseLossless } from '#jinja/lossless-json.ts'
 import type { PromptTemplate } from './words.ts'
 import { compileContent } from './render.ts'
-import type { LinkTargets } from './library.ts'
+import { suppliedArguments } from './supplied-arguments.ts'
 
 /** What a preview is asked with. */
 export interface PreviewBody {
@@ -19,10 +19,17 @@ export interface PreviewBody {
 
 type ArgumentRows = Parameters<typeof readArguments>[0]
 
+/** What the engine may take: less than the thread, so that it can still say where in the template it was. */
+const milliseconds = 200
+
 const checkRows = compileSchema({ type: 'array', items: argumentSchema })
 
-/** Renders a text that stands in no site; with declared arguments, values are checked and become real first. */
-export async function preview(principal: Principal, body: PreviewBody, links: LinkTargets): Promise<string> {
+/**
+ * Renders a text that stands in no site, asked for by the text of a body, whose shape is checked. With declared
+ * arguments, values are checked and become real first.
+ */
+export async function preview(text: string, exists: LinkCheck): Promise<string> {
+  const body = JSON.parse(text) as PreviewBody
   const faults: string[] = []
   const content = compileContent(
     body.rendering_engine ?? 'Jinja2',
@@ -33,8 +40,11 @@ export async function preview(principal: Principal, body: PreviewBody, links: Li
           ? message
           : `line ${line}${column === undefined ? '' : `, column ${column}`}: ${message}`,
       ),
+    milliseconds,
   )
-  const given = argumentsOf(body.arguments)
+  // As they stand in the text, so that 1.0 stays a float.
+  const given =
+    typeof body.arguments === 'string' ? fromText(body.arguments) : suppliedArguments(text, ['arguments'])
   const declared = body.declared_arguments
   if (declared === undefined) {
     if (faults.length > 0) throw new AppError('invalid', `template_content: ${faults.join('; ')}`)
@@ -52,29 +62,20 @@ export async function preview(principal: Principal, body: PreviewBody, links: Li
   )
   if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
   const { values, problems } = check(given)
-  const all = [
-    ...problems,
-    ...(await linkProblems(rows, values, (doctype, name) => links.exists(principal, doctype, name))),
-  ]
+  const all = [...problems, ...(await linkProblems(rows, values, exists))]
   if (all.length > 0) throw new AppError('invalid', problemsLine('preview', all), { data: { problems: all } })
   return content.render(values)
 }
 
-/** Callers of the platform send the arguments as JSON text; read without loss, so that 1.0 stays a float. */
-function argumentsOf(given: unknown): Record<string, unknown> {
-  const value = typeof given === 'string' ? fromText(given) : (given ?? {})
-  const plain: unknown = value instanceof Map ? Object.fromEntries(value) : value
-  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
-    throw new AppError('invalid', 'arguments: must be an object')
-  }
-  return plain as Record<string, unknown>
-}
-
-function fromText(text: string): unknown {
+/** Callers of the platform send the arguments as JSON text. */
+function fromText(text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
+  let value: unknown
   try {
-    return parseLossless(text)
+    value = parseLossless(text)
   } catch (error) {
     throw new AppError('invalid', `arguments: ${messageOf(error)}`)
   }
+  if (!(value instanceof Map)) throw new AppError('invalid', 'arguments: must be an object')
+  return Object.fromEntries(value) as Record<string, unknown>
 }

@@ -4,10 +4,10 @@
  * middleware before. Only JSON is accepted, which no form of another site can send.
  */
 import type { Context, Middleware } from 'koa'
-import { AppError, type AppErrorCode } from '../core/errors.ts'
+import { AppError, messageOf, type AppErrorCode } from '../core/errors.ts'
 import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import type { Principal } from '../core/principal.ts'
-import { parseLossless } from '#jinja/lossless-json.ts'
+import { parseStrict } from '../core/strict-json.ts'
 import type { PromptMethod } from './prompt-methods.ts'
 
 /** What every path of a method begins with; its name follows. */
@@ -15,6 +15,7 @@ export const promptMethodPrefix =
   '/api/method/assistant_core.assistant_core.doctype.prompt_template.prompt_template.'
 
 const largestBody = 1024 * 1024
+const deepest = 100
 
 const statuses: Readonly<Record<AppErrorCode, number>> = {
   invalid: 400,
@@ -43,10 +44,11 @@ export function promptMethodsEndpoint(methods: () => Readonly<Record<string, Pro
       return refuse(ctx, 415, 'unsupported_media_type', 'the body must be application/json')
     }
     try {
-      const body = await readJson(ctx)
-      ctx.body = { message: await method.call(principal, body) }
+      const text = await readText(ctx)
+      ctx.body = { message: await method.call(principal, parsed(text), text) }
     } catch (error) {
       if (!(error instanceof AppError)) throw error
+      if (error.code === 'unavailable') ctx.set('Retry-After', '5')
       refuse(ctx, error.data === tooLarge ? 413 : statuses[error.code], error.code, error.message, error.data)
     }
   }
@@ -54,23 +56,21 @@ export function promptMethodsEndpoint(methods: () => Readonly<Record<string, Pro
 
 const tooLarge = Symbol('the body is too large')
 
-async function readJson(ctx: Context): Promise<unknown> {
+async function readText(ctx: Context): Promise<string> {
   const bytes = await readBody(ctx.req, largestBody).catch((cause: unknown) => {
     if (!(cause instanceof BodyTooLarge)) throw cause
     ctx.set('Connection', 'close')
     throw new AppError('invalid', `the body must have at most ${largestBody} bytes`, { data: tooLarge })
   })
   const text = bytes.toString('utf8')
-  if (text.trim() === '') return {}
+  return text.trim() === '' ? '{}' : text
+}
+
+function parsed(text: string): unknown {
   try {
-    const body = JSON.parse(text) as unknown
-    if (typeof body !== 'object' || body === null || !('arguments' in body)) return body
-    // Template arguments keep what JSON.parse loses, such as the float in 1.0.
-    const exact = parseLossless(text)
-    const given = exact instanceof Map ? exact.get('arguments') : undefined
-    return { ...body, arguments: given instanceof Map ? Object.fromEntries(given) : given }
-  } catch {
-    throw new AppError('invalid', 'the body is not JSON')
+    return parseStrict(text, deepest)
+  } catch (error) {
+    throw new AppError('invalid', `the body is not JSON: ${messageOf(error)}`)
   }
 }
 

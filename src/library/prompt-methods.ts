@@ -10,7 +10,7 @@ import { categoryTree } from './category-tree.ts'
 import { versionHistory } from './history.ts'
 import type { PromptStatus, PromptTemplate } from './words.ts'
 import type { Channels } from './channels.ts'
-import { preview, type PreviewBody } from './preview.ts'
+import type { Previews } from './previews.ts'
 import { byPopularity, promptRows } from './prompt-rows.ts'
 import type { Library } from './library.ts'
 import type { Usage } from './usage.ts'
@@ -21,14 +21,15 @@ export interface PromptMethodParts {
   readonly library: () => Channels
   readonly usage: Usage
   readonly writer: PromptWriter
+  readonly previews: Previews
 }
 
 /** One method: what its body must be, and what it answers. */
 export interface PromptMethod<Answer = unknown> {
   /** JSON Schema of the body. */
   readonly input: Readonly<Record<string, unknown>>
-  /** AppError `invalid` with every problem of the body at once. */
-  call(principal: Principal, body: unknown): Promise<Answer>
+  /** AppError `invalid` with every problem of the body at once; `text` is the body as it was sent. */
+  call(principal: Principal, body: unknown, text?: string): Promise<Answer>
 }
 
 const limit = { type: 'integer', minimum: 1, maximum: 1000 } as const
@@ -41,24 +42,27 @@ const ofPrompt = {
   anyOf: [{ required: ['prompt_id'] }, { required: ['prompt_name'] }],
 } as const
 
+const ofPreview = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['template_content'],
+  properties: {
+    template_content: { type: 'string', maxLength: 200_000 },
+    rendering_engine: { type: 'string', enum: ['Jinja2', 'Format String', 'Raw'] },
+    arguments: { type: ['object', 'string'] },
+    declared_arguments: { type: 'array', maxItems: 50, items: { type: 'object' } },
+  },
+} as const
+
 /** Every method by its name. */
 export function promptMethods(parts: PromptMethodParts) {
   const of = (principal: Principal): Library => parts.library().for(principal)
 
   return {
-    preview_template: method(
-      {
-        type: 'object',
-        additionalProperties: false,
-        required: ['template_content'],
-        properties: {
-          template_content: { type: 'string', maxLength: 200_000 },
-          rendering_engine: { type: 'string', enum: ['Jinja2', 'Format String', 'Raw'] },
-          arguments: { type: ['object', 'string'] },
-          declared_arguments: { type: 'array', maxItems: 50, items: { type: 'object' } },
-        },
-      },
-      (principal, body: PreviewBody) => preview(principal, body, of(principal).links),
+    preview_template: method(ofPreview, (principal, _body: unknown, text) =>
+      parts.previews.render(principal.user, text, (doctype, name) =>
+        of(principal).links.exists(principal, doctype, name),
+      ),
     ),
     search_prompts: method(
       {
@@ -164,16 +168,16 @@ export type PromptMethods = ReturnType<typeof promptMethods>
  */
 function method<Body, Answer>(
   input: Readonly<Record<string, unknown>>,
-  call: (principal: Principal, body: Body) => Promise<Answer>,
+  call: (principal: Principal, body: Body, text: string) => Promise<Answer>,
 ): PromptMethod<Answer> {
   const check: Check = compileSchema(input)
   return {
     input,
-    call: async (principal, body) => {
+    call: async (principal, body, text) => {
       const given = body ?? {}
       const problems = check(given)
       if (problems.length > 0) throw new AppError('invalid', problemsText(problems), { data: { problems } })
-      return call(principal, given as Body)
+      return call(principal, given as Body, text ?? JSON.stringify(given))
     },
   }
 }

@@ -16,23 +16,27 @@ export interface CompiledContent {
 /** Tells a mistake in the content: line and column of the content, counted from 1. */
 export type ContentFault = (message: string, line?: number, column?: number) => void
 
+/** How long a template of the site may render: the daemon does nothing else meanwhile. */
+const siteMilliseconds = 50
+
 /** Reads content for its engine; mistakes are told, and then the result must not be rendered. */
 export function compileContent(
   engine: RenderingEngine,
   source: string,
   fault: ContentFault,
+  milliseconds = siteMilliseconds,
 ): CompiledContent {
-  if (engine === 'Jinja2') return jinja(source, fault)
+  if (engine === 'Jinja2') return jinja(source, fault, milliseconds)
   if (engine === 'Format String') return formatString(source, fault)
   return { names: new Set(), render: () => source }
 }
 
 const name = 'template_content'
 
-function jinja(source: string, fault: ContentFault): CompiledContent {
+function jinja(source: string, fault: ContentFault, milliseconds: number): CompiledContent {
   try {
     const template = compile(source, { name })
-    return { names: template.names, render: (values) => rendered(template, values) }
+    return { names: template.names, render: (values) => rendered(template, values, milliseconds) }
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error
     const { line, column } = error.fault
@@ -41,9 +45,13 @@ function jinja(source: string, fault: ContentFault): CompiledContent {
   }
 }
 
-function rendered(template: Template, values: Readonly<Record<string, unknown>>): string {
+function rendered(
+  template: Template,
+  values: Readonly<Record<string, unknown>>,
+  milliseconds = siteMilliseconds,
+): string {
   try {
-    return template.render(values)
+    return template.render(values, { milliseconds })
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error
     throw new AppError('invalid', error.message, { data: error.fault, cause: error.cause })
@@ -74,7 +82,9 @@ function formatString(source: string, fault: ContentFault): CompiledContent {
       for (const part of parts) {
         if ('text' in part) text += part.text
         else {
-          const known = texts.get(part.name) ?? rendered(printed, { value: values[part.name] ?? '' })
+          // Its own values only: `{__proto__}` is nobody's argument.
+          const value = Object.hasOwn(values, part.name) ? values[part.name] : undefined
+          const known = texts.get(part.name) ?? rendered(printed, { value: value ?? '' })
           texts.set(part.name, known)
           text += known
         }

@@ -7,7 +7,7 @@ import type { ApiKeys } from '../users/api-keys.ts'
 import type { People, User } from '../users/people.ts'
 import { answerJson, originOf, traceOf } from './http-middleware.ts'
 import { descriptionText } from './protocol.ts'
-import type { RateLimits } from './rate-limits.ts'
+import type { Budget, RateLimits } from './rate-limits.ts'
 import type { Tokens } from './tokens.ts'
 import { isAllowedFrom, usableToken } from './usable-token.ts'
 import { paths } from './urls.ts'
@@ -50,17 +50,8 @@ export function bearer(deps: BearerDeps): Middleware {
     const proof = await prove(ctx, origin.address, deps)
     if ('fault' in proof) return refuse(ctx, deps, proof.fault)
     const { user } = proof
-    const wait = await deps.limits.secondsToWait('mcp', {
-      ...origin,
-      key: `${user.id} ${proof.client?.id ?? ''}`,
-    })
-    if (wait > 0) {
-      ctx.set('Retry-After', String(wait))
-      return answerJson(ctx, 429, {
-        error: 'rate_limited',
-        message: `too many requests; try again in ${wait} seconds`,
-      })
-    }
+    if (!(await withinBudget(ctx, deps.limits, 'mcp', `${user.id} ${proof.client?.id ?? ''}`)))
+      return undefined
     if (!user.assistantEnabled)
       return forbid(ctx, deps, user, 'assistant access is not enabled for this user')
     const base = principals.of(user, proof.client?.id)
@@ -81,6 +72,23 @@ export function bearer(deps: BearerDeps): Middleware {
     } satisfies Principal
     return next()
   }
+}
+
+/** Takes one request from a budget; false when it is used up, which is answered 429. */
+export async function withinBudget(
+  ctx: Context,
+  limits: RateLimits,
+  budget: Budget,
+  key: string,
+): Promise<boolean> {
+  const wait = await limits.secondsToWait(budget, { ...originOf(ctx), key })
+  if (wait === 0) return true
+  ctx.set('Retry-After', String(wait))
+  answerJson(ctx, 429, {
+    error: 'rate_limited',
+    message: `too many requests; try again in ${wait} seconds`,
+  })
+  return false
 }
 
 async function prove(ctx: Context, address: string, deps: BearerDeps): Promise<Proof | { fault: string }> {

@@ -5,7 +5,7 @@ import { linesOf, type Settings } from '../core/settings.ts'
 import { OAuthError } from './protocol.ts'
 
 /** The kinds of requests that have a budget of their own. */
-export type Budget = 'mcp' | 'token' | 'register' | 'authorize'
+export type Budget = 'mcp' | 'preview' | 'token' | 'register' | 'authorize'
 
 /** Whose budget a request is taken from. */
 export interface Requester {
@@ -26,6 +26,7 @@ export class RateLimits {
   #exempt: { texts: Settings['rate_limits']['exempt_addresses']; networks: Networks } | undefined
   readonly #counts: Record<Budget, { passed: number; refused: number }> = {
     mcp: { passed: 0, refused: 0 },
+    preview: { passed: 0, refused: 0 },
     token: { passed: 0, refused: 0 },
     register: { passed: 0, refused: 0 },
     authorize: { passed: 0, refused: 0 },

@@ -16,9 +16,8 @@ export class Browser {
     let request = init
     for (let hop = 0; hop < 10; hop++) {
       const headers = new Headers(request.headers)
-      const cookies = this.#cookies.get(new URL(next).origin)
-      if (cookies?.size)
-        headers.set('cookie', [...cookies].map(([name, value]) => `${name}=${value}`).join('; '))
+      const cookies = this.cookiesFor(next)
+      if (cookies !== '') headers.set('cookie', cookies)
       const response = await fetch(next, { ...request, headers, redirect: 'manual' })
       this.#remember(next, response)
       const location = response.headers.get('location')
@@ -48,6 +47,12 @@ export class Browser {
       headers: { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(page.url).origin },
       body: fields,
     })
+  }
+
+  /** What it sends to a site as `Cookie`. */
+  cookiesFor(url: string): string {
+    const cookies = this.#cookies.get(new URL(url).origin) ?? []
+    return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   }
 
   #remember(url: string, response: Response): void {

@@ -79,6 +79,7 @@ describe('§5.6 and §3.3: who may see a template', () => {
       library: () => library,
       usage: world.librarian.usage,
       writer: undefined as never,
+      previews: undefined as never,
     })
     const [all, listed] = [library.site.templates, library.for(admin).prompts(admin)]
     assert.deepEqual([all.size, listed.length], [12, 3])

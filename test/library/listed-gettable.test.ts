@@ -4,6 +4,7 @@ import * as fc from '../helpers/random.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { PromptRow } from '../../src/library/prompt-rows.ts'
 import { promptMethods, type PromptMethod } from '../../src/library/prompt-methods.ts'
+import { Previews } from '../../src/library/previews.ts'
 import { PromptWriter } from '../../src/library/writing.ts'
 import { parseSource } from '../../src/site/parse-source.ts'
 import type { SiteFiles, SourceDocument } from '../../src/site/site-files.ts'
@@ -79,6 +80,7 @@ describe('what is listed is what can be had, but for System Managers, who can ge
             library: () => library,
             usage,
             writer,
+            previews: new Previews(),
           })
           for (const { user, held } of persons) {
             const principal = as(user, held)

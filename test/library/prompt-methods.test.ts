@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import { describe, it, type TestContext } from 'node:test'
+import { after, describe, it, type TestContext } from 'node:test'
 import Koa from 'koa'
 import type { Principal } from '../../src/core/principal.ts'
 import type { CategoryNode } from '../../src/library/category-tree.ts'
@@ -8,6 +8,7 @@ import { promptMethods, type PromptMethod } from '../../src/library/prompt-metho
 import { promptMethodPrefix, promptMethodsEndpoint } from '../../src/library/prompt-methods-endpoint.ts'
 import type { HistoryEntry } from '../../src/library/history.ts'
 import type { PromptRow } from '../../src/library/prompt-rows.ts'
+import { Previews } from '../../src/library/previews.ts'
 import { PromptWriter } from '../../src/library/writing.ts'
 import { as, folderWith, open, template, world, write } from './library-site.ts'
 
@@ -21,6 +22,9 @@ interface Methods {
   readonly reload: () => Promise<void>
   readonly use: (id: string, principal?: Principal) => Promise<unknown>
 }
+
+const previews = new Previews()
+after(() => previews.close())
 
 async function methodsOf(t: TestContext, files: Record<string, string>): Promise<Methods> {
   const folder = await folderWith(t, files)
@@ -41,6 +45,7 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
     library: () => library,
     usage,
     writer,
+    previews,
   })
   return {
     methods,
