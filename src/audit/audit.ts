@@ -22,6 +22,6 @@ export interface Audit {
   record(event: AuditEvent): Promise<void>
   /** Tells an event as part of a transaction: it is kept if and only if the transaction is. */
   recordIn(transaction: Transaction, event: AuditEvent): Promise<void>
-  /** Throws AppError `unavailable` while the log cannot be written. */
-  requireWritable(): void
+  /** Throws AppError `unavailable` while the log cannot be written; on a full disk, reading can be told for longer than the rest. */
+  requireWritable(reading?: boolean): void
 }

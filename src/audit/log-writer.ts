@@ -2,6 +2,7 @@ import { stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
 import { syncFolder } from '../core/files.ts'
 import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
@@ -12,11 +13,13 @@ import type { KnownLine } from './known-log.ts'
 import { firstPrev, hashOf, lineText, tell, type Told } from './line.ts'
 import { endOf, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
+import { Reserve } from './reserve.ts'
 
 /** Events that come within this time share one write and one sync, which is what a write costs. */
 const gatherMilliseconds = 10
 const checkpointMilliseconds = 60_000
 const checkpointLines = 1_000
+const reserveMilliseconds = 500
 
 /** What a writer works with. Sizes are asked for anew at each write, since settings change while it runs. */
 export interface LogWriterOptions {
@@ -26,6 +29,8 @@ export interface LogWriterOptions {
   readonly key: LogKey
   readonly maximumFileBytes: () => number
   readonly maximumEventBytes: () => number
+  /** Kept on the disk for events of reading, when nothing else is left. */
+  readonly reserveBytes?: number
   /** Called with the lines of each write, after it. */
   readonly written: (lines: readonly string[]) => void
   /** Called when a file was closed and another begun. */
@@ -41,6 +46,8 @@ export interface LogWriterOptions {
 export class LogWriter {
   readonly #options: LogWriterOptions
   readonly #lines: LineLog<Told>
+  readonly #reserve: Reserve
+  #reserveTimer: NodeJS.Timeout | undefined
   #key: LogKey
   #change: { readonly told: Told; readonly key: LogKey } | undefined
   #file: AppendFile | undefined
@@ -54,12 +61,14 @@ export class LogWriter {
   constructor(options: LogWriterOptions) {
     this.#options = options
     this.#key = options.key
+    this.#reserve = new Reserve(options.folder, options.reserveBytes ?? 0)
     this.#lines = new LineLog({
       name: 'the audit log',
       log: options.log,
       gatherMilliseconds,
       file: () => this.#fileNow(),
       lines: (events, trial) => this.#linesOf(events, this.#signDue || (trial && events.length === 0)),
+      rescue: (error) => this.#rescue(error),
     })
   }
 
@@ -110,11 +119,48 @@ export class LogWriter {
     if (this.#seq === 0 && (await readHead(folder, undefined)) === undefined)
       await writeHead(folder, this.#key, 0, firstPrev)
     if (repair) this.add(repair).catch(() => undefined)
+    await this.#keepReserve()
   }
 
-  /** Throws AppError `unavailable` while the log cannot be written. */
-  requireWritable(): void {
+  async #keepReserve(): Promise<boolean> {
+    return this.#reserve.keep().catch((error: unknown) => {
+      this.#options.log.warn('no reserve could be kept for the audit log', { error })
+      return false
+    })
+  }
+
+  /** Lets those who read go on; the others wait until there is room for the reserve again. */
+  async #rescue(error: unknown): Promise<boolean> {
+    if (!(await this.#reserve.giveUp(error))) return false
+    const { log } = this.#options
+    log.error('the disk is full: the audit log goes on in its reserve, and what changes data is refused', {
+      error,
+    })
+    this.#reserveTimer = setInterval(() => {
+      void this.#takeReserveBack()
+    }, reserveMilliseconds).unref()
+    return true
+  }
+
+  async #takeReserveBack(): Promise<void> {
+    if (!(await this.#keepReserve())) return
+    clearInterval(this.#reserveTimer)
+    this.#options.log.info('the audit log has its reserve again')
+  }
+
+  /** The disk is full: what is read is told from the reserve. */
+  get isOnReserve(): boolean {
+    return this.#reserve.isGivenUp
+  }
+
+  /** Throws AppError `unavailable` while the log cannot be written, or only for those who read. */
+  requireWritable(reading = false): void {
     this.#lines.requireWritable()
+    if (!reading && this.isOnReserve)
+      throw new AppError(
+        'unavailable',
+        'the audit log cannot be written now: the disk is full; reading goes on from a reserve',
+      )
   }
 
   /** Accepts an event; settles when it is on disk. The caller has asked `requireWritable`, or must not lose it. */
@@ -137,6 +183,7 @@ export class LogWriter {
   /** Writes what is queued, signs the end, and closes the file. What cannot be written is refused. */
   async close(): Promise<void> {
     clearTimeout(this.#signTimer)
+    clearInterval(this.#reserveTimer)
     await this.settled()
     this.#sign()
     const lost = await this.#lines.close()

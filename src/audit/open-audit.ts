@@ -54,6 +54,7 @@ export interface AuditStats {
   readonly waiting: number
   /** Why the log cannot be written now. */
   readonly fault?: string
+  readonly on_reserve: boolean
   /** What was missing when the log was opened, until somebody answers for it. */
   readonly losses: readonly AuditLoss[]
   /** The sinks that events are forwarded to. */
@@ -67,6 +68,7 @@ export interface AuditOptions {
   readonly clock: Clock
   readonly log: Log
   readonly settings?: Partial<AuditSettings>
+  readonly reserveBytes?: number
 }
 
 /** Opens the log in a folder of its own, which is made when it is missing, and moves into it what a crash left in the store. */
@@ -97,9 +99,9 @@ class OpenedAudit implements AuditLog {
   #time = ''
 
   constructor(options: AuditOptions, key: LogKey) {
-    const { folder, store, clock, log } = options
+    const { folder, store, log } = options
     this.folder = folder
-    this.#clock = clock
+    this.#clock = options.clock
     this.#believed = store.believed
     this.#log = log
     this.#key = key
@@ -108,9 +110,7 @@ class OpenedAudit implements AuditLog {
     this.#memory = new LogMemory(store, `${hostname()} ${resolve(folder)}`, log)
     this.#outbox = new Outbox(store, log, key.id)
     this.#writer = new LogWriter({
-      folder,
-      clock,
-      log,
+      ...options,
       key,
       maximumFileBytes: () => this.#settings.max_file_bytes,
       maximumEventBytes: () => this.#settings.max_event_bytes,
@@ -155,8 +155,8 @@ class OpenedAudit implements AuditLog {
     transaction.onCommit(() => this.#move(told))
   }
 
-  requireWritable(): void {
-    this.#writer.requireWritable()
+  requireWritable(reading = false): void {
+    this.#writer.requireWritable(reading)
   }
 
   async stats(): Promise<AuditStats> {
@@ -169,6 +169,7 @@ class OpenedAudit implements AuditLog {
       ...(files[0] && { oldest: files[0].day }),
       waiting,
       ...(fault !== undefined && { fault }),
+      on_reserve: this.#writer.isOnReserve,
       losses: this.#memory.known?.losses ?? [],
       forwards: this.#forwarders.map((forwarder) => forwarder.stats()),
     }
@@ -253,7 +254,7 @@ class OpenedAudit implements AuditLog {
 
   async #record(told: Told): Promise<void> {
     try {
-      this.#writer.requireWritable()
+      this.#writer.requireWritable(true)
     } catch (error) {
       // Whoever does not wait for this must still be able to find what was not kept.
       this.#log.error('an audit event was refused', { event: told.event })

@@ -37,6 +37,9 @@ export interface Foundation {
   readonly analysis: Analysis | undefined
 }
 
+/** Some ten thousand events of reading. */
+const reserveBytes = 8 << 20
+
 /**
  * Opens the state, the audit log, and a daemon's traces and sandboxes. AppError `conflict` when another process has
  * the state, `invalid` with `data.faults` for bad settings.
@@ -50,7 +53,15 @@ export async function openFoundation(options: ServicesOptions, undo: Undo): Prom
   undo.push(() => store.close())
   const { clock } = store
   const metrics = new Metrics()
-  const audit = metrics.counting(await openAudit({ folder: join(state, 'audit'), store, clock, log }))
+  const audit = metrics.counting(
+    await openAudit({
+      folder: join(state, 'audit'),
+      store,
+      clock,
+      log,
+      reserveBytes: daemon ? reserveBytes : 0,
+    }),
+  )
   undo.push(() => audit.close())
   const tracing = daemon ? await openTracing(settings, log) : undefined
   undo.push(() => tracing?.close())

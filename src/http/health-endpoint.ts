@@ -1,7 +1,7 @@
 /** `/healthz` (does it live), `/readyz` (may it be sent requests, and what is degraded). Both answer when nothing else does. */
 import type { Middleware } from 'koa'
 import type { Analysis } from '../analysis/analysis.ts'
-import type { AuditLog } from '../audit/open-audit.ts'
+import type { AuditLog, AuditStats } from '../audit/open-audit.ts'
 import { isoTime, type Clock } from '../core/clock.ts'
 import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
@@ -105,15 +105,7 @@ export async function readiness({
       'writes fail',
     ),
     check('clock', clock === undefined, 'degraded', "agrees with the state's", clock ?? ''),
-    check(
-      'audit',
-      auditing.fault === undefined && auditing.losses.length === 0,
-      auditing.fault === undefined ? 'degraded' : 'failed',
-      'can be written',
-      auditing.fault === undefined
-        ? 'what had been written to the log is missing; audit verify says what'
-        : 'the log cannot be written',
-    ),
+    auditCheck(auditing),
     check(
       'audit_forward',
       unsent.length === 0,
@@ -130,6 +122,17 @@ export async function readiness({
     ),
     documentsCheck(site.current().settings, clientDocuments.probed),
   ]
+}
+
+function auditCheck({ fault, losses, on_reserve: onReserve }: AuditStats): ReadinessCheck {
+  const bad =
+    fault !== undefined
+      ? 'the log cannot be written'
+      : onReserve
+        ? 'the disk is full: reading goes on from a reserve, what changes data is refused'
+        : 'what had been written to the log is missing; audit verify says what'
+  const isWell = fault === undefined && !onReserve && losses.length === 0
+  return check('audit', isWell, fault === undefined ? 'degraded' : 'failed', 'can be written', bad)
 }
 
 /** No way out to the documents is nothing wrong, unless the settings tell clients that there is one. */

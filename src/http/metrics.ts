@@ -87,7 +87,7 @@ export class Metrics {
         await audit.recordIn(transaction, event)
         transaction.onCommit(() => this.#count(event))
       },
-      requireWritable: () => audit.requireWritable(),
+      requireWritable: (reading) => audit.requireWritable(reading),
       stats: () => audit.stats(),
       verify: (anchors) => audit.verify(anchors),
       changeKey: () => audit.changeKey(),

@@ -29,6 +29,8 @@ export interface LineLogOptions<Entry> {
    * possible again: it must write, even without entries.
    */
   readonly lines: (entries: readonly Entry[], trial: boolean) => Lines | undefined
+  /** Makes room after a failure; when it could, the same is written again at once. */
+  readonly rescue?: (error: unknown) => Promise<boolean>
   /** Undoes what could not be written, the last first. Without it, entries wait until they can be written. */
   readonly undo?: (entries: readonly Entry[]) => void
 }
@@ -143,6 +145,7 @@ export class LineLog<Entry> {
       this.#fault = undefined
       for (const { resolve } of batch) resolve()
     } catch (error) {
+      if (await this.#options.rescue?.(error)) return this.#round(trial)
       this.#failed(error)
     }
   }

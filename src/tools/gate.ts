@@ -164,7 +164,7 @@ async function run(
   let ending: Ending
   try {
     // What cannot be audited must not be done.
-    audit.requireWritable()
+    audit.requireWritable(offered.annotations.readOnlyHint)
     const leave = calls.enter(
       principal.user,
       tool.name,

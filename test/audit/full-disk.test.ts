@@ -66,6 +66,51 @@ describe('the audit log on a full disk', () => {
     assert.ok(log.lines.some(({ message }) => message === 'the audit log can be written again'))
   })
 
+  it('lets reading be told from its reserve, until that is used up too', { timeout: 60_000 }, async (t) => {
+    const disk = await smallDisk(t, 800_000)
+    if ('reason' in disk) return t.skip(disk.reason)
+    const folder = join(disk.folder, 'audit')
+    const log = testLog()
+    const clock = testClock()
+    const store = await openStore(t, await temporaryFolder(t), { clock })
+    const audit = await openAudit({ folder, store, clock, log, reserveBytes: 200_000 })
+    afterwards(t, () => audit.close())
+    await writeFile(join(disk.folder, 'ballast'), Buffer.alloc(500_000))
+
+    const accepted: string[] = []
+    const change = async (): Promise<void> =>
+      store.transaction(async (transaction) => {
+        await transaction.in(store.collection({ name: 'test.note' })).put({ id: 'n' })
+        await audit.recordIn(transaction, call)
+      })
+    while (!(await audit.stats()).on_reserve) {
+      await audit.record({ ...call, request_id: `r${accepted.length}` })
+      accepted.push(`r${accepted.length}`)
+    }
+    audit.requireWritable(true)
+    assert.throws(() => audit.requireWritable(), isApp('unavailable'))
+    await assert.rejects(change(), isApp('unavailable'))
+    assert.equal(await store.collection({ name: 'test.note' }).count(), 0)
+    const before = accepted.length
+    // What is accepted after the last byte waits, and is refused from then on.
+    while ((await audit.stats()).fault === undefined) {
+      const id = `r${accepted.length}`
+      accepted.push(id)
+      const told = audit.record({ ...call, request_id: id })
+      await Promise.race([told, until(async () => (await audit.stats()).fault !== undefined)])
+    }
+    assert.ok(accepted.length - before > 15, `${accepted.length - before} in the reserve`)
+    assert.throws(() => audit.requireWritable(true), isApp('unavailable'))
+
+    await rm(join(disk.folder, 'ballast'))
+    await until(async () => !(await audit.stats()).on_reserve && (await audit.stats()).fault === undefined)
+    await change()
+    await audit.settled()
+    const written = (await linesOf(folder)).map(({ request_id: id }) => id).filter((id) => id !== undefined)
+    assert.deepEqual(written, accepted)
+    assert.deepEqual((await audit.verify()).faults, [])
+  })
+
   it('notices that there is room again even when nothing is told', { timeout: 60_000 }, async (t) => {
     const disk = await smallDisk(t, 200_000)
     if ('reason' in disk) return t.skip(disk.reason)
