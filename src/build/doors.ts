@@ -92,6 +92,7 @@ export async function openDoors(
   const mcp = await openMcp(foundation, house, address, undo)
   const oauth = openOAuth(foundation, house, address, mcp, undo)
   if (options.daemon) {
+    await oauth.clients.countPlaces()
     hourly(foundation, 'pruning clients', () => oauth.clients.prune(), undo)
     probeDocuments(foundation, house, oauth.clientDocuments, undo)
     metrics.observe({

@@ -6,6 +6,7 @@ import { isoTime, type Clock } from '../core/clock.ts'
 import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
 import type { ClientDocuments, DocumentProbe } from '../oauth/client-documents.ts'
+import type { Clients } from '../oauth/clients.ts'
 import type { Site } from '../site/site.ts'
 import { faultText } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
@@ -29,6 +30,7 @@ export interface Vitals {
   readonly analysis: Pick<Analysis, 'probes'> | undefined
   readonly clientDocuments: Pick<ClientDocuments, 'probed'>
   readonly leaving: { readonly begun: boolean }
+  readonly clients: Pick<Clients, 'places'>
 }
 
 /** Answers while requests are accepted; tells what is wrong without telling strangers what is inside. */
@@ -80,6 +82,7 @@ export async function readiness({
   analysis,
   clientDocuments,
   leaving,
+  clients,
 }: Vitals): Promise<readonly ReadinessCheck[]> {
   const state = site.state()
   const { enabled } = site.current().settings.server
@@ -120,6 +123,7 @@ export async function readiness({
       'works',
       `not available on this machine: ${limited.map(({ name }) => name).join(', ')}`,
     ),
+    placesCheck(clients.places),
     documentsCheck(site.current().settings, clientDocuments.probed),
   ]
 }
@@ -133,6 +137,17 @@ function auditCheck({ fault, losses, on_reserve: onReserve }: AuditStats): Readi
         : 'what had been written to the log is missing; audit verify says what'
   const isWell = fault === undefined && !onReserve && losses.length === 0
   return check('audit', isWell, fault === undefined ? 'degraded' : 'failed', 'can be written', bad)
+}
+
+function placesCheck({ taken, most, nearlyFull }: Clients['places']): ReadinessCheck {
+  const of = `${taken} of ${most} places for clients are taken`
+  return check(
+    'clients',
+    !nearlyFull,
+    'degraded',
+    of,
+    `${of}: look who registered (clients list), raise oauth.max_clients or prune`,
+  )
 }
 
 /** No way out to the documents is nothing wrong, unless the settings tell clients that there is one. */

@@ -80,6 +80,7 @@ export function authorizationEndpoint(deps: AuthorizationDeps): Middleware {
       const remembered = await rememberedGrant(ctx, request, signed, deps)
       if (remembered) return approve(ctx, { ...request, ...narrowed(remembered) }, signed, attempt, deps)
       if (request.prompts.includes('none')) throw new OAuthError('consent_required', 'the user must approve')
+      await deps.clients.hold(request.client, signed.user.id)
       deps.trace.step(attempt, 'consent page')
       return showConsent(ctx, request, signed, deps)
     })
@@ -113,15 +114,26 @@ export function decisionEndpoint(deps: AuthorizationDeps): Middleware {
         )
       }
       if (decision !== 'deny') throw new AppError('invalid', 'decision must be approve or deny')
-      await deps.audit.record({
-        type: 'grant.deny',
-        status: 'denied',
-        user: signed.user.id,
-        client: request.client.id,
-        ...originOf(ctx),
-      })
+      await denied(ctx, request, signed, deps)
       throw new OAuthError('access_denied', 'the user denied the request')
     })
+  })
+}
+
+async function denied(
+  ctx: Context,
+  { client }: AuthorizationRequest,
+  { user }: SignedIn,
+  { audit }: AuthorizationDeps,
+  why: { readonly error?: string } = {},
+): Promise<void> {
+  await audit.record({
+    type: 'grant.deny',
+    status: 'denied',
+    user: user.id,
+    client: client.id,
+    ...originOf(ctx),
+    ...why,
   })
 }
 
@@ -217,10 +229,15 @@ async function approve(
 ): Promise<void> {
   deps.audit.requireWritable()
   const { client, challenge, nonce } = request
+  // The page has no button for them; whoever makes the form by hand is told the same.
+  if (!deps.powers(signed.user.id, client, {})) {
+    await denied(ctx, request, signed, deps, { error: 'the user may not use the service' })
+    throw new OAuthError('access_denied', 'assistant access is not enabled for this user')
+  }
   const code = await deps.store.transaction(async (tx) => {
     if (form !== undefined && !(await deps.codes.spendFormIn(tx, form)))
       throw new AppError('forbidden', 'this form was already sent; please start again')
-    await deps.clients.activateIn(tx, client)
+    await deps.clients.approvedIn(tx, client)
     const approval = approvalOf(request, signed)
     const before = await deps.grants.beforeIn(tx, approval)
     // What was issued while more was allowed may do more.

@@ -6,6 +6,7 @@ import { AppError } from '../core/errors.ts'
 import { randomId, randomSecret, sameText, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
+import { ClientPlaces, type PlacesTaken } from './client-places.ts'
 import { clientRecords, type AuthMethod, type Client } from './records.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -55,6 +56,7 @@ export class Clients {
   readonly #clients: Collection<Client>
   /** Digests of secrets that argon2 has confirmed: refreshing need not wait for it each time. */
   readonly #confirmed = new Map<string, string>()
+  readonly #places: ClientPlaces
   #swept = 0
 
   constructor(deps: {
@@ -70,6 +72,7 @@ export class Clients {
     this.#tokens = deps.tokens
     this.#documents = deps.documents
     this.#clients = deps.store.collection(clientRecords)
+    this.#places = new ClientPlaces({ ...deps, clients: this.#clients })
   }
 
   /** The client of that id, or of the document at that URL, which may have to be fetched for somebody in that network. */
@@ -89,6 +92,7 @@ export class Clients {
     description: ClientDescription,
     source: 'dynamic' | 'operator',
     tell: (tx: Transaction, client: Client) => Promise<void>,
+    network?: string,
   ): Promise<{ client: Client; secret?: string }> {
     const settings = this.#settings().oauth
     if (this.#clock.now() - this.#swept > 10 * minute) await this.prune()
@@ -101,27 +105,14 @@ export class Clients {
       ...(secret !== undefined && { secretHash: await hash(secret) }),
       createdAt: now,
       ...(source === 'dynamic' && { expiresAt: now + settings.unused_client_minutes * minute }),
+      ...(network !== undefined && { network }),
     }
     await this.#store.transaction(async (tx) => {
-      if (source === 'dynamic') await this.#makeRoom(tx, settings.max_clients)
+      if (source === 'dynamic') await this.#places.makeRoomIn(tx)
       await tx.in(this.#clients).insert(client)
       await tell(tx, client)
     })
     return { client, ...(secret !== undefined && { secret }) }
-  }
-
-  /** Registration must not fill the state: the oldest that nobody approved go first, some at a time. */
-  async #makeRoom(tx: Transaction, limit: number): Promise<void> {
-    const clients = tx.in(this.#clients)
-    if ((await clients.count({ where: { source: 'dynamic' } })) < limit) return
-    const oldest = await clients.find({
-      where: { source: 'dynamic' },
-      holds: compared('activatedAt', '=', null),
-      order: [{ field: 'createdAt' }],
-      limit: Math.ceil(limit / 20),
-    })
-    if (oldest.length === 0) throw new AppError('unavailable', 'the limit of registered clients is reached')
-    for (const client of oldest) await clients.delete(client.id)
   }
 
   /** Whether this is the client's secret. */
@@ -136,13 +127,33 @@ export class Clients {
     return true
   }
 
-  /** A user approved it: it stays, and a document is kept as it was approved. */
-  async activateIn(tx: Transaction, client: Client): Promise<void> {
-    const clients = tx.in(this.#clients)
-    const now = this.#clock.now()
-    const known = client.source === 'document' ? client : ((await clients.get(client.id)) ?? client)
-    const { expiresAt: _ends, ...lasting } = known
-    await clients.put({ ...lasting, activatedAt: known.activatedAt ?? now, lastUsedAt: now })
+  /**
+   * It got its first token, of this user: it stays, and a document is kept as it was approved. Answers the clients that
+   * had to go for it.
+   */
+  async activateIn(tx: Transaction, client: Client, user: string): Promise<readonly Client[]> {
+    const going = await this.#places.keepIn(tx, client, user)
+    for (const { id } of going) await this.#removeIn(tx, id, 'the user has connected many apps since')
+    return going
+  }
+
+  /** A user approved it: a document that is kept is kept as it was approved last. */
+  async approvedIn(tx: Transaction, client: Client): Promise<void> {
+    if (client.source === 'document') await tx.in(this.#clients).update(client.id, () => client)
+  }
+
+  /** A user looks at its consent page. */
+  async hold(client: Client, user: string): Promise<void> {
+    await this.#store.transaction(async (tx) => this.#places.hold(tx, client, user))
+  }
+
+  async countPlaces(): Promise<void> {
+    await this.#places.count()
+  }
+
+  /** How many of those that registered themselves there are, and may be. */
+  get places(): PlacesTaken {
+    return this.#places.state
   }
 
   /** It got tokens; written at most once an hour. */
@@ -174,11 +185,13 @@ export class Clients {
 
   /** Removes a client and ends every token it has. */
   async remove(id: string): Promise<boolean> {
+    return this.#store.transaction(async (tx) => this.#removeIn(tx, id, 'the client was removed'))
+  }
+
+  async #removeIn(tx: Transaction, id: string, why: string): Promise<boolean> {
     this.#confirmed.delete(id)
-    return this.#store.transaction(async (tx) => {
-      await this.#tokens.revokeIn(tx, { client: id }, 'the client was removed')
-      return tx.in(this.#clients).delete(id)
-    })
+    await this.#tokens.revokeIn(tx, { client: id }, why)
+    return tx.in(this.#clients).delete(id)
   }
 
   /** Registered clients, newest first. */
@@ -208,6 +221,7 @@ export class Clients {
       if (!options.dryRun) await this.remove(client.id)
       pruned.push({ id: client.id, name: client.name, why })
     }
+    await this.#places.count()
     return pruned
   }
 }

@@ -18,11 +18,17 @@ export interface Client extends Stored {
   /** The rest of what it registered (RFC 7591 §2), in wire names. */
   readonly metadata: Readonly<Record<string, unknown>>
   readonly createdAt: number
-  /** When a user first approved it. */
+  /** When it got its first token, and of whom. */
   readonly activatedAt?: number
+  readonly activatedBy?: string
   readonly lastUsedAt?: number
   /** Set until it is activated: nobody uses it, so it ends. */
   readonly expiresAt?: number
+  /** From where it registered itself, until it is activated. */
+  readonly network?: string
+  /** Until when it keeps its place because this user has its consent page open. */
+  readonly heldUntil?: number
+  readonly heldBy?: string
 }
 
 /** One user's approval of one client: what is remembered, listed and revoked. */
@@ -116,7 +122,7 @@ export interface UsageRecord extends Stored {
   readonly forgetAt: number
 }
 
-/** Registered clients. Those that registered themselves expire unless a user approves them in time. */
+/** Registered clients. Those that registered themselves expire unless they get a token in time. */
 export const clientRecords: CollectionSpec<Client> = {
   name: 'oauth.client',
   indexes: ['source'],

@@ -1,6 +1,7 @@
 /** Dynamic client registration (RFC 7591, specification §4.4). */
 import type { Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
+import { networkKey } from '../core/address.ts'
 import { epochSeconds } from '../core/clock.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readClientMetadata, registrationMethods } from './client-metadata.ts'
@@ -40,20 +41,24 @@ export function registrationEndpoint(deps: RegistrationDeps): Middleware {
       defaultMethod: 'client_secret_basic',
     })
     deps.audit.requireWritable()
-    const { client, secret } = await deps.clients.register(description, 'dynamic', async (tx, made) =>
-      deps.audit.recordIn(tx, {
-        type: 'client.register',
-        status: 'ok',
-        client: made.id,
-        ...origin,
-        target: made.id,
-        data: {
-          name: made.name,
-          redirect_uris: made.redirectUris,
-          method: made.authMethod,
-          source: 'dynamic',
-        },
-      }),
+    const { client, secret } = await deps.clients.register(
+      description,
+      'dynamic',
+      async (tx, made) =>
+        deps.audit.recordIn(tx, {
+          type: 'client.register',
+          status: 'ok',
+          client: made.id,
+          ...origin,
+          target: made.id,
+          data: {
+            name: made.name,
+            redirect_uris: made.redirectUris,
+            method: made.authMethod,
+            source: 'dynamic',
+          },
+        }),
+      networkKey(origin.address),
     )
     answerJson(ctx, 201, registrationOf(client, secret))
   })

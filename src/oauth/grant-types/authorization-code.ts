@@ -20,7 +20,6 @@ export const authorizationCode: GrantType = {
     deps.audit.requireWritable()
     const outcome = await deps.store.transaction(async (tx) => redeem(tx, text, request, deps))
     if ('issued' in outcome) {
-      await deps.clients.markUsed(request.client)
       deps.trace.step(outcome.code.attempt, 'tokens issued')
       return outcome.issued
     }
@@ -77,6 +76,16 @@ async function redeem(
     },
     family,
   )
+  for (const gone of await deps.clients.activateIn(tx, client, code.user))
+    await deps.audit.recordIn(tx, {
+      type: 'client.displace',
+      status: 'ok',
+      user: code.user,
+      client: client.id,
+      ...origin,
+      target: gone.id,
+      data: { name: gone.name },
+    })
   await deps.audit.recordIn(tx, {
     type: 'token.issue',
     status: 'ok',
