@@ -120,11 +120,22 @@ for (const isolation of isolations) {
     })
 
     it('shows nothing of the machine in what it lets through', async () => {
-      const settings = await run(
-        `SELECT value FROM duckdb_settings() WHERE name IN ('temp_directory', 'enable_external_access', 'lock_configuration') ORDER BY name`,
+      for (const statement of [
+        'SELECT * FROM duckdb_settings()',
+        'SELECT * FROM "duckdb_settings" ()',
+        'SELECT path FROM duckdb_databases()',
+        `SELECT current_setting('secret_directory')`,
+        'PRAGMA database_list',
+        'PRAGMA version',
+        'SELECT * FROM duckdb_memory()',
+      ])
+        await assert.rejects(run(statement), { code: 'invalid', message: /only the tables are/ }, statement)
+      // However its name is made up: there is nothing of the machine in what it would tell.
+      const made = await run(
+        `SELECT value FROM query('SELECT * FROM duckdb_' || 'settings()') WHERE value LIKE '%/%' OR name IN ('temp_directory', 'enable_external_access', 'lock_configuration', 'secret_directory') ORDER BY name`,
       )
-      assert.deepEqual(settings.rows, [['false'], ['true'], ['']])
-      assert.deepEqual((await run('SELECT path FROM duckdb_databases()')).rows.flat().filter(Boolean), [])
+      assert.deepEqual(made.rows, [['false'], ['true'], [''], ['']])
+      assert.deepEqual((await run(`SELECT 'duckdb_settings' AS word`)).rows, [['duckdb_settings']])
     })
 
     for (const [name, statement] of bombs) {

@@ -16,6 +16,9 @@ const [memoryLimit = '256MB', threads = '2'] = process.argv.slice(2)
 /** Bytes of rows in one message, and what one row may have of them. */
 const partBytes = 65_536
 const maxRow = maxLine - 100
+/** What tells of the engine instead of the tables. */
+const ofTheEngine =
+  /\b(duckdb_(settings|databases|extensions|secrets|variables|memory|temporary_files|log_contexts|logs|optimizers)|current_setting|pragma_(version|database_size|user_agent|platform))"?\s*\(|\bpragma\s+(database_list|database_size|version|user_agent|platform)\b/i
 /** What the error of a missing table begins with. */
 const notLoaded = 'rows are not loaded: '
 const channel = new DaemonChannel()
@@ -48,6 +51,9 @@ async function open() {
     `SET temp_directory=''`,
     `SET max_temp_directory_size='0KiB'`,
     `SET allowed_directories=[]`,
+    // Paths of the machine that settings would tell.
+    `SET secret_directory=''`,
+    `SET home_directory=''`,
     `SET errors_as_json=true`,
     `SET TimeZone='UTC'`,
     `SET enable_external_access=false`,
@@ -155,6 +161,8 @@ async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
       return {
         refused: `only SELECT statements are allowed, not ${StatementType[statement.statementType] ?? 'this one'}`,
       }
+    if (ofTheEngine.test(sql))
+      return { refused: "what the engine is set to is nobody's business here; only the tables are" }
     const wrong = bind(statement, parameters)
     if (wrong) return { refused: wrong }
     const reader = await statement.streamAndReadUntil(maxRows + 1)
