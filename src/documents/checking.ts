@@ -1,4 +1,5 @@
 /** What must hold of a document that is saved. */
+import { specificationFault } from '../core/chart-specification.ts'
 import { show } from '../core/values.ts'
 import { hasAttachment } from './belongings.ts'
 import type { Change, Values } from './change.ts'
@@ -26,9 +27,7 @@ export async function checkDocument(
     if (field.required && isEmpty(value)) missing.push(field.name)
     if (field.type === 'table') await checkRows(change, field, document, before, missing)
     else if (!isEmpty(value) && !equal(value, before?.[field.name]))
-      await (field.type === 'attachment'
-        ? checkAttachment(change, field.name, value, document)
-        : checkLink(change, field, field.name, value, document))
+      await checkValue(change, field, value, document)
     if (field.name === access.doctype.parentField && !isEmpty(value)) await checkTree(change, field, document)
     if (field.unique && !isEmpty(value) && !equal(value, before?.[field.name]))
       await checkUnique(change, field, document)
@@ -38,6 +37,18 @@ export async function checkDocument(
   const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
   for (const { rule, message } of access.doctype.validations)
     if (!holds(rule, { doc: document, user, now: documents.clock.now() })) problems.push(message)
+}
+
+async function checkValue(
+  change: Change,
+  field: Field,
+  value: unknown,
+  document: StoredDocument,
+): Promise<void> {
+  if (field.type === 'attachment') return checkAttachment(change, field.name, value, document)
+  if (field.content !== 'vega-lite') return checkLink(change, field, field.name, value, document)
+  const fault = specificationFault(value)
+  if (fault !== undefined) change.problems.push(`${field.name}: ${fault}`)
 }
 
 async function checkRows(

@@ -75,7 +75,7 @@ export async function insertDocument(
   const collection = collectionFor(documents, access.doctype, tx)
   const taken = async (wanted: string) => (await collection.get(wanted)) !== undefined
   // Named last, because the name may be the value of a field that was filled in above.
-  const id = name ?? (await nameFor(documents.store, tx, access.doctype, draft, data['name'], taken))
+  const id = name ?? (await nameFor(change.work, access.doctype, draft, data['name'], taken))
   const document: StoredDocument = { ...draft, id }
   // Permission before the name: who may not create must not learn which names are taken.
   if (!access.allows('create', document))

@@ -25,6 +25,7 @@ const field = {
     options: { type: 'array', items: { type: 'string' }, minItems: 1, uniqueItems: true },
     doctype: text,
     doctype_field: text,
+    content: { type: 'string', enum: ['vega-lite'] },
     length: { type: 'integer', minimum: 1, maximum: 1000000 },
     precision: { type: 'integer', minimum: 0, maximum: 9 },
     level: { type: 'integer', minimum: 0, maximum: 9 },

@@ -1,8 +1,8 @@
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
 import { cleanText, show } from '../core/values.ts'
-import type { Store, Transaction } from '../store/store.ts'
 import type { Doctype } from './platform.ts'
+import type { Work } from './work.ts'
 
 interface Series {
   readonly id: string
@@ -11,8 +11,7 @@ interface Series {
 
 /** Gives a new document its name by the rule of its doctype; `asked` is the name that the caller gave, if any. */
 export async function nameFor(
-  store: Store,
-  tx: Transaction,
+  work: Work,
   doctype: Doctype,
   values: Readonly<Record<string, unknown>>,
   asked: unknown,
@@ -23,7 +22,8 @@ export async function nameFor(
     case 'hash':
       return randomId().replace(/[-_]/g, '').slice(0, 12).toLowerCase()
     case 'series':
-      return nextInSeries(store, tx, naming.series, taken)
+      // Its number would tell how many there are of all people.
+      return work.dry ? naming.series : nextInSeries(work, naming.series, taken)
     case 'field':
       return checkName(values[naming.field], naming.field)
     default:
@@ -32,13 +32,12 @@ export async function nameFor(
 }
 
 async function nextInSeries(
-  store: Store,
-  tx: Transaction,
+  { documents, tx }: Work,
   pattern: string,
   taken: (name: string) => Promise<boolean>,
 ): Promise<string> {
   // Inside the transaction of the change, so that a number is used up only with its document.
-  const counters = tx.in(store.collection<Series>({ name: 'platform.series' }))
+  const counters = tx.in(documents.store.collection<Series>({ name: 'platform.series' }))
   const digits = /#+$/.exec(pattern)![0].length
   const prefix = pattern.slice(0, -digits)
   let last = (await counters.get(pattern))?.last ?? 0

@@ -64,6 +64,8 @@ export interface Field {
   readonly doctype?: string
   /** The field that holds the doctype of a `dynamic_link`. */
   readonly doctypeField?: string
+  /** What the value of a `json` must be, besides JSON: the specification of a chart. */
+  readonly content?: 'vega-lite'
   /** Longest text, in characters. */
   readonly length?: number
   /** Digits after the point of a number, currency or percent. */

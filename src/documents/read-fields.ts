@@ -77,6 +77,7 @@ export function readFields(source: DoctypeSource, reading: Reading): Map<string,
       options: field.options ?? [],
       ...(field.doctype !== undefined && { doctype: field.doctype }),
       ...(field.doctype_field !== undefined && { doctypeField: field.doctype_field }),
+      ...(field.content !== undefined && { content: field.content }),
       ...(field.length !== undefined && { length: field.length }),
       ...(field.precision !== undefined && { precision: field.precision }),
       level: field.level ?? 0,
@@ -119,6 +120,7 @@ function checkField(
     )
   )
     at('doctype_field', 'must be a text or select field that holds the doctype')
+  if (field.content !== undefined && field.type !== 'json') at('content', 'only a json has content')
   if (field.default !== undefined && !isExpression(field.default)) {
     const read = readValue({ ...field, options: field.options ?? [] }, field.default)
     if ('problem' in read) at('default', read.problem)

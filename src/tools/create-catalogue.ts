@@ -7,7 +7,7 @@ import { callThrough, type ToolEntry, findTool, type Gate } from './gate.ts'
 import { builtInTools } from './index.ts'
 import { offerOf } from './offer.ts'
 import { optionalTools } from './optional-tools.ts'
-import { settingOf } from './read-tools.ts'
+import { confirmationOf, settingOf } from './read-tools.ts'
 import type { Tool, ToolCategory } from './tool.ts'
 
 /** What a catalogue is made of: the tools, what the site says about them, and what they work with. */
@@ -38,7 +38,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
     if (entries.has(tool.name)) throw new AppError('conflict', `two tools are called "${tool.name}"`)
     const setting = settingOf(settings, tool.name)
     const annotations = annotationsOf(tool, setting?.category ?? tool.category)
-    const offered = { tool, annotations, confirm: setting?.confirm ?? 'never' }
+    const offered = { tool, annotations, confirm: confirmationOf(settings, tool.name) }
     entries.set(tool.name, { offered, check: compileSchema(tool.input), setting })
   }
   const offerings = new Map<string, Offering>()

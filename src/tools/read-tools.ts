@@ -161,6 +161,25 @@ export function settingOf({ settings }: ToolSettings, tool: string): ToolSetting
   return settings.get(patterns.sort((a, b) => b.length - a.length)[0] ?? '')
 }
 
+/** Tools that write what another one writes: whoever wants that one confirmed means these too. */
+const writesAlso: Readonly<Record<string, readonly string[]>> = {
+  bulk_update: ['update_document'],
+  amend_document: ['create_document'],
+  create_dashboard: ['create_document'],
+  create_dashboard_chart: ['create_document'],
+  create_document: ['submit_document'],
+  run_workflow: ['update_document', 'submit_document', 'cancel_document'],
+}
+const strictest: readonly Confirmation[] = ['page', 'client', 'never']
+
+/** Who must confirm a tool: as the site says for it, or for another tool that writes the same, whichever is stricter. */
+export function confirmationOf(settings: ToolSettings, tool: string): Confirmation {
+  const said = [tool, ...(writesAlso[tool] ?? [])].map(
+    (name) => settingOf(settings, name)?.confirm ?? 'never',
+  )
+  return strictest.find((confirmation) => said.includes(confirmation))!
+}
+
 function unknown(kind: string, name: string, candidates: Iterable<string>): string {
   const near = nearest(name, candidates)
   return `unknown ${kind} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`

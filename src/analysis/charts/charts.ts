@@ -11,7 +11,7 @@ import { OneJob } from '../sandbox/one-job.ts'
 import type { TurnTaker, Load } from '../../core/fair-queue.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import type { ChartPoint } from './chart-data.ts'
-import { specificationFault } from './specification.ts'
+import { specificationFault } from '../../core/chart-specification.ts'
 import { isoWeek } from './weeks.ts'
 
 /** What a picture can be; PNG only where the machine has what draws it. */
