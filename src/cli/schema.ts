@@ -1,8 +1,8 @@
+import { didYouMean } from '../core/names.ts'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
-import { nearest } from '../core/schema.ts'
 import { readOptions } from './options.ts'
 import { print, table, write } from './output.ts'
 
@@ -33,14 +33,13 @@ export function addSchemaCommand(program: Command): void {
         )
       }
       const found = siteSchemas.find((one) => one.kind === kind)
-      const near = nearest(
-        kind,
-        siteSchemas.map((one) => one.kind),
-      )
       if (!found)
         throw new AppError(
           'not_found',
-          `there is no kind "${kind}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+          `there is no kind "${kind}"${didYouMean(
+            kind,
+            siteSchemas.map((one) => one.kind),
+          )}`,
         )
       await write(printedSchema(found))
     })

@@ -4,6 +4,7 @@ import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/princ
 import type { Services } from '../build/services.ts'
 import { offerOf } from '../tools/offer.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** One thing that decided, with where it is written. */
 interface Reason {
@@ -30,17 +31,10 @@ interface Explanation {
 /** Why a user may or may not use a tool, or may do what with a doctype or one document of it: the evaluator's own answer. */
 export const explainAccess = defineOperation({
   name: 'access.explain',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['user', 'subject'],
-    properties: {
-      user: { type: 'string' },
-      subject: { type: 'string', minLength: 1 },
-      name: { type: 'string' },
-      client: { type: 'string' },
-    },
-  },
+  input: objectWith(
+    { user: { type: 'string' }, subject: { type: 'string', minLength: 1 } },
+    { name: { type: 'string' }, client: { type: 'string' } },
+  ),
   run: async ({ user, subject, name, client }, { services }): Promise<Explanation> => {
     const { principal, gates } = await principalAs(services, user, client)
     const { tools, toolSettings, platform, documents } = services.site.current()

@@ -2,6 +2,7 @@ import { auditStatuses } from '../audit/event.ts'
 import { followAudit, searchAudit, tailAudit } from '../audit/search.ts'
 import { summarizeAudit } from '../audit/summary.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** What narrows a search; times are milliseconds since the epoch, as `AuditFilter` has them. */
 const filter = {
@@ -24,11 +25,7 @@ const filter = {
 /** The last events, and with `follow` those that come. */
 export const tailEvents = defineOperation({
   name: 'audit.tail',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    properties: { ...filter, count: { type: 'integer', minimum: 0 }, follow: { type: 'boolean' } },
-  },
+  input: objectWith({}, { ...filter, count: { type: 'integer', minimum: 0 }, follow: { type: 'boolean' } }),
   run: async ({ count, follow, ...wanted }, { services, signal }) => {
     const { folder } = services.audit
     // What was done before the question must be in the answer.
@@ -47,7 +44,7 @@ export const tailEvents = defineOperation({
 /** Every event that fits, oldest first. */
 export const searchEvents = defineOperation({
   name: 'audit.search',
-  input: { type: 'object', additionalProperties: false, properties: filter },
+  input: objectWith({}, filter),
   run: async (wanted, { services }) => {
     await services.audit.settled()
     return searchAudit(services.audit.folder, wanted)
@@ -57,7 +54,7 @@ export const searchEvents = defineOperation({
 /** How often what happened, and how the log itself stands. */
 export const eventStatistics = defineOperation({
   name: 'audit.stats',
-  input: { type: 'object', additionalProperties: false, properties: filter },
+  input: objectWith({}, filter),
   run: async (wanted, { services }) => {
     await services.audit.settled()
     const { folder } = services.audit
@@ -68,21 +65,15 @@ export const eventStatistics = defineOperation({
 /** Whether the log is as it was written; each fault as `file:line: fault`. */
 export const verifyEvents = defineOperation({
   name: 'audit.verify',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
+  input: objectWith(
+    {},
+    {
       anchors: {
         type: 'array',
-        items: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['seq', 'hash'],
-          properties: { seq: { type: 'integer' }, hash: { type: 'string' } },
-        },
+        items: objectWith({ seq: { type: 'integer' }, hash: { type: 'string' } }),
       },
     },
-  },
+  ),
   run: async ({ anchors }, { services }) => {
     await services.audit.settled()
     return services.audit.verify(anchors)
@@ -93,7 +84,7 @@ export const verifyEvents = defineOperation({
 export const changeAuditKey = defineOperation({
   name: 'audit.change_key',
   writes: true,
-  input: { type: 'object', additionalProperties: false },
+  input: objectWith({}),
   run: async (_params, { services }) => services.audit.changeKey(),
 })
 
@@ -101,11 +92,6 @@ export const changeAuditKey = defineOperation({
 export const acceptAuditLosses = defineOperation({
   name: 'audit.accept_loss',
   writes: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['by', 'reason'],
-    properties: { by: { type: 'string' }, reason: { type: 'string', minLength: 1 } },
-  },
+  input: objectWith({ by: { type: 'string' }, reason: { type: 'string', minLength: 1 } }),
   run: async ({ by, reason }, { services }) => ({ accepted: await services.audit.acceptLosses(by, reason) }),
 })

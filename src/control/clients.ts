@@ -7,14 +7,10 @@ import type { Client } from '../oauth/records.ts'
 import { registrationOf } from '../oauth/registration-endpoint.ts'
 import type { Services } from '../build/services.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** The parameters of operations on one client. */
-const id = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['client_id'],
-  properties: { client_id: { type: 'string' } },
-} as const
+const id = objectWith({ client_id: { type: 'string' } })
 
 /**
  * Client metadata in the words of the command line; `oauth/client-metadata.ts` checks it as RFC 7591 §2
@@ -47,7 +43,7 @@ export const registerClient = defineOperation({
 /** Every registered client. */
 export const listClients = defineOperation({
   name: 'clients.list',
-  input: { type: 'object', additionalProperties: false },
+  input: objectWith({}),
   run: async (_params, { services }) => (await services.clients.list()).map(clientView),
 })
 
@@ -72,12 +68,10 @@ export const showClient = defineOperation({
 export const updateClient = defineOperation({
   name: 'clients.update',
   writes: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['client_id'],
-    properties: { client_id: { type: 'string' }, name: metadata.name, redirect_uris: metadata.redirect_uris },
-  },
+  input: objectWith(
+    { client_id: { type: 'string' } },
+    { name: metadata.name, redirect_uris: metadata.redirect_uris },
+  ),
   run: async ({ client_id, ...change }, { services }) => {
     const client = await found(services, client_id)
     const description = describe(
@@ -124,7 +118,7 @@ export const removeClient = defineOperation({
 export const pruneClients = defineOperation({
   name: 'clients.prune',
   writes: true,
-  input: { type: 'object', additionalProperties: false, properties: { dry_run: { type: 'boolean' } } },
+  input: objectWith({}, { dry_run: { type: 'boolean' } }),
   run: async (params, { services }) => ({
     dry_run: params.dry_run ?? false,
     pruned: (await services.clients.prune({ dryRun: params.dry_run ?? false })).map(

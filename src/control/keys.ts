@@ -1,10 +1,11 @@
 import { isoTime } from '../core/clock.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** The keys that sign ID tokens, without their private parts. */
 export const listKeys = defineOperation({
   name: 'keys.list',
-  input: { type: 'object', additionalProperties: false },
+  input: objectWith({}),
   run: async (_params, { services }) =>
     (await services.keys.list()).map((key) => ({
       key: key.id,
@@ -18,7 +19,7 @@ export const listKeys = defineOperation({
 export const rotateKeys = defineOperation({
   name: 'keys.rotate',
   writes: true,
-  input: { type: 'object', additionalProperties: false, properties: { at_once: { type: 'boolean' } } },
+  input: objectWith({}, { at_once: { type: 'boolean' } }),
   run: async (params, { services }) => {
     const key = await services.keys.rotate({ atOnce: params.at_once ?? false })
     return {
@@ -33,10 +34,6 @@ export const rotateKeys = defineOperation({
 /** The last authorization attempts, and the step at which each died. Kept by a running daemon only. */
 export const traceAttempts = defineOperation({
   name: 'oauth.trace',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    properties: { count: { type: 'integer', minimum: 1 } },
-  },
+  input: objectWith({}, { count: { type: 'integer', minimum: 1 } }),
   run: async (params, { services }) => services.trace.last(params.count ?? 10),
 })

@@ -5,6 +5,7 @@ import type { PromptMethod, PromptMethods } from '../library/prompt-methods.ts'
 import { promptRows } from '../library/prompt-rows.ts'
 import type { Services } from '../build/services.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const user = { type: 'string' } as const
 const prompt = { type: 'string', minLength: 1 } as const
@@ -12,7 +13,7 @@ const prompt = { type: 'string', minLength: 1 } as const
 /** Every prompt with its uses; with `user`, only those that this user is listed. */
 export const listPrompts = defineOperation({
   name: 'prompts.list',
-  input: { type: 'object', additionalProperties: false, properties: { user } },
+  input: objectWith({}, { user }),
   run: async (params, { services }) => {
     const { library } = services.site.current()
     const user = params.user === undefined ? undefined : principalOf(services, params.user)
@@ -24,7 +25,7 @@ export const listPrompts = defineOperation({
 /** One prompt whole. */
 export const showPrompt = defineOperation({
   name: 'prompts.show',
-  input: { type: 'object', additionalProperties: false, required: ['prompt'], properties: { prompt } },
+  input: objectWith({ prompt }),
   run: async (params, { services }) => {
     // Of all, not of those that somebody may see: the operator has the files anyway.
     const template = services.site.current().library.site.templates.get(params.prompt)
@@ -37,12 +38,7 @@ export const showPrompt = defineOperation({
 /** Renders a prompt as a user would get it, without counting the use. */
 export const previewPrompt = defineOperation({
   name: 'prompts.preview',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['prompt', 'arguments'],
-    properties: { prompt, arguments: { type: 'object' }, user },
-  },
+  input: objectWith({ prompt, arguments: { type: 'object' } }, { user }),
   run: async (params, { services }) => {
     const principal = principalOf(services, params.user)
     const library = services.site.current().library.for(principal)
@@ -57,12 +53,7 @@ function methodOperation<const Name extends string, Answer>(
 ) {
   return defineOperation({
     name,
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['body'],
-      properties: { body: { type: 'object' }, user },
-    },
+    input: objectWith({ body: { type: 'object' } }, { user }),
     run: (params, { services }) =>
       methodOf(services.promptMethods).call(principalOf(services, params.user), params.body),
   })

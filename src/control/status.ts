@@ -12,11 +12,12 @@ import { describer } from '../mcp/tools.ts'
 import { faultText } from '../site/site-files.ts'
 import { readWholeSite, type Snapshot } from '../build/snapshot.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** What runs, what is loaded, what is wrong. */
 export const status = defineOperation({
   name: 'status',
-  input: { type: 'object', additionalProperties: false },
+  input: objectWith({}),
   run: async (_params, { services, daemon }) => {
     const { site, store, audit, clock } = services
     const { settings, people, platform, library } = site.current()
@@ -96,7 +97,7 @@ function toolTokens({ people, catalogue, library, settings }: Snapshot) {
 export const reload = defineOperation({
   name: 'site.reload',
   writes: true,
-  input: { type: 'object', additionalProperties: false },
+  input: objectWith({}),
   run: async (_params, { services }) => {
     const result = await services.site.reload('command line')
     if (result.outcome === 'rejected') {
@@ -116,12 +117,7 @@ export const reload = defineOperation({
 /** What in the state a site, as it is written in a folder now, does not fit; nothing is taken over. */
 export const stateProblems = defineOperation({
   name: 'site.state_problems',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['site'],
-    properties: { site: { type: 'string', minLength: 1, description: 'The whole path of the folder.' } },
-  },
+  input: objectWith({ site: { type: 'string', minLength: 1, description: 'The whole path of the folder.' } }),
   run: async ({ site }, { services: { store, audit, clock } }) => {
     const { reading, faults } = await readWholeSite(site)
     // A site that does not read cannot be compared with anything.

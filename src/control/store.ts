@@ -1,11 +1,12 @@
 import { PassThrough } from 'node:stream'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** The state of one moment as the text of a backup, piece by piece. Whoever asked writes the file, with its own rights. */
 export const backup = defineOperation({
   name: 'store.backup',
   writes: true,
-  input: { type: 'object', additionalProperties: false },
+  input: objectWith({}),
   run: async (_params, { services, signal }) => {
     // The backup then holds no event that the log has not.
     await services.audit.settled()

@@ -5,24 +5,22 @@ import { defaultScopes } from '../oauth/scopes.ts'
 import type { AccessToken } from '../oauth/records.ts'
 import { thisServer } from '../oauth/urls.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Issues tokens to a user without a browser, for scripts and service identities. */
 export const issueTokens = defineOperation({
   name: 'tokens.issue',
   writes: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['user'],
-    properties: {
-      user: { type: 'string' },
+  input: objectWith(
+    { user: { type: 'string' } },
+    {
       client: { type: 'string' },
       seconds: { type: 'integer', minimum: 1 },
       scopes: { type: 'array', items: { type: 'string' } },
       addresses: { type: 'array', items: { type: 'string' } },
       label: { type: 'string', maxLength: 200 },
     },
-  },
+  ),
   run: async (params, { services }) => {
     const { people, settings } = services.site.current()
     const user = people.find(params.user)
@@ -56,11 +54,7 @@ export const issueTokens = defineOperation({
 /** Access tokens that are known, without the tokens themselves. */
 export const listTokens = defineOperation({
   name: 'tokens.list',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    properties: { user: { type: 'string' }, client: { type: 'string' } },
-  },
+  input: objectWith({}, { user: { type: 'string' }, client: { type: 'string' } }),
   run: async ({ user, client }, { services }) => {
     const tokens = await services.tokens.list({
       // Users are kept in lower case; people type addresses as they like.
@@ -83,15 +77,16 @@ export const revokeTokens = defineOperation({
   name: 'tokens.revoke',
   writes: true,
   input: {
-    type: 'object',
-    additionalProperties: false,
+    ...objectWith(
+      {},
+      {
+        user: { type: 'string' },
+        client: { type: 'string' },
+        token: { type: 'string' },
+        all: { type: 'boolean', enum: [true] },
+      },
+    ),
     minProperties: 1,
-    properties: {
-      user: { type: 'string' },
-      client: { type: 'string' },
-      token: { type: 'string' },
-      all: { type: 'boolean', enum: [true] },
-    },
   },
   run: async (params, { services }) => {
     const families = await services.tokens.revoke(

@@ -2,13 +2,14 @@ import { AppError } from '../core/errors.ts'
 import { isoTime } from '../core/clock.ts'
 import type { ApiKey } from '../users/api-keys.ts'
 import { defineOperation } from './operation.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const user = { type: 'string', minLength: 1 } as const
 
 /** Who there is, and whether they have a password. */
 export const listUsers = defineOperation({
   name: 'users.list',
-  input: { type: 'object', additionalProperties: false },
+  input: objectWith({}),
   run: async (_params, { services }) => {
     const { people } = services.site.current()
     return Promise.all(
@@ -28,12 +29,7 @@ export const listUsers = defineOperation({
 export const setPassword = defineOperation({
   name: 'users.passwd',
   writes: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['user', 'password'],
-    properties: { user, password: { type: 'string' } },
-  },
+  input: objectWith({ user, password: { type: 'string' } }),
   run: async (params, { services }) => {
     await services.passwords.set(params.user, params.password)
     // A new password is often the answer to a stolen one.
@@ -46,17 +42,14 @@ export const setPassword = defineOperation({
 export const createApiKey = defineOperation({
   name: 'api_keys.create',
   writes: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['user'],
-    properties: {
-      user,
+  input: objectWith(
+    { user },
+    {
       label: { type: 'string', maxLength: 200 },
       seconds: { type: 'integer', minimum: 1 },
       addresses: { type: 'array', items: { type: 'string' } },
     },
-  },
+  ),
   run: async (params, { services }) => {
     const { key, secret } = await services.apiKeys.create(params)
     // With the whole header of specification §5.2, which is what goes into the other program's settings.
@@ -67,7 +60,7 @@ export const createApiKey = defineOperation({
 /** Every API key, without its secret. */
 export const listApiKeys = defineOperation({
   name: 'api_keys.list',
-  input: { type: 'object', additionalProperties: false, properties: { user } },
+  input: objectWith({}, { user }),
   run: async (params, { services }) => (await services.apiKeys.list(params.user)).map(apiKeyView),
 })
 
@@ -75,12 +68,7 @@ export const listApiKeys = defineOperation({
 export const revokeApiKey = defineOperation({
   name: 'api_keys.revoke',
   writes: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['api_key'],
-    properties: { api_key: { type: 'string' } },
-  },
+  input: objectWith({ api_key: { type: 'string' } }),
   run: async (params, { services }) => {
     if (!(await services.apiKeys.revoke(params.api_key)))
       throw new AppError('not_found', `no API key ${params.api_key}`)

@@ -1,4 +1,5 @@
 /** The kinds of values that settings have in common, as parts of a JSON Schema. */
+import { objectWith } from './object-schema.ts'
 
 /** One value a line, or a list; read both (see `linesOf`). `site/read-settings` always hands on a list. */
 export const lines = { type: ['array', 'string'], items: { type: 'string' } } as const
@@ -14,3 +15,24 @@ export const nonNegative = { type: 'integer', minimum: 0 } as const
 export const positive = { type: 'integer', minimum: 1 } as const
 /** On or off. */
 export const flag = { type: 'boolean' } as const
+/** A file of the operator's, or none. */
+export const filePath = {
+  type: ['string', 'null'],
+  pattern: '^/',
+  title: 'a full path, which begins with /',
+  default: null,
+} as const
+/** Where something is sent that others may not read, or nowhere. */
+export const secureUri = {
+  type: ['string', 'null'],
+  pattern: '^(https://|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:|/|$))',
+  title: 'an https address, or an http address on this machine',
+  default: null,
+} as const
+
+/** A section of the settings; its defaults hold where a site has none of it. */
+export function section<const Settings extends Readonly<Record<string, unknown>>>(
+  settings: Settings,
+): ReturnType<typeof objectWith<Settings>> & { readonly default: Readonly<Record<string, never>> } {
+  return { ...objectWith(settings), default: {} }
+}

@@ -8,9 +8,9 @@
  * UTC. What could be read in two ways is refused: `1,5`, `0x10`, `1_000`, `yes`, `31.3.2026`, an option in
  * another spelling, an hour or a zone that no clock has.
  */
+import { didYouMean } from './names.ts'
 import { isoTime } from './clock.ts'
 import { roundTo } from './expression-values.ts'
-import { nearest } from './schema.ts'
 
 /** What a value became, or what is wrong with it. */
 export type ReadValue = { readonly value: unknown } | { readonly problem: string }
@@ -210,8 +210,7 @@ function isDate(text: string): boolean {
 function readOption(given: unknown, { options = [] }: Bounds): ReadValue {
   const option = optionOf(given, options)
   if (option !== undefined) return { value: option }
-  const near = typeof given === 'string' ? nearest(given.slice(0, longestName), options) : undefined
-  const meant = near === undefined ? '' : `; did you mean "${near}"?`
+  const meant = typeof given === 'string' ? didYouMean(given.slice(0, longestName), options) : ''
   return { problem: `must be one of ${choices(options)}, not ${show(given)}${meant}` }
 }
 

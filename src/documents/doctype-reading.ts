@@ -1,5 +1,5 @@
 /** What the readers of doctypes share: where they are, and how they say what is wrong. */
-import { nearest } from '../core/schema.ts'
+import { unknownName } from '../core/names.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { DoctypeSource } from './doctype-schema.ts'
@@ -53,7 +53,7 @@ function unknownPath(
   if (!field && column === undefined && (standardFields.has(name) || name === 'workflow_state'))
     return undefined
   if (!field)
-    return unknown(
+    return unknownName(
       'field',
       name,
       source.fields.map(({ fieldname }) => fieldname),
@@ -61,7 +61,7 @@ function unknownPath(
   if (column === undefined) return undefined
   const rows = sources.get(field.doctype ?? '')?.fields.map(({ fieldname }) => fieldname)
   if (field.type !== 'table' || !rows) return `${name} has no rows`
-  return rows.includes(column) ? undefined : unknown('field', path, rows)
+  return rows.includes(column) ? undefined : unknownName('field', path, rows)
 }
 
 /** The file of a doctype that is missing because that file has a fault. */
@@ -78,11 +78,4 @@ export function brokenDoctypeFile(
     (files.documents.get(file)?.data as { doctype?: unknown } | undefined)?.doctype === name
   return faults.find(({ file }) => file.startsWith('config/doctypes/') && (file === own || called(file)))
     ?.file
-}
-
-/** `unknown role "Sales Usr"; did you mean "Sales User"?` */
-export function unknown(kind: string, name: string, known: Iterable<string>): string {
-  const near = nearest(name, known)
-  const shown = name.length > 100 ? `${name.slice(0, 99)}…` : name
-  return `unknown ${kind} "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }

@@ -1,20 +1,20 @@
 /** What `config/doctypes/*.yaml` looks like. */
 import type { FromSchema, JSONSchema } from '../core/schema.ts'
 import { actions, fieldTypes } from './platform.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const text = { type: 'string', minLength: 1 } as const
 const flag = { type: 'boolean' } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const
 
-const field = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['fieldname', 'type'],
-  properties: {
+const field = objectWith(
+  {
     // Also a column name in SQL and a variable in expressions, hence so narrow.
     fieldname: { type: 'string', pattern: '^[a-z][a-z0-9_]{0,62}$' },
-    label: text,
     type: { type: 'string', enum: fieldTypes },
+  },
+  {
+    label: text,
     description: text,
     required: flag,
     unique: flag,
@@ -32,15 +32,14 @@ const field = {
     visible_to: names,
     computed: text,
   },
-} as const
+)
 
-const rule = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['role', 'actions'],
-  properties: {
+const rule = objectWith(
+  {
     role: text,
     actions: { type: 'array', items: { type: 'string', enum: actions }, minItems: 1, uniqueItems: true },
+  },
+  {
     if_owner: flag,
     when: text,
     levels: {
@@ -50,48 +49,39 @@ const rule = {
       uniqueItems: true,
     },
   },
-} as const
+)
 
 /**
  * The shape of one file. What a schema cannot say (fields that exist, roles that are known) is checked
  * in read-doctypes.ts and read-fields.ts.
  */
-export const doctypeSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['doctype', 'fields'],
-  properties: {
+export const doctypeSchema = objectWith(
+  {
     doctype: { type: 'string', pattern: '^[A-Z][A-Za-z0-9]*( [A-Z0-9][A-Za-z0-9]*)*$', maxLength: 60 },
+    fields: { type: 'array', items: field, minItems: 1 },
+  },
+  {
     module: text,
     description: text,
-    naming: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['rule'],
-      properties: {
-        rule: { type: 'string', enum: ['series', 'field', 'prompt', 'hash'] },
+    naming: objectWith(
+      { rule: { type: 'string', enum: ['series', 'field', 'prompt', 'hash'] } },
+      {
         series: { type: 'string', pattern: '^[A-Za-z0-9/_.-]*#{1,10}$', title: 'a series such as INV-#####' },
         field: text,
       },
-    },
+    ),
     title_field: text,
     search_fields: names,
     submittable: flag,
     child: flag,
     parent_field: text,
-    fields: { type: 'array', items: field, minItems: 1 },
     permissions: { type: 'array', items: rule },
     validations: {
       type: 'array',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['rule', 'message'],
-        properties: { rule: text, message: text },
-      },
+      items: objectWith({ rule: text, message: text }),
     },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 /** A doctype as the file says it, before names are looked up and defaults filled in. */
 export type DoctypeSource = FromSchema<typeof doctypeSchema>

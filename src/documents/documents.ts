@@ -13,6 +13,7 @@
  *   (`checking.ts`) and stored together with history and audit event.
  * - For operators: `explaining.ts`, `state-problems.ts`, `seeds.ts`.
  */
+import { unknownName } from '../core/names.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
@@ -20,7 +21,6 @@ import type { Principal } from '../core/principal.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
 import { type Access, accessTo } from './permission.ts'
 import type { Action, Doctype, Platform } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
 import { collectionOf } from './read-doctypes.ts'
 import type { DocumentMemory } from './memory.ts'
 import type { RunSql } from './run-sql.ts'
@@ -47,7 +47,7 @@ export function accessFor(documents: Documents, principal: Principal, doctype: s
   )
   throw new AppError(
     'not_found',
-    `${unknown(
+    `${unknownName(
       'doctype',
       doctype,
       visible.map((other) => other.name),

@@ -1,9 +1,9 @@
 /** Why someone may or may not do something: the evaluator's own answer with the deciding lines of the site. */
+import { unknownName } from '../core/names.ts'
 import type { Principal } from '../core/principal.ts'
 import { collectionFor, type Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import { type Action, actions, type Rule } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
 import { AppError } from '../core/errors.ts'
 
 /** Whether one action is allowed, and the line of the site that decides. */
@@ -40,7 +40,7 @@ export async function explainAccess(
 ): Promise<Explanation> {
   const doctype = documents.platform.doctypes.get(doctypeName)
   if (!doctype)
-    throw new AppError('not_found', unknown('doctype', doctypeName, documents.platform.doctypes.keys()))
+    throw new AppError('not_found', unknownName('doctype', doctypeName, documents.platform.doctypes.keys()))
   const access = accessTo(principal, doctype, documents.clock.now())
   const document = name === undefined ? undefined : await collectionFor(documents, doctype).get(name)
   if (name !== undefined && !document) throw new AppError('not_found', `there is no ${doctypeName} "${name}"`)

@@ -6,8 +6,8 @@
  *   doc.status = "Open" and (doc.owner = user.id or has_role("Sales Manager"))
  *   round(sum(items.amount) * (1 - coalesce(discount, 0) / 100), 2)
  */
+import { nearest } from '../core/names.ts'
 import { AppError } from '../core/errors.ts'
-import { nearest } from '../core/schema.ts'
 import { evaluator, type Term } from '../core/conditions.ts'
 import { functions, type Scope } from '../core/expression-functions.ts'
 

@@ -2,12 +2,12 @@
  * Filters, orders and field lists as callers write them. Whoever queries a field that it may not
  * read on every row would learn its values, so such a field is unknown here, and so is a masked one.
  */
+import { unknownName } from '../core/names.ts'
 import { AppError } from '../core/errors.ts'
 import { all, type Condition, compared, not, type SortKey } from '../core/conditions.ts'
 import { show } from '../core/values.ts'
 import type { Access } from './permission.ts'
 import { type Field, standardFields } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
 import { readValue } from './values.ts'
 
 /** What a condition can ask, in tools' filters and in the site's reports. */
@@ -90,7 +90,7 @@ export function comparableField(access: Access, name: string): Comparable | stri
       return `${name} is masked for you and cannot be used in filters, order, search or totals`
   }
   const known = [...access.doctype.fields.values()].filter((other) => access.queryable(other))
-  return `${unknown('field', name, [...standardFields.keys(), ...known.map((other) => other.name)])} of ${access.doctype.name}`
+  return `${unknownName('field', name, [...standardFields.keys(), ...known.map((other) => other.name)])} of ${access.doctype.name}`
 }
 
 /** What holds of the documents that pass all filters. */

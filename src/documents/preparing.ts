@@ -1,9 +1,9 @@
 /** From what a caller sends to what is stored: types, defaults, rows, computed fields. */
+import { unknownName } from '../core/names.ts'
 import { type Change, defaultOf, isHopeless, noteReadOnly, readField, type Values } from './change.ts'
 import { equal, roundTo } from '../core/expression-values.ts'
 import { type Access, maskMarker } from './permission.ts'
 import { type Doctype, type Field, standardFields } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
 import { readRows } from './rows.ts'
 import type { StoredDocument } from './stored.ts'
 import { placesOf, readValue } from './values.ts'
@@ -96,7 +96,7 @@ function calculated(field: Field, value: unknown): unknown {
 function unknownField(access: Access, name: string): string {
   if (standardFields.has(name)) return `${name} is kept by the system and cannot be set`
   const known = [...access.doctype.fields.values()].filter((field) => access.knows(field) && !field.readOnly)
-  return `${unknown(
+  return `${unknownName(
     'field',
     name,
     known.map((field) => field.name),

@@ -1,10 +1,11 @@
 /** `config/clients.yaml`: what OAuth clients may at most use, whoever they act for. */
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
-import { checkDocument } from '../site/check-document.ts'
+import { checkDocument, checkNames } from '../site/check-document.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { ClientLimit } from './platform.ts'
-import { sourceOf, unknown } from './doctype-reading.ts'
+import { sourceOf } from './doctype-reading.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const file = 'config/clients.yaml'
 const names = {
@@ -15,22 +16,15 @@ const names = {
 } as const
 
 /** A limit without `roles` or `tools` leaves that side open; an empty list leaves nothing. */
-export const clientsSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['limits'],
-  properties: {
-    limits: {
-      type: 'array',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['clients'],
-        properties: { clients: names, roles: { ...names, minItems: 0 }, tools: { ...names, minItems: 0 } },
-      },
-    },
+export const clientsSchema = objectWith({
+  limits: {
+    type: 'array',
+    items: objectWith(
+      { clients: names },
+      { roles: { ...names, minItems: 0 }, tools: { ...names, minItems: 0 } },
+    ),
   },
-} as const satisfies JSONSchema
+}) satisfies JSONSchema
 
 const checkClients = compileSchema(clientsSchema)
 
@@ -39,11 +33,7 @@ export function readClientLimits(files: SiteFiles, faults: Fault[], people: Peop
   const document = files.documents.get(file)
   const data = document && checkDocument<FromSchema<typeof clientsSchema>>(document, checkClients, faults)
   return (data?.limits ?? []).map((limit, index) => {
-    for (const [i, role] of (limit.roles ?? []).entries())
-      if (!people.roles.has(role))
-        faults.push(
-          document!.fault(['limits', index, 'roles', i], unknown('role', role, people.roles.keys())),
-        )
+    checkNames(document!, ['limits', index, 'roles'], 'role', limit.roles, people.roles, faults)
     return {
       clients: limit.clients,
       ...(limit.roles && { roles: limit.roles }),

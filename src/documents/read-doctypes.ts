@@ -1,10 +1,11 @@
 /** Reads `config/doctypes/*.yaml`; every fault is collected with its place, none is thrown. */
+import { unknownName } from '../core/names.ts'
 import { asserted, bound } from '../core/conditions.ts'
 import { compileSchema } from '../core/schema.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import { residueOf } from '../store/postgres-questions.ts'
 import type { People } from '../users/people.ts'
-import { type Reading, readExpression, sourceOf, unknown } from './doctype-reading.ts'
+import { type Reading, readExpression, sourceOf } from './doctype-reading.ts'
 import { type DoctypeSource, doctypeSchema } from './doctype-schema.ts'
 import type { Doctype, Field, Naming } from './platform.ts'
 import { readFields, withAmendedFrom } from './read-fields.ts'
@@ -58,7 +59,7 @@ function readDoctype(source: DoctypeSource, reading: Reading): Doctype {
   const at = (path: readonly (string | number)[], message: string) =>
     faults.push(document.fault(path, message))
   const field = (path: readonly (string | number)[], name: string | undefined): void => {
-    if (name !== undefined && !fields.has(name)) at(path, unknown('field', name, fields.keys()))
+    if (name !== undefined && !fields.has(name)) at(path, unknownName('field', name, fields.keys()))
   }
   field(['title_field'], source.title_field)
   field(['parent_field'], source.parent_field)
@@ -113,7 +114,7 @@ function readRules(source: DoctypeSource, reading: Reading): Doctype['rules'] {
     const at = (key: string, message: string) =>
       reading.faults.push(reading.document.fault(['permissions', index, key], message))
     if (!reading.people.roles.has(rule.role))
-      at('role', unknown('role', rule.role, reading.people.roles.keys()))
+      at('role', unknownName('role', rule.role, reading.people.roles.keys()))
     if (!source.submittable && rule.actions.some((action) => ['submit', 'cancel', 'amend'].includes(action)))
       at('actions', `${source.doctype} is not submittable`)
     const when =

@@ -1,6 +1,8 @@
 /** Reads the fields of a doctype. */
+import { checkNames } from '../site/check-document.ts'
+import { unknownName } from '../core/names.ts'
 import type { SourceDocument } from '../site/site-files.ts'
-import { type Reading, readExpression, sourceOf, unknown } from './doctype-reading.ts'
+import { type Reading, readExpression, sourceOf } from './doctype-reading.ts'
 import type { DoctypeSource, FieldSource } from './doctype-schema.ts'
 import { type Field, standardFields } from './platform.ts'
 import { readValue } from './values.ts'
@@ -42,14 +44,14 @@ export function readFields(source: DoctypeSource, reading: Reading): Map<string,
       at('fieldname', `"${field.fieldname}" is a name that every document has`)
     if (fields.has(field.fieldname)) at('fieldname', `"${field.fieldname}" is there twice`)
     checkField(field, source, reading, at)
-    for (const [i, role] of (field.visible_to ?? []).entries())
-      if (!reading.people.roles.has(role))
-        faults.push(
-          document.fault(
-            ['fields', index, 'visible_to', i],
-            unknown('role', role, reading.people.roles.keys()),
-          ),
-        )
+    checkNames(
+      document,
+      ['fields', index, 'visible_to'],
+      'role',
+      field.visible_to,
+      reading.people.roles,
+      faults,
+    )
     const computed =
       field.computed === undefined
         ? undefined
@@ -102,7 +104,7 @@ function checkField(
     at('doctype', linked ? `a ${field.type} needs a doctype` : 'only a link or a table has a doctype')
   else if (field.doctype !== undefined) {
     const target = sources.get(field.doctype)
-    if (!target) at('doctype', unknown('doctype', field.doctype, sources.keys()))
+    if (!target) at('doctype', unknownName('doctype', field.doctype, sources.keys()))
     else if ((field.type === 'table') !== (target.child ?? false))
       at(
         'doctype',

@@ -1,55 +1,42 @@
 /** Reads `config/reports/*.yaml`. */
+import { unknownName } from '../core/names.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
-import { checkDocument } from '../site/check-document.ts'
+import { checkDocument, checkNames } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { operators } from './filters.ts'
 import { aggregateFunctions, type Doctype, filterTypes, type Report, standardFields } from './platform.ts'
-import { sourceOf, unknown } from './doctype-reading.ts'
+import { sourceOf } from './doctype-reading.ts'
 import { readValue, relativeDay } from './values.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const text = { type: 'string', minLength: 1, maxLength: 200 } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const
 const columnName = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,62}$' } as const
 
 /** The shape of one report. */
-export const reportSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['report', 'type'],
-  properties: {
-    report: text,
+export const reportSchema = objectWith(
+  { report: text, type: { type: 'string', enum: ['declarative', 'sql'] } },
+  {
     description: { type: 'string' },
     module: text,
-    type: { type: 'string', enum: ['declarative', 'sql'] },
     doctype: text,
     doctypes: names,
     sql: { type: 'string', minLength: 1 },
     columns: {
       type: 'array',
       minItems: 1,
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['name'],
-        properties: {
-          name: columnName,
-          label: text,
-          field: text,
-          aggregate: { type: 'string', enum: aggregateFunctions },
-        },
-      },
+      items: objectWith(
+        { name: columnName },
+        { label: text, field: text, aggregate: { type: 'string', enum: aggregateFunctions } },
+      ),
     },
     filters: {
       type: 'array',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['name', 'type'],
-        properties: {
-          name: columnName,
+      items: objectWith(
+        { name: columnName, type: { type: 'string', enum: filterTypes } },
+        {
           label: text,
-          type: { type: 'string', enum: filterTypes },
           required: { type: 'boolean' },
           default: {},
           options: names,
@@ -58,7 +45,7 @@ export const reportSchema = {
           field: text,
           operator: { type: 'string', enum: operators },
         },
-      },
+      ),
     },
     where: { type: ['object', 'array'] },
     group_by: names,
@@ -68,7 +55,7 @@ export const reportSchema = {
     max_rows: { type: 'integer', minimum: 1, maximum: 100000 },
     cache_seconds: { type: 'integer', minimum: 1, maximum: 604800 },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 type ReportSource = FromSchema<typeof reportSchema>
 const checkReport = compileSchema(reportSchema)
@@ -106,19 +93,18 @@ function readReport(
   if (source.type === 'declarative') {
     if (source.doctype === undefined || !source.columns)
       at([], 'a declarative report needs a doctype and columns')
-    else if (!doctype || doctype.child) at(['doctype'], unknown('doctype', source.doctype, doctypes.keys()))
+    else if (!doctype || doctype.child)
+      at(['doctype'], unknownName('doctype', source.doctype, doctypes.keys()))
     for (const key of ['sql', 'doctypes'] as const)
       if (source[key] !== undefined) at([key], 'is for SQL reports')
   } else {
     if (source.sql === undefined || !source.doctypes)
       at([], 'an SQL report needs sql and the doctypes that it reads')
-    for (const [index, name] of (source.doctypes ?? []).entries())
-      if (!doctypes.has(name)) at(['doctypes', index], unknown('doctype', name, doctypes.keys()))
+    checkNames(document, ['doctypes'], 'doctype', source.doctypes, doctypes, faults)
     for (const key of ['doctype', 'columns', 'where', 'group_by', 'order_by'] as const)
       if (source[key] !== undefined) at([key], 'is for declarative reports')
   }
-  for (const [index, role] of (source.roles ?? []).entries())
-    if (!people.roles.has(role)) at(['roles', index], unknown('role', role, people.roles.keys()))
+  checkNames(document, ['roles'], 'role', source.roles, people.roles, faults)
   checkColumns(source, doctype, at)
   checkFilters(source, doctype, doctypes, at)
   return {
@@ -167,9 +153,9 @@ function checkFilters(
     if ((filter.type === 'link') !== (filter.doctype !== undefined))
       at(['filters', index], 'a link, and nothing else, needs a doctype')
     else if (filter.doctype !== undefined && !doctypes.has(filter.doctype))
-      at(['filters', index, 'doctype'], unknown('doctype', filter.doctype, doctypes.keys()))
+      at(['filters', index, 'doctype'], unknownName('doctype', filter.doctype, doctypes.keys()))
     if (doctype && !isField(doctype, filter.field ?? filter.name))
-      at(['filters', index], unknown('field', filter.field ?? filter.name, doctype.fields.keys()))
+      at(['filters', index], unknownName('field', filter.field ?? filter.name, doctype.fields.keys()))
     if (filter.type === 'date' && relativeDay.test(String(filter.default))) continue
     const read = readValue({ type: filter.type, options: filter.options ?? [] }, filter.default)
     if ('problem' in read) at(['filters', index, 'default'], read.problem)
@@ -186,19 +172,19 @@ function checkColumns(
     (source.group_by ?? []).length > 0 || (source.columns ?? []).some((column) => column.aggregate)
   for (const [index, key] of (source.group_by ?? []).entries())
     if (!isField(doctype, key.split(':')[0]!))
-      at(['group_by', index], unknown('field', key, doctype.fields.keys()))
+      at(['group_by', index], unknownName('field', key, doctype.fields.keys()))
   const columns = (source.columns ?? []).map((column) => column.name)
   for (const [index, column] of (source.columns ?? []).entries()) {
     const field = column.field ?? column.name
     const group = (source.group_by ?? []).includes(field)
     const needed = column.aggregate !== 'count' && !group
     if (needed && !isField(doctype, field))
-      at(['columns', index], unknown('field', field, doctype.fields.keys()))
+      at(['columns', index], unknownName('field', field, doctype.fields.keys()))
     if (grouped && !group && column.aggregate === undefined)
       at(['columns', index], `${field} is neither in group_by nor aggregated`)
   }
   for (const [index, total] of (source.totals ?? []).entries())
-    if (!columns.includes(total)) at(['totals', index], unknown('column', total, columns))
+    if (!columns.includes(total)) at(['totals', index], unknownName('column', total, columns))
 }
 
 function isField(doctype: Doctype, name: string): boolean {

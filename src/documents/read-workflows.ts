@@ -1,55 +1,37 @@
 /** Reads `config/workflows/*.yaml` and gives the doctypes that they move a `workflow_state` field. */
+import { unknownName } from '../core/names.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
-import { checkDocument } from '../site/check-document.ts'
+import { checkDocument, checkNames } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { type Expression, parseExpression } from './expression.ts'
 import { type Doctype, type Field, standardFields, type Workflow, type WorkflowState } from './platform.ts'
-import { sourceOf, unknown } from './doctype-reading.ts'
+import { sourceOf } from './doctype-reading.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const text = { type: 'string', minLength: 1, maxLength: 60 } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const
 
 /** The shape of one workflow. */
-export const workflowSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['workflow', 'doctype', 'states', 'transitions'],
-  properties: {
-    workflow: text,
-    doctype: text,
-    states: {
-      type: 'array',
-      minItems: 1,
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['state'],
-        properties: {
-          state: text,
-          docstatus: { type: 'integer', minimum: 0, maximum: 2 },
-          edit_roles: names,
-        },
-      },
-    },
-    transitions: {
-      type: 'array',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['from', 'action', 'to', 'roles'],
-        properties: {
-          from: text,
-          action: text,
-          to: text,
-          roles: { ...names, minItems: 1 },
-          when: { type: 'string', minLength: 1 },
-          allow_self: { type: 'boolean' },
-        },
-      },
-    },
+export const workflowSchema = objectWith({
+  workflow: text,
+  doctype: text,
+  states: {
+    type: 'array',
+    minItems: 1,
+    items: objectWith(
+      { state: text },
+      { docstatus: { type: 'integer', minimum: 0, maximum: 2 }, edit_roles: names },
+    ),
   },
-} as const satisfies JSONSchema
+  transitions: {
+    type: 'array',
+    items: objectWith(
+      { from: text, action: text, to: text, roles: { ...names, minItems: 1 } },
+      { when: { type: 'string', minLength: 1 }, allow_self: { type: 'boolean' } },
+    ),
+  },
+}) satisfies JSONSchema
 
 type WorkflowSource = FromSchema<typeof workflowSchema>
 const checkWorkflow = compileSchema(workflowSchema)
@@ -68,7 +50,7 @@ export function readWorkflows(
     if (!source) continue
     const doctype = doctypes.get(source.doctype)
     if (!doctype || doctype.child) {
-      faults.push(document.fault(['doctype'], unknown('doctype', source.doctype, doctypes.keys())))
+      faults.push(document.fault(['doctype'], unknownName('doctype', source.doctype, doctypes.keys())))
       continue
     }
     if (workflows.has(source.doctype)) {
@@ -91,16 +73,12 @@ function readWorkflow(
 ): Workflow {
   const at = (path: readonly (string | number)[], message: string) =>
     faults.push(document.fault(path, message))
-  const checkRoles = (path: readonly (string | number)[], roles: readonly string[]): void => {
-    for (const [index, role] of roles.entries())
-      if (!people.roles.has(role)) at([...path, index], unknown('role', role, people.roles.keys()))
-  }
   const states = new Map<string, WorkflowState>()
   for (const [index, state] of source.states.entries()) {
     if (states.has(state.state)) at(['states', index, 'state'], `"${state.state}" is there twice`)
     if (!doctype.submittable && (state.docstatus ?? 0) !== 0)
       at(['states', index, 'docstatus'], `${doctype.name} is not submittable`)
-    checkRoles(['states', index, 'edit_roles'], state.edit_roles ?? [])
+    checkNames(document, ['states', index, 'edit_roles'], 'role', state.edit_roles, people.roles, faults)
     states.set(state.state, {
       name: state.state,
       docstatus: (state.docstatus ?? 0) as 0 | 1 | 2,
@@ -113,14 +91,14 @@ function readWorkflow(
   const transitions = source.transitions.map((transition, index) => {
     for (const key of ['from', 'to'] as const)
       if (!states.has(transition[key]))
-        at(['transitions', index, key], unknown('state', transition[key], states.keys()))
+        at(['transitions', index, key], unknownName('state', transition[key], states.keys()))
     const [from, to] = [
       states.get(transition.from)?.docstatus ?? 0,
       states.get(transition.to)?.docstatus ?? 0,
     ]
     if (to < from || (from === 0 && to === 2))
       at(['transitions', index, 'to'], 'documents go from draft to submitted to cancelled, never back')
-    checkRoles(['transitions', index, 'roles'], transition.roles)
+    checkNames(document, ['transitions', index, 'roles'], 'role', transition.roles, people.roles, faults)
     const when =
       transition.when === undefined ? undefined : readWhen(transition.when, ['transitions', index, 'when'])
     return {
@@ -153,7 +131,7 @@ function readWorkflow(
           field !== 'workflow_state',
       )
       if (wrong === undefined) return expression
-      at(path, unknown('field', wrong, doctype.fields.keys()))
+      at(path, unknownName('field', wrong, doctype.fields.keys()))
     } catch (error) {
       at(path, (error as Error).message)
     }

@@ -1,4 +1,5 @@
 /** Listing and reading documents. */
+import { unknownName } from '../core/names.ts'
 import { setImmediate } from 'node:timers/promises'
 import { all, always, type Condition, type SortKey } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
@@ -7,7 +8,6 @@ import { comparableField, conditionOf, readFilters, readOrder } from './filters.
 import { accessFor, collectionFor, type Documents, readable, requireAction } from './documents.ts'
 import { type Access, maskMarker } from './permission.ts'
 import { standardFields } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
 /** Which documents, as `list_documents` takes it. */
@@ -213,7 +213,9 @@ function readFields(access: Access, names: readonly string[] | undefined, tables
     if (standardFields.has(name)) return [name]
     const field = known.find((other) => other.name === name)
     if (!field)
-      problems.push(unknown('field', name, [...standardFields.keys(), ...known.map((other) => other.name)]))
+      problems.push(
+        unknownName('field', name, [...standardFields.keys(), ...known.map((other) => other.name)]),
+      )
     else if (field.type === 'table' && !tables) problems.push(`${name} holds rows; get_document shows them`)
     return [name]
   })

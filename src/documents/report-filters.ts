@@ -1,8 +1,8 @@
 /** Reading what a caller gives a report: values by filter name, each of the filter's type. */
+import { didYouMean } from '../core/names.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { nearest } from '../core/schema.ts'
 import { show } from '../core/values.ts'
 import { collectionFor, type Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
@@ -21,9 +21,8 @@ export async function readReportFilters(
   const names = report.filters.map((filter) => filter.name)
   for (const name of Object.keys(given))
     if (!names.includes(name)) {
-      const near = nearest(name, names)
       problems.push(
-        `unknown filter "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}; it takes ${names.join(', ') || 'none'}`,
+        `unknown filter "${name}"${didYouMean(name, names)}; it takes ${names.join(', ') || 'none'}`,
       )
     }
   for (const filter of report.filters) {

@@ -1,7 +1,7 @@
 /** Running the site's reports over the rows that the principal may read. */
+import { didYouMean } from '../core/names.ts'
 import { AppError } from '../core/errors.ts'
 import { hasRole, type Principal } from '../core/principal.ts'
-import { nearest } from '../core/schema.ts'
 import type { Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Report } from './platform.ts'
@@ -44,13 +44,12 @@ export function listReports(documents: Documents, principal: Principal): readonl
 export function findReport(documents: Documents, principal: Principal, name: string): Report {
   const report = documents.platform.reports.get(name)
   if (report && mayRun(documents, principal, report)) return report
-  const near = nearest(
-    name,
-    listReports(documents, principal).map((other) => other.name),
-  )
   throw new AppError(
     'not_found',
-    `there is no report "${name}" that you may run${near === undefined ? '' : `; did you mean "${near}"?`} (report_list names them)`,
+    `there is no report "${name}" that you may run${didYouMean(
+      name,
+      listReports(documents, principal).map((other) => other.name),
+    )} (report_list names them)`,
   )
 }
 

@@ -1,8 +1,8 @@
+import { unknownName } from '../core/names.ts'
 import { randomId } from '../core/secrets.ts'
 import { type Change, defaultOf, isHopeless, noteReadOnly, readField, type Values } from './change.ts'
 import { maskMarker } from './permission.ts'
 import type { Doctype, Field } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
 import type { StoredDocument } from './stored.ts'
 
 /** A document is read, checked and stored as a whole, rows and all. */
@@ -73,7 +73,7 @@ function readRow(
     if (!column || !change.access.knows(column)) {
       const known = [...columns.fields.values()].filter((other) => change.access.knows(other))
       change.problems.push(
-        `${path}: ${unknown(
+        `${path}: ${unknownName(
           'field',
           name,
           known.map((other) => other.name),

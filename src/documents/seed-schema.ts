@@ -1,5 +1,6 @@
 /** What `config/seeds/*.yaml` looks like: how to make documents for a new state. */
 import type { JSONSchema } from '../core/schema.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const text = { type: 'string', minLength: 1 } as const
 const pair = { type: 'array', items: { type: 'number' }, minItems: 2, maxItems: 2 } as const
@@ -52,12 +53,9 @@ export interface Seed {
   readonly records?: readonly Readonly<Record<string, unknown>>[]
 }
 
-const seed = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['doctype'],
-  properties: {
-    doctype: text,
+const seed = objectWith(
+  { doctype: text },
+  {
     count: { type: 'integer', minimum: 1, maximum: 10000 },
     owners: { type: 'array', items: text, minItems: 1 },
     created: { type: 'array', items: text, minItems: 2, maxItems: 2 },
@@ -66,40 +64,36 @@ const seed = {
     fields: { type: 'object' },
     records: { type: 'array', items: { type: 'object' } },
   },
-} as const
+)
 
 /**
  * The shape of one file. `fields` may hold any plain value, so its makers are checked one by one with
  * `makerSchema`.
  */
-export const seedsSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['seeds'],
-  properties: { seeds: { type: 'array', items: seed } },
-} as const satisfies JSONSchema
+export const seedsSchema = objectWith({ seeds: { type: 'array', items: seed } }) satisfies JSONSchema
 
 /** The shape of one maker; the first of its keys that seeds.ts knows decides what it makes. */
 export const makerSchema = {
-  type: 'object',
-  additionalProperties: false,
+  ...objectWith(
+    {},
+    {
+      pick: { type: 'array', minItems: 1 },
+      cycle: { type: 'array', minItems: 1 },
+      text,
+      product: { type: 'array', items: { type: 'array', items: text, minItems: 1 }, minItems: 1 },
+      number: pair,
+      step: { type: 'number', exclusiveMinimum: 0 },
+      date: { type: 'array', items: text, minItems: 2, maxItems: 2 },
+      after: text,
+      days: pair,
+      link: text,
+      from: text,
+      field: text,
+      factor: pair,
+      rows: pair,
+      fields: { type: 'object' },
+      chance: { type: 'number', minimum: 0, maximum: 1 },
+    },
+  ),
   minProperties: 1,
-  properties: {
-    pick: { type: 'array', minItems: 1 },
-    cycle: { type: 'array', minItems: 1 },
-    text,
-    product: { type: 'array', items: { type: 'array', items: text, minItems: 1 }, minItems: 1 },
-    number: pair,
-    step: { type: 'number', exclusiveMinimum: 0 },
-    date: { type: 'array', items: text, minItems: 2, maxItems: 2 },
-    after: text,
-    days: pair,
-    link: text,
-    from: text,
-    field: text,
-    factor: pair,
-    rows: pair,
-    fields: { type: 'object' },
-    chance: { type: 'number', minimum: 0, maximum: 1 },
-  },
-} as const satisfies JSONSchema
+} satisfies JSONSchema

@@ -2,6 +2,7 @@
  * Documents for a new state, made by the recipes in `config/seeds/*.yaml`: the same ones every time,
  * through the same checks as any document.
  */
+import { unknownName } from '../core/names.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { type Principal, roleKeyOf, systemManager } from '../core/principal.ts'
@@ -14,7 +15,6 @@ import { roundTo } from '../core/expression-values.ts'
 import { collectionFor, type Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Doctype, Platform } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
 import { makerSchema, type Seed, type SeedMaker, seedsSchema } from './seed-schema.ts'
 import type { StoredDocument } from './stored.ts'
 
@@ -36,14 +36,14 @@ export function readSeeds(files: SiteFiles, faults: Fault[], platform: Platform)
         faults.push(
           document.fault(
             ['seeds', index, 'doctype'],
-            unknown('doctype', seed.doctype, platform.doctypes.keys()),
+            unknownName('doctype', seed.doctype, platform.doctypes.keys()),
           ),
         )
       for (const part of ['fields', 'submitted'] as const)
         for (const [name, maker] of Object.entries(seed[part] ?? {})) {
           const at = ['seeds', index, part, name]
           if (doctype && name !== 'name' && !doctype.fields.has(name))
-            faults.push(document.fault(at, unknown('field', name, doctype.fields.keys())))
+            faults.push(document.fault(at, unknownName('field', name, doctype.fields.keys())))
           if (isMaker(maker))
             faults.push(
               ...checkMaker(maker).map((problem) =>

@@ -7,7 +7,7 @@ import { accessFor, collectionFor, type Documents, requireAction } from './docum
 import type { ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
 import { type Access, accessTo } from './permission.ts'
 import { type Doctype, type Field, type Platform, standardFields } from './platform.ts'
-import { unknown } from './doctype-reading.ts'
+import { unknownName } from '../core/names.ts'
 import { openTo, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 import { placesOf } from './values.ts'
@@ -182,7 +182,7 @@ function chosen(columns: Columns, names: readonly string[] | undefined): Columns
   const known = new Map(columns.map((column) => [column.name, column]))
   const faults = names
     .filter((name) => !known.has(name))
-    .map((name) => unknown('field', name, [...known.keys()]))
+    .map((name) => unknownName('field', name, [...known.keys()]))
   if (faults.length > 0)
     throw new AppError('invalid', `fields: ${faults.join('; ')} (get_doctype_info lists the fields)`)
   return [...new Set(names)].map((name) => known.get(name)!)

@@ -1,16 +1,14 @@
 import type { FromSchema, JSONSchema } from '../core/schema.ts'
 import { readDefault } from './argument-types.ts'
 import { argumentTypes, type PromptArgument } from './words.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const flag = { enum: [0, 1, false, true] } as const
 
 /** One row of `arguments:`, in the names of specification §2.7 and four more types. */
-export const argumentSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['argument_name'],
-  properties: {
-    argument_name: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' },
+export const argumentSchema = objectWith(
+  { argument_name: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' } },
+  {
     display_label: { type: 'string', maxLength: 200 },
     argument_type: { type: 'string', enum: argumentTypes },
     is_required: flag,
@@ -28,7 +26,7 @@ export const argumentSchema = {
     max_length: { type: ['integer', 'null'], minimum: 0 },
     doctype: { type: 'string' },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 type ArgumentRow = FromSchema<typeof argumentSchema>
 

@@ -2,7 +2,7 @@
  * The arguments of a prompt (specification §2.7, §4.6): what a caller supplies is checked whole,
  * every problem at once, and becomes real values, so that the text `false` is false in a condition.
  */
-import { nearest } from '../core/schema.ts'
+import { didYouMean } from '../core/names.ts'
 import { isMissing, valueText } from '../core/values.ts'
 import { coercionOf, type Coercion } from './argument-types.ts'
 import type { PromptArgument } from './words.ts'
@@ -111,6 +111,5 @@ function fallbackOf(argument: PromptArgument, coerce: Coercion, fault: (message:
 }
 
 function unknownArgument(name: string, known: ReadonlySet<string>): string {
-  const near = nearest(name, known)
-  return `is not an argument of this prompt${near === undefined ? '' : `; did you mean "${near}"?`}`
+  return `is not an argument of this prompt${didYouMean(name, known)}`
 }

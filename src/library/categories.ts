@@ -1,34 +1,30 @@
-import { compileSchema, nearest, type FromSchema, type JSONSchema } from '../core/schema.ts'
+import { unknownName } from '../core/names.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SourceDocument } from '../site/site-files.ts'
 import type { Category } from './words.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** `prompts/categories.yaml`: a list of categories, in the names of specification §2.8. */
-export const categoriesSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['categories'],
-  properties: {
-    categories: {
-      type: 'array',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['category_id', 'category_name'],
-        properties: {
-          category_id: { type: 'string', pattern: '^[a-z0-9-]{1,140}$' },
-          category_name: { type: 'string', minLength: 1, maxLength: 140 },
-          parent_category: { type: ['string', 'null'] },
-          is_group: { enum: [0, 1, false, true] },
-          icon: { type: 'string', pattern: '^[A-Za-z0-9 _-]{0,100}$' },
-          color: { type: 'string', pattern: '^#[0-9A-Fa-f]{6}$' },
-          description: { type: 'string', maxLength: 500 },
-          is_system: { enum: [0, 1, false, true] },
-        },
+export const categoriesSchema = objectWith({
+  categories: {
+    type: 'array',
+    items: objectWith(
+      {
+        category_id: { type: 'string', pattern: '^[a-z0-9-]{1,140}$' },
+        category_name: { type: 'string', minLength: 1, maxLength: 140 },
       },
-    },
+      {
+        parent_category: { type: ['string', 'null'] },
+        is_group: { enum: [0, 1, false, true] },
+        icon: { type: 'string', pattern: '^[A-Za-z0-9 _-]{0,100}$' },
+        color: { type: 'string', pattern: '^#[0-9A-Fa-f]{6}$' },
+        description: { type: 'string', maxLength: 500 },
+        is_system: { enum: [0, 1, false, true] },
+      },
+    ),
   },
-} as const satisfies JSONSchema
+}) satisfies JSONSchema
 
 const check = compileSchema(categoriesSchema)
 
@@ -87,7 +83,7 @@ export function checkHierarchy(categories: ReadonlyMap<string, ReadCategory>, fa
     if (category.parent === undefined) continue
     const parent = categories.get(category.parent)
     if (!parent) {
-      faults.push(fault('parent_category', unknownCategory(category.parent, categories.keys())))
+      faults.push(fault('parent_category', unknownName('category', category.parent, categories.keys())))
     } else if (!parent.category.isGroup) {
       faults.push(fault('parent_category', `"${category.parent}" is not a group; set is_group: 1 there`))
     }
@@ -99,12 +95,6 @@ export function checkHierarchy(categories: ReadonlyMap<string, ReadCategory>, fa
     }
     if (next === category.id) faults.push(fault('parent_category', 'leads back to the category itself'))
   }
-}
-
-/** The fault of a name that is no category. */
-export function unknownCategory(id: string, known: Iterable<string>): string {
-  const near = nearest(id, known)
-  return `unknown category "${id}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }
 
 /** The ids of a category and everything below it. */

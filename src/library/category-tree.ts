@@ -1,6 +1,6 @@
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { unknownCategory } from './categories.ts'
+import { unknownName } from '../core/names.ts'
 import type { Category } from './words.ts'
 import type { Library } from './library.ts'
 
@@ -20,7 +20,7 @@ export interface CategoryNode {
 export function categoryTree(library: Library, principal: Principal, parent?: string): CategoryNode[] {
   const { categories } = library.reading
   if (parent !== undefined && !categories.has(parent)) {
-    throw new AppError('not_found', unknownCategory(parent, categories.keys()))
+    throw new AppError('not_found', unknownName('category', parent, categories.keys()))
   }
   const counts = new Map<string, number>()
   for (const { category, status: of } of library.prompts(principal)) {

@@ -1,8 +1,9 @@
 /** Checks of the library against the rest of the site: people, doctypes, tools, categories. */
-import { nearest } from '../core/schema.ts'
+import { checkNames } from '../site/check-document.ts'
+import { didYouMean, unknownName } from '../core/names.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
-import { unknownCategory, type ReadCategory } from './categories.ts'
+import type { ReadCategory } from './categories.ts'
 import { reaches, type Guarded } from './access.ts'
 import { notOffered, unknownNames, type KnownNames, type Readers } from './lint.ts'
 import type { ReadSkill } from './skill-files.ts'
@@ -55,17 +56,13 @@ export function checkTemplate(
   const { template, document } = read
   warnings.push(...read.warnings)
   if (template.category !== undefined && !categories.has(template.category)) {
-    faults.push(document.fault(['category'], unknownCategory(template.category, categories.keys())))
+    faults.push(document.fault(['category'], unknownName('category', template.category, categories.keys())))
   }
   checkPeople(template, document, around.people, { faults, warnings })
   for (const [row, { doctype }] of template.arguments.entries()) {
     if (doctype !== undefined && !around.doctypeNames.has(doctype)) {
-      const near = nearest(doctype, around.doctypeNames)
       faults.push(
-        document.fault(
-          ['arguments', row, 'doctype'],
-          `unknown doctype "${doctype}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
-        ),
+        document.fault(['arguments', row, 'doctype'], unknownName('doctype', doctype, around.doctypeNames)),
       )
     }
   }
@@ -102,10 +99,9 @@ export function checkSkill(read: ReadSkill, around: Surroundings, told: Told): v
   const readers = readersOf(skill, around)
   const list = Array.isArray(skill.frontmatter['tools'])
   for (const [index, tool] of skill.tools.entries()) {
-    const near = nearest(tool, around.toolNames)
     const message = around.toolNames.has(tool)
       ? notOffered(tool, readers)
-      : `there is no tool "${tool}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+      : `there is no tool "${tool}"${didYouMean(tool, around.toolNames)}`
     if (message !== undefined)
       told.warnings.push(document.fault(list ? ['tools', index] : ['tools'], message))
   }
@@ -131,16 +127,7 @@ function checkPeople(
   people: People,
   { faults, warnings }: Told,
 ): void {
-  for (const [index, role] of thing.sharedWithRoles.entries()) {
-    if (people.roles.has(role)) continue
-    const near = nearest(role, people.roles.keys())
-    faults.push(
-      document.fault(
-        ['shared_with_roles', index],
-        `unknown role "${role}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
-      ),
-    )
-  }
+  checkNames(document, ['shared_with_roles'], 'role', thing.sharedWithRoles, people.roles, faults)
   if (thing.owner !== '' && !people.find(thing.owner)) {
     warnings.push(document.fault(['owner'], `"${thing.owner}" is not a user of this site`))
   }

@@ -1,5 +1,5 @@
+import { didYouMean, nearest } from '../core/names.ts'
 import { AppError } from '../core/errors.ts'
-import { nearest } from '../core/schema.ts'
 import { systemManager, type Principal } from '../core/principal.ts'
 import { mayGet } from './access.ts'
 import { suggestions } from './argument-types.ts'
@@ -125,13 +125,12 @@ export class Library {
     const template = this.prompt(principal, id)
     const found = template.arguments.find(({ name }) => name === argument)
     if (!found) {
-      const near = nearest(
-        argument,
-        template.arguments.map(({ name }) => name),
-      )
       throw new AppError(
         'invalid',
-        `prompt "${id}" has no argument "${argument}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+        `prompt "${id}" has no argument "${argument}"${didYouMean(
+          argument,
+          template.arguments.map(({ name }) => name),
+        )}`,
       )
     }
     if (found.type === 'link') {

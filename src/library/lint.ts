@@ -2,7 +2,7 @@
  * Names in texts for models that mean nothing here, or nothing to a reader: a text that sends a model to a
  * tool that it is refused costs a failed call each time. Only what surely is meant as a name is looked at.
  */
-import { nearest } from '../core/schema.ts'
+import { didYouMean } from '../core/names.ts'
 
 /** The names that texts may use. */
 export interface KnownNames {
@@ -48,14 +48,14 @@ export function unknownNames(
     if (known.tools.has(name) || own.has(name)) continue
     const before = text.slice(Math.max(0, match.index - 30), match.index)
     const after = text.slice(match.index + whole.length, match.index + whole.length + 10)
-    const near = nearest(name, known.tools)
+    const hint = didYouMean(name, known.tools)
     if (
       call !== undefined ||
       toolAfter.test(after) ||
       (toolBefore.test(before) && looksLikeTool(name)) ||
-      near !== undefined
+      hint !== ''
     ) {
-      found.push({ message: `there is no tool "${name}"${didYouMean(near)}`, offset: match.index + 1 })
+      found.push({ message: `there is no tool "${name}"${hint}`, offset: match.index + 1 })
     }
   }
   for (const match of text.matchAll(doctype)) {
@@ -67,8 +67,7 @@ export function unknownNames(
       if (without.length > 0 && !found.some((one) => one.message === message)) found.push({ message, offset })
       continue
     }
-    const near = nearest(name, known.doctypes)
-    found.push({ message: `there is no doctype "${name}"${didYouMean(near)}`, offset })
+    found.push({ message: `there is no doctype "${name}"${didYouMean(name, known.doctypes)}`, offset })
   }
   return found.sort((a, b) => a.offset - b.offset)
 }
@@ -129,10 +128,6 @@ function looksLikeTool(name: string): boolean {
   return /^(list|get|create|update|delete|search|run|generate|submit|query|execute|analy[sz]e|count|aggregate|extract|fetch|find|report|export|import|read|write)_/.test(
     name,
   )
-}
-
-function didYouMean(name: string | undefined): string {
-  return name === undefined ? '' : `; did you mean "${name}"?`
 }
 
 /** Line and column of the first use of a variable in the content of a template, counted from 1. */

@@ -5,7 +5,8 @@
 import { AppError } from '../core/errors.ts'
 import { compileSchema, problemsText, type Check } from '../core/schema.ts'
 import type { Principal } from '../core/principal.ts'
-import { unknownCategory, withDescendants } from './categories.ts'
+import { unknownName } from '../core/names.ts'
+import { withDescendants } from './categories.ts'
 import { categoryTree } from './category-tree.ts'
 import { versionHistory } from './history.ts'
 import type { PromptStatus, PromptTemplate } from './words.ts'
@@ -15,6 +16,7 @@ import { byPopularity, promptRows } from './prompt-rows.ts'
 import type { Library } from './library.ts'
 import type { Usage } from './usage.ts'
 import type { PromptWriter } from './writing.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** What the methods work on. */
 export interface PromptMethodParts {
@@ -36,23 +38,16 @@ const limit = { type: 'integer', minimum: 1, maximum: 1000 } as const
 const text = { type: 'string', maxLength: 1000 } as const
 const status = { type: 'string', enum: ['Draft', 'Published', 'Deprecated', 'Archived'] } as const
 // The first is ours, the second is what callers of the platform know.
-const ofPrompt = {
-  type: 'object',
-  additionalProperties: false,
-  anyOf: [{ required: ['prompt_id'] }, { required: ['prompt_name'] }],
-} as const
+const ofPrompt = { ...objectWith({}), anyOf: [{ required: ['prompt_id'] }, { required: ['prompt_name'] }] }
 
-const ofPreview = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['template_content'],
-  properties: {
-    template_content: { type: 'string', maxLength: 200_000 },
+const ofPreview = objectWith(
+  { template_content: { type: 'string', maxLength: 200_000 } },
+  {
     rendering_engine: { type: 'string', enum: ['Jinja2', 'Format String', 'Raw'] },
     arguments: { type: ['object', 'string'] },
     declared_arguments: { type: 'array', maxItems: 50, items: { type: 'object' } },
   },
-} as const
+)
 
 /** Every method by its name. */
 export function promptMethods(parts: PromptMethodParts) {
@@ -65,17 +60,10 @@ export function promptMethods(parts: PromptMethodParts) {
       ),
     ),
     search_prompts: method(
-      {
-        type: 'object',
-        additionalProperties: false,
-        properties: {
-          query: text,
-          category: text,
-          status,
-          tags: { type: ['string', 'array'], items: text },
-          limit,
-        },
-      },
+      objectWith(
+        {},
+        { query: text, category: text, status, tags: { type: ['string', 'array'], items: text }, limit },
+      ),
       async (principal, body: SearchBody) => {
         const library = of(principal)
         const admitted = new Map(
@@ -95,16 +83,13 @@ export function promptMethods(parts: PromptMethodParts) {
         return promptRows(found.slice(0, body.limit ?? 20), uses)
       },
     ),
-    get_popular_prompts: method(
-      { type: 'object', additionalProperties: false, properties: { limit } },
-      async (principal, body: { limit?: number }) => {
-        const uses = await parts.usage.all('prompt')
-        const published = of(principal).prompts(principal).filter(isPublished)
-        return promptRows([...published].sort(byPopularity(uses)).slice(0, body.limit ?? 10), uses)
-      },
-    ),
+    get_popular_prompts: method(objectWith({}, { limit }), async (principal, body: { limit?: number }) => {
+      const uses = await parts.usage.all('prompt')
+      const published = of(principal).prompts(principal).filter(isPublished)
+      return promptRows([...published].sort(byPopularity(uses)).slice(0, body.limit ?? 10), uses)
+    }),
     get_prompts_by_category: method(
-      { type: 'object', additionalProperties: false, required: ['category'], properties: { category: text } },
+      objectWith({ category: text }),
       async (principal, body: { category: string }) => {
         const library = of(principal)
         const found = library
@@ -114,10 +99,8 @@ export function promptMethods(parts: PromptMethodParts) {
         return promptRows(found, await parts.usage.all('prompt'))
       },
     ),
-    get_category_tree: method(
-      { type: 'object', additionalProperties: false, properties: { parent: text } },
-      (principal, body: { parent?: string }) =>
-        Promise.resolve(categoryTree(of(principal), principal, body.parent)),
+    get_category_tree: method(objectWith({}, { parent: text }), (principal, body: { parent?: string }) =>
+      Promise.resolve(categoryTree(of(principal), principal, body.parent)),
     ),
     get_version_history: method(
       { ...ofPrompt, properties: { prompt_id: text, prompt_name: text, limit } },
@@ -207,7 +190,7 @@ function isPublished(template: PromptTemplate): boolean {
 function inCategory(library: Library, category: string | undefined): (template: PromptTemplate) => boolean {
   if (category === undefined || category === '') return () => true
   const { categories } = library.reading
-  if (!categories.has(category)) throw new AppError('not_found', unknownCategory(category, categories.keys()))
+  if (!categories.has(category)) throw new AppError('not_found', unknownName('category', category, categories.keys()))
   const wanted = withDescendants(category, categories)
   return (template) => template.category !== undefined && wanted.has(template.category)
 }

@@ -11,19 +11,19 @@ import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import { wordsOf } from './argument-rows.ts'
 import { fitted } from './lint.ts'
 import type { Skill, SkillFile } from './words.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Front matter of SKILL.md: the fields of the extension, and ours that decide who may see it. */
-export const skillSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'description'],
-  properties: {
+export const skillSchema = objectWith(
+  {
     name: {
       type: 'string',
       pattern: '^(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$',
       title: 'lower-case letters, digits and single hyphens',
     },
     description: { type: 'string', minLength: 1, maxLength: 1024 },
+  },
+  {
     license: { type: 'string' },
     compatibility: { type: 'string', maxLength: 500 },
     'allowed-tools': { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
@@ -37,7 +37,7 @@ export const skillSchema = {
     doctypes: { type: 'array', items: { type: 'string' } },
     is_system: { enum: [0, 1, false, true] },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 const check = compileSchema(skillSchema)
 

@@ -10,6 +10,7 @@ import { argumentSchema, readArguments, wordsOf } from './argument-rows.ts'
 import type { PromptTemplate } from './words.ts'
 import { placeOfVariable } from './lint.ts'
 import { compileContent, type CompiledContent } from './render.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** One expectation of a template's own `tests:`. */
 export interface PromptTest {
@@ -59,10 +60,9 @@ const textOrList = {
 } as const
 const flag = { enum: [0, 1, false, true] } as const
 
-const testSchema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
+const testSchema = objectWith(
+  {},
+  {
     name: { type: 'string', minLength: 1, maxLength: 200 },
     arguments: { type: 'object' },
     contains: textOrList,
@@ -70,20 +70,17 @@ const testSchema = {
     equals: { type: 'string' },
     error: { type: 'string' },
   },
-} as const
+)
 
 /** The front matter of a template, in the names of specification §2.6. */
-export const templateSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['title'],
-  properties: {
+export const templateSchema = objectWith(
+  { title: { type: 'string', minLength: 1, maxLength: 200 } },
+  {
     prompt_id: {
       type: 'string',
       pattern: '^[a-z0-9_-]{1,140}$',
       title: 'lower-case letters, digits, - and _',
     },
-    title: { type: 'string', minLength: 1, maxLength: 200 },
     description: { type: 'string', maxLength: 2000 },
     category: { type: ['string', 'null'] },
     status: { type: 'string', enum: ['Draft', 'Published', 'Deprecated', 'Archived'] },
@@ -100,7 +97,7 @@ export const templateSchema = {
     tests: { type: 'array', items: testSchema },
     template_content: { type: 'string' },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 type FrontMatter = FromSchema<typeof templateSchema>
 

@@ -1,3 +1,4 @@
+import { unknownName } from '../core/names.ts'
 import { unknownKeyText, type Check } from '../core/schema.ts'
 import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './site-files.ts'
 
@@ -51,4 +52,23 @@ export function requiredDocument(
     faults.push(fileFault(file, 'there is no such file'))
   }
   return document
+}
+
+/** The names there are, such as the keys of a map. */
+export interface NameSet {
+  has(name: string): boolean
+  keys(): Iterable<string>
+}
+
+/** Tells each name of a list at `path` that is not among those there are. */
+export function checkNames(
+  document: SourceDocument,
+  path: readonly (string | number)[],
+  kind: string,
+  names: readonly string[] | undefined,
+  known: NameSet,
+  faults: Fault[],
+): void {
+  for (const [index, name] of (names ?? []).entries())
+    if (!known.has(name)) faults.push(document.fault([...path, index], unknownName(kind, name, known.keys())))
 }

@@ -1,4 +1,5 @@
-import { compileSchema, nearest, unknownKeyText } from '../core/schema.ts'
+import { didYouMean } from '../core/names.ts'
+import { compileSchema, unknownKeyText } from '../core/schema.ts'
 import { linesOf, settingsSchema, settingsVersion, type Settings } from '../core/settings.ts'
 import { requiredDocument } from './check-document.ts'
 import { checkSettings, warnOfSettings } from './check-settings.ts'
@@ -89,10 +90,7 @@ function takeOldSection(
       if (droppedSettings.has(key)) {
         warnings.push(document.fault(path, 'has no effect any more', 'key'))
       } else {
-        const near = nearest(key, oldSettings.keys())
-        faults.push(
-          document.fault(path, near ? `unknown key; did you mean "${near}"?` : 'unknown key', 'key'),
-        )
+        faults.push(document.fault(path, `${unknownKeyText}${didYouMean(key, oldSettings.keys())}`, 'key'))
       }
       continue
     }

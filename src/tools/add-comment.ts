@@ -2,6 +2,7 @@ import { addComment } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Leaves a note where colleagues look for it. Refused without the action `comment` or `write` on the
@@ -12,17 +13,14 @@ export const addCommentTool = defineTool({
   title: 'Comment on a document',
   description: 'Adds a comment to a document, for everyone who may read it.',
   category: 'write',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name', 'comment'],
-    properties: {
+  input: objectWith(
+    {
       doctype,
       name,
       comment: { type: 'string', minLength: 1, maxLength: 10000, description: 'Plain text.' },
-      dry_run: dryRun,
     },
-  },
+    { dry_run: dryRun },
+  ),
   output: aboutDocument({ comment: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', comment: 'Waiting for the supplier.' },
   async run({ doctype, name, comment: text, dry_run: dryRun = false }, { principal, documents }) {

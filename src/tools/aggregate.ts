@@ -3,6 +3,7 @@ import { doctype, likeFilters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { rowsShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Answers "how many" and "how much" without handing out the rows. Refused for fields that the caller
@@ -13,12 +14,9 @@ export const aggregate = defineTool({
   title: 'Aggregate documents',
   description: 'Counts, sums, averages and extremes of documents, per group, largest first.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype'],
-    properties: {
-      doctype,
+  input: objectWith(
+    { doctype },
+    {
       filters: likeFilters,
       group_by: {
         type: 'array',
@@ -29,27 +27,26 @@ export const aggregate = defineTool({
       metrics: {
         type: 'array',
         maxItems: 10,
-        items: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['function'],
-          properties: {
+        items: objectWith(
+          {
             function: {
               type: 'string',
               enum: ['count', 'sum', 'avg', 'min', 'max'],
               description: 'What to compute.',
             },
+          },
+          {
             field: { type: 'string', description: 'Of which field.' },
             as: { type: 'string', description: 'Column name.' },
           },
-        },
+        ),
         description: 'Default: count. [{"function": "sum", "field": "grand_total"}]',
       },
       order_by: { type: 'string', description: 'A column, such as "sum_grand_total desc".' },
       limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'Most groups; default 100.' },
       offset,
     },
-  },
+  ),
   largeOutput: rowsShape('data', { doctype: textShape, documents: wholeNumberShape }),
   example: {
     doctype: 'Sales Order',

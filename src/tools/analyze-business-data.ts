@@ -4,6 +4,7 @@ import { columnOf } from '../analysis/permitted.ts'
 import { doctype, filters } from './arguments.ts'
 import { objectShape, wholeNumberShape, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * A first look at the data of one doctype, computed here so that a model need not read the rows. It
@@ -15,13 +16,9 @@ export const analyzeBusinessData = defineTool({
   description:
     'Describes the documents of one doctype that you may read: profile (each field), statistics (numbers), trends (by day and month), quality (missing, repeated and negative values), correlations. For questions with joins or grouping use query_and_analyze.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'analysis_type'],
-    properties: {
-      doctype,
-      analysis_type: { type: 'string', enum: businessAnalyses },
+  input: objectWith(
+    { doctype, analysis_type: { type: 'string', enum: businessAnalyses } },
+    {
       fields: {
         type: 'array',
         items: { type: 'string' },
@@ -37,7 +34,7 @@ export const analyzeBusinessData = defineTool({
         description: 'Most documents to read, newest first; default 1000.',
       },
     },
-  },
+  ),
   largeOutput: objectShape({
     success: yesNoShape,
     record_count: wholeNumberShape,

@@ -2,6 +2,7 @@ import { assign } from '../documents/belongings.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { aboutDocument, documentShape, listShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Puts a document on somebody's list, or takes it off. Refused for users who may not read the document,
@@ -13,19 +14,14 @@ export const assignTool = defineTool({
   description: 'Assigns a document to a user who may read it, or takes it back.',
   category: 'write',
   idempotent: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name', 'user'],
-    properties: {
-      doctype,
-      name,
-      user: { type: 'string', description: 'E-mail address.' },
+  input: objectWith(
+    { doctype, name, user: { type: 'string', description: 'E-mail address.' } },
+    {
       note: { type: 'string', maxLength: 500, description: 'What to do.' },
       remove: { type: 'boolean', description: 'Take the assignment back.' },
       dry_run: dryRun,
     },
-  },
+  ),
   output: aboutDocument({ assigned_to: listShape(documentShape) }),
   example: { doctype: 'Task', name: 'TASK-00001', user: 'sales@example.com', note: 'Please call back' },
   async run(

@@ -4,6 +4,7 @@ import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
 import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Keeps a file with a document. Refused without write permission, above 2 MiB, and for a name that is
@@ -14,14 +15,13 @@ export const attachFileTool = defineTool({
   title: 'Attach a file',
   description: 'Attaches a small file (2 MB) to a document: text, or base64 for anything else.',
   category: 'write',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name', 'file_name'],
-    properties: {
+  input: objectWith(
+    {
       doctype,
       name,
       file_name: { type: 'string', minLength: 1, maxLength: 200, description: 'Such as "offer.txt".' },
+    },
+    {
       text: { type: 'string', maxLength: 2097152, description: 'The content, if it is text.' },
       base64: { type: 'string', maxLength: 2800000, description: 'The content otherwise.' },
       mime_type: {
@@ -31,7 +31,7 @@ export const attachFileTool = defineTool({
       },
       dry_run: dryRun,
     },
-  },
+  ),
   output: aboutDocument({ attachment: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', file_name: 'notes.txt', text: 'Agreed on Monday.' },
   async run(args, { principal, documents }) {

@@ -2,6 +2,7 @@ import { bulkUpdate } from '../documents/updating.ts'
 import { doctype, dryRun, likeFilters } from './arguments.ts'
 import { listShape, objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * The same change on many documents in one transaction. Refused without names or filters, for more than
@@ -14,18 +15,14 @@ export const bulkUpdateTool = defineTool({
     'Sets the same values on up to 500 documents, chosen by names or filters: all of them, or none when one cannot be changed. Use dry_run first.',
   category: 'privileged',
   idempotent: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'data'],
-    properties: {
-      doctype,
+  input: objectWith(
+    { doctype, data: { type: 'object', description: 'New values by field.' } },
+    {
       names: { type: 'array', items: { type: 'string' }, maxItems: 500, description: 'Document names.' },
       filters: likeFilters,
-      data: { type: 'object', description: 'New values by field.' },
       dry_run: dryRun,
     },
-  },
+  ),
   output: objectShape({
     doctype: textShape,
     updated_count: wholeNumberShape,

@@ -16,6 +16,7 @@ import { doctype, filters } from './arguments.ts'
 import { addToDashboard } from './dashboards.ts'
 import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const example = {
   chart_name: 'Orders by status',
@@ -33,15 +34,14 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
     description:
       'Draws a chart over one doctype and keeps it, so that it can be looked at again with the data of that day. line and heatmap go over time; bar, pie, donut and percentage compare groups. Returns the picture. Use create_dashboard to put charts together, query_and_analyze for numbers.',
     category: 'write',
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['chart_name', 'chart_type', 'doctype', 'aggregate_function'],
-      properties: {
+    input: objectWith(
+      {
         chart_name: { type: 'string', minLength: 1, maxLength: 140 },
         chart_type: { type: 'string', enum: chartTypes },
         doctype,
         aggregate_function: { type: 'string', enum: aggregateNames },
+      },
+      {
         value_based_on: { type: 'string', description: 'The field to sum or average.' },
         based_on: { type: 'string', description: 'The field to group by (bar, pie, donut, percentage).' },
         time_series_based_on: { type: 'string', description: 'The date of a document (line, heatmap).' },
@@ -52,7 +52,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
         dashboard_name: { type: 'string', description: 'A dashboard of yours to add it to, by name or id.' },
         format: { type: 'string', enum: ['png', 'svg'], description: 'Of the picture; default png.' },
       },
-    },
+    ),
     largeOutput: objectShape({ success: yesNoShape, chart_id: textShape }),
     example,
     async run({ dashboard_name: dashboard, format = 'png', ...given }, context) {

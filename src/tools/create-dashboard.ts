@@ -5,6 +5,7 @@ import { AppError } from '../core/errors.ts'
 import type { ToolContext } from './tool.ts'
 import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Puts charts together and shares them. Refused for charts that the caller cannot see and for users or
@@ -16,11 +17,8 @@ export const createDashboard = defineTool({
   description:
     'Puts charts that you made together as a dashboard, and shares it when asked. Whoever looks at it sees the numbers that they may read themselves. Use create_dashboard_chart first, list_user_dashboards to look at it.',
   category: 'write',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['dashboard_name', 'chart_names'],
-    properties: {
+  input: objectWith(
+    {
       dashboard_name: { type: 'string', minLength: 1, maxLength: 140 },
       chart_names: {
         type: 'array',
@@ -29,6 +27,8 @@ export const createDashboard = defineTool({
         maxItems: 50,
         description: 'Charts by id (CHART-00001) or by name.',
       },
+    },
+    {
       share_with: {
         type: 'array',
         items: { type: 'string' },
@@ -36,7 +36,7 @@ export const createDashboard = defineTool({
         description: 'E-mail addresses of users, or roles.',
       },
     },
-  },
+  ),
   largeOutput: objectShape({ success: yesNoShape, dashboard_id: textShape }),
   example: { dashboard_name: 'Sales', chart_names: ['Orders by status'], share_with: ['Sales User'] },
   async run({ dashboard_name: title, chart_names: names, share_with: share = [] }, context) {

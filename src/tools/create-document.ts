@@ -2,6 +2,7 @@ import { createDocument } from '../documents/creating.ts'
 import { doctype } from './arguments.ts'
 import { documentShape, objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Makes a document, or only says whether it could be made. Refused with every fault of the data at
@@ -13,18 +14,14 @@ export const createDocumentTool = defineTool({
   description:
     'Creates a document. get_doctype_info tells its fields; child rows are arrays of objects. warnings tell which values were stored otherwise.',
   category: 'write',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'data'],
-    properties: {
-      doctype,
-      data: { type: 'object', description: 'Values by field.' },
+  input: objectWith(
+    { doctype, data: { type: 'object', description: 'Values by field.' } },
+    {
       submit: { type: 'boolean', description: 'Submit it too, or create nothing.' },
       validate_only: { type: 'boolean', description: 'Only check; create nothing.' },
       dry_run: { type: 'boolean', description: 'The same as validate_only.' },
     },
-  },
+  ),
   largeOutput: objectShape(
     { doctype: textShape, data: documentShape },
     { name: textShape, docstatus: wholeNumberShape },

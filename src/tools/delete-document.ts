@@ -2,6 +2,7 @@ import { deleteDocument } from '../documents/updating.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { aboutDocument, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Removes a document for good. Refused while it is submitted or others link to it; `force` overrides
@@ -13,17 +14,10 @@ export const deleteDocumentTool = defineTool({
   description:
     'Deletes a draft or cancelled document for good. Refused, with the names, when others link to it.',
   category: 'privileged',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name'],
-    properties: {
-      doctype,
-      name,
-      force: { type: 'boolean', description: 'Delete despite links (System Manager).' },
-      dry_run: dryRun,
-    },
-  },
+  input: objectWith(
+    { doctype, name },
+    { force: { type: 'boolean', description: 'Delete despite links (System Manager).' }, dry_run: dryRun },
+  ),
   output: aboutDocument({ deleted: yesNoShape }),
   example: { doctype: 'Task', name: 'TASK-00001', dry_run: true },
   async run({ doctype, name, force = false, dry_run: dryRun = false }, { principal, documents }) {

@@ -3,6 +3,7 @@ import type { FileContent, FilePart, Files } from '../analysis/files/files.ts'
 import { AppError } from '../core/errors.ts'
 import { documentShape, objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const languagePattern = '^[a-z]{2,3}([_+-][A-Za-z]{2,8})*$'
 
@@ -16,12 +17,9 @@ export function extractFileContent(files: Files): Tool {
     title: 'Read an attached file',
     description: `Reads a file attached to a document that you may read: PDF, Word, PowerPoint, Excel, CSV, JSON, text${files.readsImages ? ', and images by OCR' : ''}. extract: everything; parse_data: the rows of CSV, Excel and JSON; extract_tables: tables only; ocr: the text in an image. Long files come in parts: go on with the next_ values.`,
     category: 'read_only',
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['operation'],
-      properties: {
-        operation: { type: 'string', enum: ['extract', 'ocr', 'parse_data', 'extract_tables'] },
+    input: objectWith(
+      { operation: { type: 'string', enum: ['extract', 'ocr', 'parse_data', 'extract_tables'] } },
+      {
         attachment: { type: 'string', description: 'The id of the attachment (list_attachments).' },
         doctype: { type: 'string', description: 'With name and file_name instead of the id.' },
         name: { type: 'string' },
@@ -42,7 +40,7 @@ export function extractFileContent(files: Files): Tool {
           description: 'Rows of each table; default 200.',
         },
       },
-    },
+    ),
     largeOutput: objectShape({ success: yesNoShape, file_info: documentShape }),
     example: { operation: 'extract', doctype: 'Customer', name: 'ACME', file_name: 'contract.pdf' },
     async run(args, context) {

@@ -1,6 +1,7 @@
 import { getDocument } from '../documents/reading.ts'
 import { partsOf, uriOf } from './document-id.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** The contract of ChatGPT's connectors: one document as text. */
 export const fetchDocument = defineTool({
@@ -8,14 +9,9 @@ export const fetchDocument = defineTool({
   title: 'Fetch a document',
   description: 'Reads one document by the id that search returned.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['id'],
-    properties: {
-      id: { type: 'string', maxLength: 250, description: 'As search answers it: DOCTYPE/NAME.' },
-    },
-  },
+  input: objectWith({
+    id: { type: 'string', maxLength: 250, description: 'As search answers it: DOCTYPE/NAME.' },
+  }),
   output: {
     type: 'object',
     required: ['id', 'title', 'text', 'url'],

@@ -4,6 +4,7 @@ import { Decimal } from '../core/decimal.ts'
 import { fitRows } from './fit-rows.ts'
 import { objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** How long a call waits for a report in the background before it tells the model to ask again. */
 const waitMilliseconds = 20_000
@@ -17,17 +18,14 @@ export const generateReport = defineTool({
   title: 'Run a report',
   description: 'Runs a report. A slow one answers status "running": call again with the same filters.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['report_name'],
-    properties: {
-      report_name: { type: 'string', description: 'As report_list names it.' },
+  input: objectWith(
+    { report_name: { type: 'string', description: 'As report_list names it.' } },
+    {
       filters: { type: 'object', description: 'Values by filter name (report_requirements).' },
       format: { type: 'string', enum: ['json', 'csv'], description: 'Default json.' },
       offset: { type: 'integer', minimum: 0, description: 'Rows to skip.' },
     },
-  },
+  ),
   largeOutput: objectShape({ report_name: textShape, status: textShape }),
   example: { report_name: 'Sales by Customer', filters: { from_date: '2026-01-01' } },
   async run(

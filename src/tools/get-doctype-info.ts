@@ -2,6 +2,7 @@ import { describeDoctype } from '../documents/describing.ts'
 import { doctype } from './arguments.ts'
 import { documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * What a model must know before it writes: fields, rules and what it may do. Fields that the caller
@@ -13,7 +14,7 @@ export const getDoctypeInfo = defineTool({
   description:
     'Fields, child tables, links, rules, workflow of a doctype, and what you may do with it. Read it before creating.',
   category: 'read_only',
-  input: { type: 'object', additionalProperties: false, required: ['doctype'], properties: { doctype } },
+  input: objectWith({ doctype }),
   largeOutput: documentShape,
   example: { doctype: 'Sales Order' },
   run: ({ doctype }, { principal, documents }) =>

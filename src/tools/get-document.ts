@@ -4,6 +4,7 @@ import { listAssignments, listAttachments, listComments } from '../documents/bel
 import { doctype, name } from './arguments.ts'
 import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Everything about one document that the caller may see. One that it may not read is not there. */
 export const getDocumentTool = defineTool({
@@ -11,18 +12,14 @@ export const getDocumentTool = defineTool({
   title: 'Get a document',
   description: 'One document with all fields and child rows, by its exact name (search_link finds it).',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name'],
-    properties: {
-      doctype,
-      name,
+  input: objectWith(
+    { doctype, name },
+    {
       fields: { type: 'array', items: { type: 'string' }, description: 'Only these.' },
       include_history: { type: 'boolean', description: 'Also who changed what.' },
       include_comments: { type: 'boolean', description: 'Also comments, assignments, attachments.' },
     },
-  },
+  ),
   largeOutput: aboutDocument({ data: documentShape }),
   example: { doctype: 'Sales Order', name: 'SO-00001' },
   async run(args, { principal, documents }) {

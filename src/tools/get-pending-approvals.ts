@@ -2,6 +2,7 @@ import { pendingApprovals } from '../documents/workflow.ts'
 import { fitRows } from './fit-rows.ts'
 import { rowsShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** What waits for the caller in any workflow, with the actions that it may take; `run_workflow` takes one. */
 export const getPendingApprovals = defineTool({
@@ -9,14 +10,13 @@ export const getPendingApprovals = defineTool({
   title: 'Pending approvals',
   description: 'Documents that wait for a workflow action of yours, oldest first.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
+  input: objectWith(
+    {},
+    {
       doctype: { type: 'string', description: 'Only of this doctype.' },
       limit: { type: 'integer', minimum: 1, maximum: 200, description: 'Default 50.' },
     },
-  },
+  ),
   largeOutput: rowsShape('pending_approvals'),
   example: { doctype: 'Purchase Order' },
   async run({ doctype, limit = 50 }, { principal, documents, budget }) {

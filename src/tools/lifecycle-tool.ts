@@ -2,6 +2,7 @@ import type { submitDocument } from '../documents/lifecycle.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { aboutDocument, documentShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** What one of the tools that move a document from state to state has of its own. */
 interface Lifecycle {
@@ -16,12 +17,7 @@ export function lifecycleTool({ change, ...own }: Lifecycle): Tool {
   return defineTool({
     ...own,
     category: 'write',
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['doctype', 'name'],
-      properties: { doctype, name, dry_run: dryRun },
-    },
+    input: objectWith({ doctype, name }, { dry_run: dryRun }),
     largeOutput: aboutDocument({ docstatus: wholeNumberShape, data: documentShape }),
     example: { doctype: 'Sales Order', name: 'SO-00001', dry_run: true },
     async run({ doctype, name, dry_run: dryRun = false }, { principal, documents }) {

@@ -3,6 +3,7 @@ import type { Attachment } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
 import { aboutDocument, documentShape, listShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Which files hang on a document; `extract_file_content` reads them by the ids given here. */
 export const listAttachmentsTool = defineTool({
@@ -10,12 +11,7 @@ export const listAttachmentsTool = defineTool({
   title: 'List attachments',
   description: 'The files attached to a document.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name'],
-    properties: { doctype, name },
-  },
+  input: objectWith({ doctype, name }),
   largeOutput: aboutDocument({ attachments: listShape(documentShape), count: wholeNumberShape }),
   example: { doctype: 'Task', name: 'TASK-00001' },
   async run({ doctype, name }, { principal, documents }) {

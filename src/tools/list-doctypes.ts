@@ -1,6 +1,7 @@
 import { listDoctypes } from '../documents/describing.ts'
 import { documentShape, listShape, objectShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Where to begin on an unknown site. It names only doctypes that the caller may read or create. */
 export const listDoctypesTool = defineTool({
@@ -8,7 +9,7 @@ export const listDoctypesTool = defineTool({
   title: 'List doctypes',
   description: 'The types of documents that you may use, and what you may do with each.',
   category: 'read_only',
-  input: { type: 'object', additionalProperties: false, properties: {} },
+  input: objectWith({}),
   largeOutput: objectShape({ doctypes: listShape(documentShape), count: wholeNumberShape }),
   example: {},
   run: (_, { principal, documents }) => {

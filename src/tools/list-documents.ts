@@ -3,6 +3,7 @@ import { doctype, filters, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { rowsShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * The one to reach for first (specification §2.5 names its arguments). It lists only what the caller
@@ -14,12 +15,9 @@ export const listDocumentsTool = defineTool({
   description:
     'Lists documents of one doctype that match filters, newest first, with the total. search_documents finds by words. `aggregate` computes.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype'],
-    properties: {
-      doctype,
+  input: objectWith(
+    { doctype },
+    {
       filters,
       fields: {
         type: 'array',
@@ -43,7 +41,7 @@ export const listDocumentsTool = defineTool({
       },
       order_by: { type: 'string', description: 'Default "creation desc".' },
     },
-  },
+  ),
   largeOutput: rowsShape('data', { doctype: textShape }),
   example: { doctype: 'Customer', filters: { territory: 'North' }, limit: 5 },
   async run(

@@ -1,4 +1,5 @@
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** For clients that show their model no resources: which skills there are. */
 export const listSkills = defineTool({
@@ -7,13 +8,7 @@ export const listSkills = defineTool({
   description:
     'Lists the skills: short guides on how to do a kind of task well with these tools. Call it before an unfamiliar task, then read_skill for the one that fits.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      tool: { type: 'string', description: 'Only skills that teach this tool.' },
-    },
-  },
+  input: objectWith({}, { tool: { type: 'string', description: 'Only skills that teach this tool.' } }),
   output: {
     type: 'object',
     required: ['skills'],

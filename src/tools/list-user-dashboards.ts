@@ -5,6 +5,7 @@ import { AppError, messageOf } from '../core/errors.ts'
 import { drawStored, itemsOf } from './dashboards.ts'
 import { objectShape, yesNoShape } from './output-shapes.ts'
 import { type Content, defineTool, type Tool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Pictures are large, and a model hardly looks at more in one answer. */
 const mostPictures = 8
@@ -17,17 +18,16 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
     description:
       'Lists the dashboards that you made or that are shared with you. With dashboard, draws the charts of that one over the data that you may read today.',
     category: 'read_only',
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
+    input: objectWith(
+      {},
+      {
         include_shared: {
           type: 'boolean',
           description: 'Also those of others that are shared with you; default true.',
         },
         dashboard: { type: 'string', description: 'The id or name of one dashboard, to see its charts.' },
       },
-    },
+    ),
     largeOutput: objectShape({ success: yesNoShape }),
     example: { include_shared: true },
     async run({ include_shared: shared = true, dashboard }, context) {

@@ -5,6 +5,7 @@ import type { Sql } from '../analysis/sql/sql.ts'
 import { fitRows } from './fit-rows.ts'
 import { documentShape, listShape, objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const example = {
   query: 'SELECT status, count(*) AS orders FROM sales_order GROUP BY status ORDER BY orders DESC',
@@ -28,12 +29,9 @@ function named(name: string, title: string, sql: Sql): Tool {
     description:
       'Answers one SELECT statement (DuckDB SQL: joins, WITH, window functions) over the documents that you may read. Each doctype is a table in snake_case ("Work Item" is work_item) with its fields and name, owner, creation, modified, docstatus; child tables have parent and idx. include_schema_info lists tables and columns. For single documents use get_document.',
     category: 'read_only',
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['query'],
-      properties: {
-        query: { type: 'string', minLength: 1, maxLength: 100_000, description: 'One SELECT statement.' },
+    input: objectWith(
+      { query: { type: 'string', minLength: 1, maxLength: 100_000, description: 'One SELECT statement.' } },
+      {
         parameters: {
           type: ['array', 'object'],
           description: 'Values for ? or $1 (a list), or for $name (an object).',
@@ -52,7 +50,7 @@ function named(name: string, title: string, sql: Sql): Tool {
           description: 'Most rows to return; default 100.',
         },
       },
-    },
+    ),
     largeOutput: objectShape({ success: yesNoShape, data: listShape(documentShape), has_more: yesNoShape }),
     example,
     async run(args, { principal, documents, budget, signal, progress }) {

@@ -1,6 +1,7 @@
+import { didYouMean } from '../core/names.ts'
 import { AppError } from '../core/errors.ts'
-import { nearest } from '../core/schema.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** For clients that show their model no resources: one file of a skill, as it stands. */
 export const readSkill = defineTool({
@@ -9,25 +10,19 @@ export const readSkill = defineTool({
   description:
     'Returns the text of a skill (its SKILL.md), or of another file of the skill that the text refers to. list_skills gives the names.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['name'],
-    properties: {
-      name: { type: 'string', description: 'The name of the skill, as list_skills gives it.' },
-      path: { type: 'string', description: 'A file of the skill; SKILL.md when left out.' },
-    },
-  },
+  input: objectWith(
+    { name: { type: 'string', description: 'The name of the skill, as list_skills gives it.' } },
+    { path: { type: 'string', description: 'A file of the skill; SKILL.md when left out.' } },
+  ),
   example: { name: 'finding-documents' },
   async run({ name, path }, { principal, library }) {
     const skill = library.skill(principal, name)
     const file = path === undefined ? skill.files[0]! : skill.files.find((one) => one.path === path)
     if (!file) {
-      const near = nearest(
+      const hint = didYouMean(
         path ?? '',
         skill.files.map((one) => one.path),
       )
-      const hint = near === undefined ? '' : `; did you mean "${near}"?`
       throw new AppError('not_found', `skill "${name}" has no file "${path}"${hint}`)
     }
     if (!file.text) {

@@ -1,5 +1,6 @@
 /** Reads `config/tools.yaml`: what the site says about each tool, and which tools its people are offered. */
-import { compileSchema, type FromSchema, type JSONSchema, nearest } from '../core/schema.ts'
+import { unknownName } from '../core/names.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { ClientLimit } from '../documents/platform.ts'
 import type { People } from '../users/people.ts'
@@ -7,31 +8,25 @@ import { checkDocument } from '../site/check-document.ts'
 import type { Confirmation } from './catalogue.ts'
 import { optionalTools } from './optional-tools.ts'
 import type { ToolCategory } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const file = 'config/tools.yaml'
 const names = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true } as const
 const positive = { type: 'integer', minimum: 1 } as const
 
 /** The shape of `config/tools.yaml`. */
-export const toolsSchema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
+export const toolsSchema = objectWith(
+  {},
+  {
     profiles: {
       type: 'object',
-      additionalProperties: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['tools'],
-        properties: { roles: names, tools: names },
-      },
+      additionalProperties: objectWith({ tools: names }, { roles: names }),
     },
     tools: {
       type: 'object',
-      additionalProperties: {
-        type: 'object',
-        additionalProperties: false,
-        properties: {
+      additionalProperties: objectWith(
+        {},
+        {
           enabled: { type: 'boolean' },
           roles: { oneOf: [{ const: 'all' }, names] },
           category: { type: 'string', enum: ['read_only', 'write', 'read_write', 'privileged'] },
@@ -41,10 +36,10 @@ export const toolsSchema = {
           max_result_bytes: { type: 'integer', minimum: 1000 },
           redact: names,
         },
-      },
+      ),
     },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 const checkTools = compileSchema(toolsSchema)
 
@@ -91,7 +86,7 @@ export function checkClientTools(
   for (const [index, limit] of limits.entries())
     for (const [i, name] of (limit.tools ?? []).entries())
       if (!isKnown(name, known))
-        faults.push(document!.fault(['limits', index, 'tools', i], unknown('tool', name, known)))
+        faults.push(document!.fault(['limits', index, 'tools', i], unknownName('tool', name, known)))
 }
 
 /** Whether there is a tool of this name, or one that a pattern means, or a pattern whose names are not known yet. */
@@ -113,12 +108,12 @@ export function readToolSettings(
   const checkRoles = (path: readonly string[], roles: readonly string[]): void => {
     for (const [index, role] of roles.entries())
       if (!people.roles.has(role))
-        faults.push(document.fault([...path, index], unknown('role', role, people.roles.keys())))
+        faults.push(document.fault([...path, index], unknownName('role', role, people.roles.keys())))
   }
   const settings = new Map<string, ToolSetting>()
   for (const [name, entry] of Object.entries(data.tools ?? {})) {
     if (!isKnown(name, known))
-      faults.push(document.fault(['tools', name], unknown('tool', name, known), 'key'))
+      faults.push(document.fault(['tools', name], unknownName('tool', name, known), 'key'))
     const roles = entry.roles === 'all' ? [] : (entry.roles as readonly string[] | undefined)
     checkRoles(['tools', name, 'roles'], roles ?? [])
     settings.set(name, {
@@ -137,7 +132,7 @@ export function readToolSettings(
     checkRoles(['profiles', name, 'roles'], profile.roles ?? [])
     for (const [index, tool] of profile.tools.entries())
       if (!isKnown(tool, known))
-        faults.push(document.fault(['profiles', name, 'tools', index], unknown('tool', tool, known)))
+        faults.push(document.fault(['profiles', name, 'tools', index], unknownName('tool', tool, known)))
     return {
       name,
       ...(profile.roles && { roles: profile.roles }),
@@ -178,9 +173,4 @@ export function confirmationOf(settings: ToolSettings, tool: string): Confirmati
     (name) => settingOf(settings, name)?.confirm ?? 'never',
   )
   return strictest.find((confirmation) => said.includes(confirmation))!
-}
-
-function unknown(kind: string, name: string, candidates: Iterable<string>): string {
-  const near = nearest(name, candidates)
-  return `unknown ${kind} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }

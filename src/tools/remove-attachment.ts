@@ -3,6 +3,7 @@ import { doctype, dryRun, name } from './arguments.ts'
 import { attachmentView } from './list-attachments.ts'
 import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Removes a file from a document that the caller may write. Nothing keeps a copy, hence privileged. */
 export const removeAttachmentTool = defineTool({
@@ -10,17 +11,10 @@ export const removeAttachmentTool = defineTool({
   title: 'Remove an attachment',
   description: 'Removes an attached file for good.',
   category: 'privileged',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name', 'attachment'],
-    properties: {
-      doctype,
-      name,
-      attachment: { type: 'string', description: 'Its id or file name.' },
-      dry_run: dryRun,
-    },
-  },
+  input: objectWith(
+    { doctype, name, attachment: { type: 'string', description: 'Its id or file name.' } },
+    { dry_run: dryRun },
+  ),
   output: aboutDocument({ removed: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', attachment: 'notes.txt', dry_run: true },
   async run({ doctype, name, attachment, dry_run: dryRun = false }, { principal, documents }) {

@@ -1,6 +1,7 @@
 import { listReports } from '../documents/reports.ts'
 import { documentShape, listShape, objectShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Questions that the site has formulated already, as far as the caller may ask them. */
 export const reportList = defineTool({
@@ -8,14 +9,13 @@ export const reportList = defineTool({
   title: 'List reports',
   description: 'The reports that you may run.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
+  input: objectWith(
+    {},
+    {
       module: { type: 'string', description: 'Only of this module.' },
       report_type: { type: 'string', enum: ['declarative', 'sql'], description: 'Only of this type.' },
     },
-  },
+  ),
   largeOutput: objectShape({ reports: listShape(documentShape), count: wholeNumberShape }),
   example: { module: 'Selling' },
   run: ({ module, report_type: type }, { principal, documents }) => {

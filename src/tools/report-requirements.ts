@@ -1,6 +1,7 @@
 import { findReport } from '../documents/reports.ts'
 import { objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** What a report wants to know before it runs, so that `generate_report` succeeds the first time. */
 export const reportRequirements = defineTool({
@@ -8,16 +9,13 @@ export const reportRequirements = defineTool({
   title: 'Describe a report',
   description: 'The filters and columns of a report; read it before generate_report.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['report_name'],
-    properties: {
-      report_name: { type: 'string', description: 'As report_list names it.' },
+  input: objectWith(
+    { report_name: { type: 'string', description: 'As report_list names it.' } },
+    {
       include_columns: { type: 'boolean', description: 'Default true.' },
       include_filters: { type: 'boolean', description: 'Default true.' },
     },
-  },
+  ),
   largeOutput: objectShape({ report_name: textShape, report_type: textShape, description: textShape }),
   example: { report_name: 'Sales by Customer' },
   run: (

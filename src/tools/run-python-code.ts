@@ -5,6 +5,7 @@ import { optionalRoles } from './optional-tools.ts'
 import { filters } from './arguments.ts'
 import { objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Content, type Tool, type ToolContext } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 const names = { type: 'array', items: { type: 'string', maxLength: 100 }, maxItems: 50 } as const
 
@@ -19,29 +20,25 @@ export function runPythonCode(python: Python): Tool {
     roles: optionalRoles['run_python_code']!,
     // Beyond the 300 seconds of a program, so that the sandbox stops it and can say where it was.
     timeout: 320_000,
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['code'],
-      properties: {
-        code: { type: 'string', minLength: 1, maxLength: 200_000 },
+    input: objectWith(
+      { code: { type: 'string', minLength: 1, maxLength: 200_000 } },
+      {
         data_query: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['doctype'],
+          ...objectWith(
+            { doctype: { type: 'string' } },
+            {
+              fields: { type: 'array', items: { type: 'string' }, maxItems: 100 },
+              filters,
+              limit: { type: 'integer', minimum: 1, maximum: 100_000, description: 'Default 100.' },
+            },
+          ),
           description: 'Documents that the program finds as data and df.',
-          properties: {
-            doctype: { type: 'string' },
-            fields: { type: 'array', items: { type: 'string' }, maxItems: 100 },
-            filters,
-            limit: { type: 'integer', minimum: 1, maximum: 100_000, description: 'Default 100.' },
-          },
         },
         timeout: { type: 'integer', minimum: 1, maximum: 300, description: 'Seconds; default 30.' },
         capture_output: { type: 'boolean', description: 'Whether to return what is printed; default true.' },
         return_variables: { ...names, description: 'Names of variables to return as JSON.' },
       },
-    },
+    ),
     largeOutput: objectShape({ success: yesNoShape }),
     example: { code: 'import statistics\nstatistics.mean([1, 2, 6])' },
     async run(args, context) {

@@ -2,6 +2,7 @@ import { runWorkflow } from '../documents/workflow.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { aboutDocument, documentShape, listShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Takes an action of a workflow, such as an approval. Refused when the state has no such action, when
@@ -13,18 +14,14 @@ export const runWorkflowTool = defineTool({
   title: 'Run a workflow action',
   description: 'Moves a document to its next workflow state, such as "Approve".',
   category: 'write',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name', 'action'],
-    properties: {
+  input: objectWith(
+    {
       doctype,
       name,
       action: { type: 'string', description: 'As get_pending_approvals or get_doctype_info names it.' },
-      comment: { type: 'string', maxLength: 1000, description: 'Kept in the history.' },
-      dry_run: dryRun,
     },
-  },
+    { comment: { type: 'string', maxLength: 1000, description: 'Kept in the history.' }, dry_run: dryRun },
+  ),
   output: aboutDocument({
     previous_state: textShape,
     current_state: textShape,

@@ -3,6 +3,7 @@ import { doctype, limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { rowsShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Words in one doctype. Only fields that the caller can read on every row are searched: a hit in
@@ -13,17 +14,10 @@ export const searchDoctype = defineTool({
   title: 'Search one doctype',
   description: 'Finds documents of one doctype by words, best first.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'query'],
-    properties: {
-      doctype,
-      query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' },
-      limit,
-      offset,
-    },
-  },
+  input: objectWith(
+    { doctype, query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' } },
+    { limit, offset },
+  ),
   largeOutput: rowsShape('results', { doctype: textShape }),
   example: { doctype: 'Customer', query: 'Müller' },
   async run({ doctype, query, limit = 20, offset = 0 }, { principal, documents, budget }) {

@@ -3,6 +3,7 @@ import { limit, offset } from './arguments.ts'
 import { fitRows } from './fit-rows.ts'
 import { listShape, rowsShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** Words in everything that the caller may read, for when the doctype is not known. */
 export const searchDocumentsTool = defineTool({
@@ -11,16 +12,10 @@ export const searchDocumentsTool = defineTool({
   description:
     'Finds documents of all doctypes by words, best first. With a known doctype use search_doctype.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['query'],
-    properties: {
-      query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' },
-      limit,
-      offset,
-    },
-  },
+  input: objectWith(
+    { query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' } },
+    { limit, offset },
+  ),
   largeOutput: rowsShape('results', { searched_doctypes: listShape(textShape) }),
   example: { query: 'framework contract' },
   async run({ query, limit = 20, offset = 0 }, { principal, documents, budget }) {

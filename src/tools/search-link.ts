@@ -2,6 +2,7 @@ import { suggestLinks } from '../documents/searching.ts'
 import { doctype, likeFilters } from './arguments.ts'
 import { documentShape, listShape, objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** The exact name that a link field wants, from what a person would call the thing. */
 export const searchLink = defineTool({
@@ -9,16 +10,13 @@ export const searchLink = defineTool({
   title: 'Find a name for a link',
   description: 'Finds the exact name for a link field, by part of a name or title.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'query'],
-    properties: {
+  input: objectWith(
+    {
       doctype,
       query: { type: 'string', maxLength: 200, description: 'Part of a name; "" for the first ones.' },
-      filters: likeFilters,
     },
-  },
+    { filters: likeFilters },
+  ),
   largeOutput: objectShape({
     doctype: textShape,
     results: listShape(documentShape),

@@ -1,6 +1,7 @@
 import { searchDocuments } from '../documents/searching.ts'
 import { uriOf } from './document-id.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /** The contract of ChatGPT's connectors: ids that `fetch` takes. */
 export const search = defineTool({
@@ -8,12 +9,7 @@ export const search = defineTool({
   title: 'Search',
   description: 'Finds documents by words; fetch reads them by id.',
   category: 'read_only',
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['query'],
-    properties: { query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' } },
-  },
+  input: objectWith({ query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' } }),
   output: {
     type: 'object',
     required: ['results'],

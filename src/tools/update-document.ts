@@ -2,6 +2,7 @@ import { updateDocument } from '../documents/updating.ts'
 import { doctype, dryRun, name } from './arguments.ts'
 import { aboutDocument, documentShape, listShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
+import { objectWith } from '../core/object-schema.ts'
 
 /**
  * Changes the fields given. Refused as a whole when one value is wrong or may not be set, when the
@@ -14,21 +15,16 @@ export const updateDocumentTool = defineTool({
     'Changes fields of one document; others stay. Child rows: with row "name" a row is patched ("_delete": true removes it), without it is added; rows that all lack a name replace the table.',
   category: 'write',
   idempotent: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['doctype', 'name', 'data'],
-    properties: {
-      doctype,
-      name,
-      data: { type: 'object', description: 'New values by field.' },
+  input: objectWith(
+    { doctype, name, data: { type: 'object', description: 'New values by field.' } },
+    {
       expected_modified: {
         type: 'string',
         description: 'The "modified" you read; refused when the document changed since.',
       },
       dry_run: dryRun,
     },
-  },
+  ),
   largeOutput: aboutDocument({ updated_fields: listShape(textShape), data: documentShape }),
   example: { doctype: 'Task', name: 'TASK-00001', data: { status: 'Done' } },
   async run(args, { principal, documents }) {

@@ -3,8 +3,8 @@
  * exist; roles.yaml describes them at will and adds the site's own.
  */
 import { assistantUser, systemManager } from '../core/principal.ts'
-import { compileSchema, nearest, type FromSchema, type JSONSchema } from '../core/schema.ts'
-import { checkDocument, requiredDocument } from '../site/check-document.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
+import { checkDocument, checkNames, requiredDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People, Role, User } from './people.ts'
 
@@ -136,12 +136,7 @@ function readUsers(
       faults.push({ ...here, message: `"${entry.email}" is already given at ${first.source}` })
       continue
     }
-    for (const [place, role] of entry.roles.entries()) {
-      if (roles.has(role)) continue
-      const near = nearest(role, roles.keys())
-      const message = `unknown role "${role}"${near ? `; did you mean "${near}"?` : ''}`
-      faults.push(document.fault(['users', index, 'roles', place], message))
-    }
+    checkNames(document, ['users', index, 'roles'], 'role', entry.roles, roles, faults)
     users.set(id, {
       id,
       fullName: entry.full_name,

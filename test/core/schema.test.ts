@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { compileSchema, nearest, pathText, problemsText } from '../../src/core/schema.ts'
+import { nearest } from '../../src/core/names.ts'
+import { compileSchema, pathText, problemsText } from '../../src/core/schema.ts'
 
 const check = compileSchema({
   type: 'object',

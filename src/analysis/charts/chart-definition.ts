@@ -1,6 +1,6 @@
 /** What a chart shows, said in fields of a doctype; its picture is made anew for whoever looks. */
+import { didYouMean } from '../../core/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { nearest } from '../../core/schema.ts'
 import type { TableColumn } from '../../documents/run-sql.ts'
 import { isSummable } from '../../documents/values.ts'
 
@@ -54,12 +54,11 @@ export function completeChart(given: ChartDefinition, columns: readonly TableCol
     if (name === undefined) return
     const column = columns.find((other) => other.name === name)
     if (!column) {
-      const near = nearest(
-        name,
-        columns.map((other) => other.name),
-      )
       faults.push(
-        `${key}: ${given.doctype} has no field ${JSON.stringify(name)} that you may read${near === undefined ? '' : `; did you mean "${near}"?`}`,
+        `${key}: ${given.doctype} has no field ${JSON.stringify(name)} that you may read${didYouMean(
+          name,
+          columns.map((other) => other.name),
+        )}`,
       )
     } else if (!fits(column)) faults.push(`${key}: ${name} is a ${column.type} field, not ${kind}`)
   }

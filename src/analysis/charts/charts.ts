@@ -13,6 +13,7 @@ import type { AnalysisSettings } from '../settings.ts'
 import type { ChartPoint } from './chart-data.ts'
 import { specificationFault } from '../../core/chart-specification.ts'
 import { isoWeek } from './weeks.ts'
+import { objectWith } from '../../core/object-schema.ts'
 
 /** What a picture can be; PNG only where the machine has what draws it. */
 export type ChartFormat = 'png' | 'svg'
@@ -31,11 +32,9 @@ const keptBytes = 16_000_000
 
 const worker = join(import.meta.dirname, 'worker.mjs')
 const check = compileSchema({
-  type: 'object',
-  additionalProperties: false,
+  ...objectWith({}, { format: { enum: ['svg', 'png'] }, fault: { type: 'string' } }),
   minProperties: 1,
   maxProperties: 1,
-  properties: { format: { enum: ['svg', 'png'] }, fault: { type: 'string' } },
 })
 
 /** The drawer of charts. */

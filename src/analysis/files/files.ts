@@ -8,6 +8,7 @@ import { maxLine } from '../sandbox/frames.mjs'
 import { OneJob } from '../sandbox/one-job.ts'
 import { spawnChild } from '../sandbox/spawned.ts'
 import type { AnalysisSettings } from '../settings.ts'
+import { objectWith } from '../../core/object-schema.ts'
 
 /** Which part of a file to read; pages count from 1, text in characters, rows after the header. */
 export interface FilePart {
@@ -50,54 +51,33 @@ const worker = join(import.meta.dirname, 'worker.mjs')
 const count = { type: 'integer', minimum: 0 } as const
 const check = compileSchema({
   oneOf: [
-    {
-      type: 'object',
-      additionalProperties: false,
-      required: ['fault'],
-      properties: { fault: { type: 'string', maxLength: 2000 } },
-    },
-    {
-      type: 'object',
-      additionalProperties: false,
-      required: ['kind'],
-      properties: { kind: { const: 'image' } },
-    },
-    {
-      type: 'object',
-      additionalProperties: false,
-      required: ['kind', 'pages', 'page_count', 'text_length', 'tables', 'table_count'],
-      properties: {
+    objectWith({ fault: { type: 'string', maxLength: 2000 } }),
+    objectWith({ kind: { const: 'image' } }),
+    objectWith(
+      {
         kind: { enum: ['pdf', 'docx', 'xlsx', 'pptx', 'csv', 'json', 'txt'] },
         pages: {
           type: 'array',
-          items: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['page', 'text'],
-            properties: { page: count, text: { type: 'string' } },
-          },
+          items: objectWith({ page: count, text: { type: 'string' } }),
         },
         page_count: count,
         text_length: count,
         tables: {
           type: 'array',
-          items: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['name', 'columns', 'rows', 'row_count'],
-            properties: {
+          items: objectWith(
+            {
               name: { type: 'string' },
-              page: count,
               columns: { type: 'array', items: { type: 'string' } },
               rows: { type: 'array', items: { type: 'array' } },
               row_count: count,
             },
-          },
+            { page: count },
+          ),
         },
         table_count: count,
-        rows_fit: count,
       },
-    },
+      { rows_fit: count },
+    ),
   ],
 })
 

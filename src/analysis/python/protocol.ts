@@ -1,5 +1,6 @@
 /** What a sandboxed program may say, checked as if its author had written every byte. */
 import { compileSchema } from '../../core/schema.ts'
+import { objectWith } from '../../core/object-schema.ts'
 
 /** The program calls a tool. */
 export interface ToolCall {
@@ -42,49 +43,33 @@ const checkReady = compileSchema({
   },
 })
 
-const checkCall = compileSchema({
-  type: 'object',
-  additionalProperties: false,
-  required: ['call', 'arguments'],
-  properties: { call: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' }, arguments: { type: 'object' } },
-})
+const checkCall = compileSchema(
+  objectWith({ call: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' }, arguments: { type: 'object' } }),
+)
 
-const checkDone = compileSchema({
-  type: 'object',
-  additionalProperties: false,
-  required: ['done'],
-  properties: {
-    done: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['error', 'result', 'variables', 'problems', 'images', 'written', 'dropped'],
-      properties: {
-        error: {
-          anyOf: [
-            { type: 'null' },
-            {
-              type: 'object',
-              additionalProperties: false,
-              required: ['type', 'message', 'line', 'traceback'],
-              properties: {
-                type: text(200),
-                message: text(4000),
-                line: { type: ['integer', 'null'] },
-                traceback: text(8000),
-              },
-            },
-          ],
-        },
-        result: { type: ['string', 'null'], maxLength: 20_000 },
-        variables: { type: 'object', maxProperties: 100 },
-        problems: { type: 'object', additionalProperties: text(500), maxProperties: 100 },
-        images: { type: 'integer', minimum: 0, maximum: 8 },
-        written: counter,
-        dropped: counter,
+const checkDone = compileSchema(
+  objectWith({
+    done: objectWith({
+      error: {
+        anyOf: [
+          { type: 'null' },
+          objectWith({
+            type: text(200),
+            message: text(4000),
+            line: { type: ['integer', 'null'] },
+            traceback: text(8000),
+          }),
+        ],
       },
-    },
-  },
-})
+      result: { type: ['string', 'null'], maxLength: 20_000 },
+      variables: { type: 'object', maxProperties: 100 },
+      problems: { type: 'object', additionalProperties: text(500), maxProperties: 100 },
+      images: { type: 'integer', minimum: 0, maximum: 8 },
+      written: counter,
+      dropped: counter,
+    }),
+  }),
+)
 
 /** The versions of Python and of the libraries that the interpreter has loaded, or undefined. */
 export function readReady(message: unknown): Readonly<Record<string, string>> | undefined {

@@ -1,5 +1,6 @@
 /** Reading what the SQL process says, which may be under the control of whoever wrote the statement. */
 import { compileSchema } from '../../core/schema.ts'
+import { objectWith } from '../../core/object-schema.ts'
 
 /** A column of a result. */
 export interface SqlColumn {
@@ -17,36 +18,21 @@ export type SqlAnswer =
 
 const check = compileSchema({
   oneOf: [
-    {
-      type: 'object',
-      additionalProperties: false,
-      required: ['columns', 'parts', 'more'],
-      properties: {
-        columns: {
-          type: 'array',
-          items: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['name', 'type'],
-            properties: { name: { type: 'string' }, type: { type: 'string' } },
-          },
-        },
-        parts: { type: 'integer', minimum: 0 },
-        more: { type: 'boolean' },
+    objectWith({
+      columns: {
+        type: 'array',
+        items: objectWith({ name: { type: 'string' }, type: { type: 'string' } }),
       },
-    },
+      parts: { type: 'integer', minimum: 0 },
+      more: { type: 'boolean' },
+    }),
     ...['refused', 'error', 'failed'].map((key) => ({
       type: 'object',
       additionalProperties: false,
       required: [key],
       properties: { [key]: { type: 'string' } },
     })),
-    {
-      type: 'object',
-      additionalProperties: false,
-      required: ['late'],
-      properties: { late: { const: true } },
-    },
+    objectWith({ late: { const: true } }),
   ],
 })
 

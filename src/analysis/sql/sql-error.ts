@@ -1,6 +1,6 @@
 /** What went wrong in a statement, in words that let its author repair it: where, and what there is instead. */
+import { didYouMean } from '../../core/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { nearest } from '../../core/schema.ts'
 import { type PermittedTable, sqlName } from '../permitted.ts'
 
 interface EngineError {
@@ -53,7 +53,7 @@ function messageOf(fault: EngineError, said: string, sql: string, tables: readon
     return 'statements cannot reach files, the network, extensions or settings'
   if (fault.error_subtype === 'MISSING_ENTRY' && fault.type === 'Table') {
     const names = tables.map((table) => sqlName(table.name))
-    return `there is no table ${JSON.stringify(fault.name ?? '')} that you may read${hint(fault.name, names)}; tables: ${list(names)}`
+    return `there is no table ${JSON.stringify(fault.name ?? '')} that you may read${didYouMean(fault.name ?? '', names)}; tables: ${list(names)}`
   }
   if (fault.error_subtype === 'COLUMN_NOT_FOUND') {
     const used = tables.filter(
@@ -63,14 +63,9 @@ function messageOf(fault: EngineError, said: string, sql: string, tables: readon
     const known = used.map(
       (table) => `${sqlName(table.name)}(${list(table.columns.map((column) => column.name))})`,
     )
-    return `there is no column ${JSON.stringify(fault.name ?? '')}${hint(fault.name, columns)}${known.length > 0 ? `; columns: ${known.join(', ')}` : ''}`
+    return `there is no column ${JSON.stringify(fault.name ?? '')}${didYouMean(fault.name ?? '', columns)}${known.length > 0 ? `; columns: ${known.join(', ')}` : ''}`
   }
   return decapitalized(said)
-}
-
-function hint(name: string | undefined, candidates: readonly string[]): string {
-  const near = name === undefined ? undefined : nearest(name, candidates)
-  return near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`
 }
 
 function list(names: readonly string[]): string {

@@ -1,5 +1,6 @@
 /** What `config/tools/*.yaml` and `config/sources.yaml` look like: tools of one's own. */
 import type { FromSchema, JSONSchema } from '../../core/schema.ts'
+import { objectWith } from '../../core/object-schema.ts'
 
 const text = { type: 'string', minLength: 1 } as const
 const names = { type: 'array', items: text, uniqueItems: true } as const
@@ -35,11 +36,7 @@ export const httpToolSchema = {
     query: texts,
     headers: texts,
     body: { type: 'string', enum: ['json', 'none'] },
-    response: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { path: text, max_bytes: { type: 'integer', minimum: 1, maximum: 50000000 } },
-    },
+    response: objectWith({}, { path: text, max_bytes: { type: 'integer', minimum: 1, maximum: 50000000 } }),
     allow_private: { type: 'boolean' },
   },
 } as const satisfies JSONSchema
@@ -62,13 +59,9 @@ export const sqlToolSchema = {
  * Another MCP server whose tools are offered here: by `url` over HTTP, or by `command` as a child
  * process.
  */
-export const upstreamSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['upstream', 'type'],
-  properties: {
-    upstream: text,
-    type: { const: 'mcp' },
+export const upstreamSchema = objectWith(
+  { upstream: text, type: { const: 'mcp' } },
+  {
     prefix: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9]{0,30}_$' },
     url: { type: 'string', pattern: '^https?://[^/{}?#@]+' },
     headers: texts,
@@ -80,45 +73,30 @@ export const upstreamSchema = {
     timeout_seconds: seconds,
     tools: {
       type: 'object',
-      additionalProperties: {
-        type: 'object',
-        additionalProperties: false,
-        properties: { roles: names, category, enabled: { type: 'boolean' } },
-      },
+      additionalProperties: objectWith({}, { roles: names, category, enabled: { type: 'boolean' } }),
     },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 /**
  * `config/sources.yaml`: databases for SQL tools. Passwords stand in files (`password_file`), never in
  * the site.
  */
-export const sourcesSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['sources'],
-  properties: {
-    sources: {
-      type: 'object',
-      additionalProperties: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['type', 'host', 'database', 'user'],
-        properties: {
-          type: { const: 'postgres' },
-          host: text,
-          port: { type: 'integer', minimum: 1, maximum: 65535 },
-          database: text,
-          user: text,
-          password_file: text,
-          ssl: { type: 'boolean' },
-          role: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,62}$' },
-          max_connections: { type: 'integer', minimum: 1, maximum: 100 },
-        },
+export const sourcesSchema = objectWith({
+  sources: {
+    type: 'object',
+    additionalProperties: objectWith(
+      { type: { const: 'postgres' }, host: text, database: text, user: text },
+      {
+        port: { type: 'integer', minimum: 1, maximum: 65535 },
+        password_file: text,
+        ssl: { type: 'boolean' },
+        role: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,62}$' },
+        max_connections: { type: 'integer', minimum: 1, maximum: 100 },
       },
-    },
+    ),
   },
-} as const satisfies JSONSchema
+}) satisfies JSONSchema
 
 /** A file of `config/tools/` with `type: http`, checked. */
 export type HttpDefinition = FromSchema<typeof httpToolSchema>

@@ -1,15 +1,9 @@
 /** Reads the site's own tools: `config/tools/*.yaml`, `config/sources.yaml` and the modules in `tools/`. */
+import { unknownName } from '../../core/names.ts'
 import { join } from 'node:path'
 import { messageOf } from '../../core/errors.ts'
-import {
-  type Check,
-  compileSchema,
-  nearest,
-  pathText,
-  type Problem,
-  schemaProblems,
-} from '../../core/schema.ts'
-import { checkDocument } from '../../site/check-document.ts'
+import { type Check, compileSchema, pathText, type Problem, schemaProblems } from '../../core/schema.ts'
+import { checkDocument, checkNames } from '../../site/check-document.ts'
 import { type Fault, fileFault, type SiteFiles, type SourceDocument } from '../../site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import { defineTool, type Tool } from '../tool.ts'
@@ -132,14 +126,14 @@ function checkSql(definition: SqlDefinition, document: SourceDocument, checking:
   checkCommon(definition, document, checking)
   const sources = Object.keys(checking.sources)
   if (!sources.includes(definition.source))
-    checking.faults.push(document.fault(['source'], unknown('source', definition.source, sources)))
+    checking.faults.push(document.fault(['source'], unknownName('source', definition.source, sources)))
   checkArguments(sqlNames(definition.sql), definition.input, ['sql'], document, checking)
 }
 
 function checkUpstream(definition: UpstreamDefinition, document: SourceDocument, checking: Checking): void {
-  checkRoles(definition.roles, ['roles'], document, checking)
+  checkNames(document, ['roles'], 'role', definition.roles, checking.people.roles, checking.faults)
   for (const [name, tool] of Object.entries(definition.tools ?? {}))
-    checkRoles(tool.roles, ['tools', name, 'roles'], document, checking)
+    checkNames(document, ['tools', name, 'roles'], 'role', tool.roles, checking.people.roles, checking.faults)
   if ((definition.url === undefined) === (definition.command === undefined))
     checking.faults.push(document.fault([], 'an upstream has either a url or a command'))
 }
@@ -149,24 +143,13 @@ function checkCommon(
   document: SourceDocument,
   checking: Checking,
 ): void {
-  checkRoles(roles, ['roles'], document, checking)
+  checkNames(document, ['roles'], 'role', roles, checking.people.roles, checking.faults)
   const problem = inputProblem(input)
   if (problem !== undefined) checking.faults.push(document.fault(['input', ...problem.path], problem.message))
   const required = input['required']
   // JSON Schema allows it, and nobody means it: a model would have to guess what to give.
   for (const [index, name] of (Array.isArray(required) ? required : []).map(String).entries())
     checkArguments([name], input, ['input', 'required', index], document, checking)
-}
-
-function checkRoles(
-  roles: readonly string[] | undefined,
-  path: readonly (string | number)[],
-  document: SourceDocument,
-  { people, faults }: Checking,
-): void {
-  for (const [index, role] of (roles ?? []).entries())
-    if (!people.roles.has(role))
-      faults.push(document.fault([...path, index], unknown('role', role, people.roles.keys())))
 }
 
 function checkArguments(
@@ -178,7 +161,7 @@ function checkArguments(
 ): void {
   const known = Object.keys((input['properties'] as object | undefined) ?? {})
   for (const name of used)
-    if (!known.includes(name)) faults.push(document.fault(path, unknown('argument', name, known)))
+    if (!known.includes(name)) faults.push(document.fault(path, unknownName('argument', name, known)))
 }
 
 /** What the names of an upstream's tools begin with. */
@@ -274,9 +257,4 @@ function toolProblem(tool: Partial<Tool> | undefined): string | undefined {
     return `${name}: needs a title and a function run`
   const problem = inputProblem(tool!.input ?? {})
   return problem && `${name}: ${pathText(['input', ...problem.path])}: ${problem.message}`
-}
-
-function unknown(kind: string, name: string, candidates: Iterable<string>): string {
-  const near = nearest(name, candidates)
-  return `unknown ${kind} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }
