@@ -15,7 +15,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../core/files.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
-import { type Told, toldBefore } from './line.ts'
+import { type ToldEvent, toldBefore } from './line.ts'
 
 /** The private key that signs; readable for the daemon alone. */
 export const keyName = 'key.pem'
@@ -93,7 +93,7 @@ export function publicText(pem: string): string {
 }
 
 /** The event of a line that signs its number and the line before it. */
-export function checkpoint(key: LogKey, time: string, seq: number, prev: string): Told {
+export function checkpoint(key: LogKey, time: string, seq: number, prev: string): ToldEvent {
   // Made here and not told by anybody: a signature would be redacted.
   const data = { key: key.id, signed: key.sign(checkpointText(seq, prev)) }
   return toldBefore(randomId(), time, { type: 'audit.checkpoint', status: 'ok', user: 'system', data })

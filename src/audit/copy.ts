@@ -7,7 +7,7 @@ import type { Log } from '../core/log.ts'
 import { openPrivateFolder, replaceFile } from '../core/files.ts'
 import { headName, openPublicKeys, publicKeyName } from './checkpoint.ts'
 import { listLogFiles, type LogFile } from './log-files.ts'
-import { endOf } from './log-end.ts'
+import { logEnd } from './log-end.ts'
 import { type AuditVerification, verifyAudit } from './verify.ts'
 
 const attempts = 10
@@ -79,7 +79,7 @@ async function copyLogFile(file: LogFile, to: string): Promise<boolean> {
   const path = join(to, file.name)
   const there = await stat(path).catch(() => undefined)
   // A line that is just being written is not part of the copy.
-  const length = file.compressed ? file.bytes : (await endOf(file)).length
+  const length = file.compressed ? file.bytes : (await logEnd(file)).length
   const missing = there?.size !== length
   if (missing) await copyFile(file.path, path, length)
   // The copy from before the file was compressed would go before the compressed one.

@@ -1,7 +1,7 @@
 /** Events for other programs. */
 import type { AuditLine } from './event.ts'
 import { jsonText } from './line.ts'
-import { visible } from './render.ts'
+import { pictured } from './render.ts'
 
 const columns = [
   'seq',
@@ -39,7 +39,7 @@ export async function* exportCsv(lines: AsyncIterable<AuditLine>): AsyncGenerato
 function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  const text = visible(typeof value === 'string' ? value : JSON.stringify(value))
+  const text = pictured(typeof value === 'string' ? value : JSON.stringify(value))
   const safe = /^[=+\-@]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

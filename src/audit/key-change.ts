@@ -16,7 +16,7 @@ import {
   publicText,
 } from './checkpoint.ts'
 import type { KnownLog } from './known-log.ts'
-import { type Told, toldBefore } from './line.ts'
+import { type ToldEvent, toldBefore } from './line.ts'
 import { tailAudit } from './search.ts'
 
 /** Where the next key lies until the log tells that it has changed. */
@@ -45,7 +45,7 @@ async function openNextKey(folder: string): Promise<LogKey | undefined> {
 }
 
 /** The event by which a key hands over to the next: the old one signs for the new one. */
-export function keyChange(from: LogKey, to: LogKey, time: string): Told {
+export function keyChange(from: LogKey, to: LogKey, time: string): ToldEvent {
   const data = { from: from.id, to: to.id, signed: from.sign(keyChangeText(from.id, to.id)) }
   return toldBefore(randomId(), time, { type: 'audit.key', status: 'ok', user: 'system', data })
 }

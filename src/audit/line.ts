@@ -24,7 +24,7 @@ const unsafe =
 const plainText = /^[\x20-\x7e]*$/
 
 /** An event that is ready to be written, but for its place in the chain. */
-export interface Told {
+export interface ToldEvent {
   readonly id: string
   /** ISO 8601, UTC. */
   readonly time: string
@@ -34,22 +34,22 @@ export interface Told {
 }
 
 /** An event without secrets and not larger than allowed, with an id of its own; `time` is when it happened, ISO 8601. */
-export function tell(event: AuditEvent, time: string, maximumBytes: number): Told {
+export function tellEvent(event: AuditEvent, time: string, maximumBytes: number): ToldEvent {
   return { id: randomId(), time, ...bounded(event, maximumBytes) }
 }
 
 /** An event that was told before, as read from where it was kept. */
-export function toldBefore(id: string, time: string, event: AuditEvent): Told {
+export function toldBefore(id: string, time: string, event: AuditEvent): ToldEvent {
   return { id, time, event, text: jsonText(event) }
 }
 
 /** The event as a line of the log (an AuditLine), without the newline. */
-export function lineText({ id, time, text }: Told, seq: number, prev: string): string {
+export function lineText({ id, time, text }: ToldEvent, seq: number, prev: string): string {
   return `{"seq":${seq},"time":"${time}","id":"${id}","prev":"${prev}",${text.slice(1)}`
 }
 
 /** The hash by which the next line names this one. */
-export function hashOf(line: string | Uint8Array): string {
+export function lineHash(line: string | Uint8Array): string {
   return sha256(line)
 }
 
@@ -69,7 +69,7 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
   }
 }
 
-function bounded(event: AuditEvent, maximumBytes: number): Pick<Told, 'event' | 'text'> {
+function bounded(event: AuditEvent, maximumBytes: number): Pick<ToldEvent, 'event' | 'text'> {
   // Secrets go before texts are cut: half a secret would not be known as one.
   const details = detailsOf(event)
   const whole = { ...namesOf(event, steps[0].name), ...details }

@@ -1,7 +1,7 @@
 import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../core/files.ts'
-import { hashOf, parseLine } from './line.ts'
+import { lineHash, parseLine } from './line.ts'
 import { type LogFile, readLogFileBackward } from './log-files.ts'
 
 /** Where the good part of a file ends, and its last line. */
@@ -11,11 +11,11 @@ export interface End {
 }
 
 /** Finds the end of a file of the log, whatever a crash left behind it. */
-export async function endOf(file: LogFile): Promise<End> {
+export async function logEnd(file: LogFile): Promise<End> {
   for await (const { bytes, end, complete } of readLogFileBackward(file)) {
     const line = complete ? parseLine(bytes) : undefined
     const length = file.compressed ? file.bytes : end
-    if (line) return { length, last: { seq: line.seq, hash: hashOf(bytes) } }
+    if (line) return { length, last: { seq: line.seq, hash: lineHash(bytes) } }
   }
   return { length: file.compressed ? file.bytes : 0 }
 }

@@ -10,8 +10,8 @@ import { LineLog, type Lines } from '../line-log/line-log.ts'
 import { checkpoint, type LogKey, readHead, writeHead } from './checkpoint.ts'
 import { keyChange } from './key-change.ts'
 import type { KnownLine } from './known-log.ts'
-import { firstPrev, hashOf, lineText, tell, type Told } from './line.ts'
-import { endOf, putAside } from './log-end.ts'
+import { firstPrev, lineHash, lineText, tellEvent, type ToldEvent } from './line.ts'
+import { logEnd, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 import { Reserve } from './reserve.ts'
 
@@ -45,11 +45,11 @@ export interface LogWriterOptions {
  */
 export class LogWriter {
   readonly #options: LogWriterOptions
-  readonly #lines: LineLog<Told>
+  readonly #lines: LineLog<ToldEvent>
   readonly #reserve: Reserve
   #reserveTimer: NodeJS.Timeout | undefined
   #key: LogKey
-  #change: { readonly told: Told; readonly key: LogKey } | undefined
+  #change: { readonly told: ToldEvent; readonly key: LogKey } | undefined
   #file: AppendFile | undefined
   #day = ''
   #seq = 0
@@ -94,9 +94,9 @@ export class LogWriter {
   async open(): Promise<void> {
     const { folder, log } = this.#options
     const files = await listLogFiles(folder)
-    let repair: Told | undefined
+    let repair: ToldEvent | undefined
     for (const [index, file] of files.toReversed().entries()) {
-      const end = await endOf(file)
+      const end = await logEnd(file)
       if (index === 0 && !file.compressed) {
         if (end.length < file.bytes) repair = await this.#repair(file, end.length)
         this.#file = await AppendFile.open(file.path, end.length)
@@ -164,7 +164,7 @@ export class LogWriter {
   }
 
   /** Accepts an event; settles when it is on disk. The caller has asked `requireWritable`, or must not lose it. */
-  add(told: Told): Promise<void> {
+  add(told: ToldEvent): Promise<void> {
     return this.#lines.add(told)
   }
 
@@ -195,25 +195,25 @@ export class LogWriter {
     await this.#file?.close()
   }
 
-  async #repair(file: LogFile, good: number): Promise<Told> {
+  async #repair(file: LogFile, good: number): Promise<ToldEvent> {
     const { folder, clock, log, maximumEventBytes } = this.#options
     const data = await putAside(folder, file, good)
     log.warn('the last line of the audit log was not finished before a crash; it is put aside', data)
     const event = { type: 'audit.repair', status: 'ok', user: 'system', data } as const
-    return tell(event, isoTime(clock.now()), maximumEventBytes())
+    return tellEvent(event, isoTime(clock.now()), maximumEventBytes())
   }
 
   /** The lines of the events and, when it is due, of a checkpoint. */
-  #linesOf(events: readonly Told[], sign: boolean): Lines | undefined {
+  #linesOf(events: readonly ToldEvent[], sign: boolean): Lines | undefined {
     const { clock } = this.#options
     const change = this.#change && events.includes(this.#change.told) ? this.#change : undefined
     const key = change?.key ?? this.#key
     let seq = this.#seq
     let hash = this.#hash
     const lines: string[] = []
-    const add = (told: Told): void => {
+    const add = (told: ToldEvent): void => {
       const line = lineText(told, ++seq, hash)
-      hash = hashOf(line)
+      hash = lineHash(line)
       lines.push(line)
     }
     for (const told of events) add(told)

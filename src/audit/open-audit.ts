@@ -11,7 +11,7 @@ import type { AuditEvent } from './event.ts'
 import { finishKeyChange, makeNextKey, takeNextKey, whatIsMissing } from './key-change.ts'
 import { type AuditLoss, type KnownLine, LogMemory } from './known-log.ts'
 import type { Forwarder, ForwardStats } from './forward.ts'
-import { tell, type Told } from './line.ts'
+import { tellEvent, type ToldEvent } from './line.ts'
 import { listLogFiles } from './log-files.ts'
 import { LogWriter } from './log-writer.ts'
 import { Outbox } from './outbox.ts'
@@ -242,17 +242,17 @@ class OpenedAudit implements AuditLog {
     await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }
 
-  #tell(event: AuditEvent): Told {
+  #tell(event: AuditEvent): ToldEvent {
     const now = this.#clock.now()
     // Many events fall into one millisecond, and writing a time costs more than looking at one.
     if (now !== this.#now) {
       this.#now = now
       this.#time = isoTime(now)
     }
-    return tell(event, this.#time, this.#settings.max_event_bytes)
+    return tellEvent(event, this.#time, this.#settings.max_event_bytes)
   }
 
-  async #record(told: Told): Promise<void> {
+  async #record(told: ToldEvent): Promise<void> {
     try {
       this.#writer.requireWritable(true)
     } catch (error) {
@@ -263,12 +263,12 @@ class OpenedAudit implements AuditLog {
     await this.#writer.add(told)
   }
 
-  #add(told: Told): Promise<void> {
+  #add(told: ToldEvent): Promise<void> {
     return quiet(this.#writer.add(told))
   }
 
   /** Moves an event that is kept in the store into the log. */
-  #move(told: Told): void {
+  #move(told: ToldEvent): void {
     this.#add(told).then(
       () => this.#outbox.moved(told.id),
       () => undefined, // It stays in the store and is moved at the next start.

@@ -1,7 +1,7 @@
 import type { Log } from '../core/log.ts'
 import type { Collection, CollectionSpec, Store, Transaction } from '../store/store.ts'
 import type { AuditEvent } from './event.ts'
-import { parseLine, type Told, toldBefore } from './line.ts'
+import { parseLine, type ToldEvent, toldBefore } from './line.ts'
 import { listLogFiles, readLogFile } from './log-files.ts'
 
 /** An event that was told inside a transaction and waits for its place in the log. */
@@ -33,7 +33,7 @@ export class Outbox {
     this.#waiting = store.collection(outboxSpec)
   }
 
-  async put(transaction: Transaction, told: Told, after: number): Promise<void> {
+  async put(transaction: Transaction, told: ToldEvent, after: number): Promise<void> {
     const { id, time, event } = told
     await transaction.in(this.#waiting).insert({ id, log: this.#name, after, time, event })
   }
@@ -42,7 +42,7 @@ export class Outbox {
    * What an earlier run left, in the order in which it was told, without what had reached the log before
    * the crash: each event gets into the log exactly once.
    */
-  async leftOver(folder: string): Promise<readonly Told[]> {
+  async leftOver(folder: string): Promise<readonly ToldEvent[]> {
     // An embedded store has one daemon: events of a log whose key was lost are its own, too.
     const mine = this.#store.stats().kind === 'embedded' ? {} : { where: { log: this.#name } }
     const waiting = await this.#waiting.find({

@@ -6,7 +6,7 @@ const hidden =
 const colours = { ok: 32, error: 31, denied: 33, timeout: 33, cancelled: 33 } as const
 
 /** A text whose control characters are shown as pictures and whose invisible characters as `⟨U+202E⟩`. */
-export function visible(text: string): string {
+export function pictured(text: string): string {
   return text
     .replace(/[\u0000-\u001f\u007f]/g, (character) =>
       character === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + character.charCodeAt(0)),
@@ -27,14 +27,14 @@ export interface Rendering {
 
 /** An event in one line that fits a terminal; `showEvent` has the rest. */
 export function renderLine(line: AuditLine, { colour, width = 80, clients }: Rendering = {}): string {
-  const begin = `${visible(line.time).slice(0, 16).replace('T', ' ')} #${line.seq} `
-  const status = line.status === 'ok' ? '' : visible(line.status)
+  const begin = `${pictured(line.time).slice(0, 16).replace('T', ' ')} #${line.seq} `
+  const status = line.status === 'ok' ? '' : pictured(line.status)
   const rest = [
-    visible(line.user ?? '-'),
-    visible(line.type),
-    line.target === undefined ? '' : visible(line.target),
-    line.client === undefined ? '' : `via ${visible(clients?.get(line.client) ?? line.client)}`,
-    line.error === undefined ? '' : `– ${visible(line.error)}`,
+    pictured(line.user ?? '-'),
+    pictured(line.type),
+    line.target === undefined ? '' : pictured(line.target),
+    line.client === undefined ? '' : `via ${pictured(clients?.get(line.client) ?? line.client)}`,
+    line.error === undefined ? '' : `– ${pictured(line.error)}`,
   ]
   const end = shortened([status, ...rest].filter((part) => part !== '').join(' '), width - begin.length)
   const code = colour ? colours[line.status] : undefined
@@ -47,25 +47,25 @@ export function showEvent(line: AuditLine, { clients }: Rendering = {}): string 
   const { changes, documents, ...rest } = line
   const rows = Object.entries(rest).map(([key, value]) => {
     const name = key === 'client' ? clients?.get(String(value)) : undefined
-    return [key, `${shownValue(value)}${name === undefined ? '' : ` (${visible(name)})`}`]
+    return [key, `${shownValue(value)}${name === undefined ? '' : ` (${pictured(name)})`}`]
   })
   for (const { doctype, names, count } of documents ?? []) {
     const more = count > names.length ? ` and ${count - names.length} more` : ''
-    rows.push(['shown', `${visible(doctype)}: ${names.map(visible).join(', ')}${more}`])
+    rows.push(['shown', `${pictured(doctype)}: ${names.map(pictured).join(', ')}${more}`])
   }
   for (const change of changeLines(changes)) rows.push(['changed', change])
-  return rows.map(([key = '', value]) => `${visible(key).padEnd(15)} ${value}`).join('\n')
+  return rows.map(([key = '', value]) => `${pictured(key).padEnd(15)} ${value}`).join('\n')
 }
 
 /** What became of the fields, a line each. */
 export function changeLines(changes: AuditLine['changes']): readonly string[] {
   return (changes ?? []).map(
-    ({ field, from, to }) => `${visible(field)}: ${shownValue(from)} → ${shownValue(to)}`,
+    ({ field, from, to }) => `${pictured(field)}: ${shownValue(from)} → ${shownValue(to)}`,
   )
 }
 
 function shownValue(value: unknown): string {
-  return visible(typeof value === 'string' ? value : JSON.stringify(value))
+  return pictured(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
 function shortened(text: string, length: number): string {

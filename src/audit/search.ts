@@ -45,7 +45,7 @@ export async function tailAudit(
 }
 
 /** What to follow, from where, and until when. */
-export interface FollowOptions {
+export interface TailOptions {
   readonly filter?: AuditFilter
   /** Only events behind this line; without it, only those that come from now on. */
   readonly after?: number
@@ -53,7 +53,7 @@ export interface FollowOptions {
 }
 
 /** The events that are wanted as they are written, over any change of files, until the signal ends it. */
-export async function* followAudit(folder: string, options: FollowOptions): AsyncGenerator<AuditLine> {
+export async function* followAudit(folder: string, options: TailOptions): AsyncGenerator<AuditLine> {
   const { signal } = options
   const test = wantedBy(options.filter ?? {})
   let last = options.after ?? (await tailAudit(folder, 1))[0]?.seq ?? 0

@@ -11,7 +11,7 @@ import {
 import type { AuditLine } from './event.ts'
 import { keyChangeText } from './key-change.ts'
 import type { KnownLine, KnownLog } from './known-log.ts'
-import { firstPrev, hashOf, parseLine } from './line.ts'
+import { firstPrev, lineHash, parseLine } from './line.ts'
 import { isThere, listLogFiles, type LogFile, readLogFile } from './log-files.ts'
 
 const shownFaults = 20
@@ -142,7 +142,7 @@ class Check {
       this.#hash = undefined
     }
     this.#chain(line, place)
-    const hash = hashOf(bytes)
+    const hash = lineHash(bytes)
     if (this.#known.get(line.seq)?.some((known) => known !== hash))
       this.fault(place, 'this is not the line that was signed')
     if (line.type === 'audit.checkpoint') this.#checkpoint(line, place)

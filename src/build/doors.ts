@@ -1,7 +1,7 @@
 import type { Principal } from '../core/principal.ts'
 import { randomSecret } from '../core/secrets.ts'
 import { clientLimitOf } from '../documents/client-limits.ts'
-import { Running } from '../mcp/running.ts'
+import { RunningCalls } from '../mcp/running.ts'
 import { Subscriptions } from '../mcp/subscriptions.ts'
 import { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import { Tasks } from '../mcp/tasks.ts'
@@ -16,9 +16,9 @@ import { Keys } from '../oauth/keys.ts'
 import { RateLimits } from '../oauth/rate-limits.ts'
 import { Tokens } from '../oauth/tokens.ts'
 import { Trace } from '../oauth/trace.ts'
-import { Upstream } from '../oauth/upstream.ts'
+import { OpenIdProvider } from '../oauth/upstream.ts'
 import { resourceOf } from '../oauth/urls.ts'
-import { Usage } from '../oauth/usage.ts'
+import { TokenUsage } from '../oauth/usage.ts'
 import type { Store, Stored } from '../store/store.ts'
 import { ApiKeys } from '../users/api-keys.ts'
 import { Passwords } from '../users/passwords.ts'
@@ -51,7 +51,7 @@ interface McpDoor {
   readonly suspended: SuspendedCalls
   readonly tasks: Tasks
   /** The MCP calls that run now. */
-  readonly running: Running
+  readonly running: RunningCalls
   /** Signs what MCP clients carry for us; survives restarts. */
   readonly signingKey: string
 }
@@ -64,10 +64,10 @@ interface OAuthDoor {
   readonly grants: Grants
   readonly keys: Keys
   readonly assertions: Assertions
-  readonly usage: Usage
+  readonly usage: TokenUsage
   readonly limits: RateLimits
   readonly trace: Trace
-  readonly upstream: Upstream
+  readonly upstream: OpenIdProvider
   /** What a client may at most use, whoever it acts for. */
   readonly clientLimits: ClientLimits
 }
@@ -130,7 +130,7 @@ async function openMcp(
   const snapshot = (principal: Principal): ReturnType<Snapshot['for']> => site.current().for(principal)
   const subscriptions = new Subscriptions({ clock, snapshot, refreshed })
   onChange(() => subscriptions.changed())
-  const running = new Running()
+  const running = new RunningCalls()
   const tasks = new Tasks({ store, clock, running })
   undo.push(() => tasks.close())
   return {
@@ -163,7 +163,7 @@ function openOAuth(
   })
   const fetch = guardedFetch({ proxy: () => settings().oauth.egress_proxy })
   const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
-  const usage = new Usage({ store, clock, log })
+  const usage = new TokenUsage({ store, clock, log })
   undo.push(() => usage.close())
   return {
     tokens,
@@ -176,7 +176,7 @@ function openOAuth(
     usage,
     limits: new RateLimits({ settings }),
     trace: new Trace({ clock }),
-    upstream: new Upstream({ store, clock, settings, publicUrl, log, folder: folders.site }),
+    upstream: new OpenIdProvider({ store, clock, settings, publicUrl, log, folder: folders.site }),
     clientLimits: (id) => clientLimitOf(site.current().platform, id),
   }
 }

@@ -53,12 +53,12 @@ export function addAuditProofCommands(audit: Command): void {
 
 /** What a file knows of the log; one that knows nothing would prove nothing. */
 async function anchorsIn(path: string): Promise<NonNullable<Question<'audit.verify'>['anchors']>> {
-  const [{ readAnchors }, { faultText }] = await Promise.all([
+  const [{ readAnchors }, { diskFaultText }] = await Promise.all([
     import('../audit/anchors.ts'),
     import('../core/files.ts'),
   ])
   const anchors = await readAnchors(path).catch((error: unknown) => {
-    throw new AppError('invalid', `${path}: ${faultText(error)}`)
+    throw new AppError('invalid', `${path}: ${diskFaultText(error)}`)
   })
   if (anchors.length === 0)
     throw new AppError('invalid', `${path}: there is neither a checkpoint of an audit log in it nor a head`)

@@ -29,7 +29,7 @@ interface Explanation {
 }
 
 /** Why a user may or may not use a tool, or may do what with a doctype or one document of it: the evaluator's own answer. */
-export const explainAccess = defineOperation({
+export const explainAccessTo = defineOperation({
   name: 'access.explain',
   input: objectWith(
     { user: { type: 'string' }, subject: { type: 'string', minLength: 1 } },

@@ -6,7 +6,7 @@
  * command line runs the same function over the locked state. `doctor/` is apart: it examines the
  * machine from outside, whether or not a daemon runs.
  */
-import { explainAccess } from './access.ts'
+import { explainAccessTo } from './access.ts'
 import {
   acceptAuditLosses,
   changeAuditKey,
@@ -27,8 +27,8 @@ import {
 import { listKeys, rotateKeys, traceAttempts } from './keys.ts'
 import { daemonHealth, metrics } from './metrics.ts'
 import { expectProbe, probeArrival } from './probe.ts'
-import { listPrompts, previewPrompt, promptMethodOperations, showPrompt } from './prompts.ts'
-import { reload, stateProblems, status } from './status.ts'
+import { listPromptTemplates, previewPrompt, promptMethodOperations, showPrompt } from './prompts.ts'
+import { reload, listStateProblems, status } from './status.ts'
 import { backup } from './store.ts'
 import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
 import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from './users.ts'
@@ -36,7 +36,7 @@ import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from 
 const list = [
   status,
   reload,
-  stateProblems,
+  listStateProblems,
   listUsers,
   setPassword,
   createApiKey,
@@ -55,7 +55,7 @@ const list = [
   listKeys,
   rotateKeys,
   traceAttempts,
-  listPrompts,
+  listPromptTemplates,
   showPrompt,
   previewPrompt,
   ...promptMethodOperations,
@@ -65,7 +65,7 @@ const list = [
   verifyEvents,
   changeAuditKey,
   acceptAuditLosses,
-  explainAccess,
+  explainAccessTo,
   backup,
   metrics,
   daemonHealth,

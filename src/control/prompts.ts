@@ -11,7 +11,7 @@ const user = { type: 'string' } as const
 const prompt = { type: 'string', minLength: 1 } as const
 
 /** Every prompt with its uses; with `user`, only those that this user is listed. */
-export const listPrompts = defineOperation({
+export const listPromptTemplates = defineOperation({
   name: 'prompts.list',
   input: objectWith({}, { user }),
   run: async (params, { services }) => {

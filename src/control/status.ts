@@ -115,7 +115,7 @@ export const reload = defineOperation({
 })
 
 /** What in the state a site, as it is written in a folder now, does not fit; nothing is taken over. */
-export const stateProblems = defineOperation({
+export const listStateProblems = defineOperation({
   name: 'site.state_problems',
   input: objectWith({ site: { type: 'string', minLength: 1, description: 'The whole path of the folder.' } }),
   run: async ({ site }, { services: { store, audit, clock } }) => {

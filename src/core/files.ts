@@ -85,7 +85,7 @@ function modeText(facts: Stats): string {
 }
 
 /** A fault of the disk in words, without the path that the system's message holds. */
-export function faultText(error: unknown): string {
+export function diskFaultText(error: unknown): string {
   switch ((error as NodeJS.ErrnoException | undefined)?.code) {
     case 'ENOSPC':
       return 'no space left on the disk'

@@ -12,7 +12,7 @@ import type { Field } from './platform.ts'
 import type { StoredDocument } from './stored.ts'
 
 /** Checks that required values are there, links lead somewhere the principal may see, and the rules hold. */
-export async function checkDocument(
+export async function checkStored(
   change: Change,
   document: StoredDocument,
   before: StoredDocument | undefined,

@@ -2,7 +2,7 @@ import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { type Change, changeOf, refuseProblems, type Warning } from './change.ts'
-import { checkDocument } from './checking.ts'
+import { checkStored } from './checking.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import { submitIn } from './lifecycle.ts'
 import { nameFor } from './naming.ts'
@@ -70,7 +70,7 @@ export async function insertDocument(
   const values = withDefaults(change, readData(change, data, undefined, blank))
   const state = initial === undefined ? {} : { workflow_state: initial }
   const draft = compute(change, { ...blank, ...values, ...state, ...more })
-  await checkDocument(change, draft, undefined)
+  await checkStored(change, draft, undefined)
   refuseProblems(change)
   const collection = collectionFor(documents, access.doctype, tx)
   const taken = async (wanted: string) => (await collection.get(wanted)) !== undefined

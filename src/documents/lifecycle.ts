@@ -4,7 +4,7 @@ import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { changeOf, refuseProblems } from './change.ts'
-import { checkDocument } from './checking.ts'
+import { checkStored } from './checking.ts'
 import { accessFor, changeable, collectionFor, type Documents } from './documents.ts'
 import { differences } from './history.ts'
 import { linksTo } from './links.ts'
@@ -63,7 +63,7 @@ export async function submitIn(
     )
   // A draft may be older than a rule: what becomes final is checked again.
   const change = changeOf(work, access, 'submit')
-  await checkDocument(change, document, document)
+  await checkStored(change, document, document)
   refuseProblems(change)
   return await moveTo(work, access, document, { docstatus: 1 }, 'submit')
 }

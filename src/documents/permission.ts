@@ -20,7 +20,7 @@ export interface Access {
   /** What holds of the documents that the action is allowed on. */
   where(action: Action): Condition
   /** How a field of this document appears. */
-  shows(field: Field, document: StoredDocument): Visibility
+  shows(field: Field, document: StoredDocument): FieldVisibility
   /** Whether the principal may set the field on this document by this action. */
   mayset(field: Field, action: Action, document: StoredDocument): boolean
   /** Whether the field can be read on every document that the principal can read, so that a query on it tells nothing. */
@@ -36,7 +36,7 @@ export interface Access {
 }
 
 /** How a value appears to a principal: as it is, as `maskMarker`, or not at all. */
-export type Visibility = 'clear' | 'masked' | 'hidden'
+export type FieldVisibility = 'clear' | 'masked' | 'hidden'
 
 /** What stands where a masked value would. */
 export const maskMarker = '[masked]'

@@ -10,7 +10,7 @@ import { findWords, type Hit, indexedFields } from './search-index.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
 /** A document that was found. */
-export interface Found {
+export interface SearchHit {
   readonly doctype: string
   readonly name: string
   readonly title: string
@@ -20,7 +20,7 @@ export interface Found {
 
 /** A page of what a search found, best first. */
 export interface FoundPage {
-  readonly results: readonly Found[]
+  readonly results: readonly SearchHit[]
   /** How many documents there are that the caller may read. */
   readonly total: number
   readonly searched: readonly string[]
@@ -58,7 +58,7 @@ export async function searchDocuments(
     (a, b) => b.hit.score - a.hit.score || (a.hit.name < b.hit.name ? -1 : 1),
     offset + query.limit,
   )
-  const results: Found[] = []
+  const results: SearchHit[] = []
   for (const { access, hit } of page.slice(offset)) {
     const document = await collectionFor(documents, access.doctype).get(hit.name)
     if (document)

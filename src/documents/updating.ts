@@ -2,7 +2,7 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { removeBelongings } from './belongings.ts'
 import { changeOf, refuseProblems, type Warning } from './change.ts'
-import { checkDocument } from './checking.ts'
+import { checkStored } from './checking.ts'
 import { conditionOf, readFilters } from './filters.ts'
 import { accessFor, changeable, collectionFor, type Documents, requireAction } from './documents.ts'
 import { differences, sameValue } from './history.ts'
@@ -79,7 +79,7 @@ async function updateIn(
     change.problems.push(
       `${locked.map((field) => field.name).join(', ')} cannot change after the document was submitted; cancel and amend it`,
     )
-  await checkDocument(change, after, before)
+  await checkStored(change, after, before)
   refuseProblems(change)
   if (changed.length === 0)
     return { document: viewOf(documents, access, before), updatedFields: [], warnings: change.warnings }

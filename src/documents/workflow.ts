@@ -3,7 +3,7 @@ import { all, always, any, asserted, bound, compared, type Condition, not } from
 import { AppError } from '../core/errors.ts'
 import { hasRole, type Principal } from '../core/principal.ts'
 import { changeOf, refuseProblems } from './change.ts'
-import { checkDocument } from './checking.ts'
+import { checkStored } from './checking.ts'
 import { holds } from './expression.ts'
 import { accessFor, collectionFor, type Documents, readable } from './documents.ts'
 import { moveTo, requireCancellable } from './lifecycle.ts'
@@ -55,7 +55,7 @@ export async function runWorkflow(
     if (document.docstatus === 1 && state.docstatus === 2) await requireCancellable(work, access, document)
     if (document.docstatus === 0) {
       const change = changeOf(work, access, 'submit')
-      await checkDocument(change, document, document)
+      await checkStored(change, document, document)
       refuseProblems(change)
     }
     const values = { workflow_state: state.name, docstatus: state.docstatus }

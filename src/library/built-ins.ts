@@ -7,13 +7,13 @@ interface StoredBuiltIn extends Stored {
 }
 
 /** What a new package changed among the built-in templates, categories and skills. */
-export interface Migration {
+export interface BuiltInMigration {
   readonly created: readonly string[]
   readonly updated: readonly string[]
   readonly removed: readonly string[]
 }
 
-const none: Migration = { created: [], updated: [], removed: [] }
+const none: BuiltInMigration = { created: [], updated: [], removed: [] }
 
 /**
  * The platform's migration step (specification §9.9): compares what is built in with what was built in
@@ -24,7 +24,7 @@ export async function migrateBuiltIns(
   reading: LibraryReading,
   packageVersion: string,
   { store, audit }: { readonly store: Store; readonly audit: Audit },
-): Promise<Migration> {
+): Promise<BuiltInMigration> {
   const builtIns = store.collection<StoredBuiltIn>({ name: 'library.built_in' })
   const now = builtInsOf(reading)
   const before = new Map((await builtIns.find()).map(({ id, digest }) => [id, digest]))

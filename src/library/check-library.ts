@@ -40,7 +40,7 @@ interface CachedTemplate {
 }
 
 /** Where faults and warnings are told. */
-export interface Told {
+export interface FoundFaults {
   readonly faults: Fault[]
   readonly warnings: Fault[]
 }
@@ -51,7 +51,7 @@ export function checkTemplate(
   categories: ReadonlyMap<string, ReadCategory>,
   around: Surroundings,
   lint: (read: ReadTemplate) => readonly Fault[],
-  { faults, warnings }: Told,
+  { faults, warnings }: FoundFaults,
 ): void {
   const { template, document } = read
   warnings.push(...read.warnings)
@@ -93,7 +93,7 @@ export function templateLint(around: Surroundings): (read: ReadTemplate) => read
 }
 
 /** The same of a skill, for SKILL.md and the markdown beside it. */
-export function checkSkill(read: ReadSkill, around: Surroundings, told: Told): void {
+export function checkSkill(read: ReadSkill, around: Surroundings, told: FoundFaults): void {
   const { skill, document } = read
   checkPeople(skill, document, around.people, told)
   const readers = readersOf(skill, around)
@@ -125,7 +125,7 @@ function checkPeople(
   thing: { readonly sharedWithRoles: readonly string[]; readonly owner: string },
   document: SourceDocument,
   people: People,
-  { faults, warnings }: Told,
+  { faults, warnings }: FoundFaults,
 ): void {
   checkNames(document, ['shared_with_roles'], 'role', thing.sharedWithRoles, people.roles, faults)
   if (thing.owner !== '' && !people.find(thing.owner)) {

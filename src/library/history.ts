@@ -8,7 +8,7 @@ import { versionText } from './template-text.ts'
 import { isStatusStep, notCommitted, type PromptVersion, type VersionLine } from './versions.ts'
 
 /** One version as people read it. */
-export interface HistoryEntry {
+export interface PromptHistoryEntry {
   /** null for what is not committed. */
   readonly version: number | null
   readonly title: string
@@ -31,7 +31,7 @@ export async function versionHistory(
   line: VersionLine,
   template: PromptTemplate,
   limit: number,
-): Promise<HistoryEntry[]> {
+): Promise<PromptHistoryEntry[]> {
   const kept = (await line.history(template.id, limit + 1)).map((version) => ({
     version,
     was: templateOf(version),
@@ -48,7 +48,7 @@ function entryOf(
   was: Comparable,
   before: { readonly version: PromptVersion | undefined; readonly was: Comparable } | undefined,
   current: number | null,
-): HistoryEntry {
+): PromptHistoryEntry {
   const number = version?.number ?? null
   const nameOf = (one: number | null | undefined): string => (one == null ? notCommitted : `version ${one}`)
   return {

@@ -13,7 +13,7 @@ import { readLibrary, type LibraryReading } from './read-library.ts'
 import { Library, type Lacks, type Lineage, type LinkTargets } from './library.ts'
 import { digestOf, type ReadTemplate } from './template-file.ts'
 import type { PromptTemplate } from './words.ts'
-import { Usage } from './usage.ts'
+import { LibraryUsage } from './usage.ts'
 import { Versions, type StatusStep } from './versions.ts'
 
 /** One line of a reading: the working tree, or a channel's branch as it was at a commit. */
@@ -50,7 +50,7 @@ export interface Refreshed {
 
 /** Opens the libraries of a site, and keeps what outlives them: versions, counters, what built-ins were there. */
 export class Librarian {
-  readonly usage: Usage
+  readonly usage: LibraryUsage
   private readonly versions: Versions
   private readonly blobs: BlobMemory = new Map()
   /** Numbers that are not git's, of the site's last reading. */
@@ -63,7 +63,7 @@ export class Librarian {
 
   constructor(parts: { store: Store; audit: Audit; clock: Clock }) {
     this.parts = parts
-    this.usage = new Usage(parts.store, parts.clock)
+    this.usage = new LibraryUsage(parts.store, parts.clock)
     this.versions = new Versions(parts.store, parts.clock)
   }
 

@@ -9,7 +9,7 @@ import { indexPrompts, type PromptIndex } from './search.ts'
 import { fitted } from './lint.ts'
 import { skillsWithout } from './skill-files.ts'
 import { valuesFor, type ReadTemplate } from './template-file.ts'
-import type { Usage } from './usage.ts'
+import type { LibraryUsage } from './usage.ts'
 import type { VersionLine } from './versions.ts'
 import { Views } from './views.ts'
 
@@ -49,7 +49,7 @@ export class Library {
   readonly line: VersionLine
   /** The commit that a template's file stands at, where it is known. */
   readonly commitOf: (id: string) => string | undefined
-  private readonly usage: Usage
+  private readonly usage: LibraryUsage
   /** Of the same reading of the site. */
   readonly links: LinkTargets
   private readonly promptViews: Views<PromptTemplate>
@@ -63,7 +63,11 @@ export class Library {
     reading: LibraryReading,
     templates: ReadonlyMap<string, PromptTemplate>,
     { line, commitOf }: Lineage,
-    { usage, links, lacks }: { readonly usage: Usage; readonly links: LinkTargets; readonly lacks: Lacks },
+    {
+      usage,
+      links,
+      lacks,
+    }: { readonly usage: LibraryUsage; readonly links: LinkTargets; readonly lacks: Lacks },
   ) {
     this.reading = reading
     this.templates = templates

@@ -14,14 +14,14 @@ import type { Channels } from './channels.ts'
 import type { Previews } from './previews.ts'
 import { byPopularity, promptRows } from './prompt-rows.ts'
 import type { Library } from './library.ts'
-import type { Usage } from './usage.ts'
+import type { LibraryUsage } from './usage.ts'
 import type { PromptWriter } from './writing.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** What the methods work on. */
 export interface PromptMethodParts {
   readonly library: () => Channels
-  readonly usage: Usage
+  readonly usage: LibraryUsage
   readonly writer: PromptWriter
   readonly previews: Previews
 }
@@ -190,7 +190,8 @@ function isPublished(template: PromptTemplate): boolean {
 function inCategory(library: Library, category: string | undefined): (template: PromptTemplate) => boolean {
   if (category === undefined || category === '') return () => true
   const { categories } = library.reading
-  if (!categories.has(category)) throw new AppError('not_found', unknownName('category', category, categories.keys()))
+  if (!categories.has(category))
+    throw new AppError('not_found', unknownName('category', category, categories.keys()))
   const wanted = withDescendants(category, categories)
   return (template) => template.category !== undefined && wanted.has(template.category)
 }

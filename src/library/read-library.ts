@@ -6,7 +6,7 @@ import {
   templateLint,
   type Surroundings,
   type TemplateCache,
-  type Told,
+  type FoundFaults,
 } from './check-library.ts'
 import { checkHierarchy, readCategories, type ReadCategory } from './categories.ts'
 import type { Category, Skill } from './words.ts'
@@ -48,7 +48,7 @@ export function readLibrary(
   const skills = new Map<string, ReadSkill>()
   for (const part of parts) {
     const onlySystem = part.files === builtIns
-    const told: Told = { faults, warnings }
+    const told: FoundFaults = { faults, warnings }
     for (const [id, read] of categoriesOf(part.files, part.ofPackage, categories, told)) {
       if (!onlySystem || read.category.isSystem) categories.set(id, read)
     }
@@ -85,7 +85,7 @@ function categoriesOf(
   files: SiteFiles,
   ofPackage: boolean,
   taken: ReadonlyMap<string, ReadCategory>,
-  { faults }: Told,
+  { faults }: FoundFaults,
 ): Map<string, ReadCategory> {
   const document = files.documents.get(categoriesFile)
   if (!document) return new Map()
@@ -101,7 +101,7 @@ function* templatesOf(
   ofPackage: boolean,
   cache: TemplateCache | undefined,
   seen: Set<string>,
-  { faults }: Told,
+  { faults }: FoundFaults,
 ): Generator<ReadTemplate> {
   for (const [file, document] of files.documents) {
     if (!isTemplateFile(file)) continue
@@ -143,7 +143,11 @@ function remembered(
   return read
 }
 
-function addTemplate(read: ReadTemplate, templates: Map<string, ReadTemplate>, { faults }: Told): void {
+function addTemplate(
+  read: ReadTemplate,
+  templates: Map<string, ReadTemplate>,
+  { faults }: FoundFaults,
+): void {
   const { id } = read.template
   const other = templates.get(id)
   if (!other) {
@@ -161,7 +165,11 @@ function addTemplate(read: ReadTemplate, templates: Map<string, ReadTemplate>, {
   )
 }
 
-function* skillsOf(files: SiteFiles, ofPackage: boolean, { faults }: Told): Generator<[string, ReadSkill]> {
+function* skillsOf(
+  files: SiteFiles,
+  ofPackage: boolean,
+  { faults }: FoundFaults,
+): Generator<[string, ReadSkill]> {
   for (const [name, read] of readSkills(files, faults)) {
     if (read.skill.isSystem && !ofPackage)
       faults.push(read.document.fault(['is_system'], onlyThePackage('skills')))

@@ -21,7 +21,7 @@ const flushDelay = 1_000
  * `use_count` and `last_used` (specification §2.6). Kept in the state, never in git; written together
  * once a second, so that counting costs a request nothing.
  */
-export class Usage {
+export class LibraryUsage {
   private readonly stored: Collection<StoredUse>
   private readonly store: Store
   private readonly clock: Clock

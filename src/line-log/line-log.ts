@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { AppError } from '../core/errors.ts'
-import { faultText } from '../core/files.ts'
+import { diskFaultText } from '../core/files.ts'
 import type { Log } from '../core/log.ts'
 import type { AppendFile } from './append-file.ts'
 
@@ -153,7 +153,7 @@ export class LineLog<Entry> {
   #failed(error: unknown): void {
     const { name, log, undo } = this.#options
     const known = this.#fault !== undefined
-    this.#fault = faultText(error)
+    this.#fault = diskFaultText(error)
     const all = this.#queue
     this.#queue = undo ? [] : all.filter(({ entry }) => entry !== undefined)
     const undone = undo ? entriesOf(all).reverse() : []

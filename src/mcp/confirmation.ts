@@ -1,7 +1,7 @@
 /** Asks a person before a tool runs that the site says must be confirmed. */
 import type { Audit } from '../audit/audit.ts'
 import { actorOf } from '../audit/event.ts'
-import { visible } from '../audit/render.ts'
+import { pictured } from '../audit/render.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
 import type { Asking } from './asking.ts'
 import type { Call } from './call.ts'
@@ -23,7 +23,7 @@ export async function confirm(
   args: unknown,
   deps: { readonly audit: Audit; readonly suspended: SuspendedCalls },
 ): Promise<string | undefined> {
-  const shown = visible(canonical(args))
+  const shown = pictured(canonical(args))
   // A client that cannot ask its user must not be able to go without, and nobody may confirm what they
   // cannot see whole: the page is the fallback.
   return offered.confirm === 'client' && asking.can('form') && shown.length <= maxShownArguments

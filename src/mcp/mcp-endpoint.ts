@@ -17,7 +17,7 @@ import { errorCodes, isObject, JsonRpcError } from './json-rpc.ts'
 import { Pages } from './lists.ts'
 import { type Method, type MethodDeps, findMethod } from './methods.ts'
 import { preferred } from './revisions.ts'
-import { Cancelled, LogLevels, type Running } from './running.ts'
+import { Cancelled, LogLevels, type RunningCalls } from './running.ts'
 import { readSession } from './session.ts'
 import { shapeResult } from './shape.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -26,7 +26,7 @@ import type { Tasks } from './tasks.ts'
 
 /** What the daemon keeps a hand on besides: it tells `subscriptions` of reloads, ends `running` calls, and the pages decide what is `suspended`. */
 export interface EndpointDeps extends McpDeps {
-  readonly running: Running
+  readonly running: RunningCalls
   readonly subscriptions: Subscriptions
   readonly suspended: SuspendedCalls
   readonly tasks: Tasks

@@ -7,7 +7,7 @@ import type { RequestId } from './json-rpc.ts'
 const maxLevels = 1000
 
 /** What is running, by peer, session id and request id. */
-export class Running {
+export class RunningCalls {
   readonly #calls = new Map<string, Set<AbortController>>()
   readonly #all = new Map<AbortController, Principal>()
 

@@ -8,7 +8,7 @@ import { randomId } from '../core/secrets.ts'
 import type { Collection, CollectionSpec, Store, Stored } from '../store/store.ts'
 import type { ClientQuestion } from '../tools/tool.ts'
 import { errorCodes, type Json, JsonRpcError } from './json-rpc.ts'
-import { Cancelled, type Running } from './running.ts'
+import { Cancelled, type RunningCalls } from './running.ts'
 
 /** What is kept of a task. */
 export interface TaskRecord extends Stored {
@@ -49,11 +49,11 @@ export const taskRecords: CollectionSpec<TaskRecord> = {
 /** The tasks of all users. */
 export class Tasks {
   readonly #clock: Clock
-  readonly #running: Running
+  readonly #running: RunningCalls
   readonly #tasks: Collection<TaskRecord>
   readonly #open = new Map<string, OpenTask>()
 
-  constructor(deps: { store: Store; clock: Clock; running: Running }) {
+  constructor(deps: { store: Store; clock: Clock; running: RunningCalls }) {
     this.#clock = deps.clock
     this.#running = deps.running
     this.#tasks = deps.store.collection(taskRecords)

@@ -11,7 +11,7 @@ import type { Budget, RateLimits } from './rate-limits.ts'
 import type { Tokens } from './tokens.ts'
 import { isAllowedFrom, usableToken } from './usable-token.ts'
 import { paths } from './urls.ts'
-import type { Usage } from './usage.ts'
+import type { TokenUsage } from './usage.ts'
 
 /** What the site allows a client, beyond what its user may: fewer roles, only some tools. */
 export type ClientLimits = (
@@ -26,7 +26,7 @@ export interface BearerDeps {
   readonly clientLimits: ClientLimits
   readonly tokens: Tokens
   readonly apiKeys: ApiKeys
-  readonly usage: Usage
+  readonly usage: TokenUsage
   readonly limits: RateLimits
   readonly log: Log
 }

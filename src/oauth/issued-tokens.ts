@@ -35,7 +35,7 @@ export type RefreshOutcome =
   | { readonly kind: 'reused'; readonly why: string; readonly family: Family }
 
 /** What stands behind a presented access token (specification §3.1). */
-export type Finding =
+export type TokenFinding =
   | { readonly kind: 'active'; readonly token: AccessToken }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'inactive' | 'expired'; readonly token: AccessToken }

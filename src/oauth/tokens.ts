@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
-import type { Finding, IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
+import type { TokenFinding, IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
 import {
   familyRecords,
   grantRecords,
@@ -201,7 +201,7 @@ export class Tokens {
   }
 
   /** What stands behind an access token. */
-  async find(accessToken: string): Promise<Finding> {
+  async find(accessToken: string): Promise<TokenFinding> {
     const token = await this.#lookUp(sha256(accessToken))
     if (!token) return { kind: 'unknown' }
     if (token.status !== 'Active') return { kind: 'inactive', token }

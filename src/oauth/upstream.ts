@@ -29,7 +29,7 @@ const journeyLife = 10 * 60_000
 const configurationLife = 3_600_000
 
 /** The company's OpenID provider. */
-export class Upstream {
+export class OpenIdProvider {
   readonly #clock: Clock
   readonly #settings: () => Settings
   readonly #publicUrl: () => string

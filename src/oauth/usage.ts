@@ -14,7 +14,7 @@ interface Pending {
 }
 
 /** The use of everything that can be presented. */
-export class Usage {
+export class TokenUsage {
   readonly #clock: Clock
   readonly #log: Log
   readonly #store: Store

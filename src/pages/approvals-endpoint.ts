@@ -1,6 +1,6 @@
 /** The page on which a user allows or denies one call of a tool that needs it: what no model can do for them. */
 import type { Context, Middleware } from 'koa'
-import { visible } from '../audit/render.ts'
+import { pictured } from '../audit/render.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
@@ -90,7 +90,7 @@ function viewOf(ctx: Context, call: WaitingApproval): Record<string, unknown> {
 
 /** What a user decides about must not hide behind invisible or reordering characters. */
 function shown(value: unknown): string {
-  return JSON.stringify(value, null, 2).split('\n').map(visible).join('\n')
+  return JSON.stringify(value, null, 2).split('\n').map(pictured).join('\n')
 }
 
 function minute(milliseconds: number): string {

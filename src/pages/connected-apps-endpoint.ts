@@ -19,7 +19,7 @@ import { originOf, readForm } from '../oauth/http-middleware.ts'
 import type { Family, Grant } from '../oauth/records.ts'
 import type { Tokens } from '../oauth/tokens.ts'
 import { paths } from '../oauth/urls.ts'
-import type { Usage } from '../oauth/usage.ts'
+import type { TokenUsage } from '../oauth/usage.ts'
 import type { ApiKey, ApiKeys } from '../users/api-keys.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
@@ -30,7 +30,7 @@ export interface ConnectedAppsDeps extends BrowserDeps {
   readonly grants: Grants
   readonly tokens: Tokens
   readonly apiKeys: ApiKeys
-  readonly usage: Usage
+  readonly usage: TokenUsage
   readonly clock: Clock
   readonly powers: PowersOf
   readonly render: Render

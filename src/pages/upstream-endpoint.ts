@@ -10,7 +10,7 @@ import {
   visitorSecret,
 } from '../oauth/browser-middleware.ts'
 import { originOf } from '../oauth/http-middleware.ts'
-import type { Upstream } from '../oauth/upstream.ts'
+import type { OpenIdProvider } from '../oauth/upstream.ts'
 import type { People } from '../users/people.ts'
 import { faultPage } from './authorization-pages.ts'
 import { safeNext, type SignInDeps } from './sign-in-endpoint.ts'
@@ -19,7 +19,7 @@ import { safeNext, type SignInDeps } from './sign-in-endpoint.ts'
 export interface UpstreamDeps extends SignInDeps {
   readonly people: () => People
   readonly audit: Audit
-  readonly upstream: Upstream
+  readonly upstream: OpenIdProvider
 }
 
 /** GET: sends the browser to the provider. */

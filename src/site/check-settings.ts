@@ -3,10 +3,10 @@ import { BlockList, isIP } from 'node:net'
 import { linesOf, type Settings } from '../core/settings.ts'
 
 /** Calls back with the path of a setting and what is wrong with it, or what to think twice about. */
-export type Report = (path: readonly (string | number)[], message: string) => void
+export type ReportSetting = (path: readonly (string | number)[], message: string) => void
 
 /** Reports every value that has the right type and yet cannot work. */
-export function checkSettings(settings: Settings, fault: Report): void {
+export function checkSettings(settings: Settings, fault: ReportSetting): void {
   const { server, oauth, store, public_url: publicUrl } = settings
   if (store.kind === 'postgres' && store.url_file === null) {
     fault(['store', 'kind'], 'postgres needs store.url_file, a file with the address of the database')
@@ -43,7 +43,7 @@ export function checkSettings(settings: Settings, fault: Report): void {
 }
 
 /** Reports every setting that works and is dangerous outside a test. */
-export function warnOfSettings(settings: Settings, warn: Report): void {
+export function warnOfSettings(settings: Settings, warn: ReportSetting): void {
   const { server, oauth, public_url: publicUrl } = settings
   if (oauth.skip_authorization) {
     warn(['oauth', 'skip_authorization'], 'users are not asked for consent; for tests only')
@@ -74,7 +74,7 @@ export function warnOfSettings(settings: Settings, warn: Report): void {
 function each(
   value: string | readonly string[],
   path: readonly string[],
-  fault: Report,
+  fault: ReportSetting,
   problem: (value: string) => string | undefined,
 ): void {
   const list = linesOf(value)

@@ -12,7 +12,7 @@ import { rewriteFile } from './rewrite-file.ts'
 import { faultText, type Fault } from './site-files.ts'
 
 /** What migrating comes to. */
-export interface Migration {
+export interface MigratedSettings {
   /** false: the file has today's layout, and `text` is what it was. */
   readonly changed: boolean
   readonly text: string
@@ -28,7 +28,7 @@ export interface Migration {
 export async function migrateSiteSettings(
   site: string,
   options: { readonly dryRun: boolean },
-): Promise<Migration> {
+): Promise<MigratedSettings> {
   const path = join(resolve(site), settingsFile)
   let before: string
   try {
@@ -64,7 +64,7 @@ function checkText(text: string): void {
 }
 
 /** The settings' text in today's layout. The text must be free of faults. Doing it again changes nothing. */
-export function migrateSettings(text: string): Migration {
+export function migrateSettings(text: string): MigratedSettings {
   const document = parseDocument(text.replaceAll('\r\n', '\n'), { stringKeys: true })
   const root = document.contents
   const changes: string[] = []

@@ -196,7 +196,7 @@ async function contentOf(file: ListedFile, limits: SiteLimits): Promise<Content 
       if (bytes.length > most) return tooLarge(bytes.length)
       const changedAt = Number((stats.mtimeNs > stats.ctimeNs ? stats.mtimeNs : stats.ctimeNs) / 1_000_000n)
       const settled = systemClock.now() - changedAt > settledMilliseconds
-      return { stamp: stampOf(stats), settled, hash: hashOf(bytes), bytes }
+      return { stamp: stampOf(stats), settled, hash: fileDigest(bytes), bytes }
     } finally {
       await handle.close()
     }
@@ -251,10 +251,10 @@ export function siteFilesOf(
 }
 
 /** The content hash by which a file is known to be unchanged. */
-export function hashOf(bytes: Uint8Array): string {
+export function fileDigest(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
 function digestOf(parts: readonly string[]): string {
-  return hashOf(Buffer.from(parts.join('\n')))
+  return fileDigest(Buffer.from(parts.join('\n')))
 }

@@ -1,6 +1,6 @@
 import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
 import type { Overlay } from './overlay.ts'
-import { type AnyQuery, atOnce, count, gather, select, type Slices, type View } from './select.ts'
+import { type AnyQuery, atOnce, count, gather, select, type Slices, type TableView } from './select.ts'
 import type { Collection, Stored } from './store.ts'
 
 /** What a collection stands on: the state itself, or a transaction over it. */
@@ -62,7 +62,7 @@ export class EmbeddedCollection<T extends Stored> implements Collection<T> {
 
 /** Reads of a collection, run at once or in slices. */
 export function readsOf(
-  view: () => View,
+  view: () => TableView,
   run: <R>(work: Slices<R>) => Promise<R>,
 ): Pick<CollectionWork, 'select' | 'count' | 'aggregate'> {
   return {

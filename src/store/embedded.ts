@@ -16,7 +16,7 @@ import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { declaredSpec } from './table.ts'
-import { follow, inTime, requireOutside, type Running, Turns } from './turns.ts'
+import { follow, inTime, requireOutside, type Turn, Turns } from './turns.ts'
 import { upgrade } from './upgrade.ts'
 import type { Verification } from './verify.ts'
 
@@ -85,7 +85,7 @@ class Embedded implements EmbeddedStore {
   readonly #turns = new Turns()
   readonly #collections = new Map<string, EmbeddedCollection<Stored>>()
   // Which transaction the running code belongs to: a write past it would wait for it for ever.
-  readonly #inside = new AsyncLocalStorage<Running>()
+  readonly #inside = new AsyncLocalStorage<Turn>()
   #undone = 0
   #compacting: Promise<void> | undefined
   #compactionRests = false
@@ -227,9 +227,9 @@ class Embedded implements EmbeddedStore {
   }
 
   /** Runs work that nobody writes in between, and answers when what it changed is on disk. */
-  async #change<R>(work: (overlay: Overlay, running: Running) => Promise<R>): Promise<R> {
+  async #change<R>(work: (overlay: Overlay, running: Turn) => Promise<R>): Promise<R> {
     requireOutside(this.#inside.getStore())
-    const running: Running = { over: false }
+    const running: Turn = { over: false }
     let result: R
     let durable: Promise<void>
     await this.#turns.take()
@@ -265,7 +265,7 @@ class Embedded implements EmbeddedStore {
     return journal.append(line, () => void this.#low.data.apply(undo))
   }
 
-  #within<T extends Stored>(collection: Collection<T>, overlay: Overlay, running: Running): Collection<T> {
+  #within<T extends Stored>(collection: Collection<T>, overlay: Overlay, running: Turn): Collection<T> {
     const { name } = collection as unknown as EmbeddedCollection<Stored>
     if (this.#collections.get(name) !== (collection as unknown)) {
       throw new Error('the collection belongs to another store')

@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
 import { LineLog, type Lines } from '../line-log/line-log.ts'
 import { goesOn, lineOf, opensBatch } from './lines.ts'
-import type { Change } from './state.ts'
+import type { StoredChange } from './state.ts'
 
 /** The version of how snapshot and journal are written; a newer one is refused. */
 export const stateFormat = 1
@@ -122,7 +122,7 @@ export class Journal {
   }
 
   /** The line of the next transaction; making it changes nothing. */
-  lineOf(changes: readonly Change[], t?: number): string {
+  lineOf(changes: readonly StoredChange[], t?: number): string {
     const written = changes.map<WrittenChange>(({ collection, id, document }) =>
       document ? [collection, document] : [collection, null, id],
     )

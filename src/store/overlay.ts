@@ -1,8 +1,8 @@
 import { AppError } from '../core/errors.ts'
 import { fieldOf, indexKeys } from './field-index.ts'
 import { storable } from './plain-json.ts'
-import type { View } from './select.ts'
-import type { Change, State } from './state.ts'
+import type { TableView } from './select.ts'
+import type { StoredChange, State } from './state.ts'
 import type { Stored } from './store.ts'
 import { Table } from './table.ts'
 
@@ -31,7 +31,7 @@ export class Overlay {
   }
 
   /** A collection as the transaction sees it. */
-  view(name: string): View {
+  view(name: string): TableView {
     const changes = this.#changed.get(name)
     return { table: this.#state.table(name), ...(changes && { changes }), now: this.#now() }
   }
@@ -76,8 +76,8 @@ export class Overlay {
   }
 
   /** What the transaction changes, each document once. */
-  changes(): Change[] {
-    const changes: Change[] = []
+  changes(): StoredChange[] {
+    const changes: StoredChange[] = []
     for (const [collection, { written, touched }] of this.#changed) {
       const table = this.#state.table(collection)
       for (const id of touched) {

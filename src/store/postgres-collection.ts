@@ -5,13 +5,13 @@ import { countFound, findDocuments, groupDocuments } from './postgres-reading.ts
 import type { AnyQuery } from './select.ts'
 import type { Collection, Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
-import type { Session } from './postgres-session.ts'
+import type { PgSession } from './postgres-session.ts'
 
 /** What a collection stands on: the database itself, or a transaction of ours. */
 export interface PostgresWork {
   get(spec: TableSpec, id: string): Promise<Stored | undefined>
   read<R>(spec: TableSpec, work: (on: Queryable, view: Known) => Promise<R>): Promise<R>
-  change<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R>
+  change<R>(spec: TableSpec, work: (session: PgSession) => Promise<R>): Promise<R>
 }
 
 /** A collection of the PostgreSQL store, inside or outside a transaction. */
@@ -65,7 +65,7 @@ export class PostgresCollection<T extends Stored> implements Collection<T> {
     return this.#work.read(this.spec, (on, view) => findDocuments(on, view, query))
   }
 
-  #change<R>(work: (session: Session) => Promise<R>): Promise<R> {
+  #change<R>(work: (session: PgSession) => Promise<R>): Promise<R> {
     return this.#work.change(this.spec, work)
   }
 }

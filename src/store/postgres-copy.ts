@@ -6,7 +6,7 @@ import { applicationName, type Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
 import { idBytes } from './postgres-entries.ts'
 import { wholeState } from './postgres-picture.ts'
-import { hasTables, openTables, readHead } from './postgres-tables.ts'
+import { hasTables, openTables, readStateHead } from './postgres-tables.ts'
 import type { State } from './state.ts'
 
 const atOnce = 1000
@@ -16,7 +16,7 @@ const fewConnections = 4
 export async function readPostgres(url: string, knownSchema: number): Promise<State> {
   return await alone(url, async (on) => {
     if (!(await hasTables(on))) throw new AppError('not_found', 'there is no state in the database')
-    const { schema } = await readHead(on)
+    const { schema } = await readStateHead(on)
     requireKnownSchema(schema, knownSchema)
     return await wholeState(on, schema)
   })

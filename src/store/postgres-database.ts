@@ -9,12 +9,12 @@ import {
   type Queryable,
   queryable,
 } from './postgres-connection.ts'
-import { beginAlone, beginShared, type Head, headOf, headQuery } from './postgres-tables.ts'
+import { beginAlone, beginShared, type StateHead, headOf, headQuery } from './postgres-tables.ts'
 
 /** A connection inside a transaction, and what its first statement told. */
 interface Begun {
   readonly on: Queryable
-  readonly head: Head
+  readonly head: StateHead
 }
 
 /** The database as the store works with it: what is lost is opened again, and what is wrong is known. */
@@ -63,12 +63,12 @@ export class Database {
   /** Writes in one transaction, alone or beside other writes of single documents; answers when it is kept. */
   async write<R>(alone: boolean, work: (begun: Begun) => Promise<R>): Promise<R> {
     const text = `${alone ? beginAlone : beginShared}; ${headQuery}`
-    const begin = async (client: PoolClient): Promise<Head> => {
+    const begin = async (client: PoolClient): Promise<StateHead> => {
       // Several statements without values answer as a list.
       const results: unknown = await client.query({ text, rowMode: 'array' })
       return headOf((results as { rows: unknown[][] }[]).at(-1)!.rows[0])
     }
-    let head: Head
+    let head: StateHead
     const connect = async (): Promise<PoolClient> => {
       const client = await this.#connections.writes.connect()
       try {

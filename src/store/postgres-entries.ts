@@ -40,7 +40,7 @@ export function keyBytes(value: IndexKey): Buffer {
 }
 
 /** When a document ends; null when it does not. */
-export function endOf(spec: TableSpec, document: Stored): number | null {
+export function endAt(spec: TableSpec, document: Stored): number | null {
   const end = spec.expires === undefined ? undefined : fieldOf(document, spec.expires)
   return typeof end === 'number' ? end : null
 }

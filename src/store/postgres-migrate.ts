@@ -6,7 +6,7 @@ import { migrate, type Migration, type MigrationReport, requireKnownSchema } fro
 import type { Queryable } from './postgres-connection.ts'
 import { backupHeader, documentsOf, wholeState } from './postgres-picture.ts'
 import { idBytes } from './postgres-entries.ts'
-import type { Head } from './postgres-tables.ts'
+import type { StateHead } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
 
 /**
@@ -15,7 +15,7 @@ import { snapshotText } from './snapshot.ts'
  */
 export async function migrateTables(
   on: Queryable,
-  head: Head,
+  head: StateHead,
   migrations: readonly Migration[],
   { clock, folder }: { readonly clock: Clock; readonly folder: string | undefined },
 ): Promise<MigrationReport> {

@@ -2,7 +2,7 @@
 import { type Clock, isoTime } from '../core/clock.ts'
 import { stateFormat } from './journal.ts'
 import type { Queryable } from './postgres-connection.ts'
-import { beginPicture, type Head, readHead } from './postgres-tables.ts'
+import { beginPicture, type StateHead, readStateHead } from './postgres-tables.ts'
 import { deepFreeze } from './plain-json.ts'
 import type { Portions, SnapshotHeader } from './snapshot.ts'
 import { State } from './state.ts'
@@ -12,7 +12,7 @@ const readAtOnce = 1000
 
 /** Everything as it was at one moment, until it is ended. */
 export interface Picture extends Portions {
-  readonly head: Head
+  readonly head: StateHead
   end(): Promise<void>
 }
 
@@ -22,11 +22,11 @@ export async function picture(on: Queryable): Promise<Picture> {
   // Whoever reads a backup may be slow.
   await on.rows({ text: "SET LOCAL idle_in_transaction_session_timeout = '10min'", values: [] })
   const end = async (): Promise<void> => void (await on.rows({ text: 'COMMIT', values: [] }))
-  return { head: await readHead(on), ...documentsOf(on), end }
+  return { head: await readStateHead(on), ...documentsOf(on), end }
 }
 
 /** The first line of a backup. */
-export function backupHeader({ schema }: Pick<Head, 'schema'>, clock: Clock): SnapshotHeader {
+export function backupHeader({ schema }: Pick<StateHead, 'schema'>, clock: Clock): SnapshotHeader {
   const time = isoTime(clock.now())
   return { state: 'assistant-core', format: stateFormat, schema, last: 0, segment: 0, time }
 }

@@ -3,7 +3,7 @@ import { AppError } from '../core/errors.ts'
 import { Expiry } from './expiry.ts'
 import { storable } from './plain-json.ts'
 import { codeOf, ourError, type Queryable, type Statement } from './postgres-connection.ts'
-import { adding, endOf, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
+import { adding, endAt, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
 import { channel } from './postgres-listener.ts'
 import { covers, known, type Known } from './postgres-known.ts'
 import { parsed } from './postgres-reading.ts'
@@ -24,7 +24,7 @@ export interface SessionOptions {
 }
 
 /** One transaction of the database under way. */
-export class Session {
+export class PgSession {
   readonly #on: Queryable
   readonly #now: () => number
   readonly #specs: Map<string, TableSpec>
@@ -177,7 +177,7 @@ export class Session {
         text: `UPDATE assistant_core.document d SET ends = e.ends
           FROM unnest($2::bytea[], $3::double precision[]) AS e (id, ends)
           WHERE d.collection = $1 AND d.id = e.id AND d.ends IS DISTINCT FROM e.ends`,
-        values: [name, documents.map(({ id }) => id), documents.map(({ document }) => endOf(spec, document))],
+        values: [name, documents.map(({ id }) => id), documents.map(({ document }) => endAt(spec, document))],
       })
       await this.#rows({
         text: `INSERT INTO assistant_core.entry (collection, field, key, id, single)
@@ -221,7 +221,7 @@ export class Session {
     const gone = [...before.values()].filter((entry) => !after.has(textOf(entry)))
     const added = [...after.values()].filter((entry) => !before.has(textOf(entry)))
     await this.#requireFree(spec, document.id, added)
-    const values = [name, idBytes(document.id), JSON.stringify(document), endOf(stored, document)]
+    const values = [name, idBytes(document.id), JSON.stringify(document), endAt(stored, document)]
     const written = await this.#rows(old ? replacing(values, gone, added) : adding(values, added)).catch(
       (error: unknown) => {
         throw isTaken(error) ? taken(name, 'a unique value of it', error) : error

@@ -12,7 +12,7 @@ import type { TableSpec } from './table.ts'
 export const tablesFormat = 2
 
 /** What every writer must know before it writes. */
-export interface Head {
+export interface StateHead {
   /** The version of the documents' shapes. */
   readonly schema: number
   /** Grows whenever what a collection is looked up by changes. */
@@ -79,7 +79,7 @@ export const uniqueConstraint = 'entry_single'
  * Makes the tables where there are none, with the schema version given; answers the version of the
  * documents. The caller writes alone. AppError `invalid` for a database that cannot hold the state.
  */
-export async function openTables(on: Queryable, schema: number): Promise<Head> {
+export async function openTables(on: Queryable, schema: number): Promise<StateHead> {
   await requireAble(on)
   if (!(await hasTables(on))) {
     for (const text of tables) await on.rows({ text, values: [] })
@@ -89,7 +89,7 @@ export async function openTables(on: Queryable, schema: number): Promise<Head> {
     })
   }
   await upgradeTables(on)
-  return await readHead(on)
+  return await readStateHead(on)
 }
 
 /** Format 2 can be asked about documents. Many documents take a while, during which nobody writes. */
@@ -115,7 +115,7 @@ export async function hasTables(on: Queryable): Promise<boolean> {
 }
 
 /** The version of everything. */
-export async function readHead(on: Queryable): Promise<Head> {
+export async function readStateHead(on: Queryable): Promise<StateHead> {
   const [row] = await on.rows({ text: headQuery, values: [] })
   return headOf(row)
 }
@@ -125,7 +125,7 @@ export const headQuery =
   'SELECT format, schema, generation, extract(epoch FROM clock_timestamp()) * 1000 FROM assistant_core.state'
 
 /** The head that the query answered; AppError `invalid` when only a newer version knows the tables. */
-export function headOf(row: readonly unknown[] | undefined): Head {
+export function headOf(row: readonly unknown[] | undefined): StateHead {
   if (!row) throw new AppError('invalid', 'the database holds no whole state: its version is missing')
   const [format, schema, generation, time] = row.map(Number) as [number, number, number, number]
   if (format > tablesFormat) {
@@ -138,7 +138,7 @@ export function headOf(row: readonly unknown[] | undefined): Head {
 }
 
 /** Refuses a state that a newer version has taken over, also while this one runs. */
-export function requireOurs(head: Head, known: number): void {
+export function requireOurs(head: StateHead, known: number): void {
   requireKnownSchema(head.schema, known)
   if (head.schema < known) {
     throw new AppError('unavailable', 'the state was replaced by an older one; start again')

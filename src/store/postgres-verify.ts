@@ -5,8 +5,8 @@ import { AppError, messageOf } from '../core/errors.ts'
 import { type Migration, type MigrationReport, migrate } from './migrate.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
-import { endOf, entriesOf, type Entry, idBytes, idText } from './postgres-entries.ts'
-import { beginPicture, hasTables, readHead, readSpecs } from './postgres-tables.ts'
+import { endAt, entriesOf, type Entry, idBytes, idText } from './postgres-entries.ts'
+import { beginPicture, hasTables, readStateHead, readSpecs } from './postgres-tables.ts'
 import { sizes, wholeState } from './postgres-picture.ts'
 import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
@@ -21,7 +21,7 @@ const fewConnections = 4
  */
 export async function verifyPostgres(url: string, clock: Clock): Promise<Verification> {
   return await looking(url, async (on) => {
-    const { schema } = await readHead(on)
+    const { schema } = await readStateHead(on)
     const specs = await readSpecs(on)
     const faults: string[] = []
     const documents: Record<string, number> = {}
@@ -55,7 +55,7 @@ export async function verifyPostgres(url: string, clock: Clock): Promise<Verific
 /** What migrations would do to the state in a database, which stays as it is. */
 export async function planPostgres(url: string, migrations: readonly Migration[]): Promise<MigrationReport> {
   return await looking(url, async (on) => {
-    const { schema } = await readHead(on)
+    const { schema } = await readStateHead(on)
     if (schema === migrations.length) return { from: schema, to: schema, steps: [] }
     return migrate(await wholeState(on, schema), migrations)
   })
@@ -75,7 +75,7 @@ function faultOf(
   if (typeof document?.id !== 'string' || !idBytes(document.id).equals(id)) return 'its id is another one'
   // Of a collection that no daemon has declared yet nothing is known.
   if (!spec) return undefined
-  if (endOf(spec, document) !== ends) return 'it ends at another time than is noted'
+  if (endAt(spec, document) !== ends) return 'it ends at another time than is noted'
   const wanted = entriesOf(spec, document).map(digestOf)
   const same = wanted.length === entries.length && wanted.every((entry) => entries.includes(entry))
   return same ? undefined : 'it cannot be found by what it holds'

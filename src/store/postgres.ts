@@ -22,13 +22,13 @@ import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, sizes } from './postgres-picture.ts'
 import { covers, known, type Known } from './postgres-known.ts'
 import { readDocument } from './postgres-reading.ts'
-import { Session } from './postgres-session.ts'
+import { PgSession } from './postgres-session.ts'
 import { SharedTime } from './shared-time.ts'
-import { type Head, openTables, readHead, readSpecs, requireOurs } from './postgres-tables.ts'
+import { type StateHead, openTables, readStateHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { declaredSpec, type TableSpec } from './table.ts'
-import { follow, inTime, requireOutside, type Running, Turns } from './turns.ts'
+import { follow, inTime, requireOutside, type Turn, Turns } from './turns.ts'
 
 const sweepBatch = 500
 const attempts = 3
@@ -93,7 +93,7 @@ class Postgres implements PostgresStore {
   readonly #turns = new Turns()
   readonly #collections = new Map<string, PostgresCollection<Stored>>()
   // A write past the transaction that the running code belongs to would wait for it for ever.
-  readonly #inside = new AsyncLocalStorage<Running>()
+  readonly #inside = new AsyncLocalStorage<Turn>()
   /** How the collections can be looked up, as of the generation. */
   #specs = new Map<string, TableSpec>()
   #generation = -1
@@ -147,7 +147,7 @@ class Postgres implements PostgresStore {
       const head = await openTables(on, this.#schema)
       this.#noteTime(asked, head)
       const report = await migrateTables(on, head, migrations, { clock: this.#time, folder })
-      await this.#learn(on, await readHead(on))
+      await this.#learn(on, await readStateHead(on))
       if (report.steps.length > 0) this.#log.info('the state is brought up to date', { ...report })
     })
     await this.#listener.open()
@@ -186,7 +186,7 @@ class Postgres implements PostgresStore {
     let result: R
     try {
       result = await this.#inSession(true, async (session) => {
-        const running: Running = { over: false }
+        const running: Turn = { over: false }
         const transaction: Transaction = {
           in: (collection) => this.#within(collection, session, running),
           onCommit: (step) => void then.push(step),
@@ -262,7 +262,7 @@ class Postgres implements PostgresStore {
   }
 
   /** The write of one document. What collides with another's is begun anew: nothing of it was kept. */
-  async #changeOne<R>(spec: TableSpec, work: (session: Session) => Promise<R>): Promise<R> {
+  async #changeOne<R>(spec: TableSpec, work: (session: PgSession) => Promise<R>): Promise<R> {
     requireOutside(this.#inside.getStore())
     if (this.#declarations.isMissing(spec, this.#specs.get(spec.name))) await this.#declarations.now([spec])
     for (let attempt = 1; ; attempt++) {
@@ -276,7 +276,7 @@ class Postgres implements PostgresStore {
   }
 
   /** Runs work in a transaction of the database, and answers when what it changed is kept. */
-  async #inSession<R>(alone: boolean, work: (session: Session) => Promise<R>): Promise<R> {
+  async #inSession<R>(alone: boolean, work: (session: PgSession) => Promise<R>): Promise<R> {
     const asked = this.#machine.now()
     const { result, session } = await this.#database.write(alone, async ({ on, head }) => {
       requireOurs(head, this.#schema)
@@ -284,7 +284,7 @@ class Postgres implements PostgresStore {
       if (this.#time.fault !== undefined) throw new AppError('unavailable', this.#time.fault)
       if (head.generation !== this.#generation) await this.#learn(on, head)
       const now = (): number => this.#time.now()
-      const session = new Session({ on, alone, specs: this.#specs, now })
+      const session = new PgSession({ on, alone, specs: this.#specs, now })
       const result = await work(session)
       if (session.failure) throw session.failure.error
       return { result, session }
@@ -294,12 +294,12 @@ class Postgres implements PostgresStore {
     return result
   }
 
-  #within<T extends Stored>(collection: Collection<T>, session: Session, running: Running): Collection<T> {
+  #within<T extends Stored>(collection: Collection<T>, session: PgSession, running: Turn): Collection<T> {
     const { spec } = collection as unknown as PostgresCollection<Stored>
     if (this.#collections.get(spec.name) !== (collection as unknown)) {
       throw new Error('the collection belongs to another store')
     }
-    const open = (): Session => {
+    const open = (): PgSession => {
       if (running.over) throw new Error('the transaction is over')
       return session
     }
@@ -318,14 +318,14 @@ class Postgres implements PostgresStore {
   }
 
   /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */
-  async #learn(on: Queryable, head: Head): Promise<void> {
+  async #learn(on: Queryable, head: StateHead): Promise<void> {
     requireOurs(head, this.#schema)
     this.#specs = await readSpecs(on)
     this.#generation = head.generation
   }
 
   /** Puts the time right, and tells when the machine's is wrong. */
-  #noteTime(asked: number, head: Head): void {
+  #noteTime(asked: number, head: StateHead): void {
     const { told, fault } = this.#time
     this.#time.note(asked, this.#options.databaseClock?.now() ?? head.time)
     const now = this.#time.fault ?? this.#time.told
@@ -340,7 +340,7 @@ class Postgres implements PostgresStore {
   async #learnAnew(): Promise<void> {
     const asked = this.#machine.now()
     await this.#database.read(async (on) => {
-      const head = await readHead(on)
+      const head = await readStateHead(on)
       this.#noteTime(asked, head)
       try {
         if (head.generation === this.#generation) requireOurs(head, this.#schema)

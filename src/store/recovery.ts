@@ -6,7 +6,7 @@ import { segmentName, segmentNumber } from './journal.ts'
 import { readChecked } from './lines.ts'
 import { deepFreeze } from './plain-json.ts'
 import { readSnapshot, requireKnownFormat, type SnapshotHeader } from './snapshot.ts'
-import type { Change } from './state.ts'
+import type { StoredChange } from './state.ts'
 import type { Stored } from './store.ts'
 
 /** The name of the snapshot, and of one that is being written. */
@@ -20,7 +20,7 @@ export const unfinishedRestoreName = 'restore.unfinished'
 export interface Reader {
   /** `place` is `file:line`. */
   document(collection: string, document: Stored, place: string): void
-  transaction(changes: readonly Change[]): void
+  transaction(changes: readonly StoredChange[]): void
   fault(place: string, message: string): void
 }
 
@@ -34,7 +34,7 @@ export interface LastSegment {
 }
 
 /** What lies in a state folder. */
-export interface Found {
+export interface RecoveredState {
   readonly header: SnapshotHeader
   /** The number of the last transaction. */
   readonly last: number
@@ -47,7 +47,7 @@ export interface Found {
 }
 
 /** Reads the whole state; undefined when the folder holds none. AppError `invalid` when a newer version wrote it. */
-export async function readState(folder: string, reader: Reader): Promise<Found | undefined> {
+export async function readState(folder: string, reader: Reader): Promise<RecoveredState | undefined> {
   const names = await readdir(folder)
   const segments = names.map(segmentNumber).filter((number) => number !== undefined)
   segments.sort((a, b) => a - b)

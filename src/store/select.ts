@@ -15,7 +15,7 @@ import type { Table } from './table.ts'
 export type AnyQuery = Query<Stored>
 
 /** What is looked at: the table, and a transaction's own changes, which hide what they replace. */
-export interface View {
+export interface TableView {
   readonly table: Table
   readonly changes?: { readonly written: Table; readonly touched: ReadonlySet<string> }
   readonly now: number
@@ -55,7 +55,7 @@ interface Candidates {
 }
 
 /** The documents that a query asks for, in its order. */
-export function* select(view: View, query: AnyQuery): Slices<Stored[]> {
+export function* select(view: TableView, query: AnyQuery): Slices<Stored[]> {
   const [offset, end] = bounds(query)
   if (end === offset || (query.holds && isNever(query.holds))) return []
   const order = query.order ?? []
@@ -89,7 +89,7 @@ export function arranged(found: Stored[], query: AnyQuery): Stored[] {
 }
 
 /** How many documents a query asks for. */
-export function* count(view: View, query: AnyQuery): Slices<number> {
+export function* count(view: TableView, query: AnyQuery): Slices<number> {
   const { table } = view
   const still = !view.changes?.touched.size && !table.expiry?.countOver(view.now)
   const narrow = narrowest(table, query)
@@ -113,7 +113,7 @@ export function* count(view: View, query: AnyQuery): Slices<number> {
 }
 
 /** What is calculated over groups of the documents that a query asks for. */
-export function* gather(view: View, question: GroupQuestion, query: AnyQuery): Slices<GroupAnswer> {
+export function* gather(view: TableView, question: GroupQuestion, query: AnyQuery): Slices<GroupAnswer> {
   const groups = new Groups(question)
   if (!query.holds || !isNever(query.holds))
     yield* matching(view, query, narrowest(view.table, query), (document) => groups.add(document))
@@ -149,7 +149,7 @@ function probe(order: readonly SortKey[], after: readonly unknown[]): Stored {
 }
 
 function* matching(
-  view: View,
+  view: TableView,
   query: AnyQuery,
   narrow: Candidates | undefined,
   take: (document: Stored) => void,

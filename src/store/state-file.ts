@@ -8,7 +8,7 @@ import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
 import { replaceFile } from '../core/files.ts'
 import { createSegment, Journal, segmentName, stateFormat } from './journal.ts'
-import { type Found, readState, snapshotName } from './recovery.ts'
+import { type RecoveredState, readState, snapshotName } from './recovery.ts'
 import { type SnapshotHeader, snapshotText } from './snapshot.ts'
 import { Capture, State } from './state.ts'
 
@@ -125,7 +125,7 @@ export class StateFile implements Adapter<State> {
     return state
   }
 
-  async #openSegment(found: Found): Promise<{ segment: number; file: AppendFile }> {
+  async #openSegment(found: RecoveredState): Promise<{ segment: number; file: AppendFile }> {
     const { folder, log } = this.#options
     const { segment, good, torn } = found.lastSegment!
     const path = join(folder, segmentName(segment))

@@ -2,7 +2,7 @@ import type { Stored } from './store.ts'
 import { Table } from './table.ts'
 
 /** One change of one document: what it is afterwards, or null when it is removed. */
-export interface Change {
+export interface StoredChange {
   readonly collection: string
   readonly id: string
   readonly document: Stored | null
@@ -29,8 +29,8 @@ export class State {
   }
 
   /** Makes the changes and answers those that undo them, in the order in which to make them. */
-  apply(changes: readonly Change[]): Change[] {
-    const undo: Change[] = []
+  apply(changes: readonly StoredChange[]): StoredChange[] {
+    const undo: StoredChange[] = []
     for (const { collection, id, document } of changes) {
       const table = this.table(collection)
       const previous = table.get(id) ?? null

@@ -35,12 +35,12 @@ export async function inTime<R>(work: Promise<R>, milliseconds: number): Promise
 }
 
 /** A transaction under way; over once its work has ended. */
-export interface Running {
+export interface Turn {
   over: boolean
 }
 
 /** Refuses a write past the transaction that the running code belongs to: it would wait for it for ever. */
-export function requireOutside(outer: Running | undefined): void {
+export function requireOutside(outer: Turn | undefined): void {
   if (outer && !outer.over)
     throw new Error(
       'inside a transaction, write through transaction.in(collection), or this would wait for ever',

@@ -26,7 +26,7 @@ import { getPendingApprovals } from './get-pending-approvals.ts'
 import { listAttachmentsTool } from './list-attachments.ts'
 import { listDoctypesTool } from './list-doctypes.ts'
 import { listDocumentsTool } from './list-documents.ts'
-import { listSkills } from './list-skills.ts'
+import { listSkillsTool } from './list-skills.ts'
 import { readSkill } from './read-skill.ts'
 import { removeAttachmentTool } from './remove-attachment.ts'
 import { reportList } from './report-list.ts'
@@ -70,6 +70,6 @@ export const builtInTools: readonly Tool[] = [
   attachFileTool,
   listAttachmentsTool,
   removeAttachmentTool,
-  listSkills,
+  listSkillsTool,
   readSkill,
 ]

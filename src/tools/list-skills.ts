@@ -2,7 +2,7 @@ import { defineTool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** For clients that show their model no resources: which skills there are. */
-export const listSkills = defineTool({
+export const listSkillsTool = defineTool({
   name: 'list_skills',
   title: 'List skills',
   description:

@@ -2,7 +2,7 @@ import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import * as fc from '../helpers/random.ts'
 import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
-import { firstPrev, lineText, parseLine, tell } from '../../src/audit/line.ts'
+import { firstPrev, lineText, parseLine, tellEvent } from '../../src/audit/line.ts'
 import { redact } from '../../src/core/redact.ts'
 
 const time = '2026-01-02T03:04:05.000Z'
@@ -53,7 +53,7 @@ describe('a line of the audit log', () => {
   it('is one line of printable text that parses to the event, whatever the event holds', () => {
     fc.assert(
       fc.property(event, (told) => {
-        const line = lineText(tell(told, time, 1_000_000), 7, firstPrev)
+        const line = lineText(tellEvent(told, time, 1_000_000), 7, firstPrev)
         assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u200b-\u200f]/)
         const parsed = parseLine(Buffer.from(line))
         const { seq, time: at, id, prev, ...rest } = parsed!
@@ -86,7 +86,7 @@ describe('a line of the audit log', () => {
     const maximum = 4096
     fc.assert(
       fc.property(large, (told) => {
-        const line = lineText(tell(told, time, maximum), 7, firstPrev)
+        const line = lineText(tellEvent(told, time, maximum), 7, firstPrev)
         assert.ok(Buffer.byteLength(line) <= maximum + 200, String(Buffer.byteLength(line)))
         const { user, type } = JSON.parse(line) as AuditLine
         assert.deepEqual([user, type], ['ann@example.com', 'tool.call'])
@@ -102,7 +102,7 @@ describe('a line of the audit log', () => {
       { field: 'items[a].qty', from: undefined, to: 3 },
     ]
     const line = lineText(
-      tell({ type: 'document.update', status: 'ok', changes }, time, 16_384),
+      tellEvent({ type: 'document.update', status: 'ok', changes }, time, 16_384),
       1,
       firstPrev,
     )
@@ -124,7 +124,7 @@ describe('a line of the audit log', () => {
     }
     const cyclic: Record<string, unknown> = { odd }
     cyclic['self'] = cyclic
-    const line = lineText(tell({ type: 'a.b', status: 'ok', data: cyclic }, time, 16_384), 1, firstPrev)
+    const line = lineText(tellEvent({ type: 'a.b', status: 'ok', data: cyclic }, time, 16_384), 1, firstPrev)
     const { data } = JSON.parse(line) as AuditLine
     const { date, big } = data!['odd'] as { date: string; big: string }
     assert.deepEqual([date, big], ['1970-01-01T00:00:00.000Z', '12'])

@@ -2,7 +2,7 @@ import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import type { AuditLine } from '../../src/audit/event.ts'
 import { exportCsv, exportJsonl } from '../../src/audit/export.ts'
-import { renderLine, showEvent, visible } from '../../src/audit/render.ts'
+import { renderLine, showEvent, pictured } from '../../src/audit/render.ts'
 import { listLogFiles } from '../../src/audit/log-files.ts'
 import { searchAudit } from '../../src/audit/search.ts'
 import { readFile } from 'node:fs/promises'
@@ -62,8 +62,8 @@ describe('rendering an event for people', () => {
   })
 
   it('shows what would move the cursor or hide', () => {
-    assert.equal(visible(hostile), 'a␛[2J␛]0;x␇␍␊b⟨U+009B⟩1m⟨U+202E⟩c⟨U+200B⟩d⟨U+2028⟩⟨U+E0041⟩⟨U+D800⟩␡')
-    assert.equal(visible('Zoë Müller 你好 🦊'), 'Zoë Müller 你好 🦊')
+    assert.equal(pictured(hostile), 'a␛[2J␛]0;x␇␍␊b⟨U+009B⟩1m⟨U+202E⟩c⟨U+200B⟩d⟨U+2028⟩⟨U+E0041⟩⟨U+D800⟩␡')
+    assert.equal(pictured('Zoë Müller 你好 🦊'), 'Zoë Müller 你好 🦊')
   })
 
   it('lets no field through as it is', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { hashOf } from '../../src/audit/line.ts'
+import { lineHash } from '../../src/audit/line.ts'
 import { listLogFiles } from '../../src/audit/log-files.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
 import { during } from '../store/state-folder.ts'
@@ -46,7 +46,7 @@ function rechain(lines: string[]): string[] {
   let prev: string | undefined
   return lines.map((line) => {
     const next = prev === undefined ? line : JSON.stringify({ ...(JSON.parse(line) as object), prev })
-    prev = hashOf(next)
+    prev = lineHash(next)
     return next
   })
 }

@@ -6,7 +6,7 @@ import type { Principal } from '../../src/core/principal.ts'
 import type { CategoryNode } from '../../src/library/category-tree.ts'
 import { promptMethods, type PromptMethod } from '../../src/library/prompt-methods.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from '../../src/library/prompt-methods-endpoint.ts'
-import type { HistoryEntry } from '../../src/library/history.ts'
+import type { PromptHistoryEntry } from '../../src/library/history.ts'
 import type { PromptRow } from '../../src/library/prompt-rows.ts'
 import { Previews } from '../../src/library/previews.ts'
 import { PromptWriter } from '../../src/library/writing.ts'
@@ -293,7 +293,7 @@ describe('versions as methods', () => {
     })
     await write(folder, { 'prompts/x.md': template('owner: sales@example.com', 'two') })
     await reload()
-    const history: HistoryEntry[] = await call('get_version_history', { prompt_id: 'x', limit: 1 })
+    const history: PromptHistoryEntry[] = await call('get_version_history', { prompt_id: 'x', limit: 1 })
     assert.deepEqual(
       history.map(({ version, current }) => [version, current]),
       [[2, true]],

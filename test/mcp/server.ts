@@ -18,7 +18,7 @@ import type { PromptTemplate, Skill } from '../../src/library/words.ts'
 import { mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
 import { originGuard } from '../../src/mcp/origin-endpoint.ts'
 import type { McpSnapshot } from '../../src/mcp/call.ts'
-import { Running } from '../../src/mcp/running.ts'
+import { RunningCalls } from '../../src/mcp/running.ts'
 import { Subscriptions } from '../../src/mcp/subscriptions.ts'
 import { SuspendedCalls } from '../../src/mcp/suspended-calls.ts'
 import { Tasks } from '../../src/mcp/tasks.ts'
@@ -53,7 +53,7 @@ export interface TestServer {
   readonly subscriptions: Subscriptions
   readonly tasks: Tasks
   readonly store: Store
-  readonly running: Running
+  readonly running: RunningCalls
   /** Swaps the snapshot as a reload does, and tells the subscribers. */
   reload(options: Options): void
   /** Takes every permission from a user. */
@@ -132,7 +132,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   const folder = await mkdtemp(join(tmpdir(), 'assistant-core-mcp-'))
   const store = options.store ?? (await openEmbeddedStore({ folder, clock, log }))
   const suspended = new SuspendedCalls({ store, clock, audit, publicUrl })
-  const running = new Running()
+  const running = new RunningCalls()
   const tasks = new Tasks({ store, clock, running })
   const subscriptions = new Subscriptions(deps)
   app.use(originGuard({ publicUrl, settings: () => deps.snapshot().settings }))

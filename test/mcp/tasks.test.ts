@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Running } from '../../src/mcp/running.ts'
+import { RunningCalls } from '../../src/mcp/running.ts'
 import { taskRecords, Tasks } from '../../src/mcp/tasks.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { MovableClock } from '../oauth/server.ts'
@@ -209,7 +209,7 @@ describe('a call that takes long', () => {
     assert.equal(id, taskId)
     const owner = { ...someUser, user, ...(client !== undefined && { client: { id: client, name: client } }) }
     clock.pass(31)
-    const another = new Tasks({ store: server.store, clock, running: new Running() })
+    const another = new Tasks({ store: server.store, clock, running: new RunningCalls() })
     const found = await another.find(owner, taskId)
     assert.deepEqual(
       [found.status, found.error?.message],

@@ -40,8 +40,8 @@ import { tokenEndpoint } from '../../src/oauth/token-endpoint.ts'
 import { Tokens } from '../../src/oauth/tokens.ts'
 import { Trace } from '../../src/oauth/trace.ts'
 import { aliases, paths } from '../../src/oauth/urls.ts'
-import { Upstream } from '../../src/oauth/upstream.ts'
-import { Usage } from '../../src/oauth/usage.ts'
+import { OpenIdProvider } from '../../src/oauth/upstream.ts'
+import { TokenUsage } from '../../src/oauth/usage.ts'
 import { userinfoEndpoint } from '../../src/oauth/userinfo-endpoint.ts'
 import { authorizationPages } from '../../src/pages/authorization-pages.ts'
 import { connectedAppsEndpoint, revokeAppEndpoint } from '../../src/pages/connected-apps-endpoint.ts'
@@ -179,8 +179,8 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     assertions: new Assertions({ ...base, store, fetch }),
     limits: new RateLimits(base),
     trace: new Trace(base),
-    upstream: new Upstream({ ...base, store, folder }),
-    usage: new Usage({ ...base, store }),
+    upstream: new OpenIdProvider({ ...base, store, folder }),
+    usage: new TokenUsage({ ...base, store }),
     clientLimits: options.clientLimits ?? (() => undefined),
     render: createViews(base),
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { listSkills } from '../../src/tools/list-skills.ts'
+import { listSkillsTool } from '../../src/tools/list-skills.ts'
 import { readSkill } from '../../src/tools/read-skill.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
 import { skillOf } from '../mcp/server.ts'
@@ -31,13 +31,17 @@ function contextFor(counted: string[]): ToolContext {
 
 describe('the skill tools', () => {
   it('list the skills that the user may see, or those that teach one tool', async () => {
-    const all = (await listSkills.run({}, contextFor([]))) as { skills: { name: string; files: string[] }[] }
+    const all = (await listSkillsTool.run({}, contextFor([]))) as {
+      skills: { name: string; files: string[] }[]
+    }
     assert.deepEqual(
       all.skills.map(({ name }) => name),
       ['finding', 'selling'],
     )
     assert.deepEqual(all.skills[0]!.files, ['SKILL.md', 'references/a.md', 'logo.png'])
-    const some = (await listSkills.run({ tool: 'list_documents' }, contextFor([]))) as { skills: unknown[] }
+    const some = (await listSkillsTool.run({ tool: 'list_documents' }, contextFor([]))) as {
+      skills: unknown[]
+    }
     assert.equal(some.skills.length, 1)
   })
 

@@ -130,7 +130,7 @@ export interface If extends At {
   readonly otherwise: readonly Statement[]
 }
 /** A template's own function; its value is the text of its body. */
-export interface Macro extends At, Signature {
+export interface MacroNode extends At, Signature {
   readonly kind: 'macro'
   readonly name: string
   readonly body: readonly Statement[]
@@ -213,7 +213,7 @@ export type Statement =
   | Output
   | For
   | If
-  | Macro
+  | MacroNode
   | CallBlock
   | Block
   | SetBlock

@@ -1,5 +1,5 @@
 /** Macros, and call blocks, whose bodies are macros too. */
-import type { CallBlock, Macro as MacroNode } from './ast.ts'
+import type { CallBlock, MacroNode } from './ast.ts'
 import { compileCall } from './compile-calls.ts'
 import { compileExpr } from './compile-expressions.ts'
 import { compileTarget } from './compile-target.ts'

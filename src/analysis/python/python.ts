@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
-import type { Isolation, View } from '../sandbox/bubblewrap.ts'
+import type { Isolation, SandboxView } from '../sandbox/bubblewrap.ts'
 import { type Child, ChildEnded } from '../sandbox/child.ts'
 import { cancelled, type Load, FairQueue } from '../../core/fair-queue.ts'
 import type { AnalysisSettings } from '../settings.ts'
@@ -209,7 +209,7 @@ export class Python {
   }
 }
 
-function viewFor(settings: AnalysisSettings['python'], scratchBytes: number): View {
+function viewFor(settings: AnalysisSettings['python'], scratchBytes: number): SandboxView {
   return {
     show: settings.paths,
     showIfThere: ['/etc/fonts', '/etc/matplotlibrc'],

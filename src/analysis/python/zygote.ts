@@ -8,7 +8,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
-import type { Isolation, View } from '../sandbox/bubblewrap.ts'
+import type { Isolation, SandboxView } from '../sandbox/bubblewrap.ts'
 import { Child, endedEarly, type SpeechLimits } from '../sandbox/child.ts'
 import { spawnChild } from '../sandbox/spawned.ts'
 import { readReady } from './protocol.ts'
@@ -37,7 +37,7 @@ export class Zygote {
   static async start(
     isolation: Isolation & { kind: 'bubblewrap' },
     interpreter: string,
-    view: View,
+    view: SandboxView,
   ): Promise<Zygote> {
     const folder = mkdtempSync(join(tmpdir(), 'assistant-core-'))
     if (isolation.runAs) chownSync(folder, isolation.runAs.uid, isolation.runAs.gid)

@@ -26,7 +26,7 @@ export type Isolation =
   | { readonly kind: 'process'; readonly reason: string; readonly mend: string }
 
 /** What a program needs to see of the machine, apart from `/usr`. */
-export interface View {
+export interface SandboxView {
   /** Files and folders that are shown read-only, at their own path. */
   readonly show: readonly string[]
   /** Shown read-only at another path: where it really lies is nobody's business. */
@@ -73,7 +73,7 @@ export async function probeIsolation(searchPath = '/usr/bin:/usr/local/bin:/bin'
 }
 
 /** The arguments of `bwrap` before the program's own. Descriptor 4 must carry the seccomp program. */
-export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, view: View): string[] {
+export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, view: SandboxView): string[] {
   const { scratchBytes, environment, show, showAs = {}, showIfThere = [], forks } = view
   const fixed = (line: string): string[] => line.split(' ')
   return [
@@ -101,7 +101,7 @@ export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, vi
  * The user that bubblewrap itself runs as. Where nobody cannot reach what the program needs (a
  * checkout in root's home), it stays the daemon's: inside, the program is nobody all the same.
  */
-export function userFor(isolation: Isolation & { kind: 'bubblewrap' }, view: View): Ids | undefined {
+export function userFor(isolation: Isolation & { kind: 'bubblewrap' }, view: SandboxView): Ids | undefined {
   const paths = [...view.show, ...Object.keys(view.showAs ?? {})]
   return isolation.runAs && paths.every(openToAll) ? isolation.runAs : undefined
 }

@@ -9,7 +9,7 @@ import { announced, FrameFault, Frames, maxLine } from './frames.mjs'
 import { parseModest } from './modest-json.ts'
 
 /** A process, by what can be done to it from outside. */
-export interface Running {
+export interface RunningChild {
   readonly channel: Duplex
   /** What it writes. */
   readonly output: Readable
@@ -52,7 +52,7 @@ export class Child {
   status = ''
   /** All that it wrote, kept or not. */
   outputBytes = 0
-  #running: Running
+  #running: RunningChild
   #channel: Duplex
   #options: SpeechLimits
   #frames: Frames
@@ -65,7 +65,7 @@ export class Child {
   #output: Buffer[] = []
   #complaints = ''
 
-  constructor(options: SpeechLimits, running: Running) {
+  constructor(options: SpeechLimits, running: RunningChild) {
     this.#options = options
     this.#running = running
     this.#channel = running.channel

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
-import type { View } from './bubblewrap.ts'
+import type { SandboxView } from './bubblewrap.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -15,7 +15,7 @@ export function installed(name: string): string | undefined {
 }
 
 /** What a worker of ours, a plain `.mjs` file, needs to see: Node, itself, and the packages. */
-export function viewForWorker(worker: string, packages: readonly string[]): View {
+export function viewForWorker(worker: string, packages: readonly string[]): SandboxView {
   const folders = packages.map((name) => outermostModules(require.resolve(name)))
   return {
     show: [
@@ -38,7 +38,7 @@ export function viewForWorker(worker: string, packages: readonly string[]): View
  */
 export function workerProgram(
   worker: string,
-  { show, showIfThere = [] }: View,
+  { show, showIfThere = [] }: SandboxView,
   heapMb: number,
   args: readonly string[] = [],
 ): string[] {

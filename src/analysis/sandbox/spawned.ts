@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import process from 'node:process'
 import type { Duplex } from 'node:stream'
-import { bubblewrapArgs, type Isolation, userFor, type View } from './bubblewrap.ts'
+import { bubblewrapArgs, type Isolation, userFor, type SandboxView } from './bubblewrap.ts'
 import { Child, type SpeechLimits } from './child.ts'
 
 /** Limits that the kernel keeps for the process. */
@@ -17,7 +17,7 @@ export interface ProcessLimits {
 /** A program, how it is shut off, and what it may use up or say. */
 export interface ChildOptions extends SpeechLimits {
   readonly isolation: Isolation
-  readonly view: View
+  readonly view: SandboxView
   readonly program: readonly string[]
   readonly limits: ProcessLimits
   /** What it finds on standard input; nothing without it. */

@@ -4,7 +4,7 @@ import { connect } from 'node:tls'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/errors.ts'
 import { fine, unknown, wrong, type Finding } from './finding.ts'
-import { patience, type Answer, type Inside } from './public-ask.ts'
+import { patience, type PublicAnswer, type Inside } from './public-ask.ts'
 import { isLocal } from './site.ts'
 
 const day = 86_400_000
@@ -100,7 +100,7 @@ export function examineTls({ hostname, port }: URL, clock: Clock): Promise<Findi
 }
 
 /** Whether it is this program that answers, at the right time. */
-export function examineAnswer({ status, headers, text }: Answer, clock: Clock): Finding {
+export function examineAnswer({ status, headers, text }: PublicAnswer, clock: Clock): Finding {
   const check = 'public.reachable'
   if (status >= 300 && status < 400)
     return wrong(

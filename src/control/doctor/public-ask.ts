@@ -14,14 +14,17 @@ export interface Inside {
 export const patience = 10_000
 
 /** An answer as it came. */
-export interface Answer {
+export interface PublicAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
 /** Asks once and follows nothing; a fault is told in words. */
-export async function ask(url: string, init: RequestInit = {}): Promise<Answer | { readonly fault: string }> {
+export async function ask(
+  url: string,
+  init: RequestInit = {},
+): Promise<PublicAnswer | { readonly fault: string }> {
   try {
     const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(patience), ...init })
     return { status: response.status, headers: response.headers, text: await response.text() }

@@ -1,7 +1,7 @@
 /** The discovery documents as clients read them: there, and naming the same addresses byte for byte (RFC 8414 §3.3, RFC 9728 §3.3). */
 import { paths } from '../../oauth/urls.ts'
 import { fine, wrong, type Finding } from './finding.ts'
-import { ask, type Answer } from './public-ask.ts'
+import { ask, type PublicAnswer } from './public-ask.ts'
 
 interface Documents {
   readonly findings: readonly Finding[]
@@ -21,7 +21,7 @@ export async function readDocuments(origin: string): Promise<Documents> {
     const problem = 'fault' in answer ? answer.fault : problemOf(answer)
     if (problem === undefined) {
       findings.push(fine(check, path))
-      return JSON.parse((answer as Answer).text) as Record<string, unknown>
+      return JSON.parse((answer as PublicAnswer).text) as Record<string, unknown>
     }
     findings.push(
       wrong(
@@ -44,7 +44,7 @@ export async function readDocuments(origin: string): Promise<Documents> {
   return { findings, server, openid, resource }
 }
 
-function problemOf({ status, headers, text }: Answer): string | undefined {
+function problemOf({ status, headers, text }: PublicAnswer): string | undefined {
   if (status >= 300 && status < 400) return `${status} to ${headers.get('location') ?? 'nowhere'}`
   if (status !== 200) return `status ${status}`
   if (!(headers.get('content-type') ?? '').startsWith('application/json')) return 'not application/json'

@@ -16,7 +16,7 @@ export interface Outgoing {
 }
 
 /** Whatever the service answered, of any status; redirects are handed back, not followed. */
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
@@ -31,7 +31,7 @@ export async function send({
   allowPrivate,
   maxBytes,
   signal,
-}: Outgoing): Promise<Answer> {
+}: Outgoing): Promise<HttpAnswer> {
   // Looked up once and dialled as checked: a second lookup could answer an inner address (DNS rebinding).
   const address = await addressFor(url.hostname, allowPrivate)
   const start = url.protocol === 'https:' ? httpsRequest : httpRequest
