@@ -6,8 +6,8 @@
  * - Reading: `read-library.ts` makes one immutable reading of `template-file.ts` (with `arguments.ts`
  *   and `argument-types.ts`), `categories.ts` and `skill-files.ts`, checked by `check-library.ts` and
  *   `lint.ts` against the rest of the site.
- * - Keeping: `librarian.ts` opens readings and holds what outlives them in the state: `versions.ts`,
- *   `usage.ts`, `built-ins.ts`. `follow-refs.ts` notices when a branch of a channel moves.
+ * - Keeping: `librarian.ts` opens readings and holds what outlives them: `git-versions.ts` counts in
+ *   git; `versions.ts`, `usage.ts` and `built-ins.ts` keep the rest in the state. `follow-refs.ts` notices when a branch of a channel moves.
  * - Serving: `library.ts` is what a reading becomes, `channels.ts` chooses one of several for a principal;
  *   `access.ts` alone says who may see what, `render.ts` has the three engines.
  * - For the desk and the command line: `prompt-methods.ts` (specification §4.7), `writing.ts`,
