@@ -3,14 +3,12 @@ import type { RequestListener } from 'node:http'
 import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
-import { Gone } from './core/request-body.ts'
+import type { Exchange, Guard } from './core/exchange.ts'
 import { iconsPath } from './core/icons.ts'
-import type { Log } from './core/log.ts'
 import type { PowersOf } from './core/powers.ts'
 import { roleKeyOf, type Principal } from './core/principal.ts'
-import type { Settings } from './core/settings.ts'
 import { version } from './core/version.ts'
-import { healthEndpoint, healthPaths, readinessEndpoint } from './http/health-endpoint.ts'
+import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
 import { createDesk } from './build/desk.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
@@ -69,14 +67,16 @@ import { iconEndpoint, iconNames, stylesheetEndpoint } from './pages/assets-endp
 import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
 import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts'
 import { createViews, type Render } from './pages/views.ts'
-import { isPage, knownCaller, requestFields, requests } from './http/requests-middleware.ts'
+import { edge, killSwitch } from './http/edge-middleware.ts'
+import { answerBare, isProgramCall } from './http/program-calls.ts'
+import { doctorProbes, knownCaller, requests, trustedProxies } from './http/requests-middleware.ts'
 import { powersOf } from './tools/powers.ts'
 import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './build/services.ts'
 
 /** Everything that answers HTTP. */
 export function createApp(services: Services): RequestListener {
-  const { settings, site, publicUrl, log } = services
+  const { settings, site, log } = services
   const render = createViews({ settings })
   const principalOf = (ctx: Context, user: string): Principal | undefined =>
     browserPrincipal(ctx, services, user)
@@ -91,29 +91,28 @@ export function createApp(services: Services): RequestListener {
   routePages(router, { ...services, desk, powers, render, principalOf })
 
   const guard = bearer(services)
-  const origins = originGuard({ publicUrl, settings })
-  const mcp = mcpEndpoint({
-    ...services,
-    key: services.signingKey,
-    snapshot: (principal) => site.current().for(principal),
-    version,
-  })
+  const mcp = guardedMcp(services, guard)
   const caller = bearerOrSession(guard, services)
   const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
+  const trusted = trustedProxies(settings)
+  const [arrive, catching, open] = [requests({ ...services, trusted }), edge(log), killSwitch(settings)]
 
   const app = new Koa()
   app.on('error', (error: unknown) => log.error('unanswered error', { error }))
-  app.use(requests(services))
-  app.use(edge(log))
-  app.use(killSwitch(settings))
+  app.use(arrive)
+  app.use(doctorProbes(services.probe, trusted))
+  app.use(catching)
+  app.use(open)
   app.use(crossOrigin(services))
-  // The busiest path does not go through the router.
-  app.use((ctx, next) =>
-    ctx.path === paths.mcp ? origins(ctx, () => guard(ctx, () => known(ctx, mcp, next))) : next(),
-  )
+  app.use((ctx, next) => (ctx.path === paths.mcp ? mcp(ctx, () => void (ctx.respond = false)) : next()))
   app.use((ctx, next) =>
     ctx.path.startsWith(promptMethodPrefix)
-      ? caller(ctx, () => previewed(ctx, services, () => known(ctx, promptMethods, next)))
+      ? caller(ctx, () =>
+          previewed(ctx, services, () => {
+            knownCaller(ctx)
+            return promptMethods(ctx, next)
+          }),
+        )
       : next(),
   )
   app.use(router.routes())
@@ -121,8 +120,38 @@ export function createApp(services: Services): RequestListener {
   app.use(router.allowedMethods())
   app.use(notFound(render))
   const listener = app.callback()
-  return (request, response) => void listener(request, response)
+  const around: Guard = (exchange, next) =>
+    arrive(exchange, () => catching(exchange, () => open(exchange, next)))
+  return (request, response) => {
+    if (isProgramCall(request))
+      answerBare(request, response, (exchange) => around(exchange, () => mcp(exchange, nothing)), log)
+    else void listener(request, response)
+  }
 }
+
+type Answer = (exchange: Exchange, reached: () => void) => Promise<unknown>
+
+/** The MCP endpoint behind its guards; `reached` is called when it will write the answer itself. */
+function guardedMcp(services: Services, guard: Guard): Answer {
+  const { settings, site, publicUrl } = services
+  const origins = originGuard({ publicUrl, settings })
+  const mcp = mcpEndpoint({
+    ...services,
+    key: services.signingKey,
+    snapshot: (principal) => site.current().for(principal),
+    version,
+  })
+  return (exchange, reached) =>
+    origins(exchange, () =>
+      guard(exchange, () => {
+        knownCaller(exchange)
+        reached()
+        return mcp(exchange)
+      }),
+    )
+}
+
+const nothing = (): void => undefined
 
 function routeDiscovery(router: Router, deps: DiscoveryDeps & { readonly keys: Keys }): void {
   router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))
@@ -183,12 +212,6 @@ async function previewed(ctx: Context, { limits }: Pick<Services, 'limits'>, nex
   if (!isPreview || (await withinBudget(ctx, limits, 'preview', user))) await next()
 }
 
-/** Goes on for a caller whom the guard knows. */
-function known(ctx: Context, endpoint: Middleware, next: Next): Promise<unknown> {
-  knownCaller(ctx)
-  return endpoint(ctx, next)
-}
-
 /** What a client may do for a user by the site as it is now. */
 function powersIn({ site, refreshed, clock }: Services): PowersOf {
   return (user, client, { readOnly }) => {
@@ -207,42 +230,6 @@ function powersIn({ site, refreshed, clock }: Services): PowersOf {
         requestId: '',
       })
     return principal && powersOf(principal, catalogue.offered(principal), platform, clock.now())
-  }
-}
-
-/** What an error becomes that nobody below answered. */
-function edge(log: Log): Middleware {
-  return async (ctx, next) => {
-    try {
-      await next()
-    } catch (error) {
-      if (!(error instanceof Gone)) answerFault(ctx, error, log)
-    }
-  }
-}
-
-function answerFault(ctx: Context, error: unknown, log: Log): void {
-  const requestId = String(ctx.state['requestId'])
-  // Whatever was prepared for the answer that failed must not leave with this one.
-  for (const name of ctx.res.getHeaderNames())
-    if (!/^(access-control-|vary$|x-content-type|x-request-id)/.test(name)) ctx.remove(name)
-  if (error instanceof AppError) {
-    const status = { not_found: 404, forbidden: 403, invalid: 400, conflict: 409, unavailable: 503 }[
-      error.code
-    ]
-    if (status === 503) ctx.set('Retry-After', '5')
-    return answerJson(ctx, status, { error: error.code, message: error.message })
-  }
-  log.error('request failed', { ...requestFields(ctx), error })
-  return answerJson(ctx, 500, { error: 'server_error', message: 'internal error', request_id: requestId })
-}
-
-/** `server.enabled: false` closes MCP and OAuth; sign-in, pages and health stay. */
-function killSwitch(settings: () => Settings): Middleware {
-  return async (ctx, next) => {
-    if (settings().server.enabled || healthPaths.has(ctx.path) || isPage(ctx.path)) return next()
-    ctx.set('Retry-After', '60')
-    return answerJson(ctx, 503, { error: 'unavailable', message: 'the server is switched off' })
   }
 }
 

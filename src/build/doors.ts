@@ -110,8 +110,12 @@ export async function openDoors(
 
 function addressOf(options: ServicesOptions, { settings }: House): Address {
   let { port } = settings().server
-  const publicUrl = (): string =>
-    (options.publicUrl ?? settings().public_url ?? `http://localhost:${port}`).replace(/\/+$/, '')
+  let known: { readonly of: string; readonly url: string } | undefined
+  const publicUrl = (): string => {
+    const of = options.publicUrl ?? settings().public_url ?? `http://localhost:${port}`
+    if (known?.of !== of) known = { of, url: of.replace(/\/+$/, '') }
+    return known.url
+  }
   return {
     publicUrl,
     mcpUrl: () => resourceOf(publicUrl()),

@@ -13,6 +13,8 @@ const secretKey =
 const secretValue =
   /\b(Bearer|Basic|token)\s+[A-Za-z0-9._~+/:-]{8,}=*|\bac_[a-z]{2,4}_[A-Za-z0-9_-]{16,}|(?<![\w-])(?=[\w-]+\.[\w-]+\.)(?:[\w-]*?-)?eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g
 
+const shortestSecret = 14
+
 /** A copy of a JSON-like value without secrets. `paths` names more keys (dotted, from the root) to remove. */
 export function redact(value: unknown, paths: readonly string[] = []): unknown {
   return walk(value, '', new Set(paths), 0)
@@ -20,6 +22,8 @@ export function redact(value: unknown, paths: readonly string[] = []): unknown {
 
 /** A text without the tokens in it. */
 export function redactText(text: string): string {
+  // No secret is shorter than the shortest that the expression finds.
+  if (text.length < shortestSecret) return text
   return text.replace(secretValue, (match) => {
     const scheme = /^(Bearer|Basic|token)\s/.exec(match)
     return scheme ? `${scheme[1]} ${marker}` : marker
@@ -50,5 +54,15 @@ function walk(value: unknown, path: string, paths: ReadonlySet<string>, depth: n
 
 /** Whether a key names something that nobody but its owner may read: `access_token`, `apiKey`, `Authorization`. */
 export function isSecretKey(key: string): boolean {
-  return secretKey.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2'))
+  let known = knownKeys.get(key)
+  if (known === undefined) {
+    known = secretKey.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2'))
+    if (knownKeys.size >= mostKnownKeys) knownKeys.clear()
+    if (key.length <= 64) knownKeys.set(key, known)
+  }
+  return known
 }
+
+/** The same few keys come again and again. */
+const knownKeys = new Map<string, boolean>()
+const mostKnownKeys = 5000

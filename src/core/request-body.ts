@@ -1,5 +1,6 @@
 /** The body of a request: read by one function, which hands it on only when somebody has let the request in. */
 import type { IncomingMessage } from 'node:http'
+import type { Exchange } from './exchange.ts'
 
 /** There is nobody to answer: the peer went away before it had sent its request, or was already told to come again. */
 export class Gone extends Error {
@@ -17,11 +18,9 @@ export class BodyTooLarge extends Error {
   }
 }
 
-const doors = new WeakMap<IncomingMessage, () => boolean>()
-
-/** Has `enter` asked when the body is there and before it is worked on; what says no has answered the request. */
-export function guardBody(req: IncomingMessage, enter: () => boolean): void {
-  doors.set(req, enter)
+/** Has `enter` asked when the body is there; what says no has answered the request. */
+export function guardBody({ state }: Pick<Exchange, 'state'>, enter: () => boolean): void {
+  state['enter'] = enter
 }
 
 /** Whether the request says that a body follows. */
@@ -30,16 +29,18 @@ export function hasBody(req: IncomingMessage): boolean {
 }
 
 /** The bytes as they come, given up as soon as they are too many. Throws BodyTooLarge and Gone. */
-export async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function readBody(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<Buffer> {
+  const { req } = exchange
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw new BodyTooLarge(maxBytes)
   const bytes = await collect(req, maxBytes)
-  admit(req)
+  admit(exchange)
   return bytes
 }
 
 /** Lets a request in whose body is there, for whoever has read it another way. Throws Gone. */
-export function admit(req: IncomingMessage): void {
-  if (doors.get(req)?.() === false) throw new Gone()
+export function admit({ state }: Pick<Exchange, 'state'>): void {
+  const enter = state['enter'] as (() => boolean) | undefined
+  if (enter?.() === false) throw new Gone()
 }
 
 function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {

@@ -21,10 +21,12 @@ export class Leaving {
   add(answer: ServerResponse): void {
     if (this.#begun) answer.shouldKeepAlive = false
     this.#answers.add(answer)
-    answer.once('close', () => {
-      this.#answers.delete(answer)
-      if (this.#answers.size === 0) this.#last?.()
-    })
+  }
+
+  /** It is waited for no more. */
+  remove(answer: ServerResponse): void {
+    this.#answers.delete(answer)
+    if (this.#answers.size === 0) this.#last?.()
   }
 
   /** From now on every answer ends its connection. */

@@ -4,7 +4,7 @@ import type { AuditEvent } from '../audit/event.ts'
 import type { AuditLog } from '../audit/open-audit.ts'
 import type { ReloadResult } from '../site/site.ts'
 import { addGauges, type MetricSources } from './gauges.ts'
-import { Tally } from './tally.ts'
+import { Tally, Timings } from './tally.ts'
 
 const prefix = 'assistant_core_'
 const requestBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
@@ -14,11 +14,11 @@ const toolBuckets = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60]
 export class Metrics {
   readonly #registry = new Registry()
   readonly #requests: Tally
-  readonly #requestSeconds: Histogram
+  readonly #requestSeconds: Timings
   readonly #shed: Counter
   readonly #events: Tally
   readonly #calls: Tally
-  readonly #callSeconds: Histogram
+  readonly #callSeconds: Timings
   readonly #reloads: Counter
   readonly #reloadSeconds: Histogram
   #isTool: (name: string) => boolean = () => false
@@ -34,16 +34,18 @@ export class Metrics {
     const histogram = (name: string, help: string, labelNames: string[], buckets: number[]): Histogram =>
       new Histogram({ name: prefix + name, help, labelNames, buckets, registers })
     this.#requests = tally('http_requests_total', 'HTTP requests answered', ['endpoint', 'method', 'status'])
-    this.#requestSeconds = histogram(
-      'http_request_seconds',
-      'Time from the head of a request to the end of its answer',
-      ['endpoint'],
-      requestBuckets,
+    this.#requestSeconds = new Timings(
+      histogram(
+        'http_request_seconds',
+        'Time from the head of a request to the end of its answer',
+        ['endpoint'],
+        requestBuckets,
+      ),
     )
     this.#shed = counter('requests_shed_total', 'Requests refused because too many were in progress')
     this.#events = tally('audit_events_total', 'Audit events by type and how they ended', ['type', 'status'])
     this.#calls = tally('tool_calls_total', 'Tool calls by tool and how they ended', ['tool', 'status'])
-    this.#callSeconds = histogram('tool_call_seconds', 'Time a tool took', ['tool'], toolBuckets)
+    this.#callSeconds = new Timings(histogram('tool_call_seconds', 'Time a tool took', ['tool'], toolBuckets))
     this.#reloads = counter('site_reloads_total', 'Readings of a changed site', ['outcome'])
     this.#reloadSeconds = histogram('site_reload_seconds', 'Time a reading of the site took', [], toolBuckets)
   }
@@ -61,7 +63,7 @@ export class Metrics {
       method,
       status: String(status),
     }))
-    this.#requestSeconds.observe({ endpoint }, seconds)
+    this.#requestSeconds.observe(endpoint, seconds)
   }
 
   /** A request was refused to keep the others going. */
@@ -114,6 +116,6 @@ export class Metrics {
     if (type !== 'tool.call') return
     const tool = target !== undefined && this.#isTool(target) ? target : 'unknown'
     this.#calls.add(`${tool} ${status}`, () => ({ tool, status }))
-    if (seconds !== undefined) this.#callSeconds.observe({ tool }, seconds)
+    if (seconds !== undefined) this.#callSeconds.observe(tool, seconds)
   }
 }

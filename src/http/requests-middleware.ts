@@ -1,14 +1,14 @@
 /** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
-import type { Context, Middleware } from 'koa'
+import type { Middleware } from 'koa'
 import { clientAddress, networkKey, networksOf, type Networks } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Exchange, Guard } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import { guardBody, hasBody } from '../core/request-body.ts'
 import { randomId } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
-import type { Site } from '../site/site.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import type { Leaving } from './leaving.ts'
@@ -18,7 +18,6 @@ import { promptMethodPrefix } from '../library/prompt-methods-endpoint.ts'
 import { aliases, paths } from '../oauth/urls.ts'
 
 interface Needed {
-  readonly site: Pick<Site<{ readonly settings: Settings }>, 'current'>
   readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
@@ -26,15 +25,15 @@ interface Needed {
   readonly subscriptions: { readonly size: number }
   readonly places: Places
   readonly leaving: Leaving
-  readonly probe: DoctorProbe
+  /** The proxies that are believed. */
+  readonly trusted: () => Networks
   readonly tracing: Tracer | undefined
 }
 
 /** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
-export function requests(needed: Needed): Middleware {
-  const { site, log, metrics, clock, probe, tracing, leaving } = needed
-  const trusted = trustedProxies(() => site.current().settings)
-  return async (ctx, next) => {
+export function requests(needed: Needed): Guard {
+  const { log, metrics, clock, tracing, leaving, trusted } = needed
+  return (ctx, next) => {
     const began = clock.now()
     const requestId = randomId()
     ctx.state['requestId'] = requestId
@@ -43,8 +42,9 @@ export function requests(needed: Needed): Middleware {
       ctx.get('X-Forwarded-For'),
       trusted(),
     )
-    const asked = readTraceContext(ctx.headers['traceparent'], ctx.headers['tracestate'])
-    const span = healthPaths.has(ctx.path) ? undefined : spanOf(ctx, tracing, asked)
+    const asked = readTraceContext(ctx.req.headers['traceparent'], ctx.req.headers['tracestate'])
+    const always = healthPaths.has(ctx.path)
+    const span = tracing && !always ? spanOf(ctx, tracing, asked) : undefined
     const trace = span?.context ?? asked
     if (trace) ctx.state['trace'] = trace
     ctx.set('X-Request-Id', requestId)
@@ -53,6 +53,9 @@ export function requests(needed: Needed): Middleware {
     leaving.add(ctx.res)
     ctx.res.once('close', () => {
       metrics.inFlight--
+      leaving.remove(ctx.res)
+      needed.places.arrived(ctx)
+      ;(ctx.state['place'] as TakenPlace | undefined)?.leave()
       // 499 is what proxies write for a peer that left before the answer.
       const status = ctx.res.writableFinished ? ctx.res.statusCode : 499
       const milliseconds = clock.now() - began
@@ -61,15 +64,23 @@ export function requests(needed: Needed): Middleware {
       span?.end(status >= 500 || status === 499 ? String(status) : undefined)
       log.debug('request', () => ({ ...requestFields(ctx), status, milliseconds }))
     })
-    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return undefined
-    if (healthPaths.has(ctx.path)) return next()
-    return leaving.refuses ? refuse(ctx, 503, 'the service is stopping') : withPlace(ctx, needed, next)
+    if (always) return next()
+    if (leaving.refuses) return Promise.resolve(refuse(ctx, 503, 'the service is stopping'))
+    return withPlace(ctx, needed, next)
+  }
+}
+
+/** Answers what `doctor` sends through the public address. */
+export function doctorProbes(probe: DoctorProbe, trusted: () => Networks): Middleware {
+  return async (ctx, next) => {
+    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return
+    await next()
   }
 }
 
 /** A request without a body takes its place at once, any other when its body is there and before it is worked on. */
 async function withPlace(
-  ctx: Context,
+  ctx: Exchange,
   { places, metrics, subscriptions }: Needed,
   next: () => Promise<unknown>,
 ): Promise<void> {
@@ -89,7 +100,7 @@ async function withPlace(
     const place = places.take(network, ctx.state['principal'] !== undefined, subscriptions.size)
     if (!place) turnAway(503)
     ctx.state['place'] = place
-    ctx.res.once('close', () => place?.leave())
+    places.arrived(ctx)
     return place !== undefined
   }
   if (ctx.method !== 'POST' || !hasBody(ctx.req)) {
@@ -99,16 +110,14 @@ async function withPlace(
   const { socket } = ctx.req
   const before = socket.bytesRead
   places.arrive(ctx, { received: () => socket.bytesRead - before, turnAway })
-  ctx.req.once('end', () => places.arrived(ctx))
-  ctx.res.once('close', () => places.arrived(ctx))
-  guardBody(ctx.req, take)
+  guardBody(ctx, take)
   await next()
   // Answered before its body was there: the rest of it is not waited for.
   if (!ctx.req.complete) ctx.set('Connection', 'close')
 }
 
 /** Whoever asks is known by a token or session that works: such work has places in reserve. */
-export function knownCaller(ctx: Context): void {
+export function knownCaller(ctx: Pick<Exchange, 'state'>): void {
   ;(ctx.state['place'] as TakenPlace | undefined)?.isKnown()
 }
 
@@ -126,7 +135,7 @@ function repeatsCredential(rawHeaders: readonly string[]): boolean {
 const refusals = { 400: 'invalid_request', 408: 'timeout', 503: 'unavailable' } as const
 
 /** Answers beside the middleware, which may still be waiting for the body. */
-function refuse({ res }: Context, status: keyof typeof refusals, message: string): void {
+function refuse({ res }: Exchange, status: keyof typeof refusals, message: string): void {
   if (res.headersSent) return void res.destroy()
   const wait = status === 400 ? {} : { 'Retry-After': '1' }
   res.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...wait })
@@ -134,7 +143,7 @@ function refuse({ res }: Context, status: keyof typeof refusals, message: string
 }
 
 /** What every log line about a request says; never its query, body or credentials. */
-export function requestFields(ctx: Context): Record<string, unknown> {
+export function requestFields(ctx: Pick<Exchange, 'state' | 'method' | 'path'>): Record<string, unknown> {
   const { requestId, address } = ctx.state as Record<string, string | undefined>
   const { trace } = ctx.state as { trace?: TraceContext }
   const principal = ctx.state['principal'] as Principal | undefined
@@ -151,13 +160,9 @@ export function requestFields(ctx: Context): Record<string, unknown> {
 }
 
 /** OpenTelemetry's semantic conventions for HTTP servers; the path as its endpoint's name, because it may hold ids. */
-function spanOf(
-  ctx: Context,
-  tracing: Needed['tracing'],
-  parent: TraceContext | undefined,
-): Span | undefined {
+function spanOf(ctx: Exchange, tracing: Tracer, parent: TraceContext | undefined): Span {
   const [method, endpoint] = [methodOf(ctx.method), endpointOf(ctx.path)]
-  return tracing?.start(`${method} ${endpoint}`, {
+  return tracing.start(`${method} ${endpoint}`, {
     kind: 'server',
     parent,
     attributes: {
@@ -170,12 +175,12 @@ function spanOf(
 }
 
 /** Whether the peer of the connection is a trusted proxy. */
-function isTrusted(ctx: Context, networks: Networks): boolean {
+function isTrusted(ctx: Pick<Exchange, 'req'>, networks: Networks): boolean {
   return networks.contains((ctx.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''))
 }
 
 /** The networks of the trusted proxies, worked out once for each reading of the settings. */
-function trustedProxies(current: () => Settings): () => Networks {
+export function trustedProxies(current: () => Settings): () => Networks {
   const read = (settings: Settings): { settings: Settings; networks: Networks } => ({
     settings,
     networks: networksOf(linesOf(settings.server.trusted_proxies)),

@@ -57,7 +57,7 @@ export function promptMethodsEndpoint(methods: () => Readonly<Record<string, Pro
 const tooLarge = Symbol('the body is too large')
 
 async function readText(ctx: Context): Promise<string> {
-  const bytes = await readBody(ctx.req, largestBody).catch((cause: unknown) => {
+  const bytes = await readBody(ctx, largestBody).catch((cause: unknown) => {
     if (!(cause instanceof BodyTooLarge)) throw cause
     ctx.set('Connection', 'close')
     throw new AppError('invalid', `the body must have at most ${largestBody} bytes`, { data: tooLarge })

@@ -1,6 +1,7 @@
 /** The bytes of a request's body, read once and never more than allowed. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import type { Exchange } from '../core/exchange.ts'
 import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import { JsonFault, parseStrict } from '../core/strict-json.ts'
 import { errorCodes, JsonRpcError } from './json-rpc.ts'
@@ -8,9 +9,9 @@ import { errorCodes, JsonRpcError } from './json-rpc.ts'
 const maxDepth = 100
 
 /** The body as text. JsonRpcError with HTTP 415 for another media type, 413 when it is too large. */
-export async function readText(req: IncomingMessage, maxBytes: number): Promise<string> {
-  requireJson(req)
-  const bytes = await readBody(req, maxBytes).catch((cause: unknown) => {
+export async function readText(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<string> {
+  requireJson(exchange.req)
+  const bytes = await readBody(exchange, maxBytes).catch((cause: unknown) => {
     throw cause instanceof BodyTooLarge ? tooLarge(cause) : cause
   })
   if (!isUtf8(bytes)) throw notJson('the body is not valid UTF-8')

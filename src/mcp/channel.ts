@@ -11,7 +11,6 @@ const maxWaiting = 256 * 1024
 type Json = Readonly<Record<string, unknown>>
 type Headers = Readonly<Record<string, string>>
 
-const jsonHeaders: Headers = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const eventHeaders: Headers = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-store',
@@ -22,11 +21,13 @@ const eventHeaders: Headers = {
 export class Channel {
   readonly #res: ServerResponse
   readonly #accepts: boolean
-  readonly #extra: Record<string, string> = {}
+  readonly #headers: Record<string, string>
   #keepAlive: NodeJS.Timeout | undefined
 
-  constructor(req: IncomingMessage, res: ServerResponse) {
+  /** `headers` are those that go out with whatever is answered. */
+  constructor(req: IncomingMessage, res: ServerResponse, headers: Record<string, string>) {
     this.#res = res
+    this.#headers = headers
     this.#accepts = acceptsEvents(req.headers.accept)
   }
 
@@ -46,13 +47,13 @@ export class Channel {
 
   /** Adds a header to the answer. */
   header(name: string, value: string): void {
-    this.#extra[name] = value
+    this.#headers[name] = value
   }
 
   /** Begins the event stream, so that the client knows that it is heard. */
   begin(): void {
     if (this.#keepAlive || this.gone) return
-    this.#res.writeHead(200, { ...eventHeaders, ...this.#extra })
+    this.#res.writeHead(200, { ...this.#headers, ...eventHeaders })
     this.#res.flushHeaders()
     this.#keepAlive = setInterval(() => this.#res.write(': keep-alive\n\n'), keepAliveMs).unref()
     this.#res.once('close', () => clearInterval(this.#keepAlive))
@@ -78,7 +79,11 @@ export class Channel {
       return
     }
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
-    this.#res.writeHead(status, { ...jsonHeaders, ...this.#extra, 'Content-Length': length })
+    const headers = this.#headers
+    headers['Content-Type'] = 'application/json'
+    headers['Cache-Control'] = 'no-store'
+    headers['Content-Length'] = String(length)
+    this.#res.writeHead(status, headers)
     // Node sends a text together with the headers, bytes in a write of their own.
     this.#res.end(body)
   }
@@ -87,7 +92,7 @@ export class Channel {
   end(status: number): void {
     if (this.gone) return
     clearInterval(this.#keepAlive)
-    if (!this.#res.headersSent) this.#res.writeHead(status, { ...this.#extra, 'Content-Length': 0 })
+    if (!this.#res.headersSent) this.#res.writeHead(status, { ...this.#headers, 'Content-Length': 0 })
     this.#res.end()
   }
 }

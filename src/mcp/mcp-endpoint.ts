@@ -3,8 +3,8 @@
  * media type and size, JSON, envelope, method of the revision; then the method's own. Two guards ran before. A fault is
  * thrown where it is known and shaped here, where it leaves.
  */
-import type { Context, Middleware } from 'koa'
 import { AppError, peerMessageOf } from '../core/errors.ts'
+import { BareExchange, type Exchange } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import { Gone } from '../core/request-body.ts'
@@ -37,16 +37,16 @@ type Kept = EndpointDeps & MethodDeps
 const never = new AbortController().signal
 
 /** Answers every request on the MCP path; it writes the response itself, which is worth a third of the speed. */
-export function mcpEndpoint(deps: EndpointDeps): Middleware {
+export function mcpEndpoint(deps: EndpointDeps): (exchange: Exchange) => Promise<void> {
   const kept = { ...deps, pages: new Pages(deps.key, deps.version), logLevels: new LogLevels() }
-  return (ctx) => {
-    ctx.respond = false
-    return serve(ctx, new Channel(ctx.req, ctx.res), kept)
+  return (exchange) => {
+    const headers = exchange instanceof BareExchange ? exchange.headers : {}
+    return serve(exchange, new Channel(exchange.req, exchange.res, headers), kept)
   }
 }
 
 /** One request from its bytes to its answer. */
-async function serve(ctx: Context, channel: Channel, deps: Kept): Promise<void> {
+async function serve(ctx: Exchange, channel: Channel, deps: Kept): Promise<void> {
   const { headers } = ctx.req
   const principal = ctx.state['principal'] as Principal
   const snapshot = deps.snapshot(principal)
@@ -54,7 +54,7 @@ async function serve(ctx: Context, channel: Channel, deps: Kept): Promise<void> 
   let work: Work | undefined
   try {
     if (ctx.method !== 'POST') return openStream(ctx, principal, channel, deps)
-    const text = await readText(ctx.req, snapshot.settings.server.max_body_bytes)
+    const text = await readText(ctx, snapshot.settings.server.max_body_bytes)
     const body = parseBody(text)
     to = addresseeOf(body, headers)
     const { sessionId } = principal
@@ -197,7 +197,7 @@ async function accept(
 
 /** GET is a legacy event stream where the site allows it; everything else but POST is refused. */
 function openStream(
-  { method }: Context,
+  { method }: Exchange,
   principal: Principal,
   channel: Channel,
   { snapshot, subscriptions }: Kept,

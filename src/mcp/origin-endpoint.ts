@@ -1,13 +1,11 @@
-import type { Middleware } from 'koa'
+import type { Guard } from '../core/exchange.ts'
 import type { Settings } from '../core/settings.ts'
 import { originCheck, type OriginCheck } from './origin.ts'
 import type { McpDeps } from './call.ts'
 import { errorCodes } from './json-rpc.ts'
 
 /** Refuses foreign hosts and origins with 403; stands before the token is looked at, so that a page learns nothing. */
-export function originGuard(
-  deps: Pick<McpDeps, 'publicUrl'> & { readonly settings: () => Settings },
-): Middleware {
+export function originGuard(deps: Pick<McpDeps, 'publicUrl'> & { readonly settings: () => Settings }): Guard {
   const checkOf = originChecks(deps)
   return (ctx, next) => {
     const problem = twoHosts(ctx.req.rawHeaders) ?? checkOf(deps.settings())(ctx.req.headers)
@@ -25,8 +23,12 @@ export function originGuard(
 
 /** Of two Host headers Node keeps one, and a proxy may have looked at the other (RFC 9112 §3.2). */
 function twoHosts(raw: readonly string[]): string | undefined {
-  const hosts = raw.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
-  return hosts.length > 1 ? 'the request has more than one Host header' : undefined
+  let hosts = 0
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at]!
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1 ? 'the request has more than one Host header' : undefined
 }
 
 /** The Host and Origin rules, made anew when the settings change. */

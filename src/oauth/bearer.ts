@@ -1,5 +1,5 @@
 /** Who calls the resource server: `Authorization: Bearer` or `token KEY:SECRET` (specification §5.1–5.6), made a Principal. */
-import type { Context, Middleware } from 'koa'
+import type { Exchange, Guard } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import { assistantUser, hasRole, roleKeyOf, sessionIdOf, type Principal } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
@@ -43,7 +43,7 @@ interface Proof {
 }
 
 /** Sets `ctx.state.principal`, or answers 401, 403 or 429 and goes no further. */
-export function bearer(deps: BearerDeps): Middleware {
+export function bearer(deps: BearerDeps): Guard {
   const principals = new Principals(deps)
   return async (ctx, next) => {
     const origin = originOf(ctx)
@@ -64,7 +64,7 @@ export function bearer(deps: BearerDeps): Middleware {
       ...(proof.client && { client: proof.client }),
       scopes: proof.scopes,
       ...(proof.readOnly && { readOnly: true }),
-      ...sessionIdOf(ctx.headers['mcp-session-id']),
+      ...sessionIdOf(ctx.req.headers['mcp-session-id']),
       requestId: origin.request_id,
       ...(trace && { trace }),
       address: origin.address,
@@ -76,7 +76,7 @@ export function bearer(deps: BearerDeps): Middleware {
 
 /** Takes one request from a budget; false when it is used up, which is answered 429. */
 export async function withinBudget(
-  ctx: Context,
+  ctx: Exchange,
   limits: RateLimits,
   budget: Budget,
   key: string,
@@ -91,7 +91,7 @@ export async function withinBudget(
   return false
 }
 
-async function prove(ctx: Context, address: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+async function prove(ctx: Exchange, address: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
   const authorization = ctx.get('Authorization')
   if (authorization === '') return { fault: 'authentication is required' }
   const [, scheme, credentials] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
@@ -143,7 +143,7 @@ async function proveApiKey(
 }
 
 /** Specification §5.5: the one shape of every 401. The reason is logged; the token never is. */
-function refuse(ctx: Context, deps: BearerDeps, why: string): void {
+function refuse(ctx: Exchange, deps: BearerDeps, why: string): void {
   const { server, oauth } = deps.settings()
   const challenge = {
     realm: server.name,
@@ -161,7 +161,7 @@ function refuse(ctx: Context, deps: BearerDeps, why: string): void {
   answerJson(ctx, 401, { error: 'invalid_token', message: why })
 }
 
-function forbid(ctx: Context, deps: BearerDeps, user: User, why: string): void {
+function forbid(ctx: Exchange, deps: BearerDeps, user: User, why: string): void {
   deps.log.info('bearer forbidden', { reason: why, user: user.id, ...originOf(ctx) })
   answerJson(ctx, 403, { error: 'forbidden', message: why })
 }

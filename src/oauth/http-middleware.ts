@@ -2,6 +2,7 @@
 import type { Context, Middleware } from 'koa'
 import { koaBody } from 'koa-body'
 import { AppError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
 import { admit, Gone } from '../core/request-body.ts'
 import { randomId } from '../core/secrets.ts'
 import { parseStrict } from '../core/strict-json.ts'
@@ -37,7 +38,7 @@ export function asOAuthError(error: unknown): OAuthError | undefined {
 }
 
 /** Answers a JSON value. */
-export function answerJson(ctx: Context, status: number, body: unknown): void {
+export function answerJson(ctx: Exchange, status: number, body: unknown): void {
   ctx.status = status
   ctx.type = 'application/json'
   ctx.body = JSON.stringify(body)
@@ -74,7 +75,7 @@ async function readText(ctx: Context, limit: number): Promise<string> {
     ctx.set('Connection', 'close')
     throw new OAuthError('invalid_request', `the body is larger than ${limit} bytes`, { status: 413 })
   }
-  admit(ctx.req)
+  admit(ctx)
   const text: unknown = ctx.request.body ?? ''
   // What is not UTF-8 was decoded to replacement characters.
   if (typeof text !== 'string' || text.includes('\ufffd'))
@@ -85,12 +86,16 @@ async function readText(ctx: Context, limit: number): Promise<string> {
 const nothingMore = (): Promise<void> => Promise.resolve()
 
 /** Where in a trace the request stands; undefined when nobody traces it. */
-export function traceOf(ctx: Context): TraceContext | undefined {
+export function traceOf(ctx: Pick<Exchange, 'state'>): TraceContext | undefined {
   return (ctx.state as { trace?: TraceContext }).trace
 }
 
 /** What every audit event of a request says of where it came from. */
-export function originOf(ctx: Context): { request_id: string; address: string; trace_id?: string } {
+export function originOf(ctx: Pick<Exchange, 'req' | 'state'>): {
+  request_id: string
+  address: string
+  trace_id?: string
+} {
   const state = ctx.state as { requestId?: string; address?: string }
   const trace = traceOf(ctx)
   return {

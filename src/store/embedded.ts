@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Writable } from 'node:stream'
 import { Low } from 'lowdb'
 import type { Clock } from '../core/clock.ts'
@@ -16,7 +15,7 @@ import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { declaredSpec } from './table.ts'
-import { follow, inTime, requireOutside, type Turn, Turns } from './turns.ts'
+import { follow, inTime, type Turn, Turns } from './turns.ts'
 import { upgrade } from './upgrade.ts'
 import type { Verification } from './verify.ts'
 
@@ -84,8 +83,6 @@ class Embedded implements EmbeddedStore {
   readonly #low: Low<State>
   readonly #turns = new Turns()
   readonly #collections = new Map<string, EmbeddedCollection<Stored>>()
-  // Which transaction the running code belongs to: a write past it would wait for it for ever.
-  readonly #inside = new AsyncLocalStorage<Turn>()
   #undone = 0
   #compacting: Promise<void> | undefined
   #compactionRests = false
@@ -156,7 +153,7 @@ class Embedded implements EmbeddedStore {
         onCommit: (work) => void then.push(work),
         announce: () => undefined,
       }
-      return await inTime(this.#inside.run(running, work, transaction), this.#options.transactionMilliseconds)
+      return await inTime(work(transaction), this.#options.transactionMilliseconds)
     })
     follow(then, this.#log)
     return result
@@ -228,7 +225,6 @@ class Embedded implements EmbeddedStore {
 
   /** Runs work that nobody writes in between, and answers when what it changed is on disk. */
   async #change<R>(work: (overlay: Overlay, running: Turn) => Promise<R>): Promise<R> {
-    requireOutside(this.#inside.getStore())
     const running: Turn = { over: false }
     let result: R
     let durable: Promise<void>

@@ -5,7 +5,6 @@
  * document shares it with others of its kind and locks the row. So nobody, in no daemon, writes in between.
  * A connection that breaks in the moment of keeping is told as unavailable, although all may have been kept.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Writable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
@@ -28,7 +27,7 @@ import { type StateHead, openTables, readStateHead, readSpecs, requireOurs } fro
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { declaredSpec, type TableSpec } from './table.ts'
-import { follow, inTime, requireOutside, type Turn, Turns } from './turns.ts'
+import { follow, inTime, type Turn, Turns } from './turns.ts'
 
 const sweepBatch = 500
 const attempts = 3
@@ -92,8 +91,6 @@ class Postgres implements PostgresStore {
   // Transactions of this process wait here, not each with a connection of its own.
   readonly #turns = new Turns()
   readonly #collections = new Map<string, PostgresCollection<Stored>>()
-  // A write past the transaction that the running code belongs to would wait for it for ever.
-  readonly #inside = new AsyncLocalStorage<Turn>()
   /** How the collections can be looked up, as of the generation. */
   #specs = new Map<string, TableSpec>()
   #generation = -1
@@ -180,7 +177,6 @@ class Postgres implements PostgresStore {
   }
 
   async transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R> {
-    requireOutside(this.#inside.getStore())
     const then: (() => void)[] = []
     await this.#turns.take()
     let result: R
@@ -193,7 +189,7 @@ class Postgres implements PostgresStore {
           announce: (message) => session.announce(message),
         }
         try {
-          const given = this.#inside.run(running, work, transaction)
+          const given = work(transaction)
           return await inTime(given, this.#options.transactionMilliseconds ?? 30_000)
         } finally {
           running.over = true
@@ -263,7 +259,6 @@ class Postgres implements PostgresStore {
 
   /** The write of one document. What collides with another's is begun anew: nothing of it was kept. */
   async #changeOne<R>(spec: TableSpec, work: (session: PgSession) => Promise<R>): Promise<R> {
-    requireOutside(this.#inside.getStore())
     if (this.#declarations.isMissing(spec, this.#specs.get(spec.name))) await this.#declarations.now([spec])
     for (let attempt = 1; ; attempt++) {
       try {

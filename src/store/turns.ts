@@ -39,14 +39,6 @@ export interface Turn {
   over: boolean
 }
 
-/** Refuses a write past the transaction that the running code belongs to: it would wait for it for ever. */
-export function requireOutside(outer: Turn | undefined): void {
-  if (outer && !outer.over)
-    throw new Error(
-      'inside a transaction, write through transaction.in(collection), or this would wait for ever',
-    )
-}
-
 /** Does what was to follow a transaction; it is kept, whatever goes wrong now. */
 export function follow(steps: readonly (() => void)[], log: Log): void {
   for (const step of steps) {

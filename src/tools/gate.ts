@@ -136,6 +136,9 @@ function denied(refused: Refusal | 'lost', name: string): Denied {
   return { refused, text: texts[refused] }
 }
 
+/** Why a call ends that took too long. */
+const late = new Error('the call took too long')
+
 /** Runs a tool that may run, within its time, its places and its bytes. */
 async function run(
   gate: Gate,
@@ -159,8 +162,7 @@ async function run(
       ? setting.timeoutSeconds * 1000
       : (tool.timeout ?? limits.timeout_seconds * 1000)
   const budget = setting?.maxResultBytes ?? limits.max_result_bytes
-  const timer = new AbortController()
-  const signal = AbortSignal.any([caller.signal, timer.signal])
+  const { stop, signal, unlink } = following(caller.signal)
   let ending: Ending
   try {
     // What cannot be audited must not be done.
@@ -171,7 +173,7 @@ async function run(
       limits.max_concurrent_per_user,
       setting?.maxConcurrent,
     )
-    const clockwork = setTimeout(() => timer.abort(), milliseconds)
+    const clockwork = setTimeout(() => stop.abort(late), milliseconds)
     const context = {
       ...caller,
       principal: traced,
@@ -189,13 +191,23 @@ async function run(
     ending = fit(tool, outcomeOf(tool, await unlessAborted(running, signal)), budget)
   } catch (error) {
     // First the signals, since a tool that is stopped may throw anything.
-    if (timer.signal.aborted) ending = stopped(tool, milliseconds)
-    else if (caller.signal.aborted) ending = { outcome: failure('cancelled'), status: 'cancelled' }
+    if (signal.reason === late) ending = stopped(tool, milliseconds)
+    else if (signal.aborted) ending = { outcome: failure('cancelled'), status: 'cancelled' }
     else ending = failed(gate, tool, principal, error)
   }
+  unlink()
   span?.end(ending.status === 'ok' ? undefined : ending.status)
   tell(gate, principal, tool.name, args, ending, (clock.now() - started) / 1000)
   return ending.outcome
+}
+
+/** What ends a call: another signal, or its own. `AbortSignal.any` would cost more than all checks of the call. */
+function following(outer: AbortSignal): { stop: AbortController; signal: AbortSignal; unlink: () => void } {
+  const stop = new AbortController()
+  const heard = (): void => stop.abort(outer.reason)
+  if (outer.aborted) heard()
+  else outer.addEventListener('abort', heard, { once: true })
+  return { stop, signal: stop.signal, unlink: () => outer.removeEventListener('abort', heard) }
 }
 
 /** What a running tool calls: other tools, through this same gate. */
@@ -252,6 +264,7 @@ function tell(
   seconds?: number,
 ): void {
   const target = name.slice(0, 128)
+  const hidden = settingOf(settings, name)?.redact
   audit
     .record({
       ...actorOf(principal),
@@ -261,7 +274,8 @@ function tell(
       ...(seconds !== undefined && { execution_time: seconds }),
       ...(status !== 'ok' && { error: error.slice(0, 500) }),
       data: {
-        arguments: redact(args, settingOf(settings, name)?.redact),
+        // Secrets that are known without the site's help are taken out where the event is written.
+        arguments: hidden ? redact(args, hidden) : args,
         ...(outcome.refused === undefined && {
           result_bytes: Buffer.byteLength(outcome.text),
           is_error: outcome.isError,

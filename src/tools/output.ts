@@ -24,7 +24,18 @@ export function failure(text: string): ToolOutcome {
 function resultText(data: unknown, hasContent: boolean): string {
   if (typeof data === 'string') return data
   if (data === undefined) return hasContent ? '' : 'null'
-  return JSON.stringify(toJson(data))
+  return JSON.stringify(isJson(data) ? data : toJson(data))
+}
+
+/** Whether a value can be written as JSON as it stands, which is nearly always so and costs a third of a copy. */
+function isJson(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object') return typeof value === 'string' || typeof value === 'boolean'
+  if (value === null) return true
+  if (Array.isArray(value)) return value.every(isJson)
+  if (!isPlainObject(value)) return false
+  for (const key in value) if (value[key] !== undefined && !isJson(value[key])) return false
+  return true
 }
 
 /** A copy in which everything is JSON: dates, big integers, decimals and the like as text, maps as objects, sets as lists. */

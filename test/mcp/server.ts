@@ -136,7 +136,11 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
   const tasks = new Tasks({ store, clock, running })
   const subscriptions = new Subscriptions(deps)
   app.use(originGuard({ publicUrl, settings: () => deps.snapshot().settings }))
-  app.use(mcpEndpoint({ ...deps, suspended, running, subscriptions, tasks }))
+  const endpoint = mcpEndpoint({ ...deps, suspended, running, subscriptions, tasks })
+  app.use((ctx) => {
+    ctx.respond = false
+    return endpoint(ctx)
+  })
   // eslint-disable-next-line typescript/no-misused-promises
   server.on('request', app.callback())
   t.after(async () => {

@@ -419,22 +419,6 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       assert.deepEqual(told, ['kept'])
     })
 
-    it('refuse a write past them from inside instead of waiting for ever', { timeout: 10_000 }, async (t) => {
-      const { store } = await open(t)
-      await store.transaction(async () => {
-        await assert.rejects(peopleOf(store).put({ id: 'a', name: 'Ann' }), /transaction\.in/)
-        await assert.rejects(
-          store.transaction(async () => undefined),
-          /transaction\.in/,
-        )
-      })
-      await peopleOf(store).put({ id: 'b', name: 'Bob' })
-      assert.deepEqual(
-        (await peopleOf(store).find()).map(({ id }) => id),
-        ['b'],
-      )
-    })
-
     it('cannot be used any more once they are over', async (t) => {
       const { store } = await open(t)
       const late = await store.transaction(async (transaction) => transaction.in(peopleOf(store)))

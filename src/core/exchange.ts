@@ -1,0 +1,74 @@
+/** One request and its answer, as far as the guards in front of an endpoint see them. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** What the guards of a request work on: a Koa context is one, and so is the bare exchange of the busiest path. */
+export interface Exchange {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly method: string
+  readonly path: string
+  /** What earlier guards found out. */
+  readonly state: Record<string, unknown>
+  /** A header of the request; empty when there is none. */
+  get(name: string): string
+  /** Sets a header of the answer. */
+  set(name: string, value: string): void
+  remove(name: string): void
+  readonly response: { readonly headers: object }
+  status: number
+  type: string
+  body: unknown
+}
+
+/** A step in front of an endpoint: it answers, or lets the next one do so. */
+export type Guard = (exchange: Exchange, next: () => Promise<unknown>) => Promise<unknown>
+
+/** An exchange without Koa, whose context and stream handling cost as much as all of our guards together. */
+export class BareExchange implements Exchange {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly method: string
+  readonly path: string
+  readonly state: Record<string, unknown> = {}
+  /** Node writes headers that are given all at once three times as fast as those that were set one by one. */
+  readonly headers: Record<string, string> = {}
+  status = 404
+  type = ''
+  body: unknown
+
+  constructor(req: IncomingMessage, res: ServerResponse) {
+    this.req = req
+    this.res = res
+    this.method = req.method ?? ''
+    this.path = req.url ?? ''
+  }
+
+  get(name: string): string {
+    const value = this.req.headers[name.toLowerCase()]
+    return typeof value === 'string' ? value : ''
+  }
+
+  set(name: string, value: string): void {
+    this.headers[name] = value
+  }
+
+  remove(name: string): void {
+    Reflect.deleteProperty(this.headers, name)
+  }
+
+  get response(): { readonly headers: object } {
+    return this
+  }
+
+  /** Sends what a guard answered; nothing when the endpoint wrote its answer itself. */
+  flush(): void {
+    if (this.res.headersSent || this.res.destroyed || typeof this.body !== 'string') return
+    const length = Buffer.byteLength(this.body)
+    this.res.writeHead(this.status, {
+      ...this.headers,
+      'Content-Type': this.type,
+      'Content-Length': length,
+    })
+    this.res.end(this.body)
+  }
+}
