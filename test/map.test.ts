@@ -65,6 +65,7 @@ const provenElsewhere: Readonly<Record<string, string>> = {
   'a prompt argument type': 'test/core/value-types.test.ts',
   'a field type': 'test/core/value-types.test.ts',
   'a doctype, prompt, skill': 'test/cli/operations.test.ts',
+  'a kind of file in a site': 'test/cli/templates.test.ts',
 }
 
 describe('the rows of "I want to add …"', () => {
