@@ -42,7 +42,13 @@ const tables = (): PermittedTables => ({
     {
       name: 'Sales Order',
       columns,
-      read: () => Promise.resolve({ revision: String(revision), rows: () => rows }),
+      read: () =>
+        Promise.resolve({
+          revision: String(revision),
+          async *pages() {
+            yield rows
+          },
+        }),
     },
   ],
 })

@@ -1,7 +1,7 @@
 /** What analysis works on: tables that hold exactly the rows and columns that one principal may read. */
 
 import { type ColumnType, valueTypes } from '../core/values.ts'
-import type { ReadableTables, TableColumn } from '../documents/run-sql.ts'
+import type { ReadableRows, ReadableTables, TableColumn } from '../documents/run-sql.ts'
 import { valueTypeOf } from '../documents/values.ts'
 
 /** A column of a permitted table, by the name that statements and programs use. */
@@ -18,15 +18,7 @@ export interface PermittedTable {
   readonly name: string
   readonly columns: readonly Column[]
   /** The rows as they are now; asked for only when a statement names the table. */
-  read(): Promise<TableRows>
-}
-
-/** What a table holds at one moment. */
-export interface TableRows {
-  /** Equal only when the rows are: it changes with every write that the principal could notice. */
-  readonly revision: string
-  /** The rows, values in the order of the columns. */
-  rows(): readonly (readonly unknown[])[]
+  read(): Promise<ReadableRows>
 }
 
 /** Everything one principal may read. */
@@ -48,7 +40,7 @@ export function permittedTables(readable: ReadableTables): PermittedTables {
     tables: readable.tables.map((table) => ({
       name: table.name,
       columns: table.columns.map(columnOf),
-      read: () => table.read(),
+      read: table.read,
     })),
   }
 }

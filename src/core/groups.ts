@@ -94,23 +94,29 @@ export class Groups {
   }
 
   #empty(keys: readonly unknown[]): { readonly keys: readonly unknown[]; readonly tallies: Tally[] } {
-    return { keys, tallies: this.#question.measures.map(() => new Tally()) }
+    return { keys, tallies: this.#question.measures.map(({ of }) => new Tally(of)) }
   }
 }
 
 /** What is known of one column of a group. */
 class Tally {
+  readonly #of: Measure['of']
   #count = 0
   readonly #sum = new DecimalSum()
-  #least: number | string | null = null
-  #most: number | string | null = null
+  #extreme: number | string | null = null
+
+  constructor(of: Measure['of']) {
+    this.#of = of
+  }
 
   add(value: number | string | null): void {
     if (value === null) return
     this.#count++
-    if (typeof value === 'number') this.#sum.add(value)
-    if (this.#least === null || order(value, this.#least) < 0) this.#least = value
-    if (this.#most === null || order(value, this.#most) > 0) this.#most = value
+    if (this.#of === 'count') return
+    if (this.#of === 'sum' || this.#of === 'avg') {
+      if (typeof value === 'number') this.#sum.add(value)
+    } else if (this.#extreme === null || order(value, this.#extreme) < 0 === (this.#of === 'min'))
+      this.#extreme = value
   }
 
   result({ of, places }: Measure): unknown {
@@ -126,7 +132,7 @@ class Tally {
         return average === undefined ? null : shown(average)
       }
       default: {
-        const extreme = of === 'min' ? this.#least : this.#most
+        const extreme = this.#extreme
         return places !== undefined && typeof extreme === 'number'
           ? Decimal.of(extreme).round(places)
           : extreme

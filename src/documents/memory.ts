@@ -27,6 +27,8 @@ export interface DocumentMemory {
   readonly indexes: Map<string, SearchIndex>
   readonly reports: Map<string, ReportRun>
   readonly versions: ObjectVersions
+  /** What the tables of principals held when they were last read, and what that followed from. */
+  readonly revisions: Map<string, { readonly state: string; readonly revision: string }>
 }
 
 /** Tells objects that never change apart: a document that is written anew is another object. */
@@ -44,5 +46,11 @@ export class ObjectVersions {
 
 /** An empty memory for a store that was just opened; snapshots hand it on to each other. */
 export function createDocumentMemory(): DocumentMemory {
-  return { collections: new Map(), indexes: new Map(), reports: new Map(), versions: new ObjectVersions() }
+  return {
+    collections: new Map(),
+    indexes: new Map(),
+    reports: new Map(),
+    versions: new ObjectVersions(),
+    revisions: new Map(),
+  }
 }

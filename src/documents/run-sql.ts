@@ -13,15 +13,15 @@ export interface TableColumn {
 export interface ReadableTable {
   readonly name: string
   readonly columns: readonly TableColumn[]
-  read(): Promise<ReadableRows>
+  readonly read: () => Promise<ReadableRows>
 }
 
-/** The rows of a table at one moment. */
+/** What a table holds now. */
 export interface ReadableRows {
   /** Equal only when the rows are. */
   readonly revision: string
-  /** Values in the order of the columns; null where this row hides the field. */
-  rows(): readonly (readonly unknown[])[]
+  /** Values in the order of the columns, null where this row hides the field; in pages, so that few rows are held. */
+  pages(): AsyncIterable<readonly (readonly unknown[])[]>
 }
 
 /** Every table of one principal. */

@@ -1,10 +1,12 @@
 /** Business data as tables: what analysis computes on is exactly what the principal could read one by one. */
+import { bound } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '../core/secrets.ts'
 import { conditionOf, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
-import type { ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
+import { lastChange } from './history.ts'
+import type { ReadableRows, ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
 import { type Access, accessTo } from './permission.ts'
 import { type Doctype, type Field, type Platform, standardFields } from './platform.ts'
 import { unknownName } from '../core/names.ts'
@@ -31,11 +33,8 @@ export interface RowsPage {
   readonly total: number
 }
 
-interface Part {
-  readonly access: Access
-  readonly found: readonly StoredDocument[]
-  readonly fields: readonly Field[]
-}
+/** What a document adds to a table. */
+type RowsOf = (access: Access, document: StoredDocument) => unknown[][]
 
 type Columns = readonly (TableColumn & { readonly field?: Field })[]
 
@@ -46,9 +45,35 @@ export function readableTables(documents: Documents, principal: Principal): Read
     .filter((doctype) => !doctype.child)
     .map((doctype) => accessTo(principal, doctype, clock.now()))
     .filter((access) => access.may('read'))
+  const key = [memory.versions.of(platform), principal.user, principal.roleKey].join('\n')
+  const reader =
+    (name: string, parts: readonly Access[], rowsOf: RowsOf) => async (): Promise<ReadableRows> => {
+      const pages = (): AsyncGenerator<readonly (readonly unknown[])[]> => pagesOf(documents, parts, rowsOf)
+      return { revision: await revisionOf(documents, principal, `${key}\n${name}`, parts, pages), pages }
+    }
   return {
-    key: [memory.versions.of(platform), principal.user, principal.roleKey].join('\n'),
-    tables: [...readable.map((access) => tableOf(documents, access)), ...childTables(documents, readable)],
+    key,
+    tables: [
+      ...readable.map((access): ReadableTable => {
+        const columns = columnsOf(access)
+        const rowsOf = (_: Access, document: StoredDocument): unknown[][] => [
+          rowOf(access, columns, document),
+        ]
+        const { name } = access.doctype
+        return { name, columns: plain(columns), read: reader(name, [access], rowsOf) }
+      }),
+      ...[...platform.doctypes.values()].flatMap((child): ReadableTable[] => {
+        const parents = child.child ? readable.filter((access) => tableFields(access, child).length > 0) : []
+        if (parents.length === 0) return []
+        const fields = [...child.fields.values()].filter((one) =>
+          parents.some((access) => reads(access, one)),
+        )
+        const rowsOf = (access: Access, document: StoredDocument): unknown[][] =>
+          childRows(access, child, fields, document)
+        const columns = [...childColumns, ...fields.map(columnOf)]
+        return [{ name: child.name, columns, read: reader(child.name, parents, rowsOf) }]
+      }),
+    ],
   }
 }
 
@@ -87,72 +112,44 @@ export async function readTableRows(
   }
 }
 
-function tableOf(documents: Documents, access: Access): ReadableTable {
-  const columns = columnsOf(access)
-  return {
-    name: access.doctype.name,
-    columns: plain(columns),
-    read: async () => {
-      const found = await everyPermitted(documents, access)
-      const fields = [...access.doctype.fields.values()]
-      return {
-        revision: revisionOf(documents, [{ access, found, fields }]),
-        rows: () => found.map((document) => rowOf(access, columns, document)),
-      }
-    },
-  }
+async function* pagesOf(
+  documents: Documents,
+  parts: readonly Access[],
+  rowsOf: RowsOf,
+): AsyncGenerator<readonly (readonly unknown[])[]> {
+  for (const access of parts)
+    for await (const page of permitted(documents, access))
+      yield page.flatMap((document) => rowsOf(access, document))
 }
 
-function childTables(documents: Documents, readable: readonly Access[]): ReadableTable[] {
-  return [...documents.platform.doctypes.values()]
-    .filter((doctype) => doctype.child)
-    .flatMap((child) => {
-      const parents = readable.filter((access) => tableFields(access, child).length > 0)
-      return parents.length === 0 ? [] : [childTable(documents, child, parents)]
-    })
-}
+const mostRevisions = 500
 
-function childTable(documents: Documents, child: Doctype, parents: readonly Access[]): ReadableTable {
-  const fields = [...child.fields.values()].filter((field) => parents.some((access) => reads(access, field)))
-  return {
-    name: child.name,
-    columns: [...childColumns, ...fields.map(columnOf)],
-    read: async () => {
-      const parts = await Promise.all(
-        parents.map(async (access) => ({
-          access,
-          found: await everyPermitted(documents, access),
-          fields: [...tableFields(access, child), ...fields],
-        })),
-      )
-      return {
-        revision: revisionOf(documents, parts),
-        rows: () =>
-          parts.flatMap(({ access, found }) =>
-            found.flatMap((document) => childRows(access, child, fields, document)),
-          ),
-      }
-    },
-  }
-}
-
-/** Which versions of which documents there are, and which fields they show. */
-function revisionOf({ memory }: Documents, parts: readonly Part[]): string {
-  const words = parts.flatMap(({ access, found, fields: all }) => {
-    // Only where rows differ in what they show; conditions may also change with the day.
-    const fields = all.filter((field) => !access.queryable(field))
-    return found.map((document) => {
-      const shown = fields.map((field) => (access.shows(field, document) === 'clear' ? '1' : '0'))
-      return `${memory.versions.of(document)}${shown.length > 0 ? `:${shown.join('')}` : ''}`
-    })
-  })
-  return sha256(words.join(','))
-}
-
-async function everyPermitted(documents: Documents, access: Access): Promise<StoredDocument[]> {
-  const found: StoredDocument[] = []
-  for await (const page of permitted(documents, access)) found.push(...page)
-  return found
+/** The rows are read to tell what they are only where something changed since they were read before. */
+async function revisionOf(
+  { store, memory, clock }: Documents,
+  { user: id, fullName, roles }: Principal,
+  key: string,
+  parts: readonly Access[],
+  pages: () => AsyncIterable<unknown>,
+): Promise<string> {
+  const asker = { user: { id, fullName, roles }, now: clock.now() }
+  const facts = await Promise.all(
+    parts.map(async ({ doctype, rules }) => [
+      await lastChange(store, doctype.name),
+      // What rules say may also change with the day.
+      rules('read').map(({ when }) => when && bound(when.term, asker)),
+    ]),
+  )
+  const state = JSON.stringify(facts)
+  const { revisions } = memory
+  const known = revisions.get(key)
+  if (known?.state === state) return known.revision
+  let revision = ''
+  for await (const rows of pages()) revision = sha256(revision + JSON.stringify(rows))
+  revisions.delete(key)
+  revisions.set(key, { state, revision })
+  if (revisions.size > mostRevisions) revisions.delete(revisions.keys().next().value!)
+  return revision
 }
 
 const childColumns: Columns = [

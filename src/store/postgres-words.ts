@@ -164,31 +164,18 @@ export class Words {
     }
   }
 
+  /** By the place, which an index may know: only of long texts and of lists it does not say all. */
   #among(name: string, wanted: readonly unknown[]): string | undefined {
     if (wanted.some((value) => typeof value === 'object' && value !== null)) return undefined
-    const nothing = wanted.some((value) => value === null || value === undefined)
-    // A check is 1 or true.
-    const values = wanted
-      .filter((value) => value !== null && value !== undefined)
-      .flatMap((value) => {
-        if (typeof value === 'boolean') return [value, Number(value)]
-        return value === 0 || value === 1 ? [value, value === 1] : [value]
-      })
-    const texts = nothing ? [`${field(name)} IS NULL`, `${field(name)} = 'null'`] : []
-    if (values.length === 1) texts.push(this.#same(name, values[0]))
-    else if (values.length > 1) {
-      const list = this.#value(values.map(jsonText))
-      // By its place too, which may have an index.
-      const places = `ARRAY(SELECT assistant_core.place(one::jsonb) FROM unnest(${list}::text[]) AS one)`
-      const same = `${sortPlace(name)} = ANY(${places}) AND ${field(name)} = ANY(${list}::text[]::jsonb[])`
-      texts.push(`COALESCE(${same}, false)`)
-    }
-    return texts.length === 0 ? 'false' : `(${texts.join(' OR ')})`
-  }
-
-  #same(name: string, value: unknown): string {
-    const json = this.#json(value)
-    return `COALESCE(${sortPlace(name)} = assistant_core.place(${json}) AND ${field(name)} = ${json}, false)`
+    if (wanted.length === 0) return 'false'
+    const long = wanted.some((value) => typeof value === 'string' && value.length >= placeLength)
+    if (wanted.length === 1 && !long) return `${sortPlace(name)} = ${this.place(wanted[0])}`
+    const list = `${this.#value(wanted.map((value) => jsonText(value ?? null)))}::text[]`
+    const places = `ARRAY(SELECT assistant_core.place(one::jsonb) FROM unnest(${list}) AS one)`
+    const same = `${sortPlace(name)} = ANY(${places})`
+    if (!long) return same
+    const whole = `jsonb_typeof(${field(name)}) = 'string' AND NOT ${field(name)} = ANY(${list}::jsonb[])`
+    return `(${same} AND NOT COALESCE(${whole}, false))`
   }
 
   #range(name: string, operator: string, value: unknown): string | undefined {

@@ -51,9 +51,9 @@ export function tablesOf(
       read: () =>
         Promise.resolve({
           revision,
-          rows: () => {
+          async *pages() {
             asked++
-            return rows
+            yield rows
           },
         }),
     })),

@@ -300,7 +300,7 @@ describe('a snapshot', () => {
     assert.deepEqual(await revisions(), before)
     await updateDocument(company.documents, manager, 'Thing', done, { title: 'y' })
     assert.deepEqual(await revisions(), before, 'a document that it may not read')
-    await updateDocument(company.documents, manager, 'Thing', open, { title: 'y' })
+    await updateDocument(company.documents, manager, 'Thing', open, { title: 'y', parts: [{ part: 'p2' }] })
     assert.ok((await revisions()).every((revision, index) => revision !== before[index]))
   })
 })

@@ -13,7 +13,7 @@ import type { Seed } from '../../src/documents/seed-schema.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
 import type { Platform } from '../../src/documents/platform.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
-import { noSql, type RunSql } from '../../src/documents/run-sql.ts'
+import { noSql, type ReadableTable, type RunSql } from '../../src/documents/run-sql.ts'
 import { loadSeeds, readSeeds } from '../../src/documents/seeds.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { parseSource } from '../../src/site/parse-source.ts'
@@ -128,6 +128,13 @@ export function siteOf(texts: Readonly<Record<string, string>>): SiteFiles {
     if (parsed.document) documents.set(file, parsed.document)
   }
   return { folder: '/site', documents, assets: new Map(), faults, digest: 'test' }
+}
+
+/** Every row of a table as a principal may read it. */
+export async function allRows(table: ReadableTable): Promise<readonly (readonly unknown[])[]> {
+  const rows: (readonly unknown[])[] = []
+  for await (const page of (await table.read()).pages()) rows.push(...page)
+  return rows
 }
 
 const people = {

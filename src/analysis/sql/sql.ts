@@ -5,7 +5,8 @@
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
-import { type PermittedTable, type PermittedTables, sqlName, type TableRows } from '../permitted.ts'
+import type { ReadableRows } from '../../documents/run-sql.ts'
+import { type PermittedTable, type PermittedTables, sqlName } from '../permitted.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { type Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
@@ -207,13 +208,13 @@ export class Sql {
     session.loaded.set(name, snapshot.revision)
   }
 
-  async #fill(session: Session, table: PermittedTable, snapshot: TableRows): Promise<void> {
+  async #fill(session: Session, table: PermittedTable, snapshot: ReadableRows): Promise<void> {
     const { name } = table
     await this.#tell(session, { op: 'create', table: describe(table) })
-    const rows = snapshot.rows()
-    for (let start = 0; start < rows.length; start += rowsPerMessage) {
-      await this.#tell(session, { op: 'rows', name, rows: rows.slice(start, start + rowsPerMessage) })
-    }
+    for await (const rows of snapshot.pages())
+      // A document has up to a thousand rows in a table.
+      for (let start = 0; start < rows.length; start += rowsPerMessage)
+        await this.#tell(session, { op: 'rows', name, rows: rows.slice(start, start + rowsPerMessage) })
     await this.#tell(session, { op: 'filled', name })
   }
 
