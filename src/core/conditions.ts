@@ -19,6 +19,7 @@ import {
   type Asker,
 } from './expression-functions.ts'
 import { truthy } from './expression-values.ts'
+import type { WordQuestion } from './words.ts'
 
 /** A value of the document, of whoever asks, or calculated from others. */
 export type Term =
@@ -44,6 +45,11 @@ export const never: Condition = { value: false }
 /** A comparison of a field with a value: `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` a list, `like` a pattern. */
 export function compared(field: string, operator: string, value: unknown): Condition {
   return { call: operator, of: [{ field }, { value }] }
+}
+
+/** Holds of the documents that a search finds. */
+export function hasWords(question: WordQuestion): Condition {
+  return { call: 'has words', of: [{ value: question }] }
 }
 
 /** Holds when all do. */

@@ -16,6 +16,7 @@ import {
   truthy,
 } from './expression-values.ts'
 import { wildcard } from './wildcard.ts'
+import { scorer, type WordQuestion } from './words.ts'
 
 /** Who asks, as expressions know it. */
 export interface Asker {
@@ -113,6 +114,13 @@ export const primitives: ReadonlyMap<string, Build> = new Map<string, Build>([
   ['*', binary((a, b) => numeric(a, b, (x, y) => x * y))],
   ['/', binary(divide)],
   ['%', binary((a, b) => numeric(a, b, (x, y) => (y === 0 ? NaN : x % y)))],
+  [
+    'has words',
+    ([question]) => {
+      const score = scorer(question!({} as Scope) as WordQuestion)
+      return ({ doc }) => score(doc) > 0
+    },
+  ],
   ['list', (items) => (scope) => items.map((item) => item(scope))],
 ])
 

@@ -63,22 +63,6 @@ export async function lastChange(store: Store, doctype: string): Promise<number>
   return (await countersOf(store).get(doctype))?.last ?? 0
 }
 
-/** The names of the documents that changed after one number up to another. */
-export async function changedSince(
-  store: Store,
-  doctype: Doctype,
-  after: number,
-  last: number,
-): Promise<Set<string>> {
-  const entries = entriesOf(store)
-  const names = new Set<string>()
-  for (let n = after + 1; n <= last; n++) {
-    const entry = await entries.get(entryId(doctype, n))
-    if (entry) names.add(entry.document)
-  }
-  return names
-}
-
 /** The history of a document that the principal may read, newest first, without the fields that it may not. */
 export async function historyOf(
   documents: Documents,

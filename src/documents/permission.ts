@@ -106,11 +106,6 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
   }
 }
 
-/** Whether every document of the doctype may be read, so that rows need not be tested one by one. */
-export function readsAll(access: Access): boolean {
-  return access.rules('read').some((rule) => !rule.ifOwner && rule.when === undefined)
-}
-
 function conditionOf({ ifOwner, when }: Rule, asker: { user: Asker; now: number }): Condition {
   return all(
     ifOwner ? compared('owner', '=', asker.user.id) : always,

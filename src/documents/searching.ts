@@ -1,12 +1,21 @@
 /** Finding documents by words: only in fields that the caller could filter by, only among rows that it may read. */
+import { all, any, not, type Term } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { smallest } from '../core/smallest.ts'
+import {
+  type AskedWord,
+  bestFirst,
+  mistyped,
+  type WordAnswer,
+  type WordHit,
+  splitWords,
+} from '../core/words.ts'
 import { comparableField, conditionOf, readFilters } from './filters.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
-import { type Access, accessTo, readsAll } from './permission.ts'
-import { permitted } from './reading.ts'
-import { findWords, type Hit, indexedFields } from './search-index.ts'
+import { type Access, accessTo } from './permission.ts'
+import type { Doctype, Field } from './platform.ts'
+import { openTo } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
 /** A document that was found. */
@@ -38,39 +47,84 @@ export async function searchDocuments(
   },
 ): Promise<FoundPage> {
   // A question, not a text: the work of a search grows with its words.
-  const words = query.words.trim().slice(0, 500)
-  if (words === '') throw new AppError('invalid', 'query: must have at least one word')
+  const words = boundedWords(query.words.slice(0, 500))
+  if (words.length === 0) throw new AppError('invalid', 'query: must have at least one word')
   const accesses =
     query.doctype === undefined
       ? readable(documents, principal)
       : [accessFor(documents, principal, query.doctype)]
   // What may only be created is known, but not searched.
   for (const access of accesses) requireAction(access, 'read')
-  const found: { access: Access; hit: Hit }[] = []
+  const { offset = 0, limit } = query
+  const found: { readonly access: Access; readonly hit: WordHit }[] = []
+  let total = 0
   for (const access of accesses) {
-    const open = (hits: readonly Hit[]) => permittedHits(documents, access, hits)
-    const hits = await findWords(documents, access.doctype, words, searchable(documents, access), open)
-    for (const hit of hits) found.push({ access, hit })
+    const answer = await findWords(documents, access, words, offset + limit)
+    total += answer.total
+    for (const hit of answer.found) found.push({ access, hit })
   }
-  const offset = query.offset ?? 0
-  const page = smallest(
-    found,
-    (a, b) => b.hit.score - a.hit.score || (a.hit.name < b.hit.name ? -1 : 1),
-    offset + query.limit,
-  )
+  const page = smallest(found, (a, b) => bestFirst(a.hit, b.hit), offset + limit)
   const results: SearchHit[] = []
   for (const { access, hit } of page.slice(offset)) {
-    const document = await collectionFor(documents, access.doctype).get(hit.name)
+    const document = await collectionFor(documents, access.doctype).get(hit.id)
     if (document)
       results.push({
         doctype: access.doctype.name,
-        name: hit.name,
+        name: hit.id,
         title: titleOf(access, document),
-        score: Math.round(hit.score * 100) / 100,
+        score: hit.score,
         modified: document.modified,
       })
   }
-  return { results, total: found.length, searched: accesses.map((access) => access.doctype.name) }
+  return { results, total, searched: accesses.map((access) => access.doctype.name) }
+}
+
+/** A question of more words than these is asked with the first of them; each is looked up by itself. */
+const mostWords = 12
+/** So many words that may be meant by a mistyped one are looked at. */
+const mostGuesses = 2000
+
+/** Different words, without single letters where there are longer ones: those stand in every document. */
+function boundedWords(text: string): string[] {
+  const all = [...new Set(splitWords(text))]
+  const longer = all.filter((word) => word.length > 1)
+  return (longer.length > 0 ? longer : all).slice(0, mostWords)
+}
+
+/**
+ * Documents with all words; where there is none that the caller may read, typing errors are forgiven, and then those
+ * with any of the words are found: that another document has them all would otherwise show in the answer.
+ */
+async function findWords(
+  documents: Documents,
+  access: Access,
+  asked: readonly string[],
+  limit: number,
+): Promise<WordAnswer> {
+  const collection = collectionFor(documents, access.doctype)
+  const holds = openTo(access)
+  const title = access.doctype.titleField
+  const fields = [
+    { path: 'id', weight: 3 },
+    ...searchable(documents, access).map((path) => ({ path, weight: path === title ? 2 : 1 })),
+  ]
+  const find = (words: readonly AskedWord[], all: boolean): Promise<WordAnswer> =>
+    collection.search({ words, all, fields }, { holds, limit })
+  const same = await find(
+    asked.map((word) => ({ word, instead: [] })),
+    true,
+  )
+  if (same.total > 0) return same
+  const words: AskedWord[] = []
+  for (const word of asked) {
+    const guess = mistyped(word)
+    const guesses = guess
+      ? await collection.wordsBeginning(guess.begins, fields, { holds, limit: mostGuesses })
+      : []
+    words.push({ word, instead: guesses.filter((one) => one !== word && guess!.matches(one)) })
+  }
+  const meant = await find(words, true)
+  return meant.total > 0 || words.length === 1 ? meant : await find(words, false)
 }
 
 /** A name that a link field could hold. */
@@ -93,28 +147,27 @@ export async function suggestLinks(
 ): Promise<{ readonly suggestions: readonly LinkSuggestion[]; readonly total: number }> {
   const access = accessFor(documents, principal, query.doctype)
   requireAction(access, 'read')
-  const typed = query.typed.trim().toLowerCase()
-  const rank = (document: StoredDocument): number => {
-    const texts = [document.id.toLowerCase(), titleOf(access, document).toLowerCase()]
-    if (texts.some((text) => text.startsWith(typed))) return 0
-    return texts.some((text) => text.includes(typed)) ? 1 : 2
-  }
-  let total = 0
-  let best: { readonly document: StoredDocument; readonly rank: number }[] = []
-  for await (const page of permitted(documents, access, conditionOf(readFilters(access, query.filters)))) {
-    const matching = page
-      .map((document) => ({ document, rank: rank(document) }))
-      .filter((candidate) => candidate.rank < 2)
-    total += matching.length
-    best = smallest(
-      [...best, ...matching],
-      (a, b) => a.rank - b.rank || (a.document.id < b.document.id ? -1 : 1),
-      query.limit,
+  const typed = { value: query.typed.trim().toLowerCase() }
+  const title = access.doctype.titleField
+  const titled = title !== undefined && typeof comparableField(access, title) !== 'string'
+  const texts: readonly Term[] = [{ field: 'id' }, ...(titled ? [{ field: title }] : [])]
+  const begins = any(
+    ...texts.map((text) => ({ call: 'starts_with', of: [{ call: 'lower', of: [text] }, typed] })),
+  )
+  const within = any(...texts.map((text) => ({ call: 'contains', of: [text, typed] })))
+  const open = openTo(access, conditionOf(readFilters(access, query.filters)))
+  const collection = collectionFor(documents, access.doctype)
+  const found = [...(await collection.find({ holds: all(open, begins), limit: query.limit }))]
+  if (found.length < query.limit)
+    found.push(
+      ...(await collection.find({
+        holds: all(open, within, not(begins)),
+        limit: query.limit - found.length,
+      })),
     )
-  }
   return {
-    total,
-    suggestions: best.map(({ document }) => ({
+    total: await collection.count({ holds: all(open, within) }),
+    suggestions: found.map((document) => ({
       value: document.id,
       label: titleOf(access, document),
       description: describe(access, document),
@@ -147,25 +200,26 @@ function readable(documents: Documents, principal: Principal): Access[] {
     .filter((access) => access.may('read'))
 }
 
+const searchedTypes = new Set(['text', 'long_text', 'select', 'link', 'dynamic_link'])
+
+/** The fields of a doctype that can be searched, those of rows as `items.item`. */
+function searchedFields(
+  doctypes: ReadonlyMap<string, Doctype>,
+  doctype: Doctype,
+): { readonly path: string; readonly fields: readonly Field[] }[] {
+  return [...doctype.fields.values()].flatMap((field) => {
+    if (searchedTypes.has(field.type)) return [{ path: field.name, fields: [field] }]
+    if (field.type !== 'table') return []
+    return [...doctypes.get(field.doctype!)!.fields.values()]
+      .filter((column) => searchedTypes.has(column.type))
+      .map((column) => ({ path: `${field.name}.${column.name}`, fields: [field, column] }))
+  })
+}
+
 /** A match in a field that the principal cannot read everywhere would tell what stands in it. */
 function searchable(documents: Documents, access: Access): string[] {
-  return indexedFields(documents.platform.doctypes, access.doctype)
+  return searchedFields(documents.platform.doctypes, access.doctype)
     .filter(({ fields }) => fields.every((field) => access.queryable(field)))
     .filter(({ fields }) => fields.length > 1 || typeof comparableField(access, fields[0]!.name) !== 'string')
     .map(({ path }) => path)
-}
-
-async function permittedHits(
-  documents: Documents,
-  access: Access,
-  hits: readonly Hit[],
-): Promise<readonly Hit[]> {
-  if (readsAll(access)) return hits
-  const collection = collectionFor(documents, access.doctype)
-  const mine: Hit[] = []
-  for (const hit of hits) {
-    const document = await collection.get(hit.name)
-    if (document && access.allows('read', document)) mine.push({ ...hit, score: hit.ownScore })
-  }
-  return mine
 }

@@ -134,10 +134,10 @@ async function revisionOf(
 ): Promise<string> {
   const asker = { user: { id, fullName, roles }, now: clock.now() }
   const facts = await Promise.all(
-    parts.map(async ({ doctype, rules }) => [
-      await lastChange(store, doctype.name),
+    parts.map(async (access) => [
+      await lastChange(store, access.doctype.name),
       // What rules say may also change with the day.
-      rules('read').map(({ when }) => when && bound(when.term, asker)),
+      access.rules('read').map(({ when }) => when && bound(when.term, asker)),
     ]),
   )
   const state = JSON.stringify(facts)

@@ -1,5 +1,7 @@
 import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
+import type { WordAnswer, WordQuestion } from '../core/words.ts'
 import type { Overlay } from './overlay.ts'
+import { beginning, searching } from './search.ts'
 import { type AnyQuery, atOnce, count, gather, select, type Slices, type TableView } from './select.ts'
 import type { Collection, Stored } from './store.ts'
 
@@ -9,6 +11,8 @@ export interface CollectionWork {
   select(query: AnyQuery): Promise<Stored[]>
   count(query: AnyQuery): Promise<number>
   aggregate(groups: GroupQuestion, query: AnyQuery): Promise<GroupAnswer>
+  search(words: WordQuestion, query: AnyQuery): Promise<WordAnswer>
+  beginning(start: string, most: number): Promise<readonly string[]>
   change<R>(work: (overlay: Overlay) => R): Promise<R>
 }
 
@@ -42,6 +46,18 @@ export class EmbeddedCollection<T extends Stored> implements Collection<T> {
     return await this.#work.aggregate(groups, query)
   }
 
+  async search(words: WordQuestion, query: AnyQuery = {}): Promise<WordAnswer> {
+    return await this.#work.search(words, query)
+  }
+
+  async wordsBeginning(
+    start: string,
+    _fields: WordQuestion['fields'],
+    { limit }: { readonly limit: number },
+  ): Promise<readonly string[]> {
+    return await this.#work.beginning(start, limit)
+  }
+
   async insert(document: T): Promise<T> {
     return await this.#work.change((overlay) => overlay.insert(this.name, document) as T)
   }
@@ -64,11 +80,13 @@ export class EmbeddedCollection<T extends Stored> implements Collection<T> {
 export function readsOf(
   view: () => TableView,
   run: <R>(work: Slices<R>) => Promise<R>,
-): Pick<CollectionWork, 'select' | 'count' | 'aggregate'> {
+): Omit<CollectionWork, 'get' | 'change'> {
   return {
     select: (query) => run(select(view(), query)),
     count: (query) => run(count(view(), query)),
     aggregate: (groups, query) => run(gather(view(), groups, query)),
+    search: (words, query) => run(searching(view(), words, query)),
+    beginning: (start, most) => run(beginning(view(), start, most)),
   }
 }
 

@@ -1,7 +1,9 @@
 import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
+import type { WordAnswer, WordQuestion } from '../core/words.ts'
 import type { Queryable } from './postgres-connection.ts'
 import type { Known } from './postgres-known.ts'
 import { countFound, findDocuments, groupDocuments } from './postgres-reading.ts'
+import { findWords, wordsBeginning } from './postgres-search.ts'
 import type { AnyQuery } from './select.ts'
 import type { Collection, Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
@@ -42,6 +44,18 @@ export class PostgresCollection<T extends Stored> implements Collection<T> {
 
   async aggregate(groups: GroupQuestion, query: AnyQuery = {}): Promise<GroupAnswer> {
     return await this.#work.read(this.spec, (on, view) => groupDocuments(on, view, groups, query))
+  }
+
+  async search(words: WordQuestion, query: AnyQuery = {}): Promise<WordAnswer> {
+    return await this.#work.read(this.spec, (on, view) => findWords(on, view, words, query))
+  }
+
+  async wordsBeginning(
+    start: string,
+    fields: WordQuestion['fields'],
+    query: AnyQuery,
+  ): Promise<readonly string[]> {
+    return await this.#work.read(this.spec, (on, view) => wordsBeginning(on, view, start, fields, query))
   }
 
   async insert(document: T): Promise<T> {

@@ -14,19 +14,23 @@ const common = new Set(['creation', 'modified', 'owner'])
 /** What makes each index that the orders of collections need, by the name of the index. */
 function wantedIndexes(specs: Iterable<TableSpec>): ReadonlyMap<string, string> {
   const wanted = new Map<string, string>()
-  for (const { name: collection, ordered } of specs)
+  const text = (one: string): string => `'${one.replaceAll("'", "''")}'`
+  const digest = (of: string): string => createHash('sha256').update(of).digest('hex').slice(0, 24)
+  for (const { name: collection, ordered } of specs) {
     for (const field of ordered) {
       const shared = common.has(field)
-      const name = `place_${createHash('sha256')
-        .update(shared ? field : `${collection} ${field}`)
-        .digest('hex')
-        .slice(0, 24)}`
-      const text = (one: string): string => `'${one.replaceAll("'", "''")}'`
+      const name = `place_${digest(shared ? field : `${collection} ${field}`)}`
       const columns = `${shared ? 'collection, ' : ''}assistant_core.place(data -> ${text(field)}), id`
       const where = shared ? 'data IS NOT NULL' : `collection = ${text(collection)} AND data IS NOT NULL`
       const statement = `CREATE INDEX CONCURRENTLY ${name} ON assistant_core.document (${columns}) WHERE ${where}`
       wanted.set(name, statement)
     }
+    const name = `words_${digest(collection)}`
+    wanted.set(
+      name,
+      `CREATE INDEX CONCURRENTLY ${name} ON assistant_core.document USING gin (words) WHERE collection = ${text(collection)} AND data IS NOT NULL`,
+    )
+  }
   return wanted
 }
 

@@ -1,5 +1,7 @@
 /** What the database is taught: documents as data that can be asked about, and the order of values. */
 
+import { longestText, longestWord, separators, unsearched } from '../core/words.ts'
+
 /** Documents of a doctype; only these are asked about by other things than look-ups. */
 export const askedAbout = "collection LIKE 'document.%'"
 
@@ -59,6 +61,20 @@ export const language = [
         ELSE RETURN '\x03';
       END CASE;
     END $$`,
+  // The words of a document, each behind the path of its field, as `core/words.ts` says; a vector holds a megabyte.
+  String.raw`CREATE OR REPLACE FUNCTION assistant_core.words(document jsonb) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS $$
+    SELECT array_to_tsvector(array_agg(one)) FROM (
+      SELECT DISTINCT left(path, 100) || '=' || left(word, ${longestWord}) AS one FROM (
+        SELECT key AS path, value AS text FROM jsonb_each(document)
+          WHERE jsonb_typeof(value) = 'string' AND key NOT IN ('${unsearched.join("', '")}')
+        UNION ALL
+        SELECT tables.key || '.' || cells.key, cells.value FROM jsonb_each(document) AS tables,
+          jsonb_array_elements(CASE jsonb_typeof(tables.value) WHEN 'array' THEN tables.value ELSE '[]' END) AS rows,
+          jsonb_each(CASE jsonb_typeof(rows) WHEN 'object' THEN rows ELSE '{}' END) AS cells
+          WHERE jsonb_typeof(cells.value) = 'string') AS texts,
+        regexp_split_to_table(lower(left(text #>> '{}', ${longestText}) COLLATE "und-x-icu"), '[${separators}]+') AS word
+      WHERE word <> '' LIMIT 3500) AS all_of_them $$`,
   // As JavaScript calculates: what is too large is nothing, what is too small is 0.
   ...[
     ['plus', '+', 'abs(a) > 8e307 OR abs(b) > 8e307', 'false'],
@@ -106,6 +122,8 @@ export function lowered(text: string): string {
 /** What a text begins with that is a date, as `core/expression-values.ts` has it. */
 export const datePattern = '^(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
 
-/** The column that follows from the document; for many documents it takes a while to be made. */
-export const dataColumn = `ALTER TABLE assistant_core.document ADD COLUMN data jsonb
-  GENERATED ALWAYS AS (CASE WHEN ${askedAbout} THEN assistant_core.data(body) END) STORED`
+/** The columns that follow from the document; for many documents it takes a while to be made. */
+export const dataColumns = `ALTER TABLE assistant_core.document ADD COLUMN data jsonb
+  GENERATED ALWAYS AS (CASE WHEN ${askedAbout} THEN assistant_core.data(body) END) STORED,
+  ADD COLUMN words tsvector
+  GENERATED ALWAYS AS (CASE WHEN ${askedAbout} THEN assistant_core.words(assistant_core.data(body)) END) STORED`

@@ -71,7 +71,7 @@ async function page(on: Queryable, view: Known, query: AnyQuery): Promise<Stored
 }
 
 /** What the database finds in part, in pages of which the rest is asked here. */
-async function* filtered(on: Queryable, view: Known, query: AnyQuery): AsyncGenerator<Stored[]> {
+export async function* filtered(on: Queryable, view: Known, query: AnyQuery): AsyncGenerator<Stored[]> {
   const { order = [] } = query
   const matches = testOf(questionOf(view, query).rest!)
   let { after } = query

@@ -4,7 +4,7 @@
  */
 import { AppError } from '../core/errors.ts'
 import { requireKnownSchema } from './migrate.ts'
-import { askedAbout, dataColumn, language } from './postgres-language.ts'
+import { askedAbout, dataColumns, language } from './postgres-language.ts'
 import type { Queryable } from './postgres-connection.ts'
 import type { TableSpec } from './table.ts'
 
@@ -99,7 +99,7 @@ async function upgradeTables(on: Queryable): Promise<void> {
   const steps = [
     'SET LOCAL statement_timeout = 0',
     ...language,
-    dataColumn,
+    dataColumns,
     // What they were looked up by before; they are declared anew.
     `DELETE FROM assistant_core.entry WHERE ${askedAbout}`,
     `DELETE FROM assistant_core.collection WHERE ${askedAbout.replace('collection', 'name')}`,

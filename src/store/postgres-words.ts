@@ -1,7 +1,9 @@
 /** Conditions and what they calculate as SQL over one document, `d`; undefined for what there are no words for. */
 import { type Condition, comparison, isAlways, isNever, not, type Term } from '../core/conditions.ts'
+import type { WordQuestion } from '../core/words.ts'
 import { idBytes } from './postgres-entries.ts'
 import { lowered } from './postgres-language.ts'
+import { nearWord, sameWord } from './postgres-tsquery.ts'
 import { type Calculated, calculations, check } from './postgres-terms.ts'
 
 /** From so many characters on, places of texts do not tell them apart. */
@@ -71,6 +73,7 @@ export class Words {
       const part = this.of(of[0]!)
       return part && `NOT ${part}`
     }
+    if (call === 'has words') return this.#hasWords((of[0] as { readonly value: WordQuestion }).value)
     if (call === 'shares') return this.#shares(of[0]!, of[1]!)
     const one = comparison(condition)
     return (one && this.#compared(one)) ?? (call === 'in' ? this.#inRows(of[0]!, of[1]!) : undefined)
@@ -186,6 +189,12 @@ export class Words {
     const [least, most] = typeof than === 'number' ? ['01', '02'] : ['02', '03']
     const kind = operator.startsWith('<') ? `>= '\\x${least}'` : `< '\\x${most}'`
     return `(${sortPlace(name)} ${operator} ${this.place(than)} AND ${sortPlace(name)} ${kind})`
+  }
+
+  #hasWords({ words, all, fields }: WordQuestion): string {
+    const paths = fields.map(({ path }) => path)
+    const parts = words.map((word) => `(${sameWord(word.word, paths)} | ${nearWord(word, paths)})`)
+    return `d.words @@ ${this.#value(parts.join(all ? ' & ' : ' | '))}::tsquery`
   }
 
   #text(name: string, holds: string | undefined): string | undefined {

@@ -36,12 +36,14 @@ export function atOnce<R>(work: Slices<R>): R {
   }
 }
 
-/** The slices, between which others have their turn. */
+let last: Promise<void> = Promise.resolve()
+
+/** The slices, between which others have their turn; of all that is sliced, one slice comes at a time. */
 export async function inTurns<R>(work: Slices<R>): Promise<R> {
   for (;;) {
     const { done, value } = work.next()
     if (done) return value
-    await setImmediate()
+    await (last = last.then(() => setImmediate()))
   }
 }
 
@@ -148,7 +150,8 @@ function probe(order: readonly SortKey[], after: readonly unknown[]): Stored {
   return { ...values, id: String(after.at(-1)) }
 }
 
-function* matching(
+/** Hands over the documents that a query asks for, in no order. */
+export function* matching(
   view: TableView,
   query: AnyQuery,
   narrow: Candidates | undefined,

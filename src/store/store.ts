@@ -7,6 +7,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Condition, SortKey } from '../core/conditions.ts'
 import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
+import type { WordAnswer, WordQuestion } from '../core/words.ts'
 
 /** Anything that is stored has an id, unique in its collection. */
 export interface Stored {
@@ -49,6 +50,14 @@ export interface Collection<T extends Stored> {
   count(query?: Pick<Query<T>, 'where' | 'holds'>): Promise<number>
   /** Counts, sums and extremes over the documents that a query asks for. */
   aggregate(groups: GroupQuestion, query?: Pick<Query<T>, 'where' | 'holds'>): Promise<GroupAnswer>
+  /** The documents that have words, best first; of a collection with an order. */
+  search(words: WordQuestion, query?: Pick<Query<T>, 'holds' | 'offset' | 'limit'>): Promise<WordAnswer>
+  /** Words that begin so, in fields of documents of which a condition holds, or of others too; up to a number of them. */
+  wordsBeginning(
+    start: string,
+    fields: WordQuestion['fields'],
+    query: Pick<Query<T>, 'holds'> & { readonly limit: number },
+  ): Promise<readonly string[]>
   /** Adds a document; AppError `conflict` when its id or a unique field is taken. */
   insert(document: T): Promise<T>
   /** Adds or replaces a document. */

@@ -3,6 +3,7 @@ import { Expiry } from './expiry.ts'
 import { FieldIndex } from './field-index.ts'
 import { SortedDocuments } from './sorted-documents.ts'
 import { Totals } from './totals.ts'
+import { WordIndex } from './word-index.ts'
 
 /** A spec without the document's type: how the machinery sees every collection. */
 export interface TableSpec {
@@ -43,6 +44,7 @@ export class Table {
   readonly name: string
   readonly sorted = new SortedDocuments()
   readonly totals = new Totals()
+  #words: WordIndex | undefined
   readonly #documents = new Map<string, Stored>()
   #indexes: readonly FieldIndex[] = []
   #orders: readonly SortedDocuments[] = []
@@ -113,7 +115,10 @@ export class Table {
       for (const order of this.#orders) order.delete(previous)
       this.#expiry?.remove(previous)
     }
-    if (previous || document) this.totals.changed(previous, document)
+    if (previous || document) {
+      this.totals.changed(previous, document)
+      this.#words?.changed(previous, document)
+    }
     if (document) {
       this.#documents.set(id, document)
       this.sorted.put(document)
@@ -135,6 +140,11 @@ export class Table {
   /** The documents in the order of a field; undefined where nobody declared it. */
   ordered(field: string): SortedDocuments | undefined {
     return field === 'id' ? this.sorted : this.#orders.find((order) => order.field === field)
+  }
+
+  /** What searches look words up in; there from the first of them on. */
+  get words(): WordIndex {
+    return (this.#words ??= new WordIndex())
   }
 
   index(field: string): FieldIndex | undefined {

@@ -16,6 +16,7 @@ import { createDocumentMemory } from '../../src/documents/memory.ts'
 import { accessTo } from '../../src/documents/permission.ts'
 import { listDocuments } from '../../src/documents/reading.ts'
 import type { StoredDocument } from '../../src/documents/stored.ts'
+import { searchDocuments, suggestLinks } from '../../src/documents/searching.ts'
 import { readableTables } from '../../src/documents/tables.ts'
 import { openPostgresStore } from '../../src/store/postgres.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
@@ -47,6 +48,15 @@ const texts = [
   '%',
   '10',
 ]
+const phrases = [
+  'zwei worte',
+  'Apfel-Orange (10)',
+  'STRASSE straße',
+  'Orangen, Zweige',
+  'ab ab_b',
+  'apfel; zweig',
+  'x1 x10',
+]
 const dates = ['2025-12-31', '2026-01-01', '2026-01-31', '2026-02-28', '2026-07-01']
 const numbers = [-1.5, -1, 0, 0.1, 0.30000000000000004, 1, 2, 5, 1660087.55, 1e15]
 const anyOf = <T>(values: readonly T[]) => fc.constantFrom(...values)
@@ -56,6 +66,7 @@ const fields = {
   title: maybe(anyOf(texts)),
   note: maybe(
     fc.oneof(
+      anyOf(phrases),
       anyOf(texts),
       fc.string({ maxLength: 6, unit: 'binary' }).map((text) => text.replaceAll('\0', '0')),
     ),
@@ -191,6 +202,23 @@ const query = fc.record({
   limit: fc.integer({ min: 1, max: 30 }),
   offset: anyOf([0, 0, 0, 3, 20]),
   grouped,
+  words: anyOf([
+    'a',
+    'ab',
+    'Ä',
+    'ss',
+    'straße 10',
+    'zwei worte',
+    'orangen',
+    'apfel orange',
+    'oragnen',
+    'apfle zweig',
+    'T 5',
+    'x1',
+    '🦊',
+    'ab b 10',
+  ]),
+  typed: anyOf(['', 'a', 'SS', 'ÄP', '%', 'orange', '1']),
   who: anyOf([
     someone(people[0]!, 'Clerk'),
     someone(people[1]!, 'Clerk', 'Boss'),
@@ -205,6 +233,7 @@ const site = (given: readonly string[]) =>
     'config/doctypes/thing.yaml': `
 doctype: Thing
 naming: {rule: hash}
+title_field: title
 fields:
   - {fieldname: title, type: text, index: true}
   - {fieldname: note, type: long_text}
@@ -252,7 +281,11 @@ describe('the same answers', { skip: noPostgres }, () => {
           questions
             .slice(from, from + 20)
             .map((one, index) =>
-              index % 2 ? askForGroups(both, stored, one) : ask(both, stored, given, one),
+              index % 4 === 3
+                ? askForWords(both, stored, one)
+                : index % 2
+                  ? askForGroups(both, stored, one)
+                  : ask(both, stored, given, one),
             ),
         )
       for (const who of [someone(people[0]!, 'Clerk'), someone(people[1]!, 'Clerk', 'Boss')])
@@ -315,6 +348,32 @@ async function ask(
   assert.deepEqual(postgres, embedded, told)
   if ('refused' in embedded!) return
   assert.deepEqual(embedded, expected(all[0]!, stored, who, query), told)
+}
+
+/** What is found by words, and what is suggested for what was typed. */
+async function askForWords({ all }: Both, stored: readonly StoredDocument[], one: Question): Promise<void> {
+  const { who, words, typed, limit, offset, filters } = one
+  const told = JSON.stringify({ who: who.user, words, typed, limit, offset, filters })
+  const answers = await Promise.all(
+    all.map(async (documents) => [
+      await answerOr(() => searchDocuments(documents, who, { doctype: 'Thing', words, limit, offset })),
+      await answerOr(() => suggestLinks(documents, who, { doctype: 'Thing', typed, limit, filters })),
+    ]),
+  )
+  assert.deepEqual(answers[1], answers[0], told)
+  const access = accessTo(who, all[0]!.platform.doctypes.get('Thing')!, all[0]!.clock.now())
+  const open = new Set(stored.filter((document) => access.allows('read', document)).map(({ id }) => id))
+  const [found, suggested] = answers[0]!
+  if (found && 'results' in found)
+    assert.ok(
+      found.results.every(({ name }) => open.has(name)),
+      told,
+    )
+  if (suggested && 'suggestions' in suggested)
+    assert.ok(
+      suggested.suggestions.every(({ value }) => open.has(value)),
+      told,
+    )
 }
 
 /** Groups, and how many documents are in them. */
