@@ -77,6 +77,8 @@ export function readableTables(documents: Documents, principal: Principal): Read
   }
 }
 
+async function* noPages(): AsyncGenerator<readonly (readonly unknown[])[]> {}
+
 /** Tables of doctypes with every column and no row, to try statements on. */
 export function emptyTables({ doctypes }: Platform, names: readonly string[]): ReadableTables {
   const tables = names.flatMap((name) => {
@@ -86,7 +88,7 @@ export function emptyTables({ doctypes }: Platform, names: readonly string[]): R
       ? childColumns
       : [...standardFields].map(([name, type]) => ({ name, type }))
     const own = [...doctype.fields.values()].filter(({ type }) => type !== 'table').map(columnOf)
-    const read = () => Promise.resolve({ revision: 'empty', rows: () => [] })
+    const read = () => Promise.resolve({ revision: 'empty', pages: noPages })
     return [{ name, columns: plain([...standard, ...own]), read }]
   })
   return { key: 'empty', tables }
