@@ -1,10 +1,12 @@
 /**
- * Whatever is asked, the embedded store, PostgreSQL and the plain evaluator answer the same: the evaluator is the oracle,
+ * Whatever is asked, the embedded store, PostgreSQL, the plain evaluator and statements in SQL answer the same: the evaluator is the oracle,
  * which looks at every document by itself.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import * as fc from '../helpers/random.ts'
+import { permittedTables } from '../../src/analysis/permitted.ts'
+import { Sql } from '../../src/analysis/sql/sql.ts'
 import { always, type Condition, tester } from '../../src/core/conditions.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { order as sortingOf } from '../../src/core/expression-values.ts'
@@ -20,6 +22,7 @@ import { searchDocuments, suggestLinks } from '../../src/documents/searching.ts'
 import { readableTables } from '../../src/documents/tables.ts'
 import { openPostgresStore } from '../../src/store/postgres.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { isolation, settings, withoutSql } from '../analysis/machine.ts'
 import { allRows, openCompany, silent, siteOf, someone } from './trading-company.ts'
 
 const cases = Number(process.env['SAME_ANSWERS_CASES'] ?? 20_000)
@@ -252,6 +255,8 @@ ${given.map((rule, index) => `  - {role: ${index % 2 ? 'Boss' : 'Clerk'}, action
 describe('the same answers', { skip: noPostgres }, () => {
   let server: TestPostgres
   const cleanups: (() => Promise<void>)[] = []
+  const sql = new Sql(isolation, settings.sql)
+  after(() => sql.close())
   before(async () => {
     server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
   })
@@ -288,8 +293,9 @@ describe('the same answers', { skip: noPostgres }, () => {
                   : ask(both, stored, given, one),
             ),
         )
-      for (const who of [someone(people[0]!, 'Clerk'), someone(people[1]!, 'Clerk', 'Boss')])
-        await sameTables(both, stored, who)
+      const clerks = [someone(people[0]!, 'Clerk'), someone(people[1]!, 'Clerk', 'Boss')]
+      for (const who of clerks) await sameTables(both, stored, who)
+      if (!withoutSql) await sameInStatements(both.all[0]!, clerks[(done / perSite) % 2]!, sql)
       await both.close()
     }
   })
@@ -438,5 +444,45 @@ async function sameTables({ all }: Both, stored: readonly StoredDocument[], who:
     const names = stored.filter((one) => access.allows('read', one)).map(({ id }) => id)
     assert.deepEqual(new Set(rows.map(([name]) => name)), new Set(names))
     assert.equal(rows.length, names.length)
+  }
+}
+
+/** A statement sums, counts and groups what it sees as the documents do. */
+async function sameInStatements(documents: Documents, who: Principal, sql: Sql): Promise<void> {
+  const readable = readableTables(documents, who)
+  if (!readable.tables.some(({ name }) => name === 'Thing')) return
+  const measures = (['sum', 'min', 'max', 'count'] as const).map((kind) => ({
+    function: kind,
+    field: 'amount',
+    as: kind,
+  }))
+  const ask = (groupBy: string[], metrics: object[]) =>
+    aggregateDocuments(documents, who, {
+      doctype: 'Thing',
+      groupBy,
+      metrics: metrics as typeof measures,
+      limit: 100,
+    })
+  const run = async (statement: string) => {
+    const tables = permittedTables(readable)
+    const { signal } = new AbortController()
+    return (await sql.query({ sql: statement, tables, maxRows: 200, signal })).rows
+  }
+  const text = (rows: readonly (readonly unknown[])[]) => JSON.parse(JSON.stringify(rows)) as unknown[][]
+  const totals = (await ask([], measures)).rows.map((row) => Object.values(row))
+  assert.deepEqual(
+    text(await run('SELECT COALESCE(sum(amount), 0), min(amount), max(amount), count(amount) FROM thing')),
+    text(totals),
+  )
+  for (const field of ['title', 'count', 'owner']) {
+    const groups = (await ask([field], [{ function: 'count', as: 'documents' }])).rows.map((row) =>
+      Object.values(row),
+    )
+    const seen = await run(`SELECT ${field}, count(*) FROM thing GROUP BY ALL`)
+    const sorted = (rows: readonly (readonly unknown[])[]) =>
+      text(rows)
+        .map((row) => JSON.stringify(row))
+        .sort()
+    assert.deepEqual(sorted(seen), sorted(groups), field)
   }
 }
