@@ -12,6 +12,7 @@ import { Clients } from '../oauth/clients.ts'
 import { Codes } from '../oauth/codes.ts'
 import { Grants } from '../oauth/grants.ts'
 import { guardedFetch } from '../oauth/guarded-fetch.ts'
+import { IdentityProviders } from '../oauth/identity-assertions.ts'
 import { Keys } from '../oauth/keys.ts'
 import { RateLimits } from '../oauth/rate-limits.ts'
 import { Tokens } from '../oauth/tokens.ts'
@@ -64,6 +65,7 @@ interface OAuthDoor {
   readonly grants: Grants
   readonly keys: Keys
   readonly assertions: Assertions
+  readonly identityProviders: IdentityProviders
   readonly usage: TokenUsage
   readonly limits: RateLimits
   readonly trace: Trace
@@ -165,7 +167,9 @@ function openOAuth(
       if (ended) running.endWhere(isOver)
     },
   })
-  const fetch = guardedFetch({ proxy: () => settings().oauth.egress_proxy })
+  const proxy = (): string | null => settings().oauth.egress_proxy
+  const fetch = guardedFetch({ proxy })
+  const assertions = new Assertions({ store, clock, publicUrl, fetch })
   const clientDocuments = new ClientDocuments({ store, clock, settings, fetch, log })
   const usage = new TokenUsage({ store, clock, log })
   undo.push(() => usage.close())
@@ -176,7 +180,15 @@ function openOAuth(
     codes: new Codes({ store, clock, settings }),
     grants: new Grants({ store, clock }),
     keys: new Keys({ store, clock }),
-    assertions: new Assertions({ store, clock, publicUrl, fetch }),
+    assertions,
+    identityProviders: new IdentityProviders({
+      clock,
+      settings,
+      publicUrl,
+      assertions,
+      // The operator named them: they may be in the company's own network.
+      fetch: guardedFetch({ proxy, isAllowed: () => true, maxBytes: 262_144 }),
+    }),
     usage,
     limits: new RateLimits({ settings }),
     trace: new Trace({ clock }),

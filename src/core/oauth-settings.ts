@@ -49,6 +49,20 @@ export const oauthSettings = section({
       { logo_uri: { type: 'string', pattern: '^https://', title: 'an https address' } },
     ),
   },
+  identity_assertions: {
+    type: 'array',
+    default: [],
+    items: objectWith(
+      {
+        issuer: { type: 'string', pattern: '^https://', title: 'an https address' },
+        clients: { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } },
+      },
+      {
+        jwks_uri: { type: 'string', pattern: '^https://', title: 'an https address' },
+        claim: { type: 'string', minLength: 1 },
+      },
+    ),
+  },
   egress_proxy: {
     type: ['string', 'null'],
     pattern: '^http://[^/@?#]+/?$',

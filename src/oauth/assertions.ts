@@ -49,7 +49,7 @@ export class Assertions {
     }
     try {
       const claims = await this.#verify(client, assertion)
-      return this.#claimFault(claims) ?? (await this.#useOnce(client, claims))
+      return this.#claimFault(claims) ?? (await this.useOnce(client.id, claims))
     } catch (error) {
       if (error instanceof errors.JOSEError) return `the client assertion is not valid: ${error.code}`
       return `the client's keys cannot be had: ${messageOf(error)}`
@@ -83,11 +83,12 @@ export class Assertions {
       : undefined
   }
 
-  async #useOnce(client: Client, claims: JWTPayload): Promise<string | undefined> {
-    const id = sha256(`${client.id} ${claims.jti ?? ''}`)
+  /** Why an assertion of this owner does not count any more; undefined for its first use. */
+  async useOnce(owner: string, claims: JWTPayload): Promise<string | undefined> {
+    const id = sha256(`${owner} ${claims.jti ?? ''}`)
     return this.#store.transaction(async (tx) => {
       const seen = tx.in(this.#seen)
-      if (await seen.get(id)) return 'the client assertion was already used'
+      if (await seen.get(id)) return 'the assertion was already used'
       await seen.insert({ id, expiresAt: ((claims.exp ?? 0) + 60) * 1000 })
       return undefined
     })

@@ -2,7 +2,7 @@
 import type { Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
 import { assertionAlgorithms } from './assertions.ts'
-import { grantTypeNames } from './grant-types/index.ts'
+import { offeredGrants } from './grant-types/index.ts'
 import { answerJson } from './http-middleware.ts'
 import { keySetSeconds, type Keys } from './keys.ts'
 import { defaultScopes, supportedScopes } from './scopes.ts'
@@ -67,7 +67,7 @@ function serverMetadata(deps: DiscoveryDeps): Record<string, unknown> {
     scopes_supported: supportedScopes(settings),
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: grantTypeNames,
+    grant_types_supported: offeredGrants(settings).map(({ name }) => name),
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
     revocation_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],

@@ -16,6 +16,8 @@ export interface TokenRequest {
   readonly accessSeconds?: number
   readonly addresses?: readonly string[]
   readonly label?: string
+  /** The identity provider on whose word they are issued, anew each time: nothing prolongs them. */
+  readonly vouchedBy?: string
 }
 
 /** Tokens, shown this once. */

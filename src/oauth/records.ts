@@ -79,6 +79,7 @@ export interface Family extends Stored {
   /** Network addresses (CIDR) that its tokens may be used from; any when absent. */
   readonly addresses?: readonly string[]
   readonly label?: string
+  readonly vouchedBy?: string
   readonly accessSeconds?: number
   readonly authTime?: number
   /** Tells refresh tokens that we made from those that somebody made up. */

@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts'
 import type { Assertions } from './assertions.ts'
 import { authenticateClient } from './client-authentication.ts'
 import type { Exchanged, GrantDeps } from './grant-types/grant-type.ts'
-import { grantTypeNames, grantTypes } from './grant-types/index.ts'
+import { offeredGrants } from './grant-types/index.ts'
 import { answerJson, jsonEndpoint, originOf, readForm } from './http-middleware.ts'
 import { idToken } from './id-tokens.ts'
 import type { Keys } from './keys.ts'
@@ -33,9 +33,11 @@ export function tokenEndpoint(deps: TokenDeps): Middleware {
     refuseRepeated(params)
     const name = required(params, 'grant_type')
     const client = await authenticateClient(ctx.get('Authorization'), params, deps)
-    const grant = grantTypes.find((known) => known.name === name)
+    const offered = offeredGrants(deps.settings())
+    const grant = offered.find((known) => known.name === name)
     if (!grant) {
-      throw new OAuthError('unsupported_grant_type', `grant_type must be ${grantTypeNames.join(' or ')}`)
+      const names = offered.map((known) => known.name).join(' or ')
+      throw new OAuthError('unsupported_grant_type', `grant_type must be ${names}`)
     }
     const issued = await grant.exchange({ params, client, origin }, deps)
     answerJson(ctx, 200, {

@@ -81,7 +81,7 @@ export class Tokens {
       markKey,
       generation: 1,
       currentHash: sha256(refreshToken),
-      ...this.#lifeFrom(now, now),
+      ...this.#lifeFrom(now, now, request),
     }
     await tx.in(this.#families).insert(record)
     const access = await this.#issueAccess(tx, record, request.scopes, randomSecret('ac_at_'))
@@ -115,10 +115,10 @@ export class Tokens {
   }
 
   /** Each use prolongs a family, up to the age at which its user is asked again (RFC 9700 §4.14.2). */
-  #lifeFrom(now: number, createdAt: number): { expiresAt: number; forgetAt: number } {
-    const { refresh_token_days: idle, grant_days: most } = this.#settings().oauth
+  #lifeFrom(now: number, createdAt: number, { vouchedBy }: Pick<TokenRequest, 'vouchedBy'>) {
+    const { refresh_token_days: idle, grant_days: most, access_token_seconds: once } = this.#settings().oauth
     const end = most === 0 ? Infinity : createdAt + most * day
-    const expiresAt = Math.min(now + idle * day, end)
+    const expiresAt = Math.min(now + (vouchedBy === undefined ? idle * day : once * 1000), end)
     return { expiresAt, forgetAt: expiresAt + 7 * day }
   }
 
@@ -174,7 +174,7 @@ export class Tokens {
       previousHash: presented.hash,
       rotatedAt: now,
       rotationSalt: salt,
-      ...this.#lifeFrom(now, family.createdAt),
+      ...this.#lifeFrom(now, family.createdAt, family),
     }
     await tx.in(this.#families).put(next)
     const access = await this.#issueAccess(tx, next, scopes, companionOf(presented, salt))

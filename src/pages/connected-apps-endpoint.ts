@@ -141,7 +141,10 @@ async function app(
 async function token(family: Family, deps: ConnectedAppsDeps): Promise<Access> {
   const view = {
     name: family.label ?? family.clientName,
-    made: 'An operator of this server made a token that acts as you',
+    made:
+      family.vouchedBy === undefined
+        ? 'An operator of this server made a token that acts as you'
+        : `${new URL(family.vouchedBy).host} let this app act as you`,
     ends: minute(family.expiresAt),
     addresses: family.addresses ?? [],
     since: minute(family.createdAt),

@@ -31,6 +31,7 @@ import {
 import { Grants } from '../../src/oauth/grants.ts'
 import { guardedFetch, type GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
 import { introspectionEndpoint } from '../../src/oauth/introspection-endpoint.ts'
+import { IdentityProviders } from '../../src/oauth/identity-assertions.ts'
 import { Keys } from '../../src/oauth/keys.ts'
 import type { Family } from '../../src/oauth/records.ts'
 import { RateLimits } from '../../src/oauth/rate-limits.ts'
@@ -161,6 +162,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   })
   const documents = new ClientDocuments({ ...base, store, fetch })
   const clients = new Clients({ ...base, store, tokens, documents })
+  const assertions = new Assertions({ ...base, store, fetch })
   const passwords = new Passwords({ ...base, store })
   const nouns = {
     ...base,
@@ -176,7 +178,8 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     sessions: new Sessions({ ...base, store }),
     apiKeys: new ApiKeys({ ...base, store }),
     signIn: new SignIn({ ...base, passwords, audit }),
-    assertions: new Assertions({ ...base, store, fetch }),
+    assertions,
+    identityProviders: new IdentityProviders({ ...base, assertions, fetch }),
     limits: new RateLimits(base),
     trace: new Trace(base),
     upstream: new OpenIdProvider({ ...base, store, folder }),

@@ -7,6 +7,7 @@ import type { People } from '../../users/people.ts'
 import type { Clients } from '../clients.ts'
 import type { Codes } from '../codes.ts'
 import type { Grants } from '../grants.ts'
+import type { IdentityProviders } from '../identity-assertions.ts'
 import type { Params } from '../protocol.ts'
 import type { Client } from '../records.ts'
 import type { IssuedTokens } from '../issued-tokens.ts'
@@ -25,6 +26,7 @@ export interface GrantDeps {
   readonly codes: Codes
   readonly grants: Grants
   readonly tokens: Tokens
+  readonly identityProviders: IdentityProviders
   readonly trace: Trace
 }
 
@@ -43,5 +45,7 @@ export interface Exchanged extends IssuedTokens {
 /** One way to get tokens. Throws OAuthError. */
 export interface GrantType {
   readonly name: string
+  /** Whether the site offers it; absent for what the specification offers always. */
+  readonly isOn?: (settings: Settings) => boolean
   exchange(request: GrantRequest, deps: GrantDeps): Promise<Exchanged>
 }

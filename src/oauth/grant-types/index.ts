@@ -1,10 +1,19 @@
 /** The grant types, a list: the token endpoint, discovery, registration and client documents read it. */
+import type { Settings } from '../../core/settings.ts'
 import { authorizationCode } from './authorization-code.ts'
 import type { GrantType } from './grant-type.ts'
+import { identityAssertion } from './identity-assertion.ts'
 import { refreshToken } from './refresh-token.ts'
 
-/** The grants of specification §5.8; implicit and client credentials are not among them. */
-export const grantTypes: readonly GrantType[] = [authorizationCode, refreshToken]
+/** The grants of specification §5.8, and what a site switches on; implicit and client credentials are not among them. */
+const grantTypes: readonly GrantType[] = [authorizationCode, refreshToken, identityAssertion]
 
-/** Their names on the wire, the one that no client can do without first. */
-export const grantTypeNames: readonly string[] = grantTypes.map((type) => type.name)
+/** The names on the wire that a client may register, the one that no client can do without first. */
+export const grantTypeNames: readonly string[] = grantTypes
+  .filter(({ isOn }) => !isOn)
+  .map(({ name }) => name)
+
+/** What the site offers. */
+export function offeredGrants(settings: Settings): readonly GrantType[] {
+  return grantTypes.filter(({ isOn }) => isOn?.(settings) ?? true)
+}

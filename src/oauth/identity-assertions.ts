@@ -1,0 +1,169 @@
+/**
+ * Identity assertions (ID-JAG, draft-ietf-oauth-identity-assertion-authz-grant): what the company's identity provider
+ * signs when it lets one of its users use this server through one client, without a sign-in and consent here.
+ */
+import { createLocalJWKSet, errors, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose'
+import type { Clock } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
+import type { Settings } from '../core/settings.ts'
+import { assertionAlgorithms, type Assertions } from './assertions.ts'
+import type { GuardedFetch } from './guarded-fetch.ts'
+import { meansResource, resourceOf } from './urls.ts'
+
+type Provider = Settings['oauth']['identity_assertions'][number]
+
+/** What an assertion says that is right. */
+export interface Identity {
+  /** The e-mail address, or what the site says names a user; to be found among the users. */
+  readonly user: string
+  readonly issuer: string
+  readonly scope: string | undefined
+  readonly authTime?: number
+}
+
+interface KeySet {
+  readonly keys: JSONWebKeySet
+  readonly fetchedAt: number
+}
+
+const mostLifeSeconds = 600
+const keysLife = 3_600_000
+/** An unknown key makes us look again, but not at every request. */
+const leastBetween = 60_000
+
+/** The identity providers whose word counts here. */
+export class IdentityProviders {
+  readonly #clock: Clock
+  readonly #settings: () => Settings
+  readonly #publicUrl: () => string
+  readonly #assertions: Assertions
+  readonly #fetch: GuardedFetch
+  readonly #keySets = new Map<string, KeySet>()
+
+  constructor(deps: {
+    clock: Clock
+    settings: () => Settings
+    publicUrl: () => string
+    assertions: Assertions
+    fetch: GuardedFetch
+  }) {
+    this.#clock = deps.clock
+    this.#settings = deps.settings
+    this.#publicUrl = deps.publicUrl
+    this.#assertions = deps.assertions
+    this.#fetch = deps.fetch
+  }
+
+  /** Whom an assertion names that was made for this client; or why it counts for nothing. */
+  async identify(assertion: string, client: string): Promise<Identity | { readonly fault: string }> {
+    if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(assertion) || assertion.length > 16_384)
+      return { fault: 'the assertion is not a compact JWT' }
+    const issuer = claimedIssuer(assertion)
+    const provider = this.#settings().oauth.identity_assertions.find((known) => known.issuer === issuer)
+    if (!provider) return { fault: 'the issuer of the assertion is not one that this server trusts' }
+    if (!provider.clients.includes(client))
+      return { fault: 'the client may not bring assertions of this issuer' }
+    try {
+      const claims = await this.#verified(assertion, provider)
+      const fault = this.#claimFault(claims, client)
+      if (fault !== undefined) return { fault }
+      const user = userOf(claims, provider)
+      if (typeof user !== 'string') return user
+      const spent = await this.#assertions.useOnce(`${provider.issuer} ${client}`, claims)
+      if (spent !== undefined) return { fault: spent }
+      const { auth_time: authTime, scope } = claims
+      return {
+        user,
+        issuer: provider.issuer,
+        scope: typeof scope === 'string' ? scope : undefined,
+        ...(typeof authTime === 'number' && { authTime: authTime * 1000 }),
+      }
+    } catch (error) {
+      return {
+        fault:
+          error instanceof errors.JOSEError
+            ? `the assertion is not valid: ${error.code}`
+            : `the keys of the assertion's issuer cannot be had: ${messageOf(error)}`,
+      }
+    }
+  }
+
+  async #verified(assertion: string, provider: Provider): Promise<JWTPayload> {
+    const verify = async (again: boolean): Promise<JWTPayload> => {
+      const keys = await this.#keysOf(provider, again)
+      const { payload } = await jwtVerify(assertion, createLocalJWKSet(keys), {
+        algorithms: assertionAlgorithms,
+        typ: 'oauth-id-jag+jwt',
+        issuer: provider.issuer,
+        requiredClaims: ['sub', 'aud', 'client_id', 'jti', 'exp', 'iat'],
+        clockTolerance: 30,
+        maxTokenAge: mostLifeSeconds,
+        currentDate: new Date(this.#clock.now()),
+      })
+      return payload
+    }
+    try {
+      return await verify(false)
+    } catch (error) {
+      // Providers change their keys without telling.
+      if (error instanceof errors.JWKSNoMatchingKey) return verify(true)
+      throw error
+    }
+  }
+
+  #claimFault(claims: JWTPayload, client: string): string | undefined {
+    const { aud, client_id: id, resource, exp = 0, jti } = claims
+    const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
+    if (audience !== this.#publicUrl()) return 'the assertion is for another authorization server'
+    if (id !== client) return 'the assertion was made for another client'
+    const own = resourceOf(this.#publicUrl())
+    const named = Array.isArray(resource) ? resource : resource === undefined ? [] : [resource]
+    if (!named.every((one) => typeof one === 'string' && meansResource(one, own)))
+      return 'the assertion is for another resource'
+    if (typeof jti !== 'string' || jti === '') return 'the jti of the assertion is not a text'
+    return exp - this.#clock.now() / 1000 > mostLifeSeconds
+      ? `the assertion lives longer than ${mostLifeSeconds} seconds`
+      : undefined
+  }
+
+  async #keysOf({ issuer, jwks_uri: given }: Provider, again: boolean): Promise<JSONWebKeySet> {
+    const known = this.#keySets.get(issuer)
+    const age = known ? this.#clock.now() - known.fetchedAt : Infinity
+    if (known && (again ? age < leastBetween : age < keysLife)) return known.keys
+    const uri = given ?? (await this.#discover(issuer))
+    const { body } = await this.#fetch(uri)
+    const keys = body as JSONWebKeySet
+    this.#keySets.set(issuer, { keys, fetchedAt: this.#clock.now() })
+    return keys
+  }
+
+  async #discover(issuer: string): Promise<string> {
+    const { body } = await this.#fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    const { issuer: named, jwks_uri: uri } = (body ?? {}) as Record<string, unknown>
+    // OpenID Connect Discovery §4.3.
+    if (named !== issuer) throw new Error('its metadata names another issuer')
+    if (typeof uri !== 'string') throw new Error('its metadata names no key set')
+    return uri
+  }
+}
+
+/** Who says that it signed this; nothing is believed of it yet. */
+function claimedIssuer(assertion: string): unknown {
+  try {
+    const payload = JSON.parse(Buffer.from(assertion.split('.')[1]!, 'base64url').toString()) as unknown
+    return (payload as { iss?: unknown } | null)?.iss
+  } catch {
+    return undefined
+  }
+}
+
+/** Only what the provider vouches for: a verified address, or the claim that the site chose. */
+function userOf(claims: JWTPayload, { claim }: Provider): string | { readonly fault: string } {
+  const value = claims[claim ?? 'email']
+  if (typeof value !== 'string' || value === '') return { fault: `the assertion has no ${claim ?? 'email'}` }
+  if (claim === undefined && claims['email_verified'] !== true)
+    return { fault: 'the e-mail address of the assertion is not verified' }
+  // Such as a Kelvin sign, of which lower case makes the k of somebody else's address.
+  if (value !== value.normalize('NFC')) return { fault: 'the assertion does not write its user plainly' }
+  return value.toLowerCase()
+}
