@@ -401,7 +401,7 @@ export const mistakes: readonly Mistake[] = [
     name: 'an unknown tool in a profile',
     change: ['config/tools.yaml', '      - get_document\n', '      - get_documnt\n'],
     faults: [
-      'config/tools.yaml:33:9 profiles.everyone.tools[1]: unknown tool "get_documnt"; did you mean "get_document"?',
+      'config/tools.yaml:34:9 profiles.everyone.tools[1]: unknown tool "get_documnt"; did you mean "get_document"?',
     ],
   },
   {
