@@ -5,12 +5,14 @@ import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
 import type { Exchange, Guard } from './core/exchange.ts'
 import { iconsPath } from './core/icons.ts'
-import type { PowersOf } from './core/powers.ts'
-import { roleKeyOf, type Principal } from './core/principal.ts'
+import type { Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
+import { subjects } from './build/approving.ts'
+import { createAuditor } from './build/auditor.ts'
 import { createDesk } from './build/desk.ts'
+import { powersIn } from './build/powers.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { originGuard } from './mcp/origin-endpoint.ts'
 import {
@@ -39,10 +41,12 @@ import { aliases, paths } from './oauth/urls.ts'
 import { userinfoEndpoint, type UserinfoDeps } from './oauth/userinfo-endpoint.ts'
 import {
   approvalEndpoint,
+  approvalListEndpoint,
   approvalPageEndpoint,
   approvalsPath,
   type ApprovalsDeps,
 } from './pages/approvals-endpoint.ts'
+import { auditEndpoint, auditExportEndpoint, auditPath, type AuditPageDeps } from './pages/audit-endpoint.ts'
 import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
 import {
   connectedAppsEndpoint,
@@ -70,7 +74,6 @@ import { createViews, type Render } from './pages/views.ts'
 import { edge, killSwitch } from './http/edge-middleware.ts'
 import { answerBare, isProgramCall } from './http/program-calls.ts'
 import { doctorProbes, knownCaller, requests, trustedProxies } from './http/requests-middleware.ts'
-import { powersOf } from './tools/powers.ts'
 import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './build/services.ts'
 
@@ -88,7 +91,9 @@ export function createApp(services: Services): RequestListener {
   router.get('/readyz', readinessEndpoint(services))
   routeDiscovery(router, services)
   routeOAuth(router, { ...services, powers, pages: authorizationPages(render) })
-  routePages(router, { ...services, desk, powers, render, principalOf })
+  const subjectOf = subjects(() => site.current().documents, services.audit)
+  const auditor = createAuditor(services)
+  routePages(router, { ...services, auditor, desk, subjectOf, powers, render, principalOf })
 
   const guard = bearer(services)
   const mcp = guardedMcp(services, guard)
@@ -185,7 +190,10 @@ function routeOAuth(
   router.post(paths.userinfo, userinfoEndpoint(deps))
 }
 
-function routePages(router: Router, deps: UpstreamDeps & ConnectedAppsDeps & ApprovalsDeps & DeskDeps): void {
+function routePages(
+  router: Router,
+  deps: UpstreamDeps & ConnectedAppsDeps & ApprovalsDeps & DeskDeps & AuditPageDeps,
+): void {
   router.get(paths.home, homeEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps))
   router.post(paths.signIn, signInEndpoint(deps))
@@ -195,11 +203,14 @@ function routePages(router: Router, deps: UpstreamDeps & ConnectedAppsDeps & App
   router.post(paths.signOut, signOutEndpoint(deps))
   router.get(paths.connectedApps, connectedAppsEndpoint(deps))
   router.post(paths.connectedApps, revokeAppEndpoint(deps))
-  router.get(`${approvalsPath}:id`, approvalPageEndpoint(deps))
-  router.post(`${approvalsPath}:id`, approvalEndpoint(deps))
+  router.get(approvalsPath, approvalListEndpoint(deps))
+  router.get(`${approvalsPath}/:id`, approvalPageEndpoint(deps))
+  router.post(`${approvalsPath}/:id`, approvalEndpoint(deps))
   router.get(deskPath, deskEndpoint(deps))
   router.get(`${deskPath}/charts/:id`, pictureEndpoint(deps))
   router.get(`${deskPath}/:id`, dashboardEndpoint(deps))
+  router.get(auditPath, auditEndpoint(deps))
+  router.get(`${auditPath}/:file`, auditExportEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint())
   router.get('/favicon.ico', iconEndpoint('server.png'))
   for (const name of iconNames) router.get(iconsPath + name, iconEndpoint(name))
@@ -210,27 +221,6 @@ async function previewed(ctx: Context, { limits }: Pick<Services, 'limits'>, nex
   const { user } = ctx.state['principal'] as Principal
   const isPreview = ctx.path === `${promptMethodPrefix}preview_template`
   if (!isPreview || (await withinBudget(ctx, limits, 'preview', user))) await next()
-}
-
-/** What a client may do for a user by the site as it is now. */
-function powersIn({ site, refreshed, clock }: Services): PowersOf {
-  return (user, client, { readOnly }) => {
-    const { people, catalogue, platform } = site.current()
-    const found = people.find(user)
-    const principal =
-      found &&
-      refreshed({
-        user: found.id,
-        fullName: found.fullName,
-        roles: found.roles,
-        roleKey: roleKeyOf(found.roles),
-        ...(client && { client: { id: client.id, name: client.name } }),
-        ...(readOnly && { readOnly: true }),
-        scopes: [],
-        requestId: '',
-      })
-    return principal && powersOf(principal, catalogue.offered(principal), platform, clock.now())
-  }
 }
 
 /** Programs get JSON, people a page with a way back. */

@@ -1,17 +1,11 @@
 import type { Principal } from '../core/principal.ts'
+import type { ShownDocuments } from '../core/shown.ts'
 
 /** How what an audit event tells of may have ended. */
 export const auditStatuses = ['ok', 'error', 'denied', 'timeout', 'cancelled'] as const
 
 /** How what an audit event tells of ended; `denied` only when somebody was not allowed to. */
 export type AuditStatus = (typeof auditStatuses)[number]
-
-/** Documents of one doctype that somebody was shown: the first names, and how many there were. */
-export interface ShownDocuments {
-  readonly doctype: string
-  readonly names: readonly string[]
-  readonly count: number
-}
 
 /** A field of the target that was changed; null where there is no value. */
 export interface AuditedChange {
@@ -43,7 +37,7 @@ export interface AuditEvent {
   /** Whether it did what it was asked to (specification §4.5 rule 2). */
   readonly success?: boolean
   readonly error?: string
-  /** What was answered; redacted as `data` is. */
+  /** What was answered, without secrets: whoever tells it cuts and cleans it in one go. */
   readonly result?: unknown
   /** The documents that came back, one entry a doctype. */
   readonly documents?: readonly ShownDocuments[]

@@ -93,7 +93,7 @@ type Details = Pick<AuditEvent, 'result' | 'documents' | 'changes' | 'data'>
 /** What may be of any size and hold anything. */
 function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
   return {
-    ...(result !== undefined && { result: redact(result) }),
+    ...(result !== undefined && { result }),
     ...(documents && { documents: redact(documents) as AuditEvent['documents'] }),
     ...(changes && { changes: changes.map(redactChange) }),
     ...(data && { data: redact(data) as AuditEvent['data'] }),

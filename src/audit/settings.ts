@@ -31,7 +31,8 @@ export function auditSettings(given: Partial<AuditSettings> = {}): AuditSettings
 
 /** What the site's settings ask of the log. */
 export function auditSettingsOf(audit: Settings['audit']): Partial<AuditSettings> {
-  const { syslog, webhook, webhook_secret_file: secret, ...rest } = audit
+  // What an answer may take is cut where the answer is known.
+  const { syslog, webhook, webhook_secret_file: secret, max_result_bytes: _, ...rest } = audit
   return {
     ...rest,
     ...(syslog !== null && { syslog: syslogOf(syslog) }),

@@ -1,6 +1,5 @@
 import { isAvailable, type Analysis } from '../analysis/analysis.ts'
 import type { Audit } from '../audit/audit.ts'
-import { actorOf } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
@@ -9,6 +8,7 @@ import type { Documents } from '../documents/documents.ts'
 import type { Desk } from '../pages/desk-endpoint.ts'
 import type { Snapshot } from './snapshot.ts'
 import { drawStored, itemsOf } from '../tools/dashboards.ts'
+import { viewed } from './viewing.ts'
 
 const mostDashboards = 200
 /** What drawing one picture of a page may take. */
@@ -24,48 +24,43 @@ export function createDesk(
   }: { readonly analysis: Analysis | undefined; readonly audit: Audit; readonly clock: Clock },
 ): Desk {
   return {
-    dashboards: async (principal) => {
-      const { data } = await listDocuments(snapshot().documents, principal, {
-        doctype: 'Dashboard',
-        fields: ['name', 'dashboard_name', 'owner'],
-        orderBy: 'modified desc',
-        limit: mostDashboards,
-      })
-      return data.map((view) => ({
-        id: String(view['name']),
-        name: String(view['dashboard_name']),
-        owner: String(view['owner']),
-      }))
-    },
-    dashboard: async (principal, id) => {
-      const { documents } = snapshot()
-      const view = await getDocument(documents, principal, 'Dashboard', id)
-      const charts = await Promise.all(
-        itemsOf(view).map(({ chart }) => storedChart(documents, principal, chart)),
-      )
-      return {
-        id,
-        name: String(view['dashboard_name']),
-        owner: String(view['owner']),
-        charts: charts.filter((chart) => chart !== undefined),
-      }
-    },
-    picture: async (principal, chart, signal) => {
+    dashboards: (user) =>
+      viewed(audit, user, { type: 'desk.view' }, async (principal) => {
+        const { data } = await listDocuments(snapshot().documents, principal, {
+          doctype: 'Dashboard',
+          fields: ['name', 'dashboard_name', 'owner'],
+          orderBy: 'modified desc',
+          limit: mostDashboards,
+        })
+        return data.map((view) => ({
+          id: String(view['name']),
+          name: String(view['dashboard_name']),
+          owner: String(view['owner']),
+        }))
+      }),
+    dashboard: (user, id) =>
+      viewed(audit, user, { type: 'desk.view', target: `Dashboard/${id}` }, async (principal) => {
+        const { documents } = snapshot()
+        const view = await getDocument(documents, principal, 'Dashboard', id)
+        const charts = await Promise.all(
+          itemsOf(view).map(({ chart }) => storedChart(documents, principal, chart)),
+        )
+        return {
+          id,
+          name: String(view['dashboard_name']),
+          owner: String(view['owner']),
+          charts: charts.filter((chart) => chart !== undefined),
+        }
+      }),
+    picture: async (user, chart, signal) => {
       const charts = analysis?.charts
       if (!charts || !isAvailable(charts)) throw new AppError('unavailable', 'this server cannot draw charts')
-      const looker = { principal, documents: snapshot().documents, signal, seconds: pageSeconds }
-      const event = { ...actorOf(principal), type: 'chart.view', target: `Dashboard Chart/${chart}` }
-      // What cannot be audited must not be shown.
-      audit.requireWritable(true)
-      try {
-        const { image } = await drawStored(looker, charts, chart, clock.now())
-        await audit.record({ ...event, status: 'ok' })
-        return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64'), id: image.id }
-      } catch (error) {
-        if (error instanceof AppError)
-          await audit.record({ ...event, status: 'denied', error: error.message })
-        throw error
-      }
+      const view = { type: 'chart.view', target: `Dashboard Chart/${chart}`, signal }
+      const { image } = await viewed(audit, user, view, (principal) => {
+        const looker = { principal, documents: snapshot().documents, signal, seconds: pageSeconds }
+        return drawStored(looker, charts, chart, clock.now())
+      })
+      return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64'), id: image.id }
     },
   }
 }

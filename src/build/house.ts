@@ -15,6 +15,7 @@ import { analysisTools } from '../tools/analysis-tools.ts'
 import { createCalls } from '../tools/calls.ts'
 import { builtInTools } from '../tools/index.ts'
 import { OwnTools } from '../tools/own/own-tools.ts'
+import { searchAuditTool } from '../tools/search-audit.ts'
 import { reportSql } from '../tools/report-sql.ts'
 import type { Foundation, ServicesOptions, Undo } from './foundation.ts'
 import { buildSnapshot, readBuiltIns, refresherOf, type Snapshot, type SnapshotParts } from './snapshot.ts'
@@ -98,7 +99,11 @@ async function partsOf(
     runSql: analysis ? reportSql(analysis.sql) : noSql,
     ownTools,
     builtIns: await readBuiltIns(),
-    tools: [...builtInTools, ...(analysis ? analysisTools(analysis, clock) : [])],
+    tools: [
+      ...builtInTools,
+      searchAuditTool(audit, clock),
+      ...(analysis ? analysisTools(analysis, clock) : []),
+    ],
     tracing,
   }
 }

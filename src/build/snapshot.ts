@@ -233,6 +233,7 @@ export async function buildSnapshot(
     tools: settings.mcp.skill_tools ? tools : tools.filter(({ name }) => !skillTools.has(name)),
     settings: toolSettings,
     limits: settings.tools,
+    maxResultBytes: settings.audit.max_result_bytes,
     documents,
     library,
     audit: parts.audit,

@@ -51,16 +51,6 @@ export function addAuditCommands(program: Command): void {
 
   withFilters(
     audit
-      .command('search')
-      .description('show every event that fits, oldest first; with --json one object a line')
-      .example('audit search --type tool.call --status denied --since 7d'),
-  ).action((wanted: Wanted, command: Command) => {
-    const options = readOptions(command)
-    return printEvents(options, stream(options, 'audit.search', operationFilter(wanted)))
-  })
-
-  withFilters(
-    audit
       .command('export')
       .description('write every event that fits for another program')
       .example('audit export --format csv --since 30d > audit.csv'),
@@ -90,6 +80,21 @@ export function addAuditCommands(program: Command): void {
 }
 
 function addReadingCommands(audit: Command): void {
+  withFilters(
+    audit
+      .command('search')
+      .description('show every event that fits, oldest first; with --json one object a line')
+      .example('audit search --type tool.call --status denied --since 7d'),
+  )
+    .option('--csv', 'as a table (RFC 4180)')
+    .action(async ({ csv, ...wanted }: Wanted & { csv?: true }, command: Command) => {
+      const options = readOptions(command)
+      const events = stream(options, 'audit.search', operationFilter(wanted))
+      if (!csv) return printEvents(options, events)
+      const { exportCsv } = await import('../audit/export.ts')
+      for await (const text of exportCsv(events)) await write(text)
+    })
+
   audit
     .command('show <seq>')
     .description('show one event whole, in lines')

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { momentOf } from '../audit/question.ts'
 
 const units = { s: 1, m: 60, h: 3600, d: 86_400 } as const
 
@@ -12,14 +13,8 @@ export function secondsOption(text: string): number {
 
 /** A moment: a date, a duration back from now, or the beginning of `today` or `yesterday` here; as milliseconds since the epoch. */
 export function momentOption(text: string): number {
-  if (/^\d+[smhd]$/.test(text)) return Date.now() - secondsOption(text) * 1000
-  if (text === 'today' || text === 'yesterday') {
-    const day = new Date()
-    day.setDate(day.getDate() - (text === 'today' ? 0 : 1))
-    return day.setHours(0, 0, 0, 0)
-  }
-  const time = Date.parse(text)
-  if (Number.isNaN(time))
+  const time = momentOf(text, Date.now())
+  if (time === undefined)
     throw new InvalidArgumentError(
       'must be a date such as 2026-01-31 or 2026-01-31T08:00Z, today, yesterday, or a duration back from now such as 2h',
     )

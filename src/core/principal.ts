@@ -1,3 +1,4 @@
+import type { Shown } from './shown.ts'
 import type { TraceContext } from './trace-context.ts'
 
 /** The OAuth client that acts for a user, as far as permission and audit need to know it. */
@@ -30,6 +31,8 @@ export interface Principal {
   readonly requestId: string
   /** Where in a trace the request stands; absent when nobody traces it. */
   readonly trace?: TraceContext
+  /** Notes every document that the request is shown; absent where no event tells of it. */
+  readonly shown?: Shown
   /** The peer's network address, after trusted proxies. */
   readonly address?: string
   /** When the token ends, in milliseconds since the epoch: streams close then. */
@@ -41,6 +44,9 @@ export const systemManager = 'System Manager'
 
 /** The role without which nobody uses the MCP endpoint. */
 export const assistantUser = 'Assistant User'
+
+/** The role that reads the audit log, on its page and through its tool. */
+export const auditor = 'Auditor'
 
 /** The key of a role set: its sorted names in one text. */
 export function roleKeyOf(roles: Iterable<string>): string {

@@ -15,9 +15,27 @@ const secretValue =
 
 const shortestSecret = 14
 
+/** What else a copy leaves out. */
+export interface RedactOptions {
+  /** More names whose values are removed, at any depth. */
+  readonly names?: ReadonlySet<string>
+  /** About how many characters of JSON the copy may have; what is behind them is only counted. */
+  readonly most?: number
+}
+
+interface Rules {
+  readonly paths: ReadonlySet<string>
+  readonly names: ReadonlySet<string> | undefined
+  left: number
+}
+
 /** A copy of a JSON-like value without secrets. `paths` names more keys (dotted, from the root) to remove. */
-export function redact(value: unknown, paths: readonly string[] = []): unknown {
-  return walk(value, '', new Set(paths), 0)
+export function redact(
+  value: unknown,
+  paths: readonly string[] = [],
+  { names, most = Infinity }: RedactOptions = {},
+): unknown {
+  return walk(value, '', { paths: new Set(paths), names, left: most }, 0)
 }
 
 /** A text without the tokens in it. */
@@ -30,26 +48,57 @@ export function redactText(text: string): string {
   })
 }
 
-function walk(value: unknown, path: string, paths: ReadonlySet<string>, depth: number): unknown {
-  if (typeof value === 'string') return redactText(value)
-  if (typeof value !== 'object' || value === null) return value
+function walk(value: unknown, path: string, rules: Rules, depth: number): unknown {
+  if (typeof value === 'string') return fitting(redactText(value), rules)
+  if (typeof value !== 'object' || value === null) {
+    rules.left -= 6
+    return value
+  }
   if (depth > 64) return '[too deep]'
-  if (value instanceof Date) return value.toISOString()
-  if (Array.isArray(value)) return value.map((item) => walk(item, path, paths, depth + 1))
+  if (value instanceof Date) return fitting(value.toISOString(), rules)
+  if (Array.isArray(value)) return list(value, path, rules, depth)
+  // A decimal, a URL and the like have a text of their own.
+  const text = ownText(value)
+  if (text !== undefined) return fitting(redactText(text), rules)
   const clean: [string, unknown][] = []
-  for (const [key, item] of Object.entries(value)) {
-    if (clean.length === mostKeys) {
-      clean.push(['…', 'more'])
+  const entries = Object.entries(value)
+  for (const [key, item] of entries) {
+    if (clean.length === mostKeys || rules.left <= 0) {
+      clean.push(['…', clean.length === mostKeys ? 'more' : `${entries.length - clean.length} more`])
       break
     }
-    const here = path === '' ? key : `${path}.${key}`
-    const secret = paths.has(here) || isSecretKey(key)
+    rules.left -= key.length + 4
+    const here = rules.paths.size === 0 ? '' : path === '' ? key : `${path}.${key}`
+    const secret = rules.paths.has(here) || rules.names?.has(key) === true || isSecretKey(key)
     clean.push([
       key,
-      secret && item !== null && item !== undefined ? marker : walk(item, here, paths, depth + 1),
+      secret && item !== null && item !== undefined ? marker : walk(item, here, rules, depth + 1),
     ])
   }
   return Object.fromEntries(clean)
+}
+
+function ownText(value: object): string | undefined {
+  const { toString } = value as { readonly toString?: unknown }
+  if (typeof toString !== 'function' || toString === Object.prototype.toString) return undefined
+  return String((toString as () => unknown).call(value))
+}
+
+function list(items: readonly unknown[], path: string, rules: Rules, depth: number): unknown[] {
+  const clean: unknown[] = []
+  for (const item of items) {
+    if (rules.left <= 0) return [...clean, `…${items.length - clean.length} more`]
+    clean.push(walk(item, path, rules, depth + 1))
+  }
+  return clean
+}
+
+function fitting(text: string, rules: Rules): string {
+  const { left } = rules
+  rules.left -= text.length + 3
+  return text.length > left
+    ? `${text.slice(0, Math.max(0, left))}…${text.length - Math.max(0, left)} more`
+    : text
 }
 
 /** Whether a key names something that nobody but its owner may read: `access_token`, `apiKey`, `Authorization`. */

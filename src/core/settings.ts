@@ -71,6 +71,7 @@ export const settingsSchema = objectWith({
     max_total_bytes: { ...nonNegative, default: 10737418240 },
     max_file_bytes: { ...positive, default: 67108864 },
     max_event_bytes: { ...positive, default: 65536 },
+    max_result_bytes: { ...nonNegative, default: 1000 },
     syslog: {
       type: ['string', 'null'],
       pattern: '^((udp|tcp|tls)://([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\])(:[0-9]{1,5})?|unix:///.+)$',

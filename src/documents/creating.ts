@@ -4,6 +4,7 @@ import type { Principal } from '../core/principal.ts'
 import { type Change, changeOf, refuseProblems, type Warning } from './change.ts'
 import { checkStored } from './checking.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
+import { blankOf, differences } from './history.ts'
 import { submitIn } from './lifecycle.ts'
 import { nameFor } from './naming.ts'
 import { compute, readData, withDefaults } from './preparing.ts'
@@ -42,7 +43,8 @@ export async function createDocument(
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     const change = changeOf(work, access, 'create')
     const created = await insertDocument(change, data)
-    await keep(work, access.doctype, created.id, 'create', [])
+    const values = differences(access.doctype, blankOf(created), created)
+    await keep(work, access.doctype, created.id, 'create', [], undefined, values)
     const document = options.submit ? await submitIn(work, access, created) : created
     return { document: viewOf(documents, access, document), warnings: change.warnings }
   })

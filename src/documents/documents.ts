@@ -93,7 +93,10 @@ export async function readable(
   tx?: Transaction,
 ): Promise<StoredDocument> {
   const document = await collectionFor(documents, access.doctype, tx).get(name)
-  if (document && access.allows('read', document)) return document
+  if (document && access.allows('read', document)) {
+    access.show([document])
+    return document
+  }
   throw new AppError('not_found', `there is no ${access.doctype.name} "${name}" that you may read`)
 }
 

@@ -101,6 +101,12 @@ export function differences(doctype: Doctype, before: StoredDocument, after: Sto
   return changes
 }
 
+/** A document before it had any value of its own. */
+export function blankOf(document: StoredDocument): StoredDocument {
+  const { id, owner, creation, modified, modified_by: modifiedBy, docstatus } = document
+  return { id, owner, creation, modified, modified_by: modifiedBy, docstatus }
+}
+
 /** Equality of stored values, rows and JSON included: what decides whether a field changed. */
 export function sameValue(a: unknown, b: unknown): boolean {
   return (

@@ -34,8 +34,10 @@ export async function linksTo(
       if ((other.name === doctype && document.id === name) || !counts(document)) continue
       // Also what the principal may not read: it would be left with a link to nothing.
       count++
-      if (named.length < mostNamed && access.allows('read', document))
+      if (named.length < mostNamed && access.allows('read', document)) {
+        access.show([document])
         named.push(`${other.name} "${document.id}"`)
+      }
     }
   }
   const rest = count > named.length ? ', …' : ''

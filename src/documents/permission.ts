@@ -33,6 +33,8 @@ export interface Access {
   matches(rule: Rule, document: StoredDocument): boolean
   /** The rules that decide the action, for explanations. */
   rules(action: Action): readonly Rule[]
+  /** Notes what the principal is shown, and how many more, for the audit event of its request. */
+  show(documents: readonly StoredDocument[], more?: number): void
 }
 
 /** How a value appears to a principal: as it is, as `maskMarker`, or not at all. */
@@ -103,7 +105,18 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
     knows: (field) =>
       rules('read').some((rule) => rule.levels.has(field.level)) ||
       rules('create').some((rule) => rule.levels.has(field.level)),
+    show: (found, more) => note(principal, doctype, found, more),
   }
+}
+
+function note(
+  { shown }: Principal,
+  { name }: Doctype,
+  found: readonly StoredDocument[],
+  more?: number,
+): void {
+  const names = found.map(({ id }) => id)
+  shown?.note(name, names, more)
 }
 
 function conditionOf({ ifOwner, when }: Rule, asker: { user: Asker; now: number }): Condition {

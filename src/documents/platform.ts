@@ -241,6 +241,8 @@ export interface Platform {
   readonly workflows: ReadonlyMap<string, Workflow>
   readonly reports: ReadonlyMap<string, Report>
   readonly clientLimits: readonly ClientLimit[]
+  /** Names of fields that not everyone who reads their documents sees: the audit log keeps no value of theirs. */
+  readonly confidential: ReadonlySet<string>
 }
 
 /** Fields that every document has besides those of its doctype, with the type that each is compared as. */

@@ -1,6 +1,6 @@
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
-import type { Platform } from './platform.ts'
+import type { Doctype, Platform } from './platform.ts'
 import { readClientLimits } from './read-client-limits.ts'
 import { readDoctypes } from './read-doctypes.ts'
 import { readReports } from './read-reports.ts'
@@ -25,5 +25,11 @@ export function readPlatform(
     workflows,
     reports: readReports(files, faults, people, doctypes),
     clientLimits: readClientLimits(files, faults, people),
+    confidential: confidentialFields(doctypes.values()),
   }
+}
+
+function confidentialFields(doctypes: Iterable<Doctype>): ReadonlySet<string> {
+  const fields = [...doctypes].flatMap((doctype) => [...doctype.fields.values()])
+  return new Set(fields.filter(({ level, mask }) => level > 0 || mask !== undefined).map(({ name }) => name))
 }

@@ -75,6 +75,7 @@ export async function listDocuments(
     collection.count({ holds }),
   ])
   const page = found.slice(0, limit)
+  access.show(page)
   return {
     doctype: query.doctype,
     data: page.map((document) => listView(access, document, fields)),

@@ -1,3 +1,4 @@
+import type { Shown } from '../core/shown.ts'
 import type { Platform } from './platform.ts'
 
 /** How a run in the background ended. */
@@ -9,6 +10,8 @@ export interface ReportRun {
   /** The reading of the site that it was made under. */
   readonly platform: Platform
   readonly started: number
+  /** What whoever asks for it is shown. */
+  readonly shown: Shown
   end?: RunEnd
   done: Promise<void>
 }

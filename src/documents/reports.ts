@@ -2,6 +2,7 @@
 import { didYouMean } from '../core/names.ts'
 import { AppError } from '../core/errors.ts'
 import { hasRole, type Principal } from '../core/principal.ts'
+import { Shown } from '../core/shown.ts'
 import type { Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Report } from './platform.ts'
@@ -63,11 +64,11 @@ export async function runReport(
 ): Promise<ReportResult | ReportPending> {
   const report = findReport(documents, principal, name)
   const filters = await readReportFilters(documents, principal, report, given)
-  const run = async (signal: AbortSignal): Promise<ReportResult> => {
+  const run = async (reader: Principal, signal: AbortSignal): Promise<ReportResult> => {
     const made =
       report.type === 'sql'
-        ? await rowsOfSql(report, filters, readableTables(documents, principal), documents.runSql, signal)
-        : await rowsOfDocuments(documents, principal, report, filters)
+        ? await rowsOfSql(report, filters, readableTables(documents, reader), documents.runSql, signal)
+        : await rowsOfDocuments(documents, reader, report, filters)
     const rows = made.rows.slice(0, report.maxRows)
     return {
       columns: made.columns,
@@ -78,7 +79,7 @@ export async function runReport(
       at: documents.clock.now(),
     }
   }
-  if (report.cacheSeconds === undefined) return await run(options.signal)
+  if (report.cacheSeconds === undefined) return await run(principal, options.signal)
   return await inBackground(documents, principal, report, filters, run, options)
 }
 
@@ -91,7 +92,7 @@ async function inBackground(
   principal: Principal,
   report: Report,
   filters: Readonly<Record<string, unknown>>,
-  run: (signal: AbortSignal) => Promise<ReportResult>,
+  run: (reader: Principal, signal: AbortSignal) => Promise<ReportResult>,
   options: { readonly signal: AbortSignal; readonly wait: number },
 ): Promise<ReportResult | ReportPending> {
   const { reports } = documents.memory
@@ -108,9 +109,10 @@ async function inBackground(
     kept = undefined
   }
   if (!kept) {
-    const entry: ReportRun = { platform: documents.platform, started: now, done: Promise.resolve() }
+    const shown = new Shown()
+    const entry: ReportRun = { platform: documents.platform, started: now, shown, done: Promise.resolve() }
     // The caller may go; who asks again finds what was made meanwhile.
-    entry.done = run(new AbortController().signal).then(
+    entry.done = run({ ...principal, shown }, new AbortController().signal).then(
       (value) => void (entry.end = { value, at: documents.clock.now() }),
       (error: unknown) => void (entry.end = { error, at: documents.clock.now() }),
     )
@@ -120,6 +122,7 @@ async function inBackground(
   await Promise.race([kept.done, pause(options.wait, options.signal)])
   if (!kept.end) return { pending: true, started: kept.started }
   if ('error' in kept.end) throw kept.end.error
+  principal.shown?.add(kept.shown)
   return kept.end.value as ReportResult
 }
 

@@ -22,6 +22,8 @@ export interface ReadableRows {
   readonly revision: string
   /** Values in the order of the columns, null where this row hides the field; in pages, so that few rows are held. */
   pages(): AsyncIterable<readonly (readonly unknown[])[]>
+  /** Notes that the principal was shown them, for the audit event of its request. */
+  show?(): Promise<void>
 }
 
 /** Every table of one principal. */

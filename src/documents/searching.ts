@@ -67,14 +67,15 @@ export async function searchDocuments(
   const results: SearchHit[] = []
   for (const { access, hit } of page.slice(offset)) {
     const document = await collectionFor(documents, access.doctype).get(hit.id)
-    if (document)
-      results.push({
-        doctype: access.doctype.name,
-        name: hit.id,
-        title: titleOf(access, document),
-        score: hit.score,
-        modified: document.modified,
-      })
+    if (!document) continue
+    access.show([document])
+    results.push({
+      doctype: access.doctype.name,
+      name: hit.id,
+      title: titleOf(access, document),
+      score: hit.score,
+      modified: document.modified,
+    })
   }
   return { results, total, searched: accesses.map((access) => access.doctype.name) }
 }
@@ -165,6 +166,7 @@ export async function suggestLinks(
         limit: query.limit - found.length,
       })),
     )
+  access.show(found)
   return {
     total: await collection.count({ holds: all(open, within) }),
     suggestions: found.map((document) => ({

@@ -2,6 +2,7 @@
 import { bound } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import { mostNames } from '../core/shown.ts'
 import { sha256 } from '../core/secrets.ts'
 import { conditionOf, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
@@ -49,7 +50,8 @@ export function readableTables(documents: Documents, principal: Principal): Read
   const reader =
     (name: string, parts: readonly Access[], rowsOf: RowsOf) => async (): Promise<ReadableRows> => {
       const pages = (): AsyncGenerator<readonly (readonly unknown[])[]> => pagesOf(documents, parts, rowsOf)
-      return { revision: await revisionOf(documents, principal, `${key}\n${name}`, parts, pages), pages }
+      const revision = await revisionOf(documents, principal, `${key}\n${name}`, parts, pages)
+      return { revision, pages, show: () => showAll(documents, parts) }
     }
   return {
     key,
@@ -107,10 +109,22 @@ export async function readTableRows(
   const order = readOrder(access, query.orderBy ?? 'creation desc')
   const collection = collectionFor(documents, access.doctype)
   const found = await collection.find({ holds, order, limit: Math.max(0, query.limit) })
+  access.show(found)
   return {
     columns: plain(columns),
     rows: found.map((document) => rowOf(access, columns, document)),
     total: await collection.count({ holds }),
+  }
+}
+
+/** A statement may have read every row, whether or not they had been handed on before. */
+async function showAll(documents: Documents, parts: readonly Access[]): Promise<void> {
+  for (const access of parts) {
+    const collection = collectionFor(documents, access.doctype)
+    const holds = openTo(access)
+    const found = await collection.find({ holds, limit: mostNames })
+    const total = found.length < mostNames ? found.length : await collection.count({ holds })
+    access.show(found, Math.max(0, total - found.length))
   }
 }
 

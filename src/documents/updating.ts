@@ -5,7 +5,7 @@ import { changeOf, refuseProblems, type Warning } from './change.ts'
 import { checkStored } from './checking.ts'
 import { conditionOf, readFilters } from './filters.ts'
 import { accessFor, changeable, collectionFor, type Documents, requireAction } from './documents.ts'
-import { differences, sameValue } from './history.ts'
+import { blankOf, differences, sameValue } from './history.ts'
 import { linksTo } from './links.ts'
 import { moveTo, statusText } from './lifecycle.ts'
 import type { Access } from './permission.ts'
@@ -133,7 +133,7 @@ export async function deleteDocument(
     await collectionFor(documents, access.doctype, work.tx).delete(name)
     await removeBelongings(work, doctype, name)
     // Its last values go into the history, where they can be looked up.
-    const gone = differences(access.doctype, document, { ...blankOf(document) })
+    const gone = differences(access.doctype, document, blankOf(document))
     await keep(work, access.doctype, name, 'delete', gone)
   })
 }
@@ -210,9 +210,4 @@ function requireState(
     'forbidden',
     `${access.doctype.name} "${document.id}" is ${statusText(document)} in the state "${state.name}", which only ${state.editRoles.join(', ')} may edit`,
   )
-}
-
-function blankOf(document: StoredDocument): StoredDocument {
-  const { id, owner, creation, modified, modified_by: modifiedBy, docstatus } = document
-  return { id, owner, creation, modified, modified_by: modifiedBy, docstatus }
 }

@@ -2,10 +2,11 @@
 import { actorOf } from '../audit/event.ts'
 import { isoTime } from '../core/clock.ts'
 import type { Principal } from '../core/principal.ts'
+import { redact } from '../core/redact.ts'
 import type { Transaction } from '../store/store.ts'
 import type { Documents } from './documents.ts'
 import { recordChange, type FieldChange } from './history.ts'
-import type { Doctype } from './platform.ts'
+import type { Doctype, Platform } from './platform.ts'
 
 /** A transaction under way, and for whom. */
 export interface Work {
@@ -44,7 +45,7 @@ export async function inWork<R>(
   return result!.value
 }
 
-/** Keeps what was done to a document, in its history and in the audit log. */
+/** Keeps what was done to a document, in its history and in the audit log, which may be `told` more. */
 export async function keep(
   { documents, principal, tx, dry }: Work,
   doctype: Doctype,
@@ -52,6 +53,7 @@ export async function keep(
   action: string,
   changes: readonly FieldChange[],
   note?: string,
+  told = changes,
 ): Promise<void> {
   // The log must not tell of what never happened.
   if (dry) return
@@ -69,6 +71,16 @@ export async function keep(
     status: 'ok',
     ...actorOf(principal),
     target: `${doctype.name}/${name}`,
-    data: { fields: changes.map(({ field }) => field), ...(note !== undefined && { note }) },
+    changes: told.map((change) => openChange(documents.platform, change)),
+    ...(note !== undefined && { data: { note } }),
   })
+}
+
+/** A change as everyone may know it who reads the log; `items[row].qty` is as open as `items` and `qty` are. */
+function openChange({ confidential }: Platform, { field, from, to }: FieldChange): FieldChange {
+  const names = field.split(/\[.*\]\.?/)
+  const name = names.find((one) => confidential.has(one)) ?? names.at(-1)!
+  const open = (value: unknown): unknown =>
+    (redact({ [name]: value }, [], { names: confidential }) as Record<string, unknown>)[name]
+  return { field, from: open(from), to: open(to) }
 }

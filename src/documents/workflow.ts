@@ -116,7 +116,9 @@ export async function pendingApprovals(
     const collection = collectionFor(documents, access.doctype)
     total += await collection.count({ holds })
     const order = [{ field: 'creation' }]
-    for (const document of await collection.find({ holds, order, limit: query.limit }))
+    const found = await collection.find({ holds, order, limit: query.limit })
+    access.show(found)
+    for (const document of found)
       pending.push({
         doctype: workflow.doctype,
         name: document.id,

@@ -136,7 +136,9 @@ function auditCheck({ fault, losses, on_reserve: onReserve }: AuditStats): Readi
         ? 'the disk is full: reading goes on from a reserve, what changes data is refused'
         : 'what had been written to the log is missing; audit verify says what'
   const isWell = fault === undefined && !onReserve && losses.length === 0
-  return check('audit', isWell, fault === undefined ? 'degraded' : 'failed', 'can be written', bad)
+  // A loss that somebody has to answer for is a fault: what looks at the status only must see it.
+  const otherwise = fault !== undefined || losses.length > 0 ? 'failed' : 'degraded'
+  return check('audit', isWell, otherwise, 'can be written', bad)
 }
 
 function placesCheck({ taken, most, nearlyFull }: Clients['places']): ReadinessCheck {

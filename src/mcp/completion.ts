@@ -1,4 +1,8 @@
 /** `completion/complete`: values for prompt arguments and resource templates, only from what the principal may see. */
+import type { Audit } from '../audit/audit.ts'
+import { actorOf } from '../audit/event.ts'
+import type { Log } from '../core/log.ts'
+import { Shown } from '../core/shown.ts'
 import type { Skill } from '../library/words.ts'
 import type { Call, Reply } from './call.ts'
 import { errorCodes, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
@@ -7,12 +11,22 @@ import { skillTemplate } from './resources.ts'
 const maxValues = 100
 
 /** Suggests values; an empty `argument.value` gives the first hundred. */
-export async function complete(call: Call): Promise<Reply> {
+export async function complete(
+  call: Call,
+  { audit, log }: { readonly audit: Audit; readonly log: Log },
+): Promise<Reply> {
   const ref = objectParam(call.params, 'ref')
   const argument = objectParam(call.params, 'argument')
   const name = textParam(argument, 'name')
   const typed = typeof argument['value'] === 'string' ? argument['value'] : ''
-  const { values, total } = await suggestions(call, ref, name, typed)
+  const principal = { ...call.principal, shown: new Shown() }
+  const { values, total } = await suggestions({ ...call, principal }, ref, name, typed)
+  const { documents } = principal.shown.told()
+  // A name that is suggested is a document that is shown; anything else is not worth a line for each letter typed.
+  if (documents)
+    audit
+      .record({ ...actorOf(principal), type: 'argument.complete', status: 'ok', target: name, documents })
+      .catch((fault: unknown) => log.error('a completion could not be audited', { fault }))
   const shown = values.slice(0, maxValues)
   return { completion: { values: shown, total, hasMore: total > shown.length } }
 }

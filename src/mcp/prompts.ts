@@ -4,6 +4,7 @@ import { actorOf, type AuditEvent } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError, peerMessageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { Shown } from '../core/shown.ts'
 import { listedDescription } from '../library/arguments.ts'
 import type { PromptArgument, PromptTemplate } from '../library/words.ts'
 import { suppliedArguments } from '../library/supplied-arguments.ts'
@@ -32,15 +33,23 @@ export async function getPrompt(
   const name = textParam(call.params, 'name')
   const args = exact(call, objectParam(call.params, 'arguments'))
   const began = deps.clock.now()
+  const principal = { ...call.principal, shown: new Shown() }
   const tell = (event: Pick<AuditEvent, 'status' | 'error' | 'data'>): void => {
     const target = name.slice(0, 128)
     const execution_time = (deps.clock.now() - began) / 1000
     deps.audit
-      .record({ ...actorOf(call.principal), type: 'prompt.get', target, execution_time, ...event })
+      .record({
+        ...actorOf(principal),
+        type: 'prompt.get',
+        target,
+        execution_time,
+        ...principal.shown.told(),
+        ...event,
+      })
       .catch((fault: unknown) => deps.log.error('a prompt could not be audited', { fault }))
   }
   try {
-    const { template, text, commit } = await call.snapshot.library.render(call.principal, name, args)
+    const { template, text, commit } = await call.snapshot.library.render(principal, name, args)
     const data = {
       ...(template.version !== null && { 'assistant_core/version_number': template.version }),
       'assistant_core/digest': template.digest,

@@ -1,4 +1,4 @@
-/** The page on which a user allows or denies one call of a tool that needs it: what no model can do for them. */
+/** The pages on which a user finds, reads, and allows or denies calls of tools that need it: what no model can do for them. */
 import type { Context, Middleware } from 'koa'
 import { pictured } from '../audit/render.ts'
 import { isoTime } from '../core/clock.ts'
@@ -21,26 +21,60 @@ import type { Render } from './views.ts'
 
 /** Where the calls wait; AppError `not_found` for those of others. */
 export interface WaitingCalls {
+  waitingFor(user: string): Promise<readonly WaitingApproval[]>
   find(user: string, id: string): Promise<WaitingApproval>
   decide(principal: Principal, id: string, decision: 'approve' | 'deny'): Promise<WaitingApproval>
 }
 
-/** What the two endpoints of a waiting call work with. */
+/** What a call is about, in the values that whoever decides may read. */
+export interface CallSubject {
+  readonly doctype?: string
+  readonly name?: string
+  readonly title?: string
+  /** Whether there is a document of this name that they may read. */
+  readonly found?: boolean
+  /** Fields that the call sets; `from` where the document is there. */
+  readonly changes?: readonly { readonly label: string; readonly from?: string; readonly to: string }[]
+  /** The main fields of a document that the call does something else with. */
+  readonly fields?: readonly { readonly label: string; readonly value: string }[]
+  /** Arguments of several lines, such as programs. */
+  readonly texts: readonly (readonly [name: string, text: string])[]
+}
+
+/** Tells what a call is about. */
+export type SubjectOf = (principal: Principal, call: WaitingApproval) => Promise<CallSubject>
+
+/** What the endpoints of waiting calls work with. */
 export interface ApprovalsDeps extends BrowserDeps {
   readonly suspended: WaitingCalls
+  readonly subjectOf: SubjectOf
   readonly render: Render
   /** The principal of a user at the browser; undefined when the user may not use the service. */
   readonly principalOf: (ctx: Context, user: string) => Principal | undefined
 }
 
-/** GET: the call and its exact arguments. */
+/** GET: every call that waits for the user. */
+export function approvalListEndpoint(deps: ApprovalsDeps): Middleware {
+  return pageEndpoint(faultPage(deps.render), async (ctx) => {
+    const signed = await signedIn(ctx, deps)
+    if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
+    const calls = (await deps.suspended.waitingFor(signed.user.id)).map((call) => viewOf(call))
+    return answerPage(ctx, 200, deps.render('approvals', { calls }))
+  })
+}
+
+/** GET: what the call is about, and its exact arguments. */
 export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
     const call = await deps.suspended.find(signed.user.id, idOf(ctx))
+    const principal = deps.principalOf(ctx, signed.user.id)
+    if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
+    const subject = subjectView(await deps.subjectOf(principal, call))
     const csrf = formToken(signed.secret, purposeOf(call.id))
-    return answerPage(ctx, 200, deps.render('approval', { call: viewOf(ctx, call), csrf }))
+    const list = approvalsPath
+    return answerPage(ctx, 200, deps.render('approval', { call: viewOf(call), subject, csrf, list }))
   })
 }
 
@@ -61,21 +95,23 @@ export function approvalEndpoint(deps: ApprovalsDeps): Middleware {
   })
 }
 
-/** Where the page of a call is, under `public_url`. */
-export const approvalsPath = '/approvals/'
+/** Where the calls are listed, under `public_url`; each has its page below. */
+export const approvalsPath = '/approvals'
 
 function idOf(ctx: Context): string {
-  return ctx.path.slice(approvalsPath.length)
+  return ctx.path.slice(approvalsPath.length + 1)
 }
 
 function purposeOf(id: string): string {
   return `approval ${id}`
 }
 
-function viewOf(ctx: Context, call: WaitingApproval): Record<string, unknown> {
+function viewOf(call: WaitingApproval): Record<string, unknown> {
   return {
-    action: ctx.path,
-    client: call.client?.name ?? 'a program with your API key',
+    action: `${approvalsPath}/${call.id}`,
+    about: aboutOf(call.arguments),
+    client: pictured(call.client?.name ?? 'a program with your API key'),
+    way: call.client ? 'an app that you connected' : 'over MCP',
     user: call.user,
     tool: call.tool,
     title: call.title,
@@ -90,7 +126,27 @@ function viewOf(ctx: Context, call: WaitingApproval): Record<string, unknown> {
 
 /** What a user decides about must not hide behind invisible or reordering characters. */
 function shown(value: unknown): string {
-  return JSON.stringify(value, null, 2).split('\n').map(pictured).join('\n')
+  return lines(JSON.stringify(value, null, 2))
+}
+
+function lines(text: string): string {
+  return text.split('\n').map(pictured).join('\n')
+}
+
+/** Which document, by the names in the arguments: titles cost a look at each, and are on its page. */
+function aboutOf(given: unknown): string {
+  const { doctype, name } = (given ?? {}) as { readonly doctype?: unknown; readonly name?: unknown }
+  return pictured([doctype, name].filter((word) => typeof word === 'string').join(' '))
+}
+
+function subjectView({ title, changes, fields, texts, ...rest }: CallSubject): Record<string, unknown> {
+  return {
+    ...rest,
+    title: pictured(title ?? ''),
+    changes: changes?.map(({ label, from = '', to }) => ({ label, from: lines(from), to: lines(to) })) ?? [],
+    fields: fields?.map(({ label, value }) => ({ label, value: lines(value) })) ?? [],
+    texts: texts.map(([name, text]) => ({ name: pictured(name), text: lines(text) })),
+  }
 }
 
 function minute(milliseconds: number): string {

@@ -5,6 +5,7 @@ import type { Principal } from '../core/principal.ts'
 import { answerPage, pageEndpoint, sendTo, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
 import { originOf } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
+import { approvalsPath, type WaitingCalls } from './approvals-endpoint.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
@@ -29,12 +30,17 @@ export interface Desk {
   ): Promise<{ readonly mimeType: string; readonly bytes: Buffer; readonly id: string }>
 }
 
-/** What the pages of the desk work with. */
-export interface DeskDeps extends BrowserDeps {
-  readonly desk: Desk
+/** What a page for users works with. */
+export interface UserPageDeps extends BrowserDeps {
   readonly render: Render
   /** The principal of a user at the browser; undefined when the user may not use the service. */
   readonly principalOf: (ctx: Context, user: string) => Principal | undefined
+}
+
+/** What the pages of the desk work with. */
+export interface DeskDeps extends UserPageDeps {
+  readonly desk: Desk
+  readonly suspended: Pick<WaitingCalls, 'waitingFor'>
 }
 
 /** The list of dashboards, below which each has its page. */
@@ -44,7 +50,9 @@ export const deskPath = '/desk'
 export function deskEndpoint(deps: DeskDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
     const dashboards = await deps.desk.dashboards(principal)
-    answerPage(ctx, 200, deps.render('desk', { dashboards, user: principal.user, desk: deskPath }))
+    const waiting = (await deps.suspended.waitingFor(principal.user)).length
+    const view = { dashboards, user: principal.user, desk: deskPath, waiting, approvals: approvalsPath }
+    answerPage(ctx, 200, deps.render('desk', view))
   })
 }
 
@@ -72,7 +80,11 @@ export function pictureEndpoint(deps: DeskDeps): Middleware {
   })
 }
 
-function forUsers(deps: DeskDeps, handle: (ctx: Context, principal: Principal) => Promise<void>): Middleware {
+/** A page for those who are signed in and may use the service. */
+export function forUsers(
+  deps: UserPageDeps,
+  handle: (ctx: Context, principal: Principal) => Promise<void>,
+): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)

@@ -1,16 +1,29 @@
 /** The start page: who is signed in, or how to connect. */
 import type { Middleware } from 'koa'
+import { auditor, hasRole } from '../core/principal.ts'
 import { answerPage, pageEndpoint, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
 import { resourceOf } from '../oauth/urls.ts'
+import { approvalsPath, type WaitingCalls } from './approvals-endpoint.ts'
+import { auditPath } from './audit-endpoint.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
+/** What the start page works with. */
+export interface HomeDeps extends BrowserDeps {
+  readonly render: Render
+  readonly suspended: Pick<WaitingCalls, 'waitingFor'>
+}
+
 /** GET. */
-export function homeEndpoint(deps: BrowserDeps & { readonly render: Render }): Middleware {
+export function homeEndpoint(deps: HomeDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     const goodbye = ctx.querystring === 'signed_out=1'
     const mcp = resourceOf(deps.publicUrl())
-    answerPage(ctx, 200, deps.render('home', { user: signed?.user ?? '', goodbye, mcp }))
+    const waiting = signed ? (await deps.suspended.waitingFor(signed.user.id)).length : 0
+    const user = signed?.user ?? ''
+    const audit = signed && hasRole(signed.user, auditor) ? auditPath : ''
+    const view = { user, goodbye, mcp, waiting, approvals: approvalsPath, audit }
+    answerPage(ctx, 200, deps.render('home', view))
   })
 }

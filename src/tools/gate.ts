@@ -2,22 +2,18 @@
  * The one way to run a tool, for MCP clients and for programs alike: it is found, its arguments are checked, a person
  * confirms where the site says so, it runs within its limits, its answer is bounded, and every ending is audited.
  */
-import type { Audit } from '../audit/audit.ts'
-import { actorOf, type AuditStatus } from '../audit/event.ts'
-import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf, peerMessageOf } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
-import { redact } from '../core/redact.ts'
 import { type Check, problemsText } from '../core/schema.ts'
 import type { Settings } from '../core/settings.ts'
+import { Shown } from '../core/shown.ts'
 import type { Tracer } from '../core/trace-context.ts'
-import type { Documents } from '../documents/documents.ts'
 import type { Calls } from './calls.ts'
 import type { Caller, OfferedTool, Refusal, ToolOutcome } from './catalogue.ts'
 import { offerOf } from './offer.ts'
 import { failure, outcomeOf } from './output.ts'
-import { settingOf, type ToolSetting, type ToolSettings } from './read-tools.ts'
+import type { ToolSetting } from './read-tools.ts'
+import { type Ending, tellCall, type Telling } from './telling.ts'
 import { AnswerPending, type Tool, type ToolContext } from './tool.ts'
 import { typedArguments } from './typed-arguments.ts'
 
@@ -29,15 +25,10 @@ export interface ToolEntry {
 }
 
 /** What the gate works with: the tools of one snapshot, and what they work with. */
-export interface Gate {
+export interface Gate extends Telling {
   readonly entries: ReadonlyMap<string, ToolEntry>
-  readonly settings: ToolSettings
   readonly limits: Settings['tools']
-  readonly documents: Documents
   readonly library: { for(principal: Principal): ToolContext['library'] }
-  readonly audit: Audit
-  readonly clock: Clock
-  readonly log: Log
   readonly calls: Calls
   readonly tracing?: Tracer | undefined
   /** The principal as it is by now; undefined once it may not call the tool any more. */
@@ -54,14 +45,6 @@ interface Denied {
 interface Admitted {
   readonly entry: ToolEntry
   readonly principal: Principal
-}
-
-/** How a call ended, for its answer and for the audit log. */
-interface Ending {
-  readonly outcome: ToolOutcome
-  readonly status: AuditStatus
-  /** What the log says where the answer says less. */
-  readonly error?: string
 }
 
 /** The tool as the principal may call it, or why not. */
@@ -83,13 +66,15 @@ export async function callThrough(
   given: unknown,
   caller: Caller,
 ): Promise<ToolOutcome> {
+  const started = gate.clock.now()
   const args = typedArguments(gate.entries.get(name)?.offered.tool.input ?? {}, given)
   const admitted = await admit(gate, principal, name, args, caller)
   if ('entry' in admitted) return run(gate, admitted, args, caller)
   if ('isError' in admitted) return admitted
   const { refused, text } = admitted
   const outcome: ToolOutcome = { ...failure(text), refused }
-  tell(gate, principal, name, args, { outcome, status: refused === 'invalid' ? 'error' : 'denied' })
+  const status = refused === 'invalid' ? 'error' : 'denied'
+  tellCall(gate, principal, { name, args, started }, { outcome, status })
   return outcome
 }
 
@@ -155,8 +140,8 @@ async function run(
     parent: principal.trace,
     attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.name },
   })
-  // What the tool asks of others belongs under its own span.
-  const traced = span ? { ...principal, trace: span.context } : principal
+  // What the tool asks of others belongs under its own span, and what it is shown to its own event.
+  const caught = { ...principal, shown: new Shown(), ...(span && { trace: span.context }) }
   const milliseconds =
     setting?.timeoutSeconds !== undefined
       ? setting.timeoutSeconds * 1000
@@ -167,28 +152,25 @@ async function run(
   try {
     // What cannot be audited must not be done.
     audit.requireWritable(offered.annotations.readOnlyHint)
-    const leave = calls.enter(
-      principal.user,
-      tool.name,
-      limits.max_concurrent_per_user,
-      setting?.maxConcurrent,
-    )
+    const most = limits.max_concurrent_per_user
+    const leave = calls.enter(principal.user, tool.name, most, setting?.maxConcurrent)
     const clockwork = setTimeout(() => stop.abort(late), milliseconds)
     const context = {
       ...caller,
-      principal: traced,
+      principal: caught,
       documents,
       library: library.for(principal),
       budget,
       signal,
-      callTool: programCalls(gate, traced, caller, signal),
+      callTool: programCalls(gate, caught, caller, signal),
     }
     // A tool that does not stop when it is told to keeps its place until it does.
     const running = new Promise((done) => done(tool.run(args, context))).finally(() => {
       clearTimeout(clockwork)
       leave()
     })
-    ending = fit(tool, outcomeOf(tool, await unlessAborted(running, signal)), budget)
+    const output = await unlessAborted(running, signal)
+    ending = { ...fit(tool, outcomeOf(tool, output), budget), output }
   } catch (error) {
     // First the signals, since a tool that is stopped may throw anything.
     if (signal.reason === late) ending = stopped(tool, milliseconds)
@@ -197,7 +179,7 @@ async function run(
   }
   unlink()
   span?.end(ending.status === 'ok' ? undefined : ending.status)
-  tell(gate, principal, tool.name, args, ending, (clock.now() - started) / 1000)
+  tellCall(gate, caught, { name: tool.name, args, started }, ending)
   return ending.outcome
 }
 
@@ -252,37 +234,6 @@ function failed({ log }: Gate, tool: Tool, { requestId, user }: Principal, error
   log.error('a tool failed', { tool: tool.name, request_id: requestId, user, error })
   const text = `internal error in ${tool.name}; it was logged as request ${requestId}`
   return { outcome: failure(text), status: 'error', error: `internal error: ${messageOf(error)}` }
-}
-
-/** Every call is told, also one that did not come to its tool; nothing waits for it. */
-function tell(
-  { audit, log, settings }: Gate,
-  principal: Principal,
-  name: string,
-  args: unknown,
-  { outcome, status, error = outcome.text }: Ending,
-  seconds?: number,
-): void {
-  const target = name.slice(0, 128)
-  const hidden = settingOf(settings, name)?.redact
-  audit
-    .record({
-      ...actorOf(principal),
-      type: 'tool.call',
-      status,
-      target,
-      ...(seconds !== undefined && { execution_time: seconds }),
-      ...(status !== 'ok' && { error: error.slice(0, 500) }),
-      data: {
-        // Secrets that are known without the site's help are taken out where the event is written.
-        arguments: hidden ? redact(args, hidden) : args,
-        ...(outcome.refused === undefined && {
-          result_bytes: Buffer.byteLength(outcome.text),
-          is_error: outcome.isError,
-        }),
-      },
-    })
-    .catch((fault: unknown) => log.error('a tool call could not be audited', { tool: target, fault }))
 }
 
 /** What was promised, unless the signal is first; what it becomes after that is nobody's business. */

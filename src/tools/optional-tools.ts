@@ -1,7 +1,8 @@
-import { systemManager } from '../core/principal.ts'
+import { auditor, systemManager } from '../core/principal.ts'
 
-/** Tools of the program that only some machines can offer: settings may name them everywhere. */
+/** Tools of the program that only a daemon, or only some machines, can offer: settings may name them everywhere. */
 export const optionalTools: readonly string[] = [
+  'search_audit',
   'analyze_business_data',
   'query_and_analyze',
   'run_database_query',
@@ -13,4 +14,7 @@ export const optionalTools: readonly string[] = [
 ]
 
 /** The roles without which an optional tool does not exist for a user, where it has any. */
-export const optionalRoles: Readonly<Record<string, readonly string[]>> = { run_python_code: [systemManager] }
+export const optionalRoles: Readonly<Record<string, readonly string[]>> = {
+  run_python_code: [systemManager],
+  search_audit: [auditor],
+}

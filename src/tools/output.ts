@@ -4,9 +4,8 @@ import type { RichOutput, Tool } from './tool.ts'
 
 /** The outcome of a tool that returned. */
 export function outcomeOf(tool: Tool, output: unknown): ToolOutcome {
-  const { data, content, isError } = isRich(output)
-    ? { data: output.data, content: output.content, isError: output.isError ?? false }
-    : { data: output, content: [], isError: false }
+  const data = dataOf(output)
+  const { content, isError = false } = isRich(output) ? output : { content: [] }
   const failed = isError || reportsFailure(data)
   if ((tool.output ?? tool.largeOutput) && !failed && isPlainObject(data)) {
     const structured = toJson(data) as Record<string, unknown>
@@ -78,6 +77,11 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 /** Rule 3: the tool ran and says itself that it failed. */
 function reportsFailure(data: unknown): boolean {
   return isPlainObject(data) && data['success'] === false
+}
+
+/** What a tool returned, without the blocks that come after its text. */
+export function dataOf(output: unknown): unknown {
+  return isRich(output) ? output.data : output
 }
 
 function isRich(output: unknown): output is RichOutput {

@@ -26,7 +26,14 @@ const doctypeOf: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Tools that read and yet show no document. */
-const blind = new Set(['list_skills', 'read_skill', 'list_doctypes', 'get_doctype_info', 'search_doctype'])
+const blind = new Set([
+  'list_skills',
+  'read_skill',
+  'list_doctypes',
+  'get_doctype_info',
+  'search_doctype',
+  'search_audit',
+])
 
 const program = 'run_python_code'
 

@@ -53,6 +53,11 @@ describe('confirm: page', () => {
       body: 'decision=approve',
     })
     assert.ok('status' in forged && forged.status === 403)
+    assert.ok(page.html.includes('To be removed'), 'the document is shown by its title')
+    const list = await browser.open(`${daemon.url}/approvals`)
+    assert.ok('html' in list && list.html.includes(`href="${new URL(url).pathname}"`), JSON.stringify(list))
+    const home = await browser.open(daemon.url)
+    assert.ok('html' in home && /Waiting for you<\/a> \(1\)/.test(home.html), JSON.stringify(home))
     const done = await browser.submit(page, { decision: 'approve' })
     assert.ok('html' in done && /approved/.test(done.html))
 
@@ -64,6 +69,69 @@ describe('confirm: page', () => {
 
     const events = (await daemon.cli(['audit', 'search', '--json', '--type', 'tool.approve'])).stdout
     assert.match(events, new RegExp(`"user":"${admin.username}"`))
+    const seen = await daemon.cli([
+      'audit',
+      'search',
+      '--type',
+      'approval.view',
+      '--document',
+      `Note/${note.name}`,
+    ])
+    assert.match(seen.stdout, /approval\.view/, 'whoever decides about a document reads it')
+  })
+})
+
+describe('the page of a call', () => {
+  it('shows what changes, before and after, as far as its reader may read it', async (t) => {
+    const site = copyOfShippedSite(t)
+    const tools = join(site, 'config/tools.yaml')
+    const page = 'confirm: page'
+    writeFileSync(
+      tools,
+      readFileSync(tools, 'utf8')
+        .replace('  create_document:\n', `  create_document:\n    ${page}\n`)
+        .replace('  update_document:\n', `  update_document:\n    ${page}\n`),
+    )
+    const daemon = await startDaemon(t, { site })
+    await daemon.cli(['users', 'passwd', other.username, '--password-stdin'], other.password)
+    const { access_token } = JSON.parse(
+      (await daemon.cli(['tokens', 'issue', '--user', other.username, '--json'])).stdout,
+    ) as { access_token: string }
+    const tool = (name: string, args: object): Promise<any> => callTool(daemon, access_token, name, args)
+    const [customer] = JSON.parse(
+      (
+        await tool('list_documents', {
+          doctype: 'Customer',
+          fields: ['customer_name', 'territory'],
+          limit: 1,
+        })
+      ).content[0].text,
+    ).data as [{ name: string; customer_name: string; territory: string }]
+    const browser = new Browser()
+    const open = async (waiting: any): Promise<string> => {
+      const address = /https?:\/\/\S+\/approvals\/[\w-]+/.exec(waiting.content[0].text)![0]
+      let shown = await browser.open(address)
+      if ('html' in shown && /name="?password"?/.test(shown.html)) shown = await browser.submit(shown, other)
+      assert.ok('html' in shown && shown.status === 200, JSON.stringify(shown))
+      return shown.html.replace(/\s+/g, ' ')
+    }
+    const target = { doctype: 'Customer', name: customer.name }
+    const update = await open(
+      await tool('update_document', { ...target, data: { territory: 'South <b>', credit_limit: 5 } }),
+    )
+    assert.ok(update.includes(customer.customer_name))
+    assert.match(update, new RegExp(`<td>${customer.territory}</td><td>South &lt;b&gt;</td>`))
+    // A sales user does not see the limit that is there, and is not told it here.
+    assert.match(update, /<td>\[masked\]<\/td><td>5<\/td>/)
+    const create = await open(
+      await tool('create_document', { doctype: 'Note', data: { title: 'Fresh', content: 'two\nlines' } }),
+    )
+    assert.match(create, /a new one/)
+    assert.match(create, /<td>Fresh<\/td>/)
+    const missing = await open(
+      await tool('update_document', { ...target, name: 'Nobody', data: { territory: 'x' } }),
+    )
+    assert.match(missing, /You can read no Customer of this name/)
   })
 })
 

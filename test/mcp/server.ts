@@ -342,7 +342,7 @@ function snapshotOf(
     tools,
     settings: { settings: new Map(said), profiles: [] },
     limits: settings.tools,
-    documents: {} as never,
+    documents: { platform: { confidential: new Set() } } as never,
     library: { for: () => library },
     calls: createCalls(),
   })

@@ -212,7 +212,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   router
     .get(paths.connectedApps, connectedAppsEndpoint(deps))
     .post(paths.connectedApps, revokeAppEndpoint(deps))
-  router.get(paths.home, homeEndpoint(deps))
+  router.get(paths.home, homeEndpoint({ ...deps, suspended: { waitingFor: () => Promise.resolve([]) } }))
   router.get(paths.stylesheet, stylesheetEndpoint())
   router.all(paths.mcp, bearer(deps), (ctx) => {
     const { roles, ...principal } = ctx.state['principal'] as Principal

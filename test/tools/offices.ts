@@ -33,6 +33,7 @@ export async function openOffice(
     tools?: readonly Tool[]
     toolsYaml?: string
     limits?: Partial<Limits>
+    maxResultBytes?: number
     current?: (principal: Principal) => Principal | undefined
   } = {},
 ): Promise<Office> {
@@ -57,6 +58,7 @@ export async function openOffice(
     clock: company.clock,
     log: { ...silent, error: (message, fields) => logged.push({ message, fields }) },
     calls: createCalls(),
+    maxResultBytes: options.maxResultBytes ?? 2048,
     ...(options.current && { current: options.current }),
   })
   const call: Office['call'] = (principal, name, args = {}, caller = {}) =>

@@ -200,12 +200,12 @@ export class Sql {
 
   async #load(session: Session, table: PermittedTable): Promise<void> {
     const snapshot = await table.read()
+    await snapshot.show?.()
     const { name } = table
     const before = session.loaded.get(name)
     session.loaded.delete(name)
     if (before !== snapshot.revision) await this.#fill(session, table, snapshot)
-    // Last in the map is last named.
-    session.loaded.set(name, snapshot.revision)
+    session.loaded.set(name, snapshot.revision) // Last in the map is last named.
   }
 
   async #fill(session: Session, table: PermittedTable, snapshot: ReadableRows): Promise<void> {

@@ -1,0 +1,63 @@
+/** What people ask of the log on a page or through a tool, in their words. */
+import { AppError } from '../core/errors.ts'
+import { auditStatuses, type AuditStatus } from './event.ts'
+import type { AuditFilter } from './filter.ts'
+
+/** What may be asked, all of it text. */
+export const questionFields = [
+  'user',
+  'document',
+  'doctype',
+  'text',
+  'target',
+  'type',
+  'status',
+  'client',
+  'since',
+  'until',
+] as const
+
+/** One question. */
+export type AuditQuestion = Readonly<Partial<Record<(typeof questionFields)[number], string>>>
+
+const units = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** A moment: a date, a duration back from now such as 2h, or the beginning of `today` or `yesterday` here; undefined for none of these. */
+export function momentOf(text: string, now: number): number | undefined {
+  const back = /^([1-9]\d{0,8})([smhd])$/.exec(text)
+  if (back) return now - Number(back[1]) * units[back[2] as keyof typeof units]
+  if (text === 'today' || text === 'yesterday') {
+    const day = new Date(now)
+    day.setDate(day.getDate() - (text === 'today' ? 0 : 1))
+    return day.setHours(0, 0, 0, 0)
+  }
+  const time = Date.parse(text)
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** The filter of a question. AppError `invalid` names what cannot be read. */
+export function filterOf(
+  { since, until, status, document, ...words }: AuditQuestion,
+  now: number,
+): AuditFilter {
+  const problems: string[] = []
+  const moment = (name: string, text: string): number => {
+    const time = momentOf(text, now)
+    if (time === undefined)
+      problems.push(`${name}: must be a date such as 2026-01-31, today, yesterday, or 2h`)
+    return time ?? 0
+  }
+  if (document !== undefined && !/^[^/]+\/./.test(document))
+    problems.push('document: must be a doctype and a name, such as Customer/ACME')
+  if (status !== undefined && !auditStatuses.includes(status as AuditStatus))
+    problems.push(`status: must be one of ${auditStatuses.join(', ')}`)
+  const filter: AuditFilter = {
+    ...words,
+    ...(document !== undefined && { document }),
+    ...(status !== undefined && { status: status as AuditStatus }),
+    ...(since !== undefined && { since: moment('since', since) }),
+    ...(until !== undefined && { until: moment('until', until) }),
+  }
+  if (problems.length > 0) throw new AppError('invalid', problems.join('; '))
+  return filter
+}

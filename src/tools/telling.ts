@@ -1,0 +1,73 @@
+/** What the audit log keeps of a call: the envelope of specification §4.5, rule 2, and the documents that were shown. */
+import { actorOf, type AuditStatus } from '../audit/event.ts'
+import type { Audit } from '../audit/audit.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/principal.ts'
+import { redact } from '../core/redact.ts'
+import type { Documents } from '../documents/documents.ts'
+import type { ToolOutcome } from './catalogue.ts'
+import { dataOf } from './output.ts'
+import { settingOf, type ToolSettings } from './read-tools.ts'
+
+/** What every call is told to, and with what care. */
+export interface Telling {
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly log: Log
+  readonly documents: Documents
+  readonly settings: ToolSettings
+  /** How much of an answer the audit log keeps; nothing without it. */
+  readonly maxResultBytes?: number
+}
+
+/** How a call ended, for its answer and for the audit log. */
+export interface Ending {
+  readonly outcome: ToolOutcome
+  readonly status: AuditStatus
+  /** What the tool returned; absent where it did not. */
+  readonly output?: unknown
+  /** What the log says where the answer says less. */
+  readonly error?: string
+}
+
+/** A call as it came. */
+interface Told {
+  readonly name: string
+  readonly args: unknown
+  /** Milliseconds since the epoch. */
+  readonly started: number
+}
+
+/** Every call is told, also one that did not come to its tool; nothing waits for it. */
+export function tellCall(
+  { audit, clock, documents, log, maxResultBytes = 0, settings }: Telling,
+  principal: Principal,
+  { name, args, started }: Told,
+  { outcome, status, output, error = outcome.text }: Ending,
+): void {
+  const target = name.slice(0, 128)
+  const paths = settingOf(settings, name)?.redact
+  const names = documents.platform.confidential
+  audit
+    .record({
+      ...actorOf(principal),
+      type: 'tool.call',
+      status,
+      target,
+      success: status === 'ok' && !outcome.isError,
+      execution_time: (clock.now() - started) / 1000,
+      ...(status !== 'ok' && { error: error.slice(0, 500) }),
+      ...(output !== undefined &&
+        maxResultBytes > 0 && { result: redact(dataOf(output), paths, { names, most: maxResultBytes }) }),
+      ...principal.shown?.told(),
+      data: {
+        arguments: redact(args, paths, { names }),
+        ...(outcome.refused === undefined && {
+          result_bytes: Buffer.byteLength(outcome.text),
+          is_error: outcome.isError,
+        }),
+      },
+    })
+    .catch((fault: unknown) => log.error('a tool call could not be audited', { tool: target, fault }))
+}

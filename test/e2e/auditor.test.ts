@@ -1,0 +1,108 @@
+/** The Auditor audits without a shell: a page, an export and a tool, by role, and all of it told in the log. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { Browser } from '../helpers/browser.ts'
+import { copyOfShippedSite, startDaemon } from '../helpers/daemon.ts'
+
+const password = 'correct horse battery staple'
+const [auditor, sales] = ['audit@example.com', 'sales@example.com']
+
+describe('an auditor', () => {
+  it('finds who read a document, exports it and watches, and nobody else does', async (t) => {
+    const site = copyOfShippedSite(t)
+    const users = join(site, 'config/users.yaml')
+    writeFileSync(
+      users,
+      `${readFileSync(users, 'utf8').trimEnd()}\n  - { email: ${auditor}, full_name: Ada Audit, roles: [Assistant User, Auditor], assistant_enabled: 1 }\n`,
+    )
+    const daemon = await startDaemon(t, { site })
+    for (const user of [auditor, sales]) {
+      const set = await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
+      assert.equal(set.code, 0, set.stderr)
+    }
+    const call = async (user: string, name: string, args: object): Promise<any> => {
+      const issued = (await daemon.cli(['tokens', 'issue', '--user', user, '--json'])).stdout
+      const { access_token } = JSON.parse(issued) as { access_token: string }
+      const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name, arguments: args },
+        }),
+      })
+      return response.json()
+    }
+    const listed = await call(sales, 'list_documents', { doctype: 'Customer', limit: 1 })
+    const [{ name }] = JSON.parse(listed.result.content[0].text).data as [{ name: string }]
+    const document = `Customer/${name}`
+
+    const found = await call(auditor, 'search_audit', { document })
+    const { events } = JSON.parse(found.result.content[0].text) as {
+      events: { user: string; target: string }[]
+    }
+    assert.deepEqual(
+      events.map((event) => [event.user, event.target]),
+      [[sales, 'list_documents']],
+    )
+    const refused = await call(sales, 'search_audit', { document })
+    assert.ok(refused.error, JSON.stringify(refused))
+    const wrong = await call(auditor, 'search_audit', { document: 'Customer', since: 'whenever' })
+    assert.match(wrong.result.content[0].text, /document: must be.*since: must be/)
+
+    const theirs = await signedIn(daemon.url, auditor)
+    const home = await theirs.open(daemon.url)
+    assert.ok('html' in home && home.html.includes('href="/audit"'))
+    const query = new URLSearchParams({ document }).toString()
+    const page = await theirs.open(`${daemon.url}/audit?${query}`)
+    assert.ok(
+      'html' in page && page.status === 200 && page.html.includes('list_documents'),
+      JSON.stringify(page),
+    )
+    assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+    assert.ok(!page.html.includes('<script'))
+    const live = await theirs.open(`${daemon.url}/audit?${query}&live=1`)
+    assert.ok('headers' in live && live.headers.get('refresh') === '5')
+    await theirs.open(`${daemon.url}/audit?${query}&live=1`)
+    const csv = await theirs.open(`${daemon.url}/audit/export.csv?${query}`)
+    assert.ok('html' in csv && csv.html.startsWith('seq,time,type,'), JSON.stringify(csv))
+    assert.match(csv.headers.get('content-disposition') ?? '', /attachment; filename="audit.csv"/)
+    const lines = await theirs.open(`${daemon.url}/audit/export.jsonl?${query}`)
+    assert.ok('html' in lines)
+    assert.equal((JSON.parse(lines.html.split('\n')[0]!) as { user: string }).user, sales)
+
+    const other = await signedIn(daemon.url, sales)
+    for (const path of ['/audit', '/audit/export.csv']) {
+      const shut = await other.open(daemon.url + path)
+      assert.ok('status' in shut && shut.status === 403, JSON.stringify(shut))
+    }
+    const told = (await daemon.cli(['audit', 'search', '--type', 'audit.', '--json'])).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; user: string; status: string })
+      .map(({ type, user, status }) => `${type} ${user} ${status}`)
+    // The page that renews itself is told once.
+    assert.deepEqual(told, [
+      `audit.view ${auditor} ok`,
+      `audit.view ${auditor} ok`,
+      `audit.export ${auditor} ok`,
+      `audit.export ${auditor} ok`,
+      `audit.view ${sales} denied`,
+      `audit.export ${sales} denied`,
+    ])
+    const table = await daemon.cli(['audit', 'search', '--csv', '--document', document])
+    assert.match(table.stdout, /^seq,time,type,.*\r\n/)
+  })
+})
+
+async function signedIn(url: string, username: string): Promise<Browser> {
+  const browser = new Browser()
+  const form = await browser.open(`${url}/sign-in`)
+  assert.ok('html' in form)
+  await browser.submit(form, { username, password })
+  return browser
+}
