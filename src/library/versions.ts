@@ -84,9 +84,10 @@ export class Versions implements VersionLine {
       before.status !== read.template.status ||
       (!byGit(read) && (before.latest === 0 || before.fingerprint !== read.fingerprint))
     const outdated = [...templates].filter(([id, read]) => isOutdated(known.get(id), read))
-    const steps: StatusStep[] = []
+    let steps: StatusStep[] = []
     if (outdated.length > 0) {
       await this.store.transaction(async (transaction) => {
+        steps = []
         const [prompts, versions] = [transaction.in(this.prompts), transaction.in(this.stored)]
         for (const [id, read] of outdated) {
           const stored = await prompts.get(id)

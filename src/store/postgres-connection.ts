@@ -4,6 +4,8 @@ import { AppError } from '../core/errors.ts'
 
 /** Longer than a transaction may take, so that who waits for one gets its turn. */
 const lockMilliseconds = 35_000
+/** Who stands still inside a transaction for so long keeps nothing, and may begin again. */
+const stillMilliseconds = 2_000
 const statementMilliseconds = 40_000
 const connectMilliseconds = 8_000
 
@@ -54,8 +56,8 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     connectionTimeoutMillis: connectMilliseconds,
     statement_timeout: statementMilliseconds,
     lock_timeout: lockMilliseconds,
-    // The server ends the transaction of a daemon that stands still, or whose machine is gone.
-    idle_in_transaction_session_timeout: lockMilliseconds,
+    // The server ends the transaction of a daemon that stands still, or whose machine is gone: others may wait for it.
+    idle_in_transaction_session_timeout: stillMilliseconds,
     // For a server that is gone without a word, when nothing of the above arrives.
     query_timeout: statementMilliseconds + 5_000,
     keepAlive: true,
@@ -123,10 +125,12 @@ function isLocal(host: string): boolean {
   )
 }
 
-/** Whether doing all of it again may help: the database ended it because of somebody else's work. */
+/** The SQLSTATE of a transaction that was ended because its daemon stood still. */
+export const stoodStill = '25P03'
+
+/** Whether doing all of it again may help: it was ended because of somebody else's work, and nothing of it was kept. */
 export function isCollision(error: unknown): boolean {
-  const code = codeOf(error)
-  return code === '40P01' || code === '40001'
+  return ['40P01', '40001', stoodStill].includes(codeOf(error))
 }
 
 /** SQLSTATE that stand for an outage, and what each says in words without any secret. */
@@ -169,7 +173,7 @@ export function ourError(error: unknown): unknown {
     return new AppError('unavailable', `the state is not available: ${why}`, { cause: error })
   const code = codeOf(error)
   const waited = error instanceof Error && error.message === noConnectionFree
-  if (waited || isCollision(error) || /^(55P03|57014|25P03)$/.test(code)) {
+  if (waited || isCollision(error) || code === '55P03' || code === '57014') {
     const busy = 'the state is busy with the writes of others; try again'
     return new AppError('unavailable', busy, { cause: error })
   }

@@ -1,15 +1,23 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Client, PoolClient } from 'pg'
 import { AppError } from '../core/errors.ts'
 import {
+  codeOf,
   type ConnectionOptions,
   type Connections,
+  isCollision,
   openConnections,
   ourError,
   outage,
   type Queryable,
   queryable,
+  stoodStill,
 } from './postgres-connection.ts'
-import { beginAlone, beginShared, type StateHead, headOf, headQuery } from './postgres-tables.ts'
+import { beginAlone, beginBeside, beginFounding, type StateHead, headOf, headQuery } from './postgres-tables.ts'
+
+/** So often a write is tried beside others, and so often in all. */
+const attemptsBeside = 4
+const attempts = 7
 
 /** A connection inside a transaction, and what its first statement told. */
 interface Begun {
@@ -60,9 +68,21 @@ export class Database {
     )
   }
 
-  /** Writes in one transaction, alone or beside other writes of single documents; answers when it is kept. */
+  /** Writes in one transaction, alone or beside others, anew when it collides with another's; answers when it is kept. */
   async write<R>(alone: boolean, work: (begun: Begun) => Promise<R>): Promise<R> {
-    const text = `${alone ? beginAlone : beginShared}; ${headQuery}`
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#write(alone || attempt > attemptsBeside, work)
+      } catch (error) {
+        const cause = error instanceof AppError ? error.cause : error
+        if (!isCollision(cause) || attempt === attempts) throw error
+        await wait(Math.random() * 5 * 2 ** attempt)
+      }
+    }
+  }
+
+  async #write<R>(alone: boolean, work: (begun: Begun) => Promise<R>): Promise<R> {
+    const text = `${alone ? beginAlone : beginBeside}; ${headQuery}`
     const begin = async (client: PoolClient): Promise<StateHead> => {
       // Several statements without values answer as a list.
       const results: unknown = await client.query({ text, rowMode: 'array' })
@@ -100,7 +120,7 @@ export class Database {
     return await this.#on(
       () => this.#connections.writes.connect(),
       async (client) => {
-        await client.query(beginAlone)
+        await client.query(beginFounding)
         const result = await work(queryable(client))
         await commit(client)
         return result
@@ -135,13 +155,18 @@ export class Database {
   async #on<R>(connect: () => Promise<PoolClient>, work: (client: PoolClient) => Promise<R>): Promise<R> {
     this.requireOpen()
     let client: PoolClient | undefined
+    let last: unknown
+    const note = (error: unknown): void => void (last = error)
     try {
       client = await connect()
+      client.on('error', note)
       const result = await work(client)
       this.#fault = undefined
       client.release()
       return result
-    } catch (error) {
+    } catch (thrown) {
+      // What the server said when it ended the connection says more than that it is gone.
+      const error = codeOf(last) === stoodStill ? last : thrown
       // On a connection that does not answer, a statement more would only wait.
       const lost = outage(error) !== undefined
       const broken =
@@ -152,6 +177,8 @@ export class Database {
         ))
       client?.release(broken)
       throw this.#noted(error)
+    } finally {
+      client?.off('error', note)
     }
   }
 

@@ -17,8 +17,6 @@ const rebuiltAtOnce = 500
 
 export interface SessionOptions {
   readonly on: Queryable
-  /** Nobody else writes: what was read once holds until the end. */
-  readonly alone: boolean
   readonly specs: ReadonlyMap<string, TableSpec>
   readonly now: () => number
 }
@@ -29,8 +27,8 @@ export class PgSession {
   readonly #now: () => number
   readonly #specs: Map<string, TableSpec>
   readonly #turns = new Turns()
-  /** What lies under an id, ended or not, by collection; only when nobody else writes. */
-  readonly #seen: Map<string, Map<string, Stored | undefined>> | undefined
+  /** What lies under an id, ended or not, by collection: what was read once holds until the end. */
+  readonly #seen = new Map<string, Map<string, Stored | undefined>>()
   /** By how much the number of documents of each collection grew. */
   readonly growth = new Map<string, number>()
   /** The collections whose entries were made anew. */
@@ -41,7 +39,6 @@ export class PgSession {
     this.#on = options.on
     this.#now = options.now
     this.#specs = new Map(options.specs)
-    this.#seen = options.alone ? new Map() : undefined
   }
 
   /** What a statement of the database failed with: from then on it keeps nothing of this. */
@@ -67,16 +64,17 @@ export class PgSession {
     return this.#inTurn(async () => {
       const copy = storable(spec.name, document)
       const old = await this.#read(spec.name, copy.id)
-      if (!this.#living(spec, old) && (await this.#write(spec, old, copy))) return copy
-      throw new AppError('conflict', `${spec.name} ${JSON.stringify(copy.id)} exists already`)
+      if (this.#living(spec, old))
+        throw new AppError('conflict', `${spec.name} ${JSON.stringify(copy.id)} exists already`)
+      await this.#write(spec, old, copy)
+      return copy
     })
   }
 
   put(spec: TableSpec, document: Stored): Promise<Stored> {
     return this.#inTurn(async () => {
       const copy = storable(spec.name, document)
-      // Somebody may make it between our look and our write; then it is there to be replaced.
-      while (!(await this.#write(spec, await this.#read(spec.name, copy.id), copy)));
+      await this.#write(spec, await this.#read(spec.name, copy.id), copy)
       return copy
     })
   }
@@ -200,20 +198,19 @@ export class PgSession {
     }
   }
 
-  /** What lies under an id, ended or not; locked, so that nobody changes it before we do. */
+  /** What lies under an id, ended or not. */
   async #read(name: string, id: string): Promise<Stored | undefined> {
-    const seen = this.#seen?.get(name)
+    const seen = this.#seen.get(name)
     if (seen?.has(id)) return seen.get(id)
     const text = 'SELECT body FROM assistant_core.document WHERE collection = $1 AND id = $2'
-    const statement = this.#seen ? { name: 'get', text } : { name: 'lock', text: `${text} FOR UPDATE` }
-    const [row] = await this.#rows({ ...statement, values: [name, idBytes(id)] })
+    const [row] = await this.#rows({ name: 'get', text, values: [name, idBytes(id)] })
     const document = row && parsed(row[0])
     this.#note(name, id, document)
     return document
   }
 
-  /** Writes a document over what `#read` found; false when there was nothing and now there is. */
-  async #write(spec: TableSpec, old: Stored | undefined, document: Stored): Promise<boolean> {
+  /** Writes a document over what `#read` found. */
+  async #write(spec: TableSpec, old: Stored | undefined, document: Stored): Promise<void> {
     const { name } = spec
     const stored = this.#specs.get(name) ?? spec
     const before = new Map(old ? entriesOf(stored, old).map((entry) => [textOf(entry), entry]) : [])
@@ -222,15 +219,11 @@ export class PgSession {
     const added = [...after.values()].filter((entry) => !before.has(textOf(entry)))
     await this.#requireFree(spec, document.id, added)
     const values = [name, idBytes(document.id), JSON.stringify(document), endAt(stored, document)]
-    const written = await this.#rows(old ? replacing(values, gone, added) : adding(values, added)).catch(
-      (error: unknown) => {
-        throw isTaken(error) ? taken(name, 'a unique value of it', error) : error
-      },
-    )
-    if (old === undefined && written.length === 0) return false
+    await this.#rows(old ? replacing(values, gone, added) : adding(values, added)).catch((error: unknown) => {
+      throw isTaken(error) ? taken(name, 'a unique value of it', error) : error
+    })
     if (old === undefined) this.#grow(name, 1)
     this.#note(name, document.id, document)
-    return true
   }
 
   /** Refuses values that others hold. Those that have ended give theirs free, and never come back beside the new one. */
@@ -276,7 +269,6 @@ export class PgSession {
   }
 
   #note(name: string, id: string, document: Stored | undefined): void {
-    if (!this.#seen) return
     const seen = this.#seen.get(name)
     if (seen) seen.set(id, document)
     else this.#seen.set(name, new Map([[id, document]]))

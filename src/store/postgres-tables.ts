@@ -21,22 +21,29 @@ export interface StateHead {
   readonly time: number
 }
 
-/** Held alone by a transaction, shared by a write of one document. A number that no other program should use. */
-const writerLock = '7020098563374907239'
+/** Held by who makes or upgrades the tables. A number that no other program should use. */
+const founderLock = '7020098563374907239'
 
-/** Opens a transaction that nobody writes beside, or one beside which others write single documents. */
-export const beginAlone = begin('pg_advisory_xact_lock')
-export const beginShared = begin('pg_advisory_xact_lock_shared')
+/** Opens the transaction of who makes the tables, or begins to work on them. */
+export const beginFounding = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(${founderLock})`
+
+/** Keeps everybody from writing until the transaction ends. */
+export const lockAll = 'LOCK TABLE assistant_core.state IN EXCLUSIVE MODE'
+
+/** Opens a transaction beside which others write, and one beside which nobody does. */
+export const beginBeside = begin('ROW SHARE')
+export const beginAlone = begin('EXCLUSIVE')
 
 /** Reads of one moment. */
 export const beginPicture = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-// READ COMMITTED: what follows the lock sees everything that was kept before it was granted. And what is
+// The lock comes before everything that looks, so that what is seen is not older. What is read by indexes touches
+// less of what others write than what is read by going through a table that is still small. And what is
 // acknowledged must be on disk, whatever the database is set to.
-function begin(lock: string): string {
-  return `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-    SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off';
-    SELECT ${lock}(${writerLock})`
+function begin(mode: string): string {
+  return `BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE; LOCK TABLE assistant_core.state IN ${mode} MODE;
+    SELECT set_config('enable_seqscan', 'off', true);
+    SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`
 }
 
 const tables = [
@@ -96,6 +103,7 @@ export async function openTables(on: Queryable, schema: number): Promise<StateHe
 async function upgradeTables(on: Queryable): Promise<void> {
   const [row] = await on.rows({ text: 'SELECT format FROM assistant_core.state', values: [] })
   if (row?.[0] !== 1) return
+  await on.rows({ text: lockAll, values: [] })
   const steps = [
     'SET LOCAL statement_timeout = 0',
     ...language,

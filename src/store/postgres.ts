@@ -1,8 +1,7 @@
 /**
- * The state in PostgreSQL, shared by any number of daemons. The work of a transaction has effects outside the
- * database (what a caller collects while it runs), so it is never run twice, as SERIALIZABLE would ask for.
- * Instead there is one advisory lock in the database: a transaction holds it alone, the write of a single
- * document shares it with others of its kind and locks the row. So nobody, in no daemon, writes in between.
+ * The state in PostgreSQL, shared by any number of daemons. Every write is a SERIALIZABLE transaction: nobody holds a
+ * lock that another waits for longer than for the row that both write, and of those that would come between what
+ * the other read and wrote, one is begun anew. After some attempts it is run with nobody beside it.
  * A connection that breaks in the moment of keeping is told as unavailable, although all may have been kept.
  */
 import type { Writable } from 'node:stream'
@@ -12,7 +11,7 @@ import type { Log } from '../core/log.ts'
 import { streamBackup } from './backup.ts'
 import { type Migration, schemaAfter } from './migrate.ts'
 import { PostgresCollection } from './postgres-collection.ts'
-import { isCollision, type Queryable } from './postgres-connection.ts'
+import type { Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
 import { Declarations } from './postgres-declarations.ts'
 import { IndexBuilder } from './postgres-indexes.ts'
@@ -30,7 +29,6 @@ import { declaredSpec, type TableSpec } from './table.ts'
 import { follow, inTime, type Turn, Turns } from './turns.ts'
 
 const sweepBatch = 500
-const attempts = 3
 /** How many looks at the database pass between two counts of everything in it. */
 const looksPerCount = 12
 
@@ -99,7 +97,6 @@ class Postgres implements PostgresStore {
   /** Why the state is another version's now. */
   #foreign: string | undefined
   #looks = 0
-  #glancing = false
   readonly #listener: Listener
   readonly #indexes: IndexBuilder
   readonly #declarations: Declarations
@@ -116,9 +113,9 @@ class Postgres implements PostgresStore {
     this.#database = database
     this.#indexes = new IndexBuilder(() => database.single(), options.log)
     this.#declarations = new Declarations(async (specs) => {
-      await this.#inSession(true, async (session) => {
+      await this.#inSession(async (session) => {
         for (const spec of specs) await session.declare(spec)
-      })
+      }, true)
     }, options.log)
     this.#listener = new Listener({
       connect: () => database.single(),
@@ -150,11 +147,16 @@ class Postgres implements PostgresStore {
     await this.#listener.open()
     await this.#count()
     const every = (milliseconds: number, what: string, work: () => Promise<unknown>): void => {
-      const run = (): void =>
-        void work().catch((error: unknown) => {
+      let running = false
+      const run = async (): Promise<void> => {
+        if (running) return
+        running = true
+        await work().catch((error: unknown) => {
           if (!this.#closed) this.#log.warn(what, { reason: messageOf(error) })
         })
-      this.#timers.push(setInterval(run, milliseconds).unref())
+        running = false
+      }
+      this.#timers.push(setInterval(() => void run(), milliseconds).unref())
     }
     const { sweepMilliseconds = 30_000, lookMilliseconds = 5_000 } = this.#options
     every(sweepMilliseconds, 'ended documents were not removed', () => this.sweep())
@@ -177,12 +179,13 @@ class Postgres implements PostgresStore {
   }
 
   async transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R> {
-    const then: (() => void)[] = []
     await this.#turns.take()
+    let then: (() => void)[] = []
     let result: R
     try {
-      result = await this.#inSession(true, async (session) => {
+      result = await this.#inSession(async (session) => {
         const running: Turn = { over: false }
+        then = []
         const transaction: Transaction = {
           in: (collection) => this.#within(collection, session, running),
           onCommit: (step) => void then.push(step),
@@ -226,7 +229,7 @@ class Postgres implements PostgresStore {
   async sweep(): Promise<number> {
     let swept = 0
     while (!this.#closed) {
-      const count = await this.#inSession(false, (session) => session.sweep(sweepBatch))
+      const count = await this.#inSession((session) => session.sweep(sweepBatch))
       swept += count
       if (count < sweepBatch) break
     }
@@ -257,21 +260,13 @@ class Postgres implements PostgresStore {
     await this.#database.close()
   }
 
-  /** The write of one document. What collides with another's is begun anew: nothing of it was kept. */
   async #changeOne<R>(spec: TableSpec, work: (session: PgSession) => Promise<R>): Promise<R> {
     if (this.#declarations.isMissing(spec, this.#specs.get(spec.name))) await this.#declarations.now([spec])
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#inSession(false, work)
-      } catch (error) {
-        const cause = error instanceof AppError ? error.cause : error
-        if (!isCollision(cause) || attempt === attempts) throw error
-      }
-    }
+    return await this.#inSession(work)
   }
 
   /** Runs work in a transaction of the database, and answers when what it changed is kept. */
-  async #inSession<R>(alone: boolean, work: (session: PgSession) => Promise<R>): Promise<R> {
+  async #inSession<R>(work: (session: PgSession) => Promise<R>, alone = false): Promise<R> {
     const asked = this.#machine.now()
     const { result, session } = await this.#database.write(alone, async ({ on, head }) => {
       requireOurs(head, this.#schema)
@@ -279,7 +274,7 @@ class Postgres implements PostgresStore {
       if (this.#time.fault !== undefined) throw new AppError('unavailable', this.#time.fault)
       if (head.generation !== this.#generation) await this.#learn(on, head)
       const now = (): number => this.#time.now()
-      const session = new PgSession({ on, alone, specs: this.#specs, now })
+      const session = new PgSession({ on, specs: this.#specs, now })
       const result = await work(session)
       if (session.failure) throw session.failure.error
       return { result, session }
@@ -349,8 +344,6 @@ class Postgres implements PostgresStore {
   }
 
   async #glance(): Promise<void> {
-    if (this.#glancing) return
-    this.#glancing = true
     // A server that is gone without a word lets statements wait long; who asks how we are need not.
     const silence = setTimeout(
       () => this.#database.refuse('the database does not answer'),
@@ -360,7 +353,6 @@ class Postgres implements PostgresStore {
       await Promise.all([this.#learnAnew(), this.#listener.look()])
     } finally {
       clearTimeout(silence)
-      this.#glancing = false
     }
     if (++this.#looks % looksPerCount === 0) await this.#count()
   }

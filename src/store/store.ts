@@ -90,7 +90,8 @@ export interface Store {
   /** The collection of that name; asking twice with the same name gives the same collection. */
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T>
   /**
-   * Runs the work with nobody writing in between, and keeps all of it or (when it throws) nothing.
+   * Runs the work as if nobody wrote in between, and keeps all of it or (when it throws) nothing. Where others do
+   * write in between, the work is run anew: what it changes outside the transaction, it must set and not add to.
    * What it answers is acknowledged: it survives a crash of the program and of the machine.
    */
   transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R>

@@ -199,6 +199,40 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       for (const store of stores) assert.equal((await store.collection<Note>(notes).get('a'))?.n, 90)
     })
 
+    it('do not wait for one that stands still, but for the row that it wrote, and that not for long', async (t) => {
+      const url = await server.newDatabase()
+      const [frozen, other] = [await openStore(t, url), await openStore(t, url)]
+      const [here, there] = [frozen.collection<Note>(notes), other.collection<Note>(notes)]
+      await here.insert({ id: 'a', n: 0 })
+      let runs = 0
+      let release = (): void => undefined
+      const released = new Promise<void>((resolve) => (release = resolve))
+      const standing = frozen.transaction(async (transaction) => {
+        runs++
+        const { n } = (await transaction.in(here).get('a'))!
+        await transaction.in(here).put({ id: 'a', n: n! + 1 })
+        // As long as the server bears it, and longer.
+        if (runs === 1) await released
+        await transaction.in(here).put({ id: 'b', n: runs })
+      })
+      await until(() => runs === 1)
+      const began = performance.now()
+      await there.put({ id: 'c' })
+      await other.transaction(async (transaction) => {
+        await transaction.in(there).put({ id: 'd' })
+        assert.equal(await transaction.in(there).count({ where: { tags: 'none' } }), 0)
+      })
+      const beside = performance.now() - began
+      await there.update('a', (note) => ({ ...note, n: note.n! + 10 }))
+      const row = performance.now() - began
+      release()
+      await standing
+      assert.equal(runs, 2, 'nothing of the first time was kept')
+      assert.deepEqual(await there.get('a'), { id: 'a', n: 11 })
+      assert.ok(beside < 1_500, `others waited ${beside} ms`)
+      assert.ok(row < 10_000, `who writes the same row waited ${row} ms`)
+    })
+
     it('share unique values: of all who want one, one gets it', async (t) => {
       const url = await server.newDatabase()
       const stores = [await openStore(t, url), await openStore(t, url)]
