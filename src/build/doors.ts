@@ -88,7 +88,7 @@ export async function openDoors(
   const signIn: SignInDoor = {
     passwords,
     sessions: new Sessions({ store, clock, settings, people }),
-    signIn: new SignIn({ clock, people, passwords, audit }),
+    signIn: new SignIn({ store, clock, people, passwords, audit }),
     apiKeys: new ApiKeys({ store, clock, people }),
   }
   const mcp = await openMcp(foundation, house, address, undo)
@@ -136,7 +136,7 @@ async function openMcp(
   const snapshot = (principal: Principal): ReturnType<Snapshot['for']> => site.current().for(principal)
   const subscriptions = new Subscriptions({ clock, snapshot, refreshed })
   onChange(() => subscriptions.changed())
-  const running = new RunningCalls()
+  const running = new RunningCalls(store)
   const tasks = new Tasks({ store, clock, running })
   undo.push(() => tasks.close())
   return {
@@ -190,7 +190,7 @@ function openOAuth(
       fetch: guardedFetch({ proxy, isAllowed: () => true, maxBytes: 262_144 }),
     }),
     usage,
-    limits: new RateLimits({ settings }),
+    limits: new RateLimits({ settings, store }),
     trace: new Trace({ clock }),
     upstream: new OpenIdProvider({ store, clock, settings, publicUrl, log, folder: folders.site }),
     clientLimits: (id) => clientLimitOf(site.current().platform, id),

@@ -1,19 +1,30 @@
 /** The calls that run just now, so that `notifications/cancelled` and a revocation can end them; and log levels. */
 import type { Principal } from '../core/principal.ts'
+import { sha256 } from '../core/secrets.ts'
+import type { Store } from '../store/store.ts'
 import { type McpLogLevel, peerOf } from './call.ts'
 import type { RequestId } from './json-rpc.ts'
 
 /** Peers whose log level is remembered; asking again is harmless. */
 const maxLevels = 1000
+const topic = 'mcp.cancel '
 
 /** What is running, by peer, session id and request id. */
 export class RunningCalls {
+  readonly #store: Store
   readonly #calls = new Map<string, Set<AbortController>>()
   readonly #all = new Map<AbortController, Principal>()
 
+  constructor(store: Store) {
+    this.#store = store
+    store.hear((message) => {
+      if (message?.startsWith(topic)) this.#cancel(message.slice(topic.length))
+    })
+  }
+
   /** Counts a call as running until the returned function is called. */
   add(principal: Principal, id: RequestId, controller: AbortController): () => void {
-    const key = keyOf(principal, id)
+    const key = sha256(keyOf(principal, id))
     const calls = this.#calls.get(key) ?? new Set()
     this.#calls.set(key, calls.add(controller))
     this.#all.set(controller, principal)
@@ -29,10 +40,17 @@ export class RunningCalls {
     for (const [controller, principal] of this.#all) if (test(principal)) controller.abort()
   }
 
-  /** Cancels a call. Two processes of one client may use the same id at once: then it is not known which is meant. */
-  cancel(principal: Principal, id: unknown): void {
+  /** Cancels a call, here or at the daemon that runs it. */
+  async cancel(principal: Principal, id: unknown): Promise<void> {
     if (typeof id !== 'string' && typeof id !== 'number') return
-    const calls = this.#calls.get(keyOf(principal, id))
+    const key = sha256(keyOf(principal, id))
+    if (this.#calls.has(key)) this.#cancel(key)
+    else await this.#store.transaction(async (transaction) => transaction.announce(topic + key))
+  }
+
+  /** Two processes of one client may use the same id at once: then it is not known which is meant. */
+  #cancel(key: string): void {
+    const calls = this.#calls.get(key)
     if (calls?.size === 1) for (const controller of calls) controller.abort(new Cancelled())
   }
 }

@@ -1,8 +1,18 @@
-/** Request budgets in memory, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. */
+/**
+ * Request budgets, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. They are kept in
+ * memory, and daemons on one state tell each other every second what was taken from them.
+ */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { networkKey, networksOf, type Networks } from '../core/address.ts'
+import { randomId, sha256 } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
+import type { Store } from '../store/store.ts'
 import { OAuthError } from './protocol.ts'
+
+const topic = 'limits '
+const toldEvery = 1_000
+/** As many as fit into one announcement. */
+const toldAtOnce = 80
 
 /** The kinds of requests that have a budget of their own. */
 export type Budget = 'mcp' | 'preview' | 'token' | 'register' | 'authorize'
@@ -22,6 +32,11 @@ export type LimitCounts = Readonly<Record<Budget, { readonly passed: number; rea
 /** All budgets. They follow the settings: a changed budget starts anew. */
 export class RateLimits {
   readonly #settings: () => Settings
+  readonly #store: Store | undefined
+  readonly #self = randomId()
+  /** What was taken here, by budget and digest of whose it is, since the others were told. */
+  readonly #taken = new Map<string, number>()
+  #telling: NodeJS.Timeout | undefined
   readonly #limiters = new Map<string, { limiter: RateLimiterMemory; points: number; seconds: number }>()
   #exempt: { texts: Settings['rate_limits']['exempt_addresses']; networks: Networks } | undefined
   readonly #counts: Record<Budget, { passed: number; refused: number }> = {
@@ -32,8 +47,11 @@ export class RateLimits {
     authorize: { passed: 0, refused: 0 },
   }
 
-  constructor(deps: { settings: () => Settings }) {
+  constructor(deps: { settings: () => Settings; store: Store }) {
     this.#settings = deps.settings
+    // An embedded state has one daemon.
+    this.#store = deps.store.stats().kind === 'postgres' ? deps.store : undefined
+    this.#store?.hear((message) => this.#hear(message))
   }
 
   /** Takes one request from a budget; OAuthError 429 with `Retry-After` when it is used up. */
@@ -50,12 +68,11 @@ export class RateLimits {
   async secondsToWait(budget: Budget, from: Requester): Promise<number> {
     const limits = this.#settings().rate_limits
     if (!limits.enabled || this.#isExempt(from.address)) return 0
-    const { seconds } = limits[budget]
-    const points = limits[budget].points * (from.times ?? 1)
+    const key = sha256(from.key ?? networkKey(from.address))
+    const times = from.times ?? 1
+    this.#note(`${budget} ${times} ${key}`)
     try {
-      await this.#limiter(`${budget} ${from.times ?? 1}`, points, seconds).consume(
-        from.key ?? networkKey(from.address),
-      )
+      await this.#limiter(budget, times).consume(key)
       this.#counts[budget].passed++
       return 0
     } catch (error) {
@@ -65,7 +82,41 @@ export class RateLimits {
     }
   }
 
-  #limiter(name: string, points: number, seconds: number): RateLimiterMemory {
+  #note(taken: string): void {
+    if (!this.#store) return
+    this.#taken.set(taken, (this.#taken.get(taken) ?? 0) + 1)
+    this.#telling ??= setTimeout(() => void this.#tell(), toldEvery).unref()
+  }
+
+  async #tell(): Promise<void> {
+    this.#telling = undefined
+    const all = [...this.#taken].map(([taken, points]) => `${taken} ${points}`)
+    this.#taken.clear()
+    const portions = Array.from({ length: Math.ceil(all.length / toldAtOnce) }, (_, n) =>
+      all.slice(n * toldAtOnce, (n + 1) * toldAtOnce),
+    )
+    // What cannot be told is forgotten: while the state is away, each daemon limits by itself.
+    await this.#store
+      ?.transaction(async (transaction) => {
+        for (const portion of portions) transaction.announce([topic + this.#self, ...portion].join('\n'))
+      })
+      .catch(() => undefined)
+  }
+
+  #hear(message: string | undefined): void {
+    if (!message?.startsWith(topic)) return
+    const [from, ...taken] = message.slice(topic.length).split('\n')
+    if (from === this.#self) return
+    for (const line of taken) {
+      const [budget = '', times, key = '', points] = line.split(' ')
+      if (!(budget in this.#counts) || !(Number(times) > 0) || !(Number(points) > 0)) continue
+      void this.#limiter(budget as Budget, Number(times)).penalty(key, Number(points))
+    }
+  }
+
+  #limiter(budget: Budget, times: number): RateLimiterMemory {
+    const { seconds, points: once } = this.#settings().rate_limits[budget]
+    const [name, points] = [`${budget} ${times}`, once * times]
     const known = this.#limiters.get(name)
     if (known?.points === points && known.seconds === seconds) return known.limiter
     const limiter = new RateLimiterMemory({ points, duration: seconds })

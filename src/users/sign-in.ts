@@ -2,6 +2,8 @@
 import type { Audit } from '../audit/audit.ts'
 import { networkKey } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
+import { randomId, sha256 } from '../core/secrets.ts'
+import type { Store } from '../store/store.ts'
 import type { Passwords } from './passwords.ts'
 import type { People, User } from './people.ts'
 
@@ -10,6 +12,8 @@ export type SignInOutcome =
   | { readonly kind: 'signed_in'; readonly user: User }
   | { readonly kind: 'refused' }
   | { readonly kind: 'wait'; readonly seconds: number }
+
+type Keys = Readonly<Record<'pair' | 'user' | 'address', string>>
 
 interface Failures {
   readonly count: number
@@ -30,6 +34,7 @@ const rules = {
   address: { free: 50, longest: 300_000 },
 } as const satisfies Record<string, Rule>
 
+const topic = 'sign_in '
 const forgottenAfter = 3_600_000
 const mostKeys = 20_000
 
@@ -39,13 +44,24 @@ export class SignIn {
   readonly #people: () => People
   readonly #passwords: Passwords
   readonly #audit: Audit
+  readonly #store: Store
   readonly #failures = new Map<string, Failures>()
+  /** By which this process knows what it told itself. */
+  readonly #self = randomId()
 
-  constructor(deps: { clock: Clock; people: () => People; passwords: Passwords; audit: Audit }) {
+  constructor(deps: {
+    store: Store
+    clock: Clock
+    people: () => People
+    passwords: Passwords
+    audit: Audit
+  }) {
+    this.#store = deps.store
     this.#clock = deps.clock
     this.#people = deps.people
     this.#passwords = deps.passwords
     this.#audit = deps.audit
+    deps.store.hear((message) => this.#hear(message))
   }
 
   /** Tries a password. Whoever must wait is not tried at all, right or wrong. */
@@ -62,25 +78,25 @@ export class SignIn {
     }
     // Counted before the password is looked at: simultaneous guesses count one by one.
     this.#count(keys)
+    await this.#tellOthers('tried', keys)
     const right = await this.#passwords.matches(username, attempt.password)
     const user = this.#people().find(username)
     if (!right || !user?.enabled) {
       await this.#tell('sign_in.fail', 'denied', username, origin)
       return { kind: 'refused' }
     }
-    this.#failures.delete(keys.pair)
-    this.#failures.delete(keys.user)
-    this.#uncount(keys.address)
+    this.#forget(keys)
+    await this.#tellOthers('right', keys)
     await this.#tell('sign_in.ok', 'ok', user.id, origin)
     return { kind: 'signed_in', user }
   }
 
-  #wait(keys: Record<keyof typeof rules, string>): number {
+  #wait(keys: Keys): number {
     const now = this.#clock.now()
     return Math.max(...Object.values(keys).map((key) => (this.#failures.get(key)?.blockedUntil ?? 0) - now))
   }
 
-  #count(keys: Record<keyof typeof rules, string>): void {
+  #count(keys: Keys): void {
     const now = this.#clock.now()
     for (const kind of ['pair', 'user', 'address'] as const) {
       const known = this.#failures.get(keys[kind])
@@ -95,9 +111,25 @@ export class SignIn {
     while (this.#failures.size > mostKeys) this.#failures.delete(this.#failures.keys().next().value!)
   }
 
-  #uncount(key: string): void {
-    const known = this.#failures.get(key)
-    if (known) this.#failures.set(key, { count: known.count - 1, blockedUntil: this.#clock.now() })
+  #forget({ pair, user, address }: Keys): void {
+    this.#failures.delete(pair)
+    this.#failures.delete(user)
+    const known = this.#failures.get(address)
+    if (known) this.#failures.set(address, { count: known.count - 1, blockedUntil: this.#clock.now() })
+  }
+
+  /** Every daemon counts every attempt: who goes from one to the next waits as long. */
+  async #tellOthers(what: 'tried' | 'right', { pair, user, address }: Keys): Promise<void> {
+    const message = topic + [this.#self, what, pair, user, address].join(' ')
+    await this.#store.transaction(async (transaction) => transaction.announce(message))
+  }
+
+  #hear(message: string | undefined): void {
+    if (!message?.startsWith(topic)) return
+    const [from, what, pair, user, address] = message.slice(topic.length).split(' ')
+    if (from === this.#self || !pair || !user || !address) return
+    if (what === 'tried') this.#count({ pair, user, address })
+    else if (what === 'right') this.#forget({ pair, user, address })
   }
 
   async #tell(
@@ -110,7 +142,12 @@ export class SignIn {
   }
 }
 
-function keysOf(username: string, from: string): Record<keyof typeof rules, string> {
+// Digests: other daemons are told of them, and whoever can connect to the database hears it.
+function keysOf(username: string, from: string): Keys {
   const address = networkKey(from)
-  return { pair: `pair ${username} ${address}`, user: `user ${username}`, address: `address ${address}` }
+  return {
+    pair: sha256(`pair ${username} ${address}`),
+    user: sha256(`user ${username}`),
+    address: sha256(`address ${address}`),
+  }
 }

@@ -209,7 +209,7 @@ describe('a call that takes long', () => {
     assert.equal(id, taskId)
     const owner = { ...someUser, user, ...(client !== undefined && { client: { id: client, name: client } }) }
     clock.pass(31)
-    const another = new Tasks({ store: server.store, clock, running: new RunningCalls() })
+    const another = new Tasks({ store: server.store, clock, running: new RunningCalls(server.store) })
     const found = await another.find(owner, taskId)
     assert.deepEqual(
       [found.status, found.error?.message],
