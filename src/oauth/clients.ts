@@ -202,7 +202,7 @@ export class Clients {
   /** Removes clients that registered themselves and are not used any more; never one with a live grant. */
   async prune(options: { dryRun?: boolean } = {}): Promise<readonly PrunedClient[]> {
     const idle = this.#settings().oauth.idle_client_days * day
-    const now = this.#clock.now()
+    const now = this.#store.believed.now()
     if (!options.dryRun) this.#swept = now
     const candidates = await this.#clients.find({
       holds: all(

@@ -45,6 +45,14 @@ describe('clients', () => {
     assert.equal((await server.grants.list()).length, 1)
   })
 
+  it('are not taken for idle by a clock that jumps', async (t) => {
+    const server = await startServer(t)
+    const { client } = await connect(server)
+    server.clock.pass(400 * 86_400)
+    assert.deepEqual(await server.clients.prune(), [])
+    assert.ok((await server.clients.list()).some(({ id }) => id === client))
+  })
+
   it('have one of the program own, for tokens from the command line, which cannot be authorized', async (t) => {
     const server = await startServer(t)
     const { id, name } = commandLineClient
