@@ -188,7 +188,8 @@ async function accept(
   { running, suspended }: Kept,
 ): Promise<void> {
   if (message.kind === 'notification') {
-    if (message.method === 'notifications/cancelled') await running.cancel(principal, message.params['requestId'])
+    if (message.method === 'notifications/cancelled')
+      await running.cancel(principal, message.params['requestId'])
   } else if (isObject(message.result))
     await suspended.answer(principal, message.id, 'answered', message.result)
   else await suspended.answer(principal, message.id, 'denied', isObject(message.error) ? message.error : {})

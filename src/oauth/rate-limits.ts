@@ -36,7 +36,7 @@ export class RateLimits {
   readonly #self = randomId()
   /** What was taken here, by budget and digest of whose it is, since the others were told. */
   readonly #taken = new Map<string, number>()
-  #telling: NodeJS.Timeout | undefined
+  #telling = false
   readonly #limiters = new Map<string, { limiter: RateLimiterMemory; points: number; seconds: number }>()
   #exempt: { texts: Settings['rate_limits']['exempt_addresses']; networks: Networks } | undefined
   readonly #counts: Record<Budget, { passed: number; refused: number }> = {
@@ -85,11 +85,13 @@ export class RateLimits {
   #note(taken: string): void {
     if (!this.#store) return
     this.#taken.set(taken, (this.#taken.get(taken) ?? 0) + 1)
-    this.#telling ??= setTimeout(() => void this.#tell(), toldEvery).unref()
+    if (this.#telling) return
+    this.#telling = true
+    setTimeout(() => void this.#tell(), toldEvery).unref()
   }
 
   async #tell(): Promise<void> {
-    this.#telling = undefined
+    this.#telling = false
     const all = [...this.#taken].map(([taken, points]) => `${taken} ${points}`)
     this.#taken.clear()
     const portions = Array.from({ length: Math.ceil(all.length / toldAtOnce) }, (_, n) =>

@@ -13,7 +13,14 @@ import {
   queryable,
   stoodStill,
 } from './postgres-connection.ts'
-import { beginAlone, beginBeside, beginFounding, type StateHead, headOf, headQuery } from './postgres-tables.ts'
+import {
+  beginAlone,
+  beginBeside,
+  beginFounding,
+  type StateHead,
+  headOf,
+  headQuery,
+} from './postgres-tables.ts'
 
 /** So often a write is tried beside others, and so often in all. */
 const attemptsBeside = 4
@@ -76,7 +83,7 @@ export class Database {
       } catch (error) {
         const cause = error instanceof AppError ? error.cause : error
         if (!isCollision(cause) || attempt === attempts) throw error
-        await wait(Math.random() * 5 * 2 ** attempt)
+        await wait(2 ** attempt)
       }
     }
   }
