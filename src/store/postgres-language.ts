@@ -61,21 +61,38 @@ export const language = [
         ELSE RETURN '\x03';
       END CASE;
     END $$`,
-  // The words of a document, each behind the path of its field, as `core/words.ts` says; a vector holds a megabyte. Compiled
-  // to machine code anew with each call, it would take a hundred times as long.
+  String.raw`CREATE OR REPLACE FUNCTION assistant_core.words_at(path text, content text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+    BEGIN
+      RETURN ARRAY(SELECT left(path, 100) || '=' || left(word, ${longestWord})
+        FROM regexp_split_to_table(lower(left(content, ${longestText}) COLLATE "und-x-icu"), '[${separators}]+') AS word
+        WHERE word <> '');
+    END $$`,
+  // The words of a document, each behind the path of its field, as `core/words.ts` says; a vector holds a megabyte. Step by
+  // step: as one statement, whose size the planner cannot know, it would take twenty times as long.
   String.raw`CREATE OR REPLACE FUNCTION assistant_core.words(document jsonb) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET jit = off AS $$
-    SELECT array_to_tsvector(array_agg(one)) FROM (
-      SELECT DISTINCT left(path, 100) || '=' || left(word, ${longestWord}) AS one FROM (
-        SELECT key AS path, value AS text FROM jsonb_each(document)
-          WHERE jsonb_typeof(value) = 'string' AND key NOT IN ('${unsearched.join("', '")}')
-        UNION ALL
-        SELECT tables.key || '.' || cells.key, cells.value FROM jsonb_each(document) AS tables,
-          jsonb_array_elements(CASE jsonb_typeof(tables.value) WHEN 'array' THEN tables.value ELSE '[]' END) AS rows,
-          jsonb_each(CASE jsonb_typeof(rows) WHEN 'object' THEN rows ELSE '{}' END) AS cells
-          WHERE jsonb_typeof(cells.value) = 'string') AS texts,
-        regexp_split_to_table(lower(left(text #>> '{}', ${longestText}) COLLATE "und-x-icu"), '[${separators}]+') AS word
-      WHERE word <> '' LIMIT 3500) AS all_of_them $$`,
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+    DECLARE everything text[] := '{}'; field text; held jsonb; line jsonb; cell text; inner_value jsonb;
+    BEGIN
+      FOR field, held IN SELECT key, value FROM jsonb_each(document) LOOP
+        IF jsonb_typeof(held) = 'string' THEN
+          CONTINUE WHEN field IN ('${unsearched.join("', '")}');
+          everything := everything || assistant_core.words_at(field, held #>> '{}');
+        ELSIF jsonb_typeof(held) = 'array' THEN
+          FOR line IN SELECT value FROM jsonb_array_elements(held) LOOP
+            CONTINUE WHEN jsonb_typeof(line) <> 'object';
+            FOR cell, inner_value IN SELECT key, value FROM jsonb_each(line) LOOP
+              CONTINUE WHEN jsonb_typeof(inner_value) <> 'string';
+              everything := everything || assistant_core.words_at(field || '.' || cell, inner_value #>> '{}');
+            END LOOP;
+          END LOOP;
+        END IF;
+      END LOOP;
+      IF cardinality(everything) > 3500 THEN
+        everything := ARRAY(SELECT DISTINCT one FROM unnest(everything) AS one LIMIT 3500);
+      END IF;
+      RETURN array_to_tsvector(everything);
+    END $$`,
   // As JavaScript calculates: what is too large is nothing, what is too small is 0.
   ...[
     ['plus', '+', 'abs(a) > 8e307 OR abs(b) > 8e307', 'false'],
