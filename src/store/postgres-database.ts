@@ -26,6 +26,12 @@ import {
 const attemptsBeside = 4
 const attempts = 7
 
+/** Whoever did the work may have said in its own words what the collision kept it from. */
+function comesFromCollision(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) if (isCollision(at)) return true
+  return false
+}
+
 /** A connection inside a transaction, and what its first statement told. */
 interface Begun {
   readonly on: Queryable
@@ -81,8 +87,7 @@ export class Database {
       try {
         return await this.#write(alone || attempt > attemptsBeside, work)
       } catch (error) {
-        const cause = error instanceof AppError ? error.cause : error
-        if (!isCollision(cause) || attempt === attempts) throw error
+        if (!comesFromCollision(error) || attempt === attempts) throw error
         await wait(2 ** attempt)
       }
     }

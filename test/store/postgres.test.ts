@@ -5,6 +5,7 @@ import { type AddressInfo, connect as connectSocket, createServer, type Socket }
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { systemClock } from '../../src/core/clock.ts'
+import { AppError } from '../../src/core/errors.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
 import type { Migration } from '../../src/store/migrate.ts'
 import { Database } from '../../src/store/postgres-database.ts'
@@ -231,6 +232,25 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       assert.deepEqual(await there.get('a'), { id: 'a', n: 11 })
       assert.ok(beside < 1_500, `others waited ${beside} ms`)
       assert.ok(row < 10_000, `who writes the same row waited ${row} ms`)
+    })
+
+    it('begin anew after a collision, also where the work tells it in words of its own', async (t) => {
+      const url = await server.newDatabase()
+      const [one, two] = [await openStore(t, url), await openStore(t, url)]
+      const [mine, theirs] = [one.collection<Note>(notes), two.collection<Note>(notes)]
+      await mine.put({ id: 'a', n: 1 })
+      let runs = 0
+      await one.transaction(async (tx) => {
+        runs++
+        const { n = 0 } = (await tx.in(mine).get('a'))!
+        if (runs === 1) await theirs.put({ id: 'a', n: 10 })
+        try {
+          await tx.in(mine).put({ id: 'a', n: n + 1 })
+        } catch (cause) {
+          throw new AppError('invalid', 'the note could not be counted', { cause })
+        }
+      })
+      assert.deepEqual([runs, (await theirs.get('a'))?.n], [2, 11])
     })
 
     it('share unique values: of all who want one, one gets it', async (t) => {
