@@ -208,7 +208,11 @@ describe('RFC 7591', () => {
     const idle = await connect(server)
     const live = await connect(server)
     await server.tokens.revoke({ client: idle.client }, 'test')
-    server.clock.pass(91 * 86_400)
+    // A clock that jumps is not believed; one that goes on day by day is.
+    for (let days = 0; days < 91; days++) {
+      server.clock.pass(86_400)
+      await server.clients.prune({ dryRun: true })
+    }
     const plan = await server.clients.prune({ dryRun: true })
     assert.deepEqual(plan, [{ id: idle.client, name: 'Test App', why: 'idle for 90 days' }])
     assert.ok(await server.clients.find(idle.client))

@@ -89,11 +89,11 @@ describe('the daemon', () => {
 
   it('shows a person a page at an address where nothing is, and answers a program with JSON', async (t) => {
     const { url } = await startDaemon(t)
-    const person = await fetch(`${url}/approvals`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
+    const person = await fetch(`${url}/nothing`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     assert.equal(person.status, 404)
     assert.match(await person.text(), /nothing is at this address[^]*<a href="\/">Start page<\/a>/)
     assert.match(person.headers.get('content-security-policy') ?? '', /default-src 'none'/)
-    const program = await fetch(`${url}/approvals`)
+    const program = await fetch(`${url}/nothing`)
     assert.deepEqual(
       [program.status, await program.json()],
       [404, { error: 'not_found', message: 'nothing is at this address' }],
