@@ -116,6 +116,7 @@ describe('readiness', () => {
         'audit',
         'audit_forward',
         'analysis',
+        'clients',
         'client_documents',
       ],
     )
