@@ -107,7 +107,7 @@ export class Library {
   ): Promise<RenderedPrompt> {
     const template = this.prompt(principal, id)
     const read = this.read(id)
-    const text = this.textFor(principal, read, await this.valuesOf(principal, read, args))
+    const text = this.fit(principal, read, read.content.render(await this.valuesOf(principal, read, args)))
     this.usage.count('prompt', id)
     const commit = this.commitOf(id)
     return { template, text, ...(commit !== undefined && { commit }) }
@@ -116,7 +116,7 @@ export class Library {
   /** The same text for whoever only looks: nothing is counted. */
   async preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string> {
     const read = this.read(this.prompt(principal, id).id)
-    return this.textFor(principal, read, await this.valuesOf(principal, read, args))
+    return this.fit(principal, read, read.content.render(await this.valuesOf(principal, read, args)))
   }
 
   /** Values for an argument that begin with what was typed, at most 100 and the total. */
@@ -198,12 +198,8 @@ export class Library {
     return views
   }
 
-  private textFor(
-    principal: Principal,
-    { template, content }: ReadTemplate,
-    values: Readonly<Record<string, unknown>>,
-  ): string {
-    const text = content.render(values)
+  /** What the package brings does not name what its reader lacks. */
+  private fit(principal: Principal, { template }: ReadTemplate, text: string): string {
     return template.isSystem ? fitted(text, this.lacks(principal)) : text
   }
 

@@ -51,7 +51,7 @@ export function describer(
 }
 
 /** Runs one tool. */
-export async function callTool(
+export function callTool(
   call: Call,
   deps: TaskDeps & { readonly audit: Audit; readonly logLevels: LogLevels },
 ): Promise<Reply> {
@@ -60,7 +60,8 @@ export async function callTool(
   const { catalogue } = call.snapshot
   if (call.revision.envelope) checkParamHeaders(call, catalogue.find(call.principal, name), args)
   const found = catalogue.find(call.principal, name)
-  const run = async (own: Call, asking: Asking): Promise<Json> => {
+  const run = async (own: Call, given?: Asking): Promise<Json> => {
+    const asking = given ?? (await askingFor(own, deps.suspended))
     const outcome = await catalogue.call(call.principal, name, args, {
       signal: own.signal,
       progress: progressOf(own),
@@ -71,9 +72,7 @@ export async function callTool(
     return (await asking.interrupted()) ?? resultOf(own, found, outcome)
   }
   if (typeof found !== 'string' && found.tool.onlyAsTask) requireTasks(call)
-  return takesTasks(call)
-    ? runAsTask(call, name, deps, run)
-    : run(call, await askingFor(call, deps.suspended))
+  return takesTasks(call) ? runAsTask(call, name, deps, run) : run(call)
 }
 
 /** Specification §4.5: one text, then what else the tool made. Specification §7.1: a call that came to no tool is an error. */
