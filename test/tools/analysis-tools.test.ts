@@ -381,7 +381,9 @@ describe('charts and dashboards', () => {
     const refused: number[] = []
     for (const [index, spec] of odd.entries()) {
       try {
-        await updateDocument(documents, salesManager, 'Dashboard Chart', made['chart_id'], { vega_lite: spec })
+        await updateDocument(documents, salesManager, 'Dashboard Chart', made['chart_id'], {
+          vega_lite: spec,
+        })
       } catch (error) {
         assert.match(messageOf(error), /not allowed in a chart/)
         refused.push(index)
