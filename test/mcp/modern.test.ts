@@ -17,6 +17,7 @@ describe('the MCP endpoint at 2026-07-28', () => {
     assert.equal(typeof json.result.ttlMs, 'number')
     assert.deepEqual(json.result.capabilities.extensions, {
       'io.modelcontextprotocol/skills': { directoryRead: true },
+      'io.modelcontextprotocol/tasks': {},
     })
     const { icons, ...info } = json.result._meta[`${metaKey}/serverInfo`]
     assert.ok(icons.every(({ src }: { src: string }) => src.includes('/assets/icons/server.')))
