@@ -385,7 +385,7 @@ describe('charts and dashboards', () => {
           vega_lite: spec,
         })
       } catch (error) {
-        assert.match(messageOf(error), /not allowed in a chart/)
+        assert.match(messageOf(error), /not allowed in a chart|mark is none of/)
         refused.push(index)
         continue
       }
