@@ -129,7 +129,7 @@ export function createApp(services: Services): RequestListener {
     arrive(exchange, () => catching(exchange, () => open(exchange, next)))
   return (request, response) => {
     if (isProgramCall(request))
-      answerBare(request, response, (exchange) => around(exchange, () => mcp(exchange, nothing)), log)
+      void answerBare(request, response, (exchange) => around(exchange, () => mcp(exchange, nothing)), log)
     else void listener(request, response)
   }
 }

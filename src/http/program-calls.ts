@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BareExchange, type Exchange } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
+import { answerJson } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { probeHeader } from './doctor-probe.ts'
 
@@ -15,17 +16,20 @@ export function isProgramCall({ method, url, headers }: IncomingMessage): boolea
   )
 }
 
-/** Answers a request outside Koa, by the same guards and endpoint. */
-export function answerBare(
+/** Answers a request outside Koa, by the same guards and endpoint. What they throw, even at once, ends this request only. */
+export async function answerBare(
   request: IncomingMessage,
   response: ServerResponse,
   answer: (exchange: Exchange) => Promise<unknown>,
   log: Log,
-): void {
+): Promise<void> {
   const exchange = new BareExchange(request, response)
   exchange.set('Vary', 'Origin')
-  answer(exchange).then(
-    () => exchange.flush(),
-    (error: unknown) => log.error('unanswered error', { error }),
-  )
+  try {
+    await answer(exchange)
+  } catch (error) {
+    log.error('unanswered error', { error })
+    answerJson(exchange, 500, { error: 'server_error', message: 'internal error' })
+  }
+  exchange.flush()
 }
