@@ -111,7 +111,7 @@ function viewOf(call: WaitingApproval): Record<string, unknown> {
     action: `${approvalsPath}/${call.id}`,
     about: aboutOf(call.arguments),
     client: pictured(call.client?.name ?? 'a program with your API key'),
-    way: call.client ? 'an app that you connected' : 'over MCP',
+    way: call.client ? 'an app that may act as you' : 'over MCP',
     user: call.user,
     tool: call.tool,
     title: call.title,

@@ -1,10 +1,9 @@
 /** "Sign in with your company account": a link that asks for an e-mail address and wants everything. */
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { chromium } from 'playwright-core'
 import { Browser, type Page } from '../helpers/browser.ts'
+import { noChromium, startChromium } from '../helpers/chromium.ts'
 import { startDaemon } from '../helpers/daemon.ts'
 
 const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
@@ -12,7 +11,6 @@ const redirectUri = 'https://login.mail-service.example/callback'
 // RFC 7636, appendix B.
 const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
-const executablePath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
 
 describe('a link that asks for an e-mail address only', () => {
   it('leads to a page that says what the token can do, and to no more than was allowed there', async (t) => {
@@ -56,9 +54,8 @@ describe('a link that asks for an e-mail address only', () => {
 
     // Before anything is allowed: an app that was allowed is not asked about again.
     const pictures = process.env['PICTURES']
-    if (pictures !== undefined && executablePath !== undefined) {
-      const real = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
-      t.after(() => real.close())
+    if (pictures !== undefined && !noChromium) {
+      const real = await startChromium(t)
       const tab = await real.newPage()
       await tab.goto(link.href)
       await tab.getByLabel('E-mail address').fill(person.username)

@@ -1,16 +1,11 @@
 /** The pages in a real browser, under their own policy, with a client whose name is hostile. */
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { chromium } from 'playwright-core'
+import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { startDaemon } from '../helpers/daemon.ts'
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  (path) => existsSync(path),
-)
-const skip = executablePath === undefined && 'needs Chromium, such as the Debian package chromium'
 const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
 const hostile = '<img src=x onerror=alert(1)> \u202eevil'
 
@@ -44,19 +39,7 @@ describe('the pages in a browser', () => {
         })
       ).json()) as { client_id: string }
 
-      const browser = await chromium.launch({
-        executablePath: executablePath!,
-        args: [
-          '--no-sandbox',
-          '--disable-gpu',
-          '--disable-quic',
-          '--no-first-run',
-          '--disable-background-networking',
-          '--disable-component-update',
-          '--disable-sync',
-        ],
-      })
-      t.after(() => browser.close())
+      const browser = await startChromium(t)
       const page = await browser.newPage()
       const complaints: string[] = []
       page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))

@@ -1,0 +1,201 @@
+/** The pages as people see them: axe-core in a real browser, by day and by night, on a desk and on a phone. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { authorizeInBrowser } from '../helpers/browser.ts'
+import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+
+const password = 'correct horse battery staple'
+const people = { admin: 'admin@example.com', sales: 'sales@example.com', auditor: 'audit@example.com' }
+const looks = [
+  { colorScheme: 'light', width: 1280, height: 900 },
+  { colorScheme: 'dark', width: 1280, height: 900 },
+  { colorScheme: 'light', width: 320, height: 640 },
+  { colorScheme: 'dark', width: 390, height: 844 },
+] as const
+const unfold = 'document.querySelectorAll("details").forEach((details) => (details.open = true))'
+/** A folder for pictures of every page, for whoever wants to look. */
+const pictures = process.env['PICTURES']
+
+describe('the pages', { skip }, () => {
+  it('have nothing that axe-core finds, in light and dark, wide and narrow', async (t) => {
+    const site = copyOfShippedSite(t)
+    const users = join(site, 'config/users.yaml')
+    writeFileSync(
+      users,
+      `${readFileSync(users, 'utf8').trimEnd()}\n  - { email: ${people.auditor}, full_name: Ada Audit, roles: [Assistant User, Auditor], assistant_enabled: 1 }\n`,
+    )
+    const tools = join(site, 'config/tools.yaml')
+    const confirmed = ['create_document', 'update_document', 'delete_document', 'run_python_code']
+    writeFileSync(
+      tools,
+      readFileSync(tools, 'utf8').replace(
+        /\ntools:[^]*$/,
+        `\ntools:\n${confirmed.map((name) => `  ${name}: { confirm: page }\n`).join('')}`,
+      ),
+    )
+    const daemon = await startDaemon(t, { site })
+    for (const user of Object.values(people))
+      await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
+    const waiting = await callsThatWait(daemon)
+    const asked = await consentAddress(daemon)
+
+    const browser = await startChromium(t)
+    const found: string[] = []
+    const visit = async (page: Page, name: string): Promise<void> => {
+      for (const look of looks) found.push(...(await faultsOf(page, name, look)))
+    }
+    for (const [person, email] of Object.entries(people)) {
+      const context = await browser.newContext()
+      const page = await context.newPage()
+      const go = (path: string): Promise<unknown> => page.goto(`${daemon.url}${path}`)
+      await page.goto(asked)
+      if (person === 'sales') {
+        await visit(page, 'sign-in')
+        await signIn(page, email, 'mistyped')
+        await visit(page, 'sign-in-refused')
+      }
+      await signIn(page, email, password)
+      await page.getByRole('heading', { name: /to act as you/ }).waitFor()
+      await visit(page, `consent-${person}`)
+      await page.evaluate(unfold)
+      await visit(page, `consent-${person}-unfolded`)
+      await go('/')
+      await visit(page, `home-${person}`)
+      if (person === 'auditor') {
+        await go('/audit')
+        await visit(page, 'audit')
+        await page.evaluate(unfold)
+        await visit(page, 'audit-unfolded')
+        await go('/audit?since=whenever')
+        await visit(page, 'audit-refused')
+      }
+      if (person !== 'admin') continue
+      const made = await daemon.cli(['api-keys', 'create', '--user', email, '--label', 'nightly figures'])
+      assert.equal(made.code, 0, made.stderr)
+      await authorizeInBrowser(asked, { username: email, password })
+      for (const [name, path] of Object.entries({
+        ...waiting,
+        apps: '/connected-apps',
+        'sign-out': '/sign-out',
+      })) {
+        await go(path)
+        await visit(page, name)
+      }
+      await go('/approvals/nothing-here')
+      await visit(page, 'fault')
+    }
+    assert.deepEqual(found, [])
+  })
+})
+
+/** What axe-core finds wrong with a page as it looks, and whether it has to be pushed sideways to be read. */
+async function faultsOf(
+  page: Page,
+  name: string,
+  { colorScheme, width, height }: (typeof looks)[number],
+): Promise<readonly string[]> {
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize({ width, height })
+  const where = `${name}-${colorScheme}-${width}`
+  if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${where}.png`), fullPage: true })
+  const { violations, wide } = await page.evaluate<{
+    violations: { id: string; nodes: { html: string; failureSummary: string }[] }[]
+    wide: boolean
+  }>(
+    `${axe.source}; axe.run().then(({ violations }) => ({
+      violations,
+      wide: document.scrollingElement.scrollWidth > document.scrollingElement.clientWidth,
+    }))`,
+  )
+  const told = violations.map(
+    ({ id, nodes }) =>
+      `${where}: ${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`,
+  )
+  return wide ? [...told, `${where}: is wider than the window`] : told
+}
+
+async function signIn(page: Page, email: string, word: string): Promise<void> {
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(word)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** Where an app that nobody knows asks to be allowed. */
+async function consentAddress({ url }: RunningDaemon): Promise<string> {
+  const metadata = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as Record<
+    string,
+    string
+  >
+  const redirectUri = 'https://login.app.example/callback'
+  const registration = await fetch(metadata['registration_endpoint']!, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      client_name: 'Helpful Desktop',
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: 'none',
+    }),
+  })
+  const asked = new URL(metadata['authorization_endpoint']!)
+  for (const [name, value] of Object.entries({
+    response_type: 'code',
+    client_id: ((await registration.json()) as { client_id: string }).client_id,
+    redirect_uri: redirectUri,
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+  }))
+    asked.searchParams.set(name, value)
+  return asked.href
+}
+
+/** The list of calls that wait for the admin, and a page of each kind. */
+async function callsThatWait(daemon: RunningDaemon): Promise<Record<string, string>> {
+  const issued = await daemon.cli(['tokens', 'issue', '--user', people.admin, '--json'])
+  const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
+  const call = async (name: string, args: object): Promise<string> => {
+    const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: args },
+      }),
+    })
+    const body = (await response.json()) as { result?: { content: { text: string }[] } }
+    assert.ok(body.result, JSON.stringify(body))
+    return body.result.content[0]!.text
+  }
+  const page = async (name: string, args: object): Promise<string> => {
+    const text = await call(name, args)
+    const address = /https?:\/\/\S+(\/approvals\/[\w-]+)/.exec(text)?.[1]
+    assert.ok(address, text)
+    return address
+  }
+  const listed = await call('list_documents', { doctype: 'Customer', fields: ['territory'], limit: 1 })
+  const { name } = (JSON.parse(listed) as { data: [{ name: string }] }).data[0]
+  const target = { doctype: 'Customer', name }
+  const changed = { territory: 'South', credit_limit: 250000 }
+  const program = {
+    code: 'rows = tools.list_documents("Customer")\nfor row in rows:\n    print(row["name"])\n',
+  }
+  return {
+    'approval-create': await page('create_document', {
+      doctype: 'Note',
+      data: {
+        title: 'Meeting on Monday',
+        content: 'Bring the figures of the quarter.\nAsk about the new house.',
+      },
+    }),
+    'approval-update': await page('update_document', { ...target, data: changed }),
+    'approval-delete': await page('delete_document', target),
+    'approval-program': await page('run_python_code', program),
+    approvals: '/approvals',
+  }
+}
