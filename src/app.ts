@@ -13,6 +13,7 @@ import { subjects } from './build/approving.ts'
 import { createAuditor } from './build/auditor.ts'
 import { createDesk } from './build/desk.ts'
 import { powersIn } from './build/powers.ts'
+import type { HostViews } from './mcp/call.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { originGuard } from './mcp/origin-endpoint.ts'
 import {
@@ -60,6 +61,7 @@ import {
   pictureEndpoint,
   type DeskDeps,
 } from './pages/desk-endpoint.ts'
+import { createHostViews } from './pages/host-views.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
 import {
   signInEndpoint,
@@ -96,7 +98,7 @@ export function createApp(services: Services): RequestListener {
   routePages(router, { ...services, auditor, desk, subjectOf, powers, render, principalOf })
 
   const guard = bearer(services)
-  const mcp = guardedMcp(services, guard)
+  const mcp = guardedMcp(services, guard, createHostViews({ ...services, render }))
   const caller = bearerOrSession(guard, services)
   const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
   const trusted = trustedProxies(settings)
@@ -137,11 +139,12 @@ export function createApp(services: Services): RequestListener {
 type Answer = (exchange: Exchange, reached: () => void) => Promise<unknown>
 
 /** The MCP endpoint behind its guards; `reached` is called when it will write the answer itself. */
-function guardedMcp(services: Services, guard: Guard): Answer {
+function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer {
   const { settings, site, publicUrl } = services
   const origins = originGuard({ publicUrl, settings })
   const mcp = mcpEndpoint({
     ...services,
+    views,
     key: services.signingKey,
     snapshot: (principal) => site.current().for(principal),
     version,

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
+import type { WaitingApproval } from '../core/suspended.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import type { Library } from '../library/library.ts'
 import type { Catalogue } from '../tools/catalogue.ts'
@@ -36,6 +37,14 @@ export interface McpSnapshot {
   readonly digest: string
 }
 
+/** Where the pages that hosts show come from. */
+export interface HostViews {
+  html(view: string): string
+  waitingFor(user: string): Promise<readonly WaitingApproval[]>
+  /** A waiting call in words that a view can show, with the address of its page. */
+  about(call: WaitingApproval): Json
+}
+
 /** What the whole folder is built from. */
 export interface McpDeps {
   readonly snapshot: (principal: Principal) => McpSnapshot
@@ -47,6 +56,7 @@ export interface McpDeps {
   /** Without a trailing slash. */
   readonly publicUrl: () => string
   readonly version: string
+  readonly views: HostViews
   /** The principal as it would be now; undefined once the user may not use the service any more. */
   readonly refreshed: (principal: Principal) => Principal | undefined
   /** Absent while nobody wants traces. */

@@ -1,6 +1,7 @@
 /** What a client learns first: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
 import { serviceIcons } from '../core/icons.ts'
 import type { Call, McpDeps, Reply } from './call.ts'
+import { declaresViews, showsViews, viewsCapability, viewsExtension } from './host-views.ts'
 import { errorCodes, isObject, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
 import { legacyRevision, modernRevisions, preferred } from './revisions.ts'
 import { mintSession } from './session.ts'
@@ -8,6 +9,7 @@ import { serverInfoOf } from './shape.ts'
 import { tasksExtension } from './task-methods.ts'
 
 const skillsExtension = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
+const viewsSupport = { [viewsExtension]: viewsCapability }
 /** Some clients keep no more than the first 512 characters; the important part comes first. */
 const maxInstructions = 4000
 
@@ -36,7 +38,7 @@ export function initialize(
       resources: listChanged ? { listChanged, subscribe: true } : {},
       ...(revision.annotations && { completions: {} }),
       logging: {},
-      extensions: skillsExtension,
+      extensions: { ...skillsExtension, ...(declaresViews(capabilities) && viewsSupport) },
     },
     serverInfo: {
       ...serverInfoOf(revision, settings, version),
@@ -58,7 +60,7 @@ export function discover(call: Call, { version, publicUrl }: Pick<McpDeps, 'vers
       prompts: { listChanged: true },
       resources: { listChanged: true, subscribe: true },
       completions: {},
-      extensions: { ...skillsExtension, [tasksExtension]: {} },
+      extensions: { ...skillsExtension, [tasksExtension]: {}, ...(showsViews(call) && viewsSupport) },
     },
     instructions: instructionsOf(call),
     _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },

@@ -5,7 +5,8 @@
 import type { Audit } from '../audit/audit.ts'
 import { actorOf } from '../audit/event.ts'
 import type { Skill, SkillFile } from '../library/words.ts'
-import type { Call, Reply } from './call.ts'
+import type { Call, HostViews, Reply } from './call.ts'
+import { readView, viewResources } from './host-views.ts'
 import { errorCodes, type Json, JsonRpcError, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import { shapeResource } from './shape.ts'
@@ -18,12 +19,13 @@ export const skillTemplate = 'skill://{name}/{+path}'
 /** The resources that this principal may read. */
 export function listResources(call: Call, { pages }: { readonly pages: Pages }): Reply {
   const { library } = call.snapshot
+  const views = viewResources(call)
   return pages.page(call, {
     field: 'resources',
-    digest: library.skillsDigest(call.principal),
-    items: () => library.skills(call.principal),
-    keyOf: ({ name }) => name,
-    shape: (skill) => shapeResource(call.revision, skillEntry(skill)),
+    digest: `${library.skillsDigest(call.principal)}\n${views.map(({ name }) => name).join()}`,
+    items: () => [...library.skills(call.principal).map(skillEntry), ...views],
+    keyOf: ({ uri }) => String(uri),
+    shape: (entry) => shapeResource(call.revision, entry),
   })
 }
 
@@ -46,8 +48,13 @@ export function listTemplates(call: Call, { pages }: { readonly pages: Pages }):
 }
 
 /** The bytes of one resource; each reading is counted and audited. */
-export async function readResource(call: Call, { audit }: { readonly audit: Audit }): Promise<Reply> {
+export async function readResource(
+  call: Call,
+  { audit, views }: { readonly audit: Audit; readonly views: HostViews },
+): Promise<Reply> {
   const uri = textParam(call.params, 'uri')
+  const view = readView(call, uri, views)
+  if (view) return { contents: [view] }
   const { library } = call.snapshot
   const found = skillFileAt(library, call.principal, uri)
   if (!found) throw noResource(call, uri)

@@ -7,6 +7,7 @@ import type { Principal } from '../core/principal.ts'
 import { randomId, sameText } from '../core/secrets.ts'
 import { legacyRevisions, type Revision } from './revisions.ts'
 import { type ClientCapabilities, peerOf } from './call.ts'
+import { declaresViews, viewsCapability, viewsExtension } from './host-views.ts'
 import { isObject } from './json-rpc.ts'
 
 /** What a session id of ours says. */
@@ -30,9 +31,10 @@ export function mintSession(
   revision: Revision,
   capabilities: ClientCapabilities,
 ): string {
-  const letters = flags
+  const letters: string[] = flags
     .filter(([, name, mode]) => declares(capabilities, name, mode))
     .map(([letter]) => letter)
+  if (declaresViews(capabilities)) letters.push('v')
   const body = `${legacyRevisions.indexOf(revision)}${letters.join('')}.${randomId()}`
   return `${body}.${sign(key, principal, body)}`
 }
@@ -69,6 +71,7 @@ function capabilitiesOf(letters: string): ClientCapabilities {
   for (const [letter, name, mode] of flags) {
     if (letters.includes(letter)) capabilities[name] = { ...capabilities[name], ...(mode && { [mode]: {} }) }
   }
+  if (letters.includes('v')) capabilities['extensions'] = { [viewsExtension]: viewsCapability }
   return capabilities
 }
 

@@ -4,6 +4,7 @@ import type { Settings } from '../core/settings.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
 import type { Content, Tool } from '../tools/tool.ts'
 import type { Call } from './call.ts'
+import { showsViews, viewMeta } from './host-views.ts'
 import type { Json } from './json-rpc.ts'
 import type { Revision } from './revisions.ts'
 
@@ -36,11 +37,12 @@ export function serverInfoOf(revision: Revision, settings: Settings, version: st
 
 /** A tool as `tools/list` shows it. */
 export function shapeTool(
-  { revision, snapshot }: Pick<Call, 'revision' | 'snapshot'>,
+  call: Pick<Call, 'revision' | 'snapshot' | 'capabilities'>,
   offered: OfferedTool,
   description: string,
   publicUrl: string,
 ): Json {
+  const { revision, snapshot } = call
   const { tool, annotations } = offered
   const outputSchema = structureOf(revision, snapshot.settings, tool)
   return {
@@ -51,6 +53,7 @@ export function shapeTool(
     ...(outputSchema && { outputSchema }),
     ...(revision.annotations && { annotations }),
     ...(revision.icons && { icons: toolIcons(publicUrl, annotations) }),
+    ...(showsViews(call) && viewMeta(offered)),
   }
 }
 

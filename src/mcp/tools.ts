@@ -5,9 +5,17 @@ import type { Settings } from '../core/settings.ts'
 import type { Caller, OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
 import { fitted } from '../library/lint.ts'
 import { type Asking, askingFor } from './asking.ts'
-import { type Call, type McpLogLevel, type McpSnapshot, logLevels, type Reply } from './call.ts'
+import {
+  type Call,
+  type HostViews,
+  type McpLogLevel,
+  type McpSnapshot,
+  logLevels,
+  type Reply,
+} from './call.ts'
 import { confirm } from './confirmation.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
+import { answerMeta, showsViews } from './host-views.ts'
 import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import type { LogLevels } from './running.ts'
@@ -24,7 +32,7 @@ export function listTools(
   const describe = describer(call.snapshot, call.principal, settings.mcp.skill_mode)
   return pages.page(call, {
     field: 'tools',
-    digest: `${catalogue.digest(call.principal)}\n${settings.mcp.structured_results}\n${library.skillsDigest(call.principal)}`,
+    digest: `${catalogue.digest(call.principal)}\n${settings.mcp.structured_results}\n${library.skillsDigest(call.principal)}\n${showsViews(call)}`,
     items: () => catalogue.offered(call.principal),
     keyOf: ({ tool }) => tool.name,
     shape: (offered) => shapeTool(call, offered, describe(offered), publicUrl()),
@@ -53,7 +61,7 @@ export function describer(
 /** Runs one tool. */
 export function callTool(
   call: Call,
-  deps: TaskDeps & { readonly audit: Audit; readonly logLevels: LogLevels },
+  deps: TaskDeps & { readonly audit: Audit; readonly logLevels: LogLevels; readonly views: HostViews },
 ): Promise<Reply> {
   const name = textParam(call.params, 'name')
   const args = objectParam(call.params, 'arguments')
@@ -69,7 +77,8 @@ export function callTool(
       ask: asking.ask,
       confirm: (offered) => confirm(own, asking, offered, args, deps),
     })
-    return (await asking.interrupted()) ?? resultOf(own, found, outcome)
+    const result = (await asking.interrupted()) ?? resultOf(own, found, outcome)
+    return showsViews(own) ? { ...result, ...(await answerMeta(own, found, deps.views)) } : result
   }
   if (typeof found !== 'string' && found.tool.onlyAsTask) requireTasks(call)
   return takesTasks(call) ? runAsTask(call, name, deps, run) : run(call)

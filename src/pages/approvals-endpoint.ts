@@ -58,7 +58,7 @@ export function approvalListEndpoint(deps: ApprovalsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
-    const calls = (await deps.suspended.waitingFor(signed.user.id)).map((call) => viewOf(call))
+    const calls = (await deps.suspended.waitingFor(signed.user.id)).map((call) => shownCall(call))
     return answerPage(ctx, 200, deps.render('approvals', { calls }))
   })
 }
@@ -74,7 +74,7 @@ export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
     const subject = subjectView(await deps.subjectOf(principal, call))
     const csrf = formToken(signed.secret, purposeOf(call.id))
     const list = approvalsPath
-    return answerPage(ctx, 200, deps.render('approval', { call: viewOf(call), subject, csrf, list }))
+    return answerPage(ctx, 200, deps.render('approval', { call: shownCall(call), subject, csrf, list }))
   })
 }
 
@@ -106,7 +106,8 @@ function purposeOf(id: string): string {
   return `approval ${id}`
 }
 
-function viewOf(call: WaitingApproval): Record<string, unknown> {
+/** A call in the words of the pages. */
+export function shownCall(call: WaitingApproval): Record<string, unknown> {
   return {
     action: `${approvalsPath}/${call.id}`,
     about: aboutOf(call.arguments),

@@ -34,6 +34,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
     description:
       'Draws a chart over one doctype and keeps it, so that it can be looked at again with the data of that day. line and heatmap go over time; bar, pie, donut and percentage compare groups. Returns the picture. Use create_dashboard to put charts together, query_and_analyze for numbers.',
     category: 'write',
+    view: 'chart',
     input: objectWith(
       {
         chart_name: { type: 'string', minLength: 1, maxLength: 140 },

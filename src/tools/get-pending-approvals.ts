@@ -10,6 +10,7 @@ export const getPendingApprovals = defineTool({
   title: 'Pending approvals',
   description: 'Documents that wait for a workflow action of yours, oldest first.',
   category: 'read_only',
+  view: 'approvals',
   input: objectWith(
     {},
     {

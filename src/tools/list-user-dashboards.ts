@@ -18,6 +18,7 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
     description:
       'Lists the dashboards that you made or that are shared with you. With dashboard, draws the charts of that one over the data that you may read today.',
     category: 'read_only',
+    view: 'dashboards',
     input: objectWith(
       {},
       {

@@ -83,6 +83,9 @@ export interface RichOutput {
   readonly isError?: boolean
 }
 
+/** A page that shows answers of tools in a frame of the host. */
+export type HostView = 'chart' | 'dashboards' | 'approvals'
+
 /** A tool as the catalogue holds it. Write one with `defineTool`. */
 export interface Tool {
   /** `[a-zA-Z0-9_-]{1,64}`. */
@@ -103,6 +106,8 @@ export interface Tool {
   readonly timeout?: number
   /** It takes so long that clients which cannot poll for it are refused. */
   readonly onlyAsTask?: true
+  /** What a host that can shows beside its answers (MCP Apps). */
+  readonly view?: HostView
   /** Whether the same call twice leaves the same state; clients may then repeat it after a lost answer. */
   readonly idempotent?: boolean
   /** Whether it reaches beyond this service's own data. */

@@ -11,6 +11,7 @@ import { systemClock, type Clock } from '../../src/core/clock.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/log.ts'
 import { roleKeyOf, sessionIdOf, type Principal } from '../../src/core/principal.ts'
+import type { WaitingApproval } from '../../src/core/suspended.ts'
 import { compileSchema, problemsText } from '../../src/core/schema.ts'
 import { sha256 } from '../../src/core/secrets.ts'
 import { settingsSchema, type Settings } from '../../src/core/settings.ts'
@@ -127,6 +128,11 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     key: 'test key',
     publicUrl,
     version: '9.9.9',
+    views: {
+      html: (view: string) => `<!doctype html><title>${view}</title>`,
+      waitingFor: (user: string) => suspended.waitingFor(user),
+      about: (call: WaitingApproval) => ({ title: call.title, url: suspended.urlOf(call) }),
+    },
     refreshed,
   }
   const folder = await mkdtemp(join(tmpdir(), 'assistant-core-mcp-'))

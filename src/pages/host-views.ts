@@ -1,0 +1,52 @@
+/** The pages that MCP hosts show in a frame of theirs (MCP Apps): whole in themselves, in the words of our own pages. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { WaitingApproval } from '../core/suspended.ts'
+import { shownCall, type WaitingCalls } from './approvals-endpoint.ts'
+import type { Render } from './views.ts'
+
+/** Views that lead to the pages under `publicUrl`, where the user is signed in and decides. */
+export function createHostViews(deps: {
+  readonly render: Render
+  readonly publicUrl: () => string
+  readonly suspended: Pick<WaitingCalls, 'waitingFor'>
+}) {
+  const styles = ['pages.css', 'host-view.css'].map(textOf).join('\n')
+  const script = textOf('host-view.mjs')
+  // Only these two may apply and run, whatever the data say and however weak the host's own policy is.
+  const policy = [
+    "default-src 'none'",
+    'img-src data:',
+    `style-src ${sourceOf(styles)}`,
+    `script-src ${sourceOf(script)}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ')
+  return {
+    html: (view: string): string =>
+      deps.render('host-view', { view, base: deps.publicUrl(), policy, styles, script }),
+    waitingFor: (user: string): Promise<readonly WaitingApproval[]> => deps.suspended.waitingFor(user),
+    about: (call: WaitingApproval): Record<string, unknown> => {
+      const { action, about, client, title, destructive, asked, expires } = shownCall(call)
+      return {
+        url: `${deps.publicUrl()}${String(action)}`,
+        title,
+        about,
+        client,
+        destructive,
+        asked,
+        expires,
+      }
+    },
+  }
+}
+
+function textOf(file: string): string {
+  return readFileSync(join(import.meta.dirname, 'views', file), 'utf8')
+}
+
+/** CSP Level 3 §2.3.1: an inline text by its hash. */
+function sourceOf(text: string): string {
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+}
