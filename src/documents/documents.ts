@@ -23,6 +23,7 @@ import { type Access, accessTo } from './permission.ts'
 import type { Action, Doctype, Platform } from './platform.ts'
 import { collectionOf } from './read-doctypes.ts'
 import type { DocumentMemory } from './memory.ts'
+import type { Once } from './once.ts'
 import type { RunSql } from './run-sql.ts'
 import type { StoredDocument } from './stored.ts'
 
@@ -34,6 +35,8 @@ export interface Documents {
   readonly clock: Clock
   readonly memory: DocumentMemory
   readonly runSql: RunSql
+  /** The call under way, where its caller may send it again. */
+  readonly once?: Once
 }
 
 /** What the principal may do with a doctype; AppError `not_found` when it is not to know that there is one. */

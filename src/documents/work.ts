@@ -26,7 +26,10 @@ export interface ChangeOptions {
 /** Ends a transaction whose work shall not be kept. */
 class DryRun extends Error {}
 
-/** Runs the work in a transaction; a dry run does all of it, answers the same, and keeps nothing. */
+/**
+ * Runs the work in a transaction; a dry run does all of it, answers the same, and keeps nothing. What a call that comes
+ * again has done before is not done again.
+ */
 export async function inWork<R>(
   documents: Documents,
   principal: Principal,
@@ -34,9 +37,11 @@ export async function inWork<R>(
   run: (work: Work) => Promise<R>,
 ): Promise<R> {
   let result: { readonly value: R } | undefined
+  const work = (tx: Transaction): Promise<R> => run({ documents, principal, tx, dry })
+  const inTransaction = dry ? work : (documents.once?.next(work) ?? work)
   try {
     await documents.store.transaction(async (tx) => {
-      result = { value: await run({ documents, principal, tx, dry }) }
+      result = { value: await inTransaction(tx) }
       if (dry) throw new DryRun()
     })
   } catch (error) {

@@ -1,8 +1,10 @@
 /** `tools/list` and `tools/call` (specification §4.5). What is listed is exactly what can be called. */
 import type { Audit } from '../audit/audit.ts'
 import type { Principal } from '../core/principal.ts'
+import { sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Caller, OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
+import { idempotencyKey } from '../tools/tool.ts'
 import { fitted } from '../library/lint.ts'
 import { type Asking, askingFor } from './asking.ts'
 import {
@@ -11,6 +13,7 @@ import {
   type McpLogLevel,
   type McpSnapshot,
   logLevels,
+  peerOf,
   type Reply,
 } from './call.ts'
 import { confirm } from './confirmation.ts'
@@ -21,6 +24,7 @@ import type { Pages } from './lists.ts'
 import type { LogLevels } from './running.ts'
 import { structureOf, shapeContent, shapeTool } from './shape.ts'
 import { skillFor } from './skills.ts'
+import { callKey } from './suspended-calls.ts'
 import { requireTasks, runAsTask, takesTasks, type TaskDeps } from './task-methods.ts'
 
 /** The tools that this principal may call. */
@@ -75,6 +79,7 @@ export function callTool(
       progress: progressOf(own),
       log: logOf(own, name, own.revision.modern ? own.logLevel : deps.logLevels.get(own.principal)),
       ask: asking.ask,
+      repeatable: repeatableOf(own, name, args),
       confirm: (offered) => confirm(own, asking, offered, args, deps),
     })
     const result = (await asking.interrupted()) ?? resultOf(own, found, outcome)
@@ -82,6 +87,24 @@ export function callTool(
   }
   if (typeof found !== 'string' && found.tool.onlyAsTask) requireTasks(call)
   return takesTasks(call) ? runAsTask(call, name, deps, run) : run(call)
+}
+
+/**
+ * What a client says of a call that it may have to send again, in `_meta` or, like other HTTP APIs, in a header
+ * (draft-ietf-httpapi-idempotency-key-header). Keys are of the peer's own: others may choose the same.
+ */
+function repeatableOf(call: Call, name: string, args: Json): Caller['repeatable'] {
+  const { params, headers, principal } = call
+  const meta = isObject(params['_meta']) ? params['_meta'][idempotencyKey] : undefined
+  const key = meta ?? headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new JsonRpcError(
+      errorCodes.invalidParams,
+      `${idempotencyKey} in params._meta, or the Idempotency-Key header, must be 1 to 255 visible ASCII characters`,
+    )
+  const id = sha256(`idempotency ${peerOf(principal)}\n${key}`)
+  return { id, call: sha256(`${principal.roleKey}\n${callKey(principal, name, args)}`) }
 }
 
 /** Specification §4.5: one text, then what else the tool made. Specification §7.1: a call that came to no tool is an error. */

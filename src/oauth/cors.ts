@@ -25,6 +25,7 @@ const headers = [
   'mcp-method',
   'mcp-name',
   'last-event-id',
+  'idempotency-key',
 ]
 const exposed = 'WWW-Authenticate, Mcp-Session-Id, MCP-Protocol-Version, Retry-After'
 

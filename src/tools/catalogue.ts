@@ -38,7 +38,7 @@ export interface ToolOutcome {
 }
 
 /** Who calls a tool, and what the connection to them offers while it runs. */
-export interface Caller extends Pick<ToolContext, 'signal' | 'progress' | 'log' | 'ask'> {
+export interface Caller extends Pick<ToolContext, 'signal' | 'progress' | 'log' | 'ask' | 'repeatable'> {
   /** A running tool calls: only tools that read and need nobody's consent, and as its user may by now. */
   readonly program?: true
   /** Has a person allow a call of a tool that needs it: undefined when it may run, else what to tell the caller. */

@@ -7,6 +7,7 @@ import type { Principal } from '../core/principal.ts'
 import { type Check, problemsText } from '../core/schema.ts'
 import type { Settings } from '../core/settings.ts'
 import { Shown } from '../core/shown.ts'
+import { Once } from '../documents/once.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import type { Calls } from './calls.ts'
 import type { Caller, OfferedTool, Refusal, ToolOutcome } from './catalogue.ts'
@@ -45,6 +46,7 @@ interface Denied {
 interface Admitted {
   readonly entry: ToolEntry
   readonly principal: Principal
+  readonly once?: Once | undefined
 }
 
 /** The tool as the principal may call it, or why not. */
@@ -95,12 +97,19 @@ async function admit(
   const problems = entry.check(args)
   if (problems.length > 0)
     return { refused: 'invalid', text: `invalid arguments for ${name}: ${problemsText(problems)}` }
-  const no = free ? undefined : await caller.confirm(offered, args).catch(pending)
+  const once =
+    caller.repeatable && !offered.annotations.readOnlyHint
+      ? new Once(gate.documents, caller.repeatable)
+      : undefined
+  const clash = await once?.look()
+  if (clash !== undefined) return { refused: 'invalid', text: clash }
+  // What a person allowed and what was done is not asked again: only its answer is given.
+  const no = free || once?.repeats ? undefined : await caller.confirm(offered, args).catch(pending)
   if (no !== undefined) return failure(no)
-  if (free && !caller.program) return { entry, principal: asking }
+  if (free && !caller.program) return { entry, principal: asking, once }
   // A program runs for minutes, and a person may think as long: what was lost meanwhile is lost.
   const principal = gate.present(asking, name)
-  return principal ? { entry, principal } : denied('lost', name)
+  return principal ? { entry, principal, once } : denied('lost', name)
 }
 
 /** The person is being asked just now: the call comes again with the answer. */
@@ -127,7 +136,7 @@ const late = new Error('the call took too long')
 /** Runs a tool that may run, within its time, its places and its bytes. */
 async function run(
   gate: Gate,
-  { entry, principal }: Admitted,
+  { entry, principal, once }: Admitted,
   args: unknown,
   caller: Caller,
 ): Promise<ToolOutcome> {
@@ -158,7 +167,7 @@ async function run(
     const context = {
       ...caller,
       principal: caught,
-      documents,
+      documents: once ? { ...documents, once } : documents,
       library: library.for(principal),
       budget,
       signal,
@@ -179,7 +188,7 @@ async function run(
   }
   unlink()
   span?.end(ending.status === 'ok' ? undefined : ending.status)
-  tellCall(gate, caught, { name: tool.name, args, started }, ending)
+  tellCall(gate, caught, { name: tool.name, args, started, repeats: once?.repeats }, ending)
   return ending.outcome
 }
 

@@ -37,13 +37,15 @@ interface Told {
   readonly args: unknown
   /** Milliseconds since the epoch. */
   readonly started: number
+  /** It was made before, and is answered as it was then. */
+  readonly repeats?: boolean | undefined
 }
 
 /** Every call is told, also one that did not come to its tool; nothing waits for it. */
 export function tellCall(
   { audit, clock, documents, log, maxResultBytes = 0, settings }: Telling,
   principal: Principal,
-  { name, args, started }: Told,
+  { name, args, started, repeats = false }: Told,
   { outcome, status, output, error = outcome.text }: Ending,
 ): void {
   const target = name.slice(0, 128)
@@ -67,6 +69,7 @@ export function tellCall(
           result_bytes: Buffer.byteLength(outcome.text),
           is_error: outcome.isError,
         }),
+        ...(repeats && { repeats }),
       },
     })
     .catch((fault: unknown) => log.error('a tool call could not be audited', { tool: target, fault }))

@@ -1,5 +1,6 @@
 import type { Principal } from '../core/principal.ts'
 import type { Documents } from '../documents/documents.ts'
+import type { Repeatable } from '../documents/once.ts'
 import type { Library } from '../library/library.ts'
 
 /**
@@ -30,6 +31,9 @@ export type Content =
       readonly mimeType?: string
     }
 
+/** Where `_meta` of a call holds what its client knows it by, when it may send it again. */
+export const idempotencyKey = 'assistant-core/idempotencyKey'
+
 /** What a tool may use while it runs: the caller first, then the nouns, all of one snapshot. */
 export interface ToolContext {
   readonly principal: Principal
@@ -50,6 +54,8 @@ export interface ToolContext {
   ) => Promise<{ readonly text: string; readonly isError: boolean }>
   /** Asks the person at the client something (elicitation, sampling, roots), in whatever way the protocol revision has. */
   readonly ask: AskClient
+  /** The caller may send this very call again, which must not do its work twice: the documents see to their part. */
+  readonly repeatable?: Repeatable | undefined
 }
 
 /** A question to the MCP client: the method and params of the server request, and a key that is stable between rounds. */

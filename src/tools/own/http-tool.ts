@@ -25,7 +25,7 @@ export function httpTool(definition: HttpDefinition, folder: string): Tool {
     ...(definition.idempotent !== undefined && { idempotent: definition.idempotent }),
     ...(definition.timeout_seconds !== undefined && { timeout: definition.timeout_seconds * 1000 }),
     ...(definition.roles && { roles: definition.roles }),
-    async run(given, { signal, principal }) {
+    async run(given, { signal, principal, repeatable }) {
       const args = given as Readonly<Record<string, unknown>>
       const rest = Object.fromEntries(Object.entries(args).filter(([name]) => !placed.has(name)))
       const headers = await fillHeaders(definition.headers ?? {}, folder)
@@ -35,6 +35,7 @@ export function httpTool(definition: HttpDefinition, folder: string): Tool {
         headers: {
           accept: 'application/json',
           ...(principal.trace && { traceparent: traceparentOf(principal.trace) }),
+          ...(repeatable && { 'idempotency-key': repeatable.id }),
           ...(sendsBody && { 'content-type': 'application/json' }),
           ...headers,
         },

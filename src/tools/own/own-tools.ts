@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import { messageOf } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Content, Tool, ToolCategory } from '../tool.ts'
+import { traceparentOf } from '../../core/trace-context.ts'
+import { type Content, idempotencyKey, type Tool, type ToolCategory } from '../tool.ts'
 import { httpTool } from './http-tool.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
 import { inputProblem, type OwnDefinitions, prefixOf } from './read-own-tools.ts'
@@ -106,8 +107,11 @@ export class OwnTools {
       openWorld: true,
       ...(definition.timeout_seconds !== undefined && { timeout: definition.timeout_seconds * 1000 }),
       ...(roles && { roles }),
-      run: async (args, { signal, principal }) => {
-        const result = await upstream.callTool(listed.name, args, signal, principal.trace)
+      run: async (args, { signal, principal: { trace }, repeatable }) => {
+        const result = await upstream.callTool(listed.name, args, signal, {
+          ...(trace && { traceparent: traceparentOf(trace) }),
+          ...(repeatable && { [idempotencyKey]: repeatable.id }),
+        })
         return richOf(result.content ?? [], result.structuredContent, result.isError ?? false)
       },
     }

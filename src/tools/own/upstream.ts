@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { AppError } from '../../core/errors.ts'
-import { traceparentOf, type TraceContext } from '../../core/trace-context.ts'
 import type { Content } from '../tool.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
 import { send } from './request.ts'
@@ -24,10 +23,13 @@ export interface UpstreamResult {
   readonly isError?: boolean
 }
 
+type Meta = Readonly<Record<string, string>>
+
 /** A connection to an upstream. */
 export interface Upstream {
   listTools(signal: AbortSignal): Promise<readonly UpstreamTool[]>
-  callTool(name: string, args: unknown, signal: AbortSignal, trace?: TraceContext): Promise<UpstreamResult>
+  /** `meta` is what is said about the call besides its arguments. */
+  callTool(name: string, args: unknown, signal: AbortSignal, meta: Meta): Promise<UpstreamResult>
   close(): void
 }
 
@@ -117,12 +119,8 @@ export function openUpstream(definition: UpstreamDefinition, folder: string, ver
 
   return {
     close: drop,
-    callTool: async (name, args, signal, trace) => {
-      const params = {
-        name,
-        arguments: args,
-        ...(trace && { _meta: { traceparent: traceparentOf(trace) } }),
-      }
+    callTool: async (name, args, signal, meta) => {
+      const params = { name, arguments: args, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
       return (await call('tools/call', params, signal)) as UpstreamResult
     },
     listTools: async (signal) => {

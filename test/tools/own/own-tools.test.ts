@@ -135,6 +135,19 @@ describe('an HTTP tool', () => {
     assert.deepEqual(seen, [undefined, traceparent])
   })
 
+  it('hands the service the key of a call that may come again', async (t) => {
+    const seen: unknown[] = []
+    const port = await listen(t, (request) => {
+      seen.push(request.headers['idempotency-key'])
+      return { text: '{}' }
+    })
+    const yaml = `tool: heat\ntype: http\nmethod: POST\nallow_private: true\ndescription: Heats a room to some degrees.\nurl: http://localhost:${port}/\ninput: { type: object }`
+    const { call } = await open(t, { 'config/tools/heat.yaml': yaml })
+    await call(plain, 'heat')
+    await call(plain, 'heat', {}, { repeatable: { id: 'one', call: 'heat' } })
+    assert.deepEqual(seen, [undefined, 'one'])
+  })
+
   it('sends what is not in the address as JSON, and tells failures', async (t) => {
     let text = ''
     const port = await listen(t, (_, body) => ((text = body), { status: 422, text: 'too cold' }))
@@ -329,6 +342,9 @@ describe('an upstream server', () => {
       isError: false,
     })
     assert.equal((await call(traced, 'every_echo', { message: 'hi' })).text, `Echo: hi (${traceparent})`)
+    const repeatable = { id: 'one', call: 'echo' }
+    const keyed = await call(plain, 'every_echo', { message: 'hi' }, { repeatable })
+    assert.equal(keyed.text, 'Echo: hi (keyed)')
     assert.match((await call(plain, 'every_echo', { message: 1 })).text, /invalid arguments/)
     assert.deepEqual(await call(plain, 'every_fail'), { text: 'no', content: [], isError: true })
     assert.equal(catalogue.find(plain, 'every_environment'), 'forbidden')
@@ -342,6 +358,7 @@ describe('an upstream server', () => {
     assert.deepEqual(
       events.map(({ target, status }) => [target, status]),
       [
+        ['every_echo', 'ok'],
         ['every_echo', 'ok'],
         ['every_echo', 'ok'],
         ['every_echo', 'error'],

@@ -33,6 +33,8 @@ const tools = [
 
 const traced = (meta: Record<string, unknown> | undefined): string =>
   typeof meta?.['traceparent'] === 'string' ? ` (${meta['traceparent']})` : ''
+const keyed = (meta: Record<string, unknown> | undefined): string =>
+  typeof meta?.['assistant-core/idempotencyKey'] === 'string' ? ' (keyed)' : ''
 
 function server(): Server {
   const mcp = new Server({ name: 'everything', version: '1.0.0' }, { capabilities: { tools: {} } })
@@ -45,7 +47,9 @@ function server(): Server {
     const says = (text: string) => ({ content: [{ type: 'text' as const, text }] })
     switch (params.name) {
       case 'echo':
-        return says(`Echo: ${String(params.arguments?.['message'])}${traced(params._meta)}`)
+        return says(
+          `Echo: ${String(params.arguments?.['message'])}${traced(params._meta)}${keyed(params._meta)}`,
+        )
       case 'fail':
         return { ...says('no'), isError: true }
       case 'environment':

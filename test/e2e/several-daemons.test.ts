@@ -1,0 +1,291 @@
+/** Three real daemons on one database behind a plain proxy, each request to the next: to clients they are one service. */
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { auth } from '@modelcontextprotocol/sdk/client/auth.js'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { authorizeInBrowser, Browser } from '../helpers/browser.ts'
+import { copyOfShippedSite, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
+import { noPostgres, startPostgres } from '../helpers/postgres.ts'
+import { Provider } from '../helpers/provider.ts'
+import { type RoundRobin, startRoundRobin } from '../helpers/round-robin.ts'
+import { until } from '../store/state-folder.ts'
+
+const admin = { username: 'admin@example.com', password: 'correct horse battery staple' }
+const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
+const mostRegistrations = 12
+
+describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_000 }, () => {
+  const closers: (() => unknown)[] = []
+  const context = { after: (close: () => unknown) => closers.push(close) } as unknown as TestContext
+  let proxy: RoundRobin
+  let daemons: RunningDaemon[]
+  /** What ended of the calls that a slow service got. */
+  const slow = { begun: 0, ended: 0 }
+  let url: URL
+
+  before(async () => {
+    const postgres = await startPostgres(context)
+    proxy = await startRoundRobin(context)
+    url = new URL(proxy.url + mcpPath)
+    const site = siteFor(await postgres.newDatabase(), await startSlowService())
+    const start = () => startDaemon(context, { site, args: ['--public-url', proxy.url] })
+    daemons = await Promise.all([start(), start(), start()])
+    proxy.to(daemons.map((daemon) => daemon.url))
+    const args = ['users', 'passwd', admin.username, '--password-stdin']
+    assert.equal((await daemons[0]!.cli(args, admin.password)).code, 0)
+  })
+  after(async () => {
+    for (const close of closers.reverse()) await close()
+  })
+
+  it('are signed in to by the official SDK client, whose every request another answers', async () => {
+    const { client, provider } = await signedIn()
+    const made = await call(client, 'create_document', { doctype: 'Note', data: { title: 'Seen by all' } })
+    for (const _ of daemons) {
+      const { data } = await call(client, 'get_document', { doctype: 'Note', name: made.name })
+      assert.equal(data.title, 'Seen by all')
+    }
+    const before = provider.saved!.access_token
+    assert.equal(await auth(provider, { serverUrl: url }), 'AUTHORIZED', 'by the refresh token')
+    assert.notEqual(provider.saved!.access_token, before)
+    await call(client, 'get_document', { doctype: 'Note', name: made.name })
+    await client.close()
+    assert.ok(daemons.every((daemon) => proxy.counts.get(daemon.url)! > 3))
+  })
+
+  it('let the person at the client confirm a call, once', async () => {
+    const { client } = await signedIn({ elicitation: {} })
+    const made = await call(client, 'create_document', { doctype: 'Note', data: { title: 'Talked about' } })
+    let asked = 0
+    client.setRequestHandler(ElicitRequestSchema, async () => {
+      asked++
+      return { action: 'accept', content: { confirm: true } }
+    })
+    for (let n = 1; n <= 6; n++) {
+      await call(client, 'add_comment', { doctype: 'Note', name: made.name, comment: `number ${n}` })
+      assert.equal(asked, n)
+    }
+    await client.close()
+  })
+
+  it('let a person allow a call on a page: one approval, used up once', async () => {
+    const { client, browser } = await signedIn()
+    const made = await call(client, 'create_document', { doctype: 'Note', data: { title: 'To be removed' } })
+    const target = { doctype: 'Note', name: made.name }
+    const pages = new Set<string>()
+    for (const _ of daemons)
+      pages.add(
+        /https?:\/\/\S+\/approvals\/[\w-]+/.exec(await refusal(client, 'delete_document', target))![0],
+      )
+    assert.equal(pages.size, 1)
+    const page = await browser.open([...pages][0]!)
+    assert.ok('html' in page && page.html.includes(made.name), JSON.stringify(page))
+    const done = await browser.submit(page, { decision: 'approve' })
+    assert.ok('html' in done && /approved/.test(done.html))
+    await call(client, 'delete_document', target)
+    assert.match(await refusal(client, 'get_document', target), /there is no Note/)
+    await client.close()
+  })
+
+  it('end a call that its client takes back, whichever runs it', async () => {
+    const { client } = await signedIn()
+    for (const _ of daemons) {
+      const begun = slow.begun
+      const ended = slow.ended
+      const patience = new AbortController()
+      const calling = client
+        .callTool({ name: 'slow', arguments: {} }, undefined, { signal: patience.signal })
+        .catch((error: Error) => error)
+      await until(() => slow.begun > begun)
+      patience.abort()
+      await calling
+      await until(() => slow.ended > ended)
+    }
+    await client.close()
+  })
+
+  it('write once when a client sends a call again, whose answer was cut', async () => {
+    const { client, provider } = await signedIn()
+    const send = (key: string, title: string, how: 'header' | 'meta'): Promise<any> =>
+      fetch(url, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${provider.saved!.access_token}`,
+          'content-type': 'application/json',
+          ...(how === 'header' && { 'idempotency-key': key }),
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: {
+            name: 'create_document',
+            arguments: { doctype: 'Note', data: { title } },
+            ...(how === 'meta' && { _meta: { 'assistant-core/idempotencyKey': key } }),
+          },
+        }),
+      }).then((response) => response.json())
+    const notes = async (title: string): Promise<string[]> => {
+      const { data } = await call(client, 'list_documents', { doctype: 'Note', filters: { title } })
+      return data.map(({ name }: { name: string }) => name)
+    }
+    for (const how of ['header', 'meta'] as const) {
+      const [key, title] = [`order-${how}`, `Sent again by ${how}`]
+      proxy.cutNext()
+      await assert.rejects(send(key, title, how), /fetch failed/)
+      const written = await notes(title)
+      assert.equal(written.length, 1, 'the daemon had written it when the answer was cut')
+      for (const _ of daemons) {
+        const { result } = await send(key, title, how)
+        assert.equal(JSON.parse(result.content[0].text).name, written[0])
+      }
+      assert.deepEqual(await notes(title), written)
+      const { error } = await send(key, 'Something else', how)
+      assert.match(error.message, /this idempotency key was used for another call/)
+      assert.deepEqual(await notes('Something else'), [])
+    }
+    const { error } = await send('not ascii \u00fc'.normalize(), 'Never', 'meta')
+    assert.match(error.message, /assistant-core\/idempotencyKey .* must be 1 to 255 visible ASCII characters/)
+    assert.deepEqual(await notes('Never'), [])
+    await client.close()
+  })
+
+  it('write once when a daemon is killed before it could answer', async (t) => {
+    const { client, provider } = await signedIn()
+    const site = daemons[0]!.site
+    const dying = await startDaemon(t, { site, args: ['--public-url', proxy.url] })
+    const request = (target: string): Promise<Response> =>
+      fetch(target + mcpPath, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${provider.saved!.access_token}`,
+          'content-type': 'application/json',
+          'idempotency-key': 'killed',
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name: 'create_document', arguments: { doctype: 'Note', data: { title: 'Survives' } } },
+        }),
+      })
+    const lost = request(dying.url).catch(() => undefined)
+    const found = (): Promise<any> =>
+      call(client, 'list_documents', { doctype: 'Note', filters: { title: 'Survives' } })
+    // As soon as others see it, whether or not the answer is on its way.
+    while ((await found()).total_count === 0) await wait(1)
+    await dying.stop('SIGKILL')
+    await lost
+    for (const daemon of daemons) assert.equal((await request(daemon.url)).status, 200)
+    assert.equal((await found()).total_count, 1)
+    await client.close()
+  })
+
+  it('refuse a revoked token, all of them at once', async () => {
+    const { client, provider } = await signedIn()
+    const { access_token } = provider.saved!
+    const ping = (): Promise<Response> =>
+      fetch(url, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: {} }),
+      })
+    for (const _ of daemons) assert.equal((await ping()).status, 200)
+    const done = await daemons[1]!.cli(['tokens', 'revoke', '--user', admin.username])
+    assert.equal(done.code, 0, done.stderr)
+    for (const _ of daemons) assert.equal((await ping()).status, 401)
+    await client.close()
+  })
+
+  it('have one budget for registrations, not one each', async () => {
+    let taken = 0
+    for (;;) {
+      const response = await fetch(`${proxy.url}/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ redirect_uris: ['http://localhost:1/callback'] }),
+      })
+      if (response.status === 429) break
+      assert.equal(response.status, 201, await response.text())
+      taken++
+      // What comes within a second may exceed it.
+      await wait(250)
+    }
+    assert.ok(taken < 2 * mostRegistrations, `${taken} of ${mostRegistrations}`)
+  })
+
+  /** A client that a person in a browser has just let in. */
+  async function signedIn(
+    capabilities: object = {},
+  ): Promise<{ client: Client; provider: Provider; browser: Browser }> {
+    const provider = new Provider()
+    const browser = new Browser()
+    assert.equal(await auth(provider, { serverUrl: url }), 'REDIRECT')
+    const back = await authorizeInBrowser(provider.asked!.href, admin, 'approve', browser)
+    assert.equal(back.searchParams.get('iss'), proxy.url)
+    const authorizationCode = back.searchParams.get('code')!
+    assert.equal(await auth(provider, { serverUrl: url, authorizationCode }), 'AUTHORIZED')
+    const client = new Client({ name: 'several', version: '1.0.0' }, { capabilities })
+    await client.connect(new StreamableHTTPClientTransport(url, { authProvider: provider }))
+    return { client, provider, browser }
+  }
+
+  function siteFor(database: string, slowPort: number): string {
+    const file = join(temporaryFolder(context), 'url')
+    writeFileSync(file, `${database}\n`, { mode: 0o600 })
+    const site = copyOfShippedSite(context)
+    const settings = join(site, 'config/settings.yaml')
+    const text = readFileSync(settings, 'utf8')
+      .replace('  kind: embedded\n', '  kind: postgres\n')
+      .replace('  url_file: null\n', `  url_file: ${file}\n`)
+      .replace('    points: 600\n    seconds: 3600', `    points: ${mostRegistrations}\n    seconds: 3600`)
+      // What is computed in other processes is not what this is about.
+      .replace('  python:\n    enabled: true', '  python:\n    enabled: false')
+    writeFileSync(settings, text)
+    const tools = 'tools: { delete_document: { confirm: page }, add_comment: { confirm: client } }\n'
+    writeFileSync(join(site, 'config/tools.yaml'), tools)
+    mkdirSync(join(site, 'config/tools'), { recursive: true })
+    writeFileSync(
+      join(site, 'config/tools/slow.yaml'),
+      `tool: slow\ntype: http\nallow_private: true\ndescription: Asks a service that never answers.\nurl: http://127.0.0.1:${slowPort}/\ninput: { type: object, properties: {} }\n`,
+    )
+    return site
+  }
+
+  async function startSlowService(): Promise<number> {
+    const server = createServer((_, response) => {
+      slow.begun++
+      response.on('close', () => void slow.ended++)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closers.push(() => (server.closeAllConnections(), server.close()))
+    return (server.address() as { port: number }).port
+  }
+})
+
+async function answer(
+  client: Client,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<{ isError: boolean; text: string }> {
+  const { content, isError } = await client.callTool({ name, arguments: args })
+  return { isError: isError === true, text: (content as { text: string }[])[0]!.text }
+}
+
+async function call(client: Client, name: string, args: Record<string, unknown>): Promise<any> {
+  const { isError, text } = await answer(client, name, args)
+  assert.ok(!isError, text)
+  return JSON.parse(text)
+}
+
+async function refusal(client: Client, name: string, args: Record<string, unknown>): Promise<string> {
+  const { isError, text } = await answer(client, name, args)
+  assert.ok(isError, text)
+  return text
+}
