@@ -23,7 +23,7 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
   for (const [place, source] of Object.entries(sources))
     await build({
       entryPoints: found.filter(
-        (path) => path.startsWith(source) && /\.(ts|mjs|njk|css|svg|png|py)$/.test(path),
+        (path) => path.startsWith(source) && /\.(ts|mjs|njk|yaml|css|svg|png|py)$/.test(path),
       ),
       outbase: source,
       outdir: join(fresh, place),
@@ -35,6 +35,7 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
       loader: {
         '.mjs': 'copy',
         '.njk': 'copy',
+        '.yaml': 'copy',
         '.css': 'copy',
         '.svg': 'copy',
         '.png': 'copy',

@@ -44,23 +44,17 @@ import {
   approvalEndpoint,
   approvalListEndpoint,
   approvalPageEndpoint,
-  approvalsPath,
   type ApprovalsDeps,
 } from './pages/approvals-endpoint.ts'
-import { auditEndpoint, auditExportEndpoint, auditPath, type AuditPageDeps } from './pages/audit-endpoint.ts'
+import { auditEndpoint, auditExportEndpoint, type AuditPageDeps } from './pages/audit-endpoint.ts'
 import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
+import { logoPath } from './pages/company.ts'
 import {
   connectedAppsEndpoint,
   revokeAppEndpoint,
   type ConnectedAppsDeps,
 } from './pages/connected-apps-endpoint.ts'
-import {
-  dashboardEndpoint,
-  deskEndpoint,
-  deskPath,
-  pictureEndpoint,
-  type DeskDeps,
-} from './pages/desk-endpoint.ts'
+import { dashboardEndpoint, deskEndpoint, pictureEndpoint, type DeskDeps } from './pages/desk-endpoint.ts'
 import { createHostViews } from './pages/host-views.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
 import {
@@ -69,7 +63,7 @@ import {
   signOutEndpoint,
   signOutPageEndpoint,
 } from './pages/sign-in-endpoint.ts'
-import { iconEndpoint, iconNames, stylesheetEndpoint } from './pages/assets-endpoint.ts'
+import { iconEndpoint, iconNames, logoEndpoint, stylesheetEndpoint } from './pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
 import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts'
 import { createViews, type Render } from './pages/views.ts'
@@ -95,7 +89,8 @@ export function createApp(services: Services): RequestListener {
   routeOAuth(router, { ...services, powers, pages: authorizationPages(render) })
   const subjectOf = subjects(() => site.current().documents, services.audit)
   const auditor = createAuditor(services)
-  routePages(router, { ...services, auditor, desk, subjectOf, powers, render, principalOf })
+  const company = (): ReturnType<typeof site.current> => site.current()
+  routePages(router, { ...services, auditor, company, desk, subjectOf, powers, render, principalOf })
 
   const guard = bearer(services)
   const mcp = guardedMcp(services, guard, createHostViews({ ...services, render }))
@@ -195,7 +190,11 @@ function routeOAuth(
 
 function routePages(
   router: Router,
-  deps: UpstreamDeps & ConnectedAppsDeps & ApprovalsDeps & DeskDeps & AuditPageDeps,
+  deps: UpstreamDeps &
+    ConnectedAppsDeps &
+    ApprovalsDeps &
+    DeskDeps &
+    AuditPageDeps & { readonly company: Parameters<typeof logoEndpoint>[0] },
 ): void {
   router.get(paths.home, homeEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps))
@@ -206,15 +205,16 @@ function routePages(
   router.post(paths.signOut, signOutEndpoint(deps))
   router.get(paths.connectedApps, connectedAppsEndpoint(deps))
   router.post(paths.connectedApps, revokeAppEndpoint(deps))
-  router.get(approvalsPath, approvalListEndpoint(deps))
-  router.get(`${approvalsPath}/:id`, approvalPageEndpoint(deps))
-  router.post(`${approvalsPath}/:id`, approvalEndpoint(deps))
-  router.get(deskPath, deskEndpoint(deps))
-  router.get(`${deskPath}/charts/:id`, pictureEndpoint(deps))
-  router.get(`${deskPath}/:id`, dashboardEndpoint(deps))
-  router.get(auditPath, auditEndpoint(deps))
-  router.get(`${auditPath}/:file`, auditExportEndpoint(deps))
-  router.get(paths.stylesheet, stylesheetEndpoint())
+  router.get(paths.approvals, approvalListEndpoint(deps))
+  router.get(`${paths.approvals}/:id`, approvalPageEndpoint(deps))
+  router.post(`${paths.approvals}/:id`, approvalEndpoint(deps))
+  router.get(paths.desk, deskEndpoint(deps))
+  router.get(`${paths.desk}/charts/:id`, pictureEndpoint(deps))
+  router.get(`${paths.desk}/:id`, dashboardEndpoint(deps))
+  router.get(paths.audit, auditEndpoint(deps))
+  router.get(`${paths.audit}/:file`, auditExportEndpoint(deps))
+  router.get(paths.stylesheet, stylesheetEndpoint(deps.settings))
+  router.get(logoPath, logoEndpoint(deps.company))
   router.get('/favicon.ico', iconEndpoint('server.png'))
   for (const name of iconNames) router.get(iconsPath + name, iconEndpoint(name))
 }

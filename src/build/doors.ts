@@ -21,6 +21,7 @@ import { OpenIdProvider } from '../oauth/upstream.ts'
 import { resourceOf } from '../oauth/urls.ts'
 import { TokenUsage } from '../oauth/usage.ts'
 import type { Store, Stored } from '../store/store.ts'
+import { Accounts } from '../users/accounts.ts'
 import { ApiKeys } from '../users/api-keys.ts'
 import { Passwords } from '../users/passwords.ts'
 import { Sessions } from '../users/sessions.ts'
@@ -41,6 +42,7 @@ interface Address {
 }
 
 interface SignInDoor {
+  readonly accounts: Accounts
   readonly passwords: Passwords
   readonly sessions: Sessions
   readonly signIn: SignIn
@@ -84,10 +86,12 @@ export async function openDoors(
   const { clock, store, audit, metrics, analysis } = foundation
   const { site, settings, people } = house
   const address = addressOf(options, house)
+  const accounts = new Accounts({ store })
   const passwords = new Passwords({ store, clock, people })
   const signIn: SignInDoor = {
+    accounts,
     passwords,
-    sessions: new Sessions({ store, clock, settings, people }),
+    sessions: new Sessions({ store, clock, settings, people, accounts }),
     signIn: new SignIn({ store, clock, people, passwords, audit }),
     apiKeys: new ApiKeys({ store, clock, people }),
   }

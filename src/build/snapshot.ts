@@ -26,6 +26,7 @@ import { checkMaskedFields, checkReportSql } from './check-report-sql.ts'
 import { linkTargets } from './links.ts'
 import { checkGuidance, readersOf } from './readers.ts'
 import { currentPrincipal } from '../oauth/bearer.ts'
+import { readLogo } from '../site/company-logo.ts'
 import { openRepository } from '../site/git.ts'
 import { readSite } from '../site/read-site.ts'
 import { readSettings } from '../site/read-settings.ts'
@@ -51,6 +52,8 @@ import { readPeople, rolesFile } from '../users/read-people.ts'
 /** Everything that one reading of the site gives, immutable. */
 export interface Snapshot {
   readonly settings: Settings
+  /** The company's logo, when it has one. */
+  readonly logo: Uint8Array | undefined
   readonly people: People
   readonly platform: Platform
   readonly seeds: readonly Seed[]
@@ -72,6 +75,7 @@ export interface ServedSnapshot extends Pick<Snapshot, 'settings' | 'catalogue' 
 /** What the site says, checked, before it is bound to any state. */
 export interface SiteReading<Library> {
   readonly settings: Settings
+  readonly logo: Uint8Array | undefined
   readonly people: People
   readonly platform: Platform
   readonly seeds: readonly Seed[]
@@ -100,6 +104,7 @@ export async function readParts<Library>(
   const faults: Fault[] = [...files.faults]
   const warnings: Fault[] = []
   const settings = readSettings(files, faults, warnings)
+  const logo = readLogo(files, settings, faults)
   const people = readPeople(files, faults)
   const platform = readPlatform(files, faults, people, warnings)
   const seeds = readSeeds(files, faults, platform)
@@ -128,7 +133,7 @@ export async function readParts<Library>(
   })
   checkMaskedFields(files, platform, warnings)
   if (faults.length === 0) await checkReportSql(files, platform, runSql, { faults, warnings })
-  const reading = { settings, people, platform, seeds, tools, own, toolSettings, library }
+  const reading = { settings, logo, people, platform, seeds, tools, own, toolSettings, library }
   return { reading, faults: causesFirst(faults, givenIn), warnings }
 
   /** The file where a name would stand, when that file is the one that is broken. */
@@ -222,7 +227,7 @@ export async function buildSnapshot(
     parts.runSql,
   )
   if (faults.length > 0) return { faults, warnings }
-  const { settings, people, platform, seeds, toolSettings } = reading
+  const { settings, logo, people, platform, seeds, toolSettings } = reading
   const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
   const documents = { platform, store, audit, clock, memory, runSql }
@@ -247,6 +252,7 @@ export async function buildSnapshot(
   const { digest } = files
   const snapshot: Snapshot = {
     settings,
+    logo,
     people,
     platform,
     seeds,

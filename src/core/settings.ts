@@ -46,6 +46,35 @@ export const settingsSchema = objectWith({
     shutdown_grace_seconds: { ...nonNegative, default: 10 },
     max_concurrent_requests: { ...positive, default: 1000 },
   }),
+  company: section({
+    logo: {
+      type: ['string', 'null'],
+      pattern: '^config/[\\w-]+\\.(svg|png)$',
+      title: 'a file beside this one, such as config/logo.svg',
+      default: null,
+    },
+    accent_color: {
+      type: ['string', 'null'],
+      pattern: '^#[0-9a-fA-F]{6}$',
+      title: 'a colour such as "#1f5fbf"',
+      default: null,
+    },
+    support: {
+      type: ['string', 'null'],
+      pattern: '^(https://[^\\s]+|[^\\s@:]+@[^\\s@]+)$',
+      title: 'an e-mail address or an address that begins with https://',
+      default: null,
+    },
+    legal_links: {
+      type: 'array',
+      maxItems: 10,
+      default: [],
+      items: objectWith({
+        label: { type: 'string', minLength: 1, maxLength: 60 },
+        url: { type: 'string', pattern: '^https://[^\\s]+$', title: 'an address that begins with https://' },
+      }),
+    },
+  }),
   oauth: oauthSettings,
   login: loginSettings,
   mcp: section({

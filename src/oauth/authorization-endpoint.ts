@@ -44,7 +44,7 @@ import { paths } from './urls.ts'
 
 /** The pages that this endpoint shows. */
 export interface AuthorizationPages {
-  readonly consent: (view: ConsentView) => string
+  readonly consent: (ctx: Context, view: ConsentView) => string
   readonly fault: FaultPage
 }
 

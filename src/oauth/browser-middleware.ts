@@ -12,7 +12,7 @@ export interface BrowserDeps {
 }
 
 /** Renders the page that shows a fault. */
-export type FaultPage = (fault: { readonly title: string; readonly message: string }) => string
+export type FaultPage = (ctx: Context, fault: { readonly title: string; readonly message: string }) => string
 
 const lockedDown =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -29,7 +29,7 @@ export function pageEndpoint(fault: FaultPage, handle: (ctx: Context) => Promise
       const oauth = asOAuthError(error)
       ctx.status = error instanceof AppError ? statusOf(error) : (oauth?.status ?? 400)
       if (oauth) ctx.set(oauth.headers)
-      answerPage(ctx, ctx.status, fault({ title: titleOf(ctx.status), message: known.message }))
+      answerPage(ctx, ctx.status, fault(ctx, { title: titleOf(ctx.status), message: known.message }))
     }
   }
 }
@@ -84,7 +84,8 @@ export function sendTo(ctx: Context, status: 302 | 303, url: string): void {
 
 /** Who is signed in at this browser. */
 export async function signedIn(ctx: Context, deps: BrowserDeps): Promise<SignedIn | undefined> {
-  return deps.sessions.find(ctx.cookies.get(sessionCookie(deps)))
+  // Kept for the layout, which greets them in their language.
+  return (ctx.state['signed'] = await deps.sessions.find(ctx.cookies.get(sessionCookie(deps))))
 }
 
 /** Signs this browser in: gives it a session that it did not have before. */

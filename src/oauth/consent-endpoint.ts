@@ -41,7 +41,7 @@ export interface ConsentDeps {
   readonly clock: Clock
   readonly grants: Grants
   readonly powers: PowersOf
-  readonly pages: { readonly consent: (view: ConsentView) => string }
+  readonly pages: { readonly consent: (ctx: Context, view: ConsentView) => string }
 }
 
 /** The browser says that no other site led it here; one that says nothing does not count. */
@@ -95,7 +95,7 @@ export function showConsent(
   const { client, redirectUri } = request
   const time = String(deps.clock.now())
   pageHeaders(ctx, formActionFor(redirectUri))
-  const page = deps.pages.consent({
+  const page = deps.pages.consent(ctx, {
     action: paths.authorize,
     request: ctx.querystring,
     time,

@@ -21,6 +21,9 @@ export const paths = {
   signInUpstreamCallback: '/sign-in/oidc/callback',
   signOut: '/sign-out',
   connectedApps: '/connected-apps',
+  approvals: '/approvals',
+  desk: '/desk',
+  audit: '/audit',
   stylesheet: '/assets/pages.css',
 } as const
 

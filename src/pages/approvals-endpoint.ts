@@ -1,7 +1,6 @@
 /** The pages on which a user finds, reads, and allows or denies calls of tools that need it: what no model can do for them. */
 import type { Context, Middleware } from 'koa'
 import { pictured } from '../audit/render.ts'
-import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { WaitingApproval } from '../core/suspended.ts'
@@ -59,7 +58,7 @@ export function approvalListEndpoint(deps: ApprovalsDeps): Middleware {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
     const calls = (await deps.suspended.waitingFor(signed.user.id)).map((call) => shownCall(call))
-    return answerPage(ctx, 200, deps.render('approvals', { calls }))
+    return answerPage(ctx, 200, deps.render(ctx, 'approvals', { calls }))
   })
 }
 
@@ -73,8 +72,7 @@ export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
     if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
     const subject = subjectView(await deps.subjectOf(principal, call))
     const csrf = formToken(signed.secret, purposeOf(call.id))
-    const list = approvalsPath
-    return answerPage(ctx, 200, deps.render('approval', { call: shownCall(call), subject, csrf, list }))
+    return answerPage(ctx, 200, deps.render(ctx, 'approval', { call: shownCall(call), subject, csrf }))
   })
 }
 
@@ -95,11 +93,8 @@ export function approvalEndpoint(deps: ApprovalsDeps): Middleware {
   })
 }
 
-/** Where the calls are listed, under `public_url`; each has its page below. */
-export const approvalsPath = '/approvals'
-
 function idOf(ctx: Context): string {
-  return ctx.path.slice(approvalsPath.length + 1)
+  return ctx.path.slice(paths.approvals.length + 1)
 }
 
 function purposeOf(id: string): string {
@@ -109,17 +104,16 @@ function purposeOf(id: string): string {
 /** A call in the words of the pages. */
 export function shownCall(call: WaitingApproval): Record<string, unknown> {
   return {
-    action: `${approvalsPath}/${call.id}`,
+    action: `${paths.approvals}/${call.id}`,
     about: aboutOf(call.arguments),
-    client: pictured(call.client?.name ?? 'a program with your API key'),
-    way: call.client ? 'an app that may act as you' : 'over MCP',
+    client: pictured(call.client?.name ?? ''),
     user: call.user,
     tool: call.tool,
     title: call.title,
     destructive: call.destructive,
     arguments: shown(call.arguments),
-    asked: minute(call.createdAt),
-    expires: minute(call.expiresAt),
+    asked: call.createdAt,
+    expires: call.expiresAt,
     pending: call.state === 'pending',
     state: call.state,
   }
@@ -148,8 +142,4 @@ function subjectView({ title, changes, fields, texts, ...rest }: CallSubject): R
     fields: fields?.map(({ label, value }) => ({ label, value: lines(value) })) ?? [],
     texts: texts.map(([name, text]) => ({ name: pictured(name), text: lines(text) })),
   }
-}
-
-function minute(milliseconds: number): string {
-  return `${isoTime(milliseconds).slice(0, 16).replace('T', ' ')} UTC`
 }

@@ -27,9 +27,6 @@ export interface AuditPageDeps extends UserPageDeps {
   readonly auditor: Auditor
 }
 
-/** The page of the log; below it lies the export. */
-export const auditPath = '/audit'
-
 const refreshSeconds = 5
 const exports = {
   csv: { write: exportCsv, type: 'text/csv; charset=utf-8' },
@@ -45,7 +42,6 @@ export function auditEndpoint(deps: AuditPageDeps): Middleware {
     if (live) ctx.set('Refresh', String(refreshSeconds))
     const query = new URLSearchParams(question).toString()
     const view = {
-      audit: auditPath,
       asked: Object.fromEntries(questionFields.map((name) => [name, question[name] ?? ''])),
       statuses: auditStatuses,
       live,
@@ -53,7 +49,7 @@ export function auditEndpoint(deps: AuditPageDeps): Middleware {
       seconds: refreshSeconds,
       events: events.map((line) => rowOf(line, clients)),
     }
-    answerPage(ctx, 200, deps.render('audit', view))
+    answerPage(ctx, 200, deps.render(ctx, 'audit', view))
   })
 }
 

@@ -3,18 +3,22 @@ import { getDomain } from 'tldts'
 import type { AuthorizationPages } from '../oauth/authorization-endpoint.ts'
 import type { ConsentView } from '../oauth/consent-endpoint.ts'
 import type { FaultPage } from '../oauth/browser-middleware.ts'
-import type { Render } from './views.ts'
+import { messages } from './messages.ts'
+import { languageOf, type Render } from './views.ts'
 
 /** The page that shows a fault. */
 export function faultPage(render: Render): FaultPage {
-  return (fault) => render('fault', fault)
+  return (ctx, { title, message }) => {
+    const words = messages[languageOf(ctx)]
+    return render(ctx, 'fault', { title: words.fault(title), message: words.fault(message) })
+  }
 }
 
 /** Consent and fault pages, from the views. */
 export function authorizationPages(render: Render): AuthorizationPages {
   return {
-    consent: (view) =>
-      render('consent', {
+    consent: (ctx, view) =>
+      render(ctx, 'consent', {
         view: {
           ...view,
           redirectHost: hostParts(view.redirectHost),

@@ -2,7 +2,7 @@
 import type { Context, Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
 import type { AuditEvent } from '../audit/event.ts'
-import { isoTime, type Clock } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { PowersOf } from '../core/powers.ts'
 import {
@@ -55,7 +55,7 @@ export function connectedAppsEndpoint(deps: ConnectedAppsDeps): Middleware {
     const apps = (await accessesOf(signed.user.id, deps)).map(({ kind, id, view }) => ({ kind, id, ...view }))
     const csrf = formToken(signed.secret, 'connected-apps')
     const revoked = ctx.querystring === 'revoked=1'
-    return answerPage(ctx, 200, deps.render('connected-apps', { apps, csrf, revoked }))
+    return answerPage(ctx, 200, deps.render(ctx, 'connected-apps', { apps, csrf, revoked }))
   })
 }
 
@@ -114,16 +114,12 @@ async function app(
   deps: ConnectedAppsDeps,
 ): Promise<Access> {
   const client = { id: grant.client, name: grant.clientName }
-  const state = families.some(isLive)
-    ? ''
-    : families.length === 0
-      ? 'Waiting for the app to finish connecting'
-      : 'Its access has ended; the app may ask you to sign in again'
+  const state = families.some(isLive) ? '' : families.length === 0 ? 'apps.waiting' : 'apps.ended'
   const view = {
-    name: grant.clientName,
+    label: grant.clientName,
     host: grant.redirectHost,
     state,
-    since: minute(grant.approvedAt),
+    since: grant.approvedAt,
     ...(await useOf(
       families.map(({ id }) => id),
       deps,
@@ -140,14 +136,12 @@ async function app(
 
 async function token(family: Family, deps: ConnectedAppsDeps): Promise<Access> {
   const view = {
-    name: family.label ?? family.clientName,
-    made:
-      family.vouchedBy === undefined
-        ? 'An operator of this server made a token that acts as you'
-        : `${new URL(family.vouchedBy).host} let this app act as you`,
-    ends: minute(family.expiresAt),
+    label: family.label ?? family.clientName,
+    made: family.vouchedBy === undefined ? 'apps.by_operator' : 'apps.by_provider',
+    host: family.vouchedBy === undefined ? '' : new URL(family.vouchedBy).host,
+    ends: family.expiresAt,
     addresses: family.addresses ?? [],
-    since: minute(family.createdAt),
+    since: family.createdAt,
     ...(await useOf([family.id], deps)),
     powers: deps.powers(family.user, { id: family.client, name: family.clientName }, family),
   }
@@ -160,11 +154,12 @@ async function token(family: Family, deps: ConnectedAppsDeps): Promise<Access> {
 
 async function apiKey(key: ApiKey, deps: ConnectedAppsDeps): Promise<Access> {
   const view = {
-    name: key.label === '' ? 'API key' : `API key: ${key.label}`,
-    made: 'An operator of this server made a key that acts as you',
-    ends: key.expiresAt === undefined ? 'never' : minute(key.expiresAt),
+    title: key.label === '' ? 'apps.key' : 'apps.key_named',
+    label: key.label,
+    made: 'apps.key_by_operator',
+    ends: key.expiresAt,
     addresses: key.addresses ?? [],
-    since: minute(key.createdAt),
+    since: key.createdAt,
     ...(await useOf([`key:${key.id}`], deps)),
     powers: deps.powers(key.user, undefined, {}),
   }
@@ -178,11 +173,7 @@ async function apiKey(key: ApiKey, deps: ConnectedAppsDeps): Promise<Access> {
 async function useOf(
   ids: readonly string[],
   { usage }: ConnectedAppsDeps,
-): Promise<{ readonly lastUsed: string; readonly calls: number }> {
+): Promise<{ readonly lastUsed: number | undefined; readonly calls: number }> {
   const { lastUsedAt, calls } = await usage.of(ids)
-  return { lastUsed: lastUsedAt === undefined ? '' : minute(lastUsedAt), calls }
-}
-
-function minute(milliseconds: number): string {
-  return `${isoTime(milliseconds).slice(0, 16).replace('T', ' ')} UTC`
+  return { lastUsed: lastUsedAt, calls }
 }

@@ -5,7 +5,7 @@ import type { Principal } from '../core/principal.ts'
 import { answerPage, pageEndpoint, sendTo, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
 import { originOf } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
-import { approvalsPath, type WaitingCalls } from './approvals-endpoint.ts'
+import type { WaitingCalls } from './approvals-endpoint.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
@@ -43,16 +43,12 @@ export interface DeskDeps extends UserPageDeps {
   readonly suspended: Pick<WaitingCalls, 'waitingFor'>
 }
 
-/** The list of dashboards, below which each has its page. */
-export const deskPath = '/desk'
-
 /** GET: the dashboards that the user may see. */
 export function deskEndpoint(deps: DeskDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
     const dashboards = await deps.desk.dashboards(principal)
     const waiting = (await deps.suspended.waitingFor(principal.user)).length
-    const view = { dashboards, user: principal.user, desk: deskPath, waiting, approvals: approvalsPath }
-    answerPage(ctx, 200, deps.render('desk', view))
+    answerPage(ctx, 200, deps.render(ctx, 'desk', { dashboards, user: principal.user, waiting }))
   })
 }
 
@@ -60,7 +56,7 @@ export function deskEndpoint(deps: DeskDeps): Middleware {
 export function dashboardEndpoint(deps: DeskDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
     const dashboard = await deps.desk.dashboard(principal, idOf(ctx))
-    answerPage(ctx, 200, deps.render('dashboard', { dashboard, user: principal.user, desk: deskPath }))
+    answerPage(ctx, 200, deps.render(ctx, 'dashboard', { dashboard }))
   })
 }
 

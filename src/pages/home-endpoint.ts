@@ -1,10 +1,8 @@
 /** The start page: who is signed in, or how to connect. */
 import type { Middleware } from 'koa'
-import { auditor, hasRole } from '../core/principal.ts'
 import { answerPage, pageEndpoint, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
 import { resourceOf } from '../oauth/urls.ts'
-import { approvalsPath, type WaitingCalls } from './approvals-endpoint.ts'
-import { auditPath } from './audit-endpoint.ts'
+import type { WaitingCalls } from './approvals-endpoint.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
@@ -22,8 +20,6 @@ export function homeEndpoint(deps: HomeDeps): Middleware {
     const mcp = resourceOf(deps.publicUrl())
     const waiting = signed ? (await deps.suspended.waitingFor(signed.user.id)).length : 0
     const user = signed?.user ?? ''
-    const audit = signed && hasRole(signed.user, auditor) ? auditPath : ''
-    const view = { user, goodbye, mcp, waiting, approvals: approvalsPath, audit }
-    answerPage(ctx, 200, deps.render('home', view))
+    answerPage(ctx, 200, deps.render(ctx, 'home', { user, goodbye, mcp, waiting }))
   })
 }

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WaitingApproval } from '../core/suspended.ts'
 import { shownCall, type WaitingCalls } from './approvals-endpoint.ts'
-import type { Render } from './views.ts'
+import { messages } from './messages.ts'
+import { minuteIn, type Render } from './views.ts'
 
 /** Views that lead to the pages under `publicUrl`, where the user is signed in and decides. */
 export function createHostViews(deps: {
@@ -25,7 +26,7 @@ export function createHostViews(deps: {
   ].join('; ')
   return {
     html: (view: string): string =>
-      deps.render('host-view', { view, base: deps.publicUrl(), policy, styles, script }),
+      deps.render(undefined, 'host-view', { view, base: deps.publicUrl(), policy, styles, script }),
     waitingFor: (user: string): Promise<readonly WaitingApproval[]> => deps.suspended.waitingFor(user),
     about: (call: WaitingApproval): Record<string, unknown> => {
       const { action, about, client, title, destructive, asked, expires } = shownCall(call)
@@ -33,10 +34,10 @@ export function createHostViews(deps: {
         url: `${deps.publicUrl()}${String(action)}`,
         title,
         about,
-        client,
+        client: client === '' ? messages.en.text('approvals.by_key') : client,
         destructive,
-        asked,
-        expires,
+        asked: minuteIn('UTC', Number(asked)),
+        expires: minuteIn('UTC', Number(expires)),
       }
     },
   }

@@ -1,5 +1,6 @@
 /** Signing in and out with a browser. */
 import type { Context, Middleware } from 'koa'
+import { pictured } from '../audit/render.ts'
 import type { Settings } from '../core/settings.ts'
 import {
   answerPage,
@@ -16,7 +17,9 @@ import {
   type BrowserDeps,
 } from '../oauth/browser-middleware.ts'
 import { originOf, readForm } from '../oauth/http-middleware.ts'
+import type { Clients } from '../oauth/clients.ts'
 import type { RateLimits } from '../oauth/rate-limits.ts'
+import type { Client } from '../oauth/records.ts'
 import { aliases, paths } from '../oauth/urls.ts'
 import type { SignIn } from '../users/sign-in.ts'
 import { faultPage } from './authorization-pages.ts'
@@ -27,17 +30,16 @@ export interface SignInDeps extends BrowserDeps {
   readonly settings: () => Settings
   readonly limits: RateLimits
   readonly signIn: SignIn
+  readonly clients: Pick<Clients, 'find'>
   readonly render: Render
 }
-
-const wrong = 'The e-mail address or the password is wrong.'
 
 /** GET: the sign-in form. */
 export function signInPageEndpoint(deps: SignInDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     await deps.limits.take('authorize', originOf(ctx))
     const next = new URLSearchParams(ctx.querystring).get('next')
-    showForm(ctx, deps, { status: 200, next: safeNext(next) })
+    await showForm(ctx, deps, { status: 200, next: safeNext(next) })
   })
 }
 
@@ -51,38 +53,52 @@ export function signInEndpoint(deps: SignInDeps): Middleware {
     requireOwnForm(ctx, deps, { secret, purpose: 'sign-in', token: form.get('csrf') })
     const username = form.get('username') ?? ''
     if (!deps.settings().login.passwords) {
-      return showForm(ctx, deps, { status: 403, next, fault: 'Passwords are switched off on this server.' })
+      return showForm(ctx, deps, { status: 403, next, fault: { name: 'sign_in.no_passwords' } })
     }
     const outcome = await deps.signIn.attempt({ username, password: form.get('password') ?? '' }, origin)
     if (outcome.kind === 'wait') {
       ctx.set('Retry-After', String(outcome.seconds))
-      const fault = `Too many attempts. Please wait ${outcome.seconds} seconds.`
+      const fault = { name: 'sign_in.wait', values: { n: outcome.seconds } }
       return showForm(ctx, deps, { status: 429, next, username, fault })
     }
-    if (outcome.kind === 'refused') return showForm(ctx, deps, { status: 403, next, username, fault: wrong })
+    if (outcome.kind === 'refused')
+      return showForm(ctx, deps, { status: 403, next, username, fault: { name: 'sign_in.wrong' } })
     await openSession(ctx, deps, { user: outcome.user.id, method: 'password', address: origin.address })
     return sendTo(ctx, 303, next)
   })
 }
 
-function showForm(
+async function showForm(
   ctx: Context,
   deps: SignInDeps,
-  form: { status: number; next: string; username?: string; fault?: string },
-): void {
+  form: {
+    status: number
+    next: string
+    username?: string
+    /** A message, by its name. */
+    fault?: { readonly name: string; readonly values?: Readonly<Record<string, unknown>> }
+  },
+): Promise<void> {
   const { login } = deps.settings()
-  const hint = new URLSearchParams(form.next.split('?')[1] ?? '').get('login_hint')
+  const asked = new URLSearchParams(form.next.split('?')[1] ?? '')
+  const client = asked.get('client_id')
   // The answer to this form may redirect on to a client, so the policy has to let it.
   pageHeaders(ctx, formActionOf(form.next))
-  const page = deps.render('sign-in', {
+  const page = deps.render(ctx, 'sign-in', {
     next: form.next,
     csrf: formToken(visitorSecret(ctx, deps), 'sign-in'),
-    username: form.username ?? hint ?? '',
+    username: form.username ?? asked.get('login_hint') ?? '',
+    app: client === null ? '' : pictured((await knownApp(client, deps))?.name ?? ''),
     fault: form.fault ?? '',
     passwords: login.passwords,
-    upstream: login.oidc === null ? '' : (login.oidc.label ?? 'Sign in with your company'),
+    upstream: login.oidc && { label: login.oidc.label ?? '' },
   })
   answerPage(ctx, form.status, page)
+}
+
+/** The app that sent the person here; one that cannot be told now is told of on the consent page. */
+async function knownApp(id: string, { clients }: SignInDeps): Promise<Client | undefined> {
+  return clients.find(id).catch(() => undefined)
 }
 
 function formActionOf(next: string): string {
@@ -91,13 +107,17 @@ function formActionOf(next: string): string {
   return scheme === undefined ? "'self'" : `'self' https: ${scheme}`
 }
 
+const ownPage = /^\/(connected-apps|approvals|desk|audit)(\/[\w%.~-]+)*$/
+
 /** Where the browser goes after signing in: one of our own pages, never elsewhere. */
 export function safeNext(next: string | null): string {
-  const own: readonly string[] = [paths.authorize, aliases.authorize, paths.connectedApps, paths.home]
+  const own: readonly string[] = [paths.authorize, aliases.authorize, paths.home]
   if (next === null || !/^\/[\x21-\x7e]*$/.test(next) || next.includes('\\') || next.length > 12_000)
     return paths.home
   const path = next.split('?')[0] ?? ''
-  return own.includes(path) || /^\/(approvals\/[\w-]+|desk(\/[\w-]+)?)$/.test(path) ? next : paths.home
+  // What browsers make of dots, written out or encoded, must still be the same page.
+  const isPlain = new URL(path, 'http://localhost').pathname === path
+  return isPlain && (own.includes(path) || ownPage.test(path)) ? next : paths.home
 }
 
 /** GET: asks before signing out. */
@@ -106,7 +126,7 @@ export function signOutPageEndpoint(deps: SignInDeps): Middleware {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, paths.home)
     const csrf = formToken(signed.secret, 'sign-out')
-    return answerPage(ctx, 200, deps.render('sign-out', { user: signed.user, csrf }))
+    return answerPage(ctx, 200, deps.render(ctx, 'sign-out', { user: signed.user, csrf }))
   })
 }
 

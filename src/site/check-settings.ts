@@ -1,5 +1,6 @@
 /** What a JSON Schema cannot say about settings: values that must mean something, and combinations to warn of. */
 import { BlockList, isIP } from 'node:net'
+import { accentContrast, readableContrast } from '../core/contrast.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 
 /** Calls back with the path of a setting and what is wrong with it, or what to think twice about. */
@@ -32,6 +33,12 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
   for (const key of ['documentation_url', 'policy_uri', 'terms_of_service_uri'] as const) {
     const value = oauth[key]
     if (value !== null && !URL.canParse(value)) fault(['oauth', key], `"${value}" is not a web address`)
+  }
+  const accent = settings.company.accent_color
+  if (accent !== null && accentContrast(accent) < readableContrast) {
+    const contrast = accentContrast(accent).toFixed(1)
+    const wanted = `links and buttons need ${readableContrast}; choose a darker one`
+    fault(['company', 'accent_color'], `"${accent}" has a contrast of ${contrast} to the page; ${wanted}`)
   }
   const oidc = settings.login.oidc
   if (oidc && !isSecureUrl(oidc.issuer)) {

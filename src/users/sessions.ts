@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Stored } from '../store/store.ts'
+import type { Account, Accounts } from './accounts.ts'
 import type { People, User } from './people.ts'
 
 /** One signed-in browser. */
@@ -19,6 +20,7 @@ export interface Session extends Stored {
 export interface SignedIn {
   readonly session: Session
   readonly user: User
+  readonly account: Account
   /** The cookie's value: what forms of this browser are bound to. */
   readonly secret: string
 }
@@ -28,12 +30,20 @@ export class Sessions {
   readonly #clock: Clock
   readonly #settings: () => Settings
   readonly #people: () => People
+  readonly #accounts: Accounts
   readonly #sessions: Collection<Session>
 
-  constructor(deps: { store: Store; clock: Clock; settings: () => Settings; people: () => People }) {
+  constructor(deps: {
+    store: Store
+    clock: Clock
+    settings: () => Settings
+    people: () => People
+    accounts: Accounts
+  }) {
     this.#clock = deps.clock
     this.#settings = deps.settings
     this.#people = deps.people
+    this.#accounts = deps.accounts
     this.#sessions = deps.store.collection<Session>({
       name: 'users.session',
       indexes: ['user'],
@@ -56,7 +66,7 @@ export class Sessions {
     const session = await this.#sessions.get(sha256(secret))
     if (!session || session.expiresAt <= this.#clock.now()) return undefined
     const user = this.#people().find(session.user)
-    return user?.enabled ? { session, user, secret } : undefined
+    return user?.enabled ? { session, user, account: await this.#accounts.of(user.id), secret } : undefined
   }
 
   /** Ends the session of that secret. */

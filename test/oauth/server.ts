@@ -57,6 +57,7 @@ import { stylesheetEndpoint } from '../../src/pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint } from '../../src/pages/upstream-endpoint.ts'
 import { createViews } from '../../src/pages/views.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import { Accounts } from '../../src/users/accounts.ts'
 import { ApiKeys } from '../../src/users/api-keys.ts'
 import { Passwords } from '../../src/users/passwords.ts'
 import type { People, User } from '../../src/users/people.ts'
@@ -163,6 +164,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   const documents = new ClientDocuments({ ...base, store, fetch })
   const clients = new Clients({ ...base, store, tokens, documents })
   const assertions = new Assertions({ ...base, store, fetch })
+  const accounts = new Accounts({ store })
   const passwords = new Passwords({ ...base, store })
   const nouns = {
     ...base,
@@ -175,7 +177,8 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     codes: new Codes({ ...base, store }),
     grants: new Grants({ ...base, store }),
     keys: new Keys({ ...base, store }),
-    sessions: new Sessions({ ...base, store }),
+    accounts,
+    sessions: new Sessions({ ...base, store, accounts }),
     apiKeys: new ApiKeys({ ...base, store }),
     signIn: new SignIn({ ...base, store, passwords, audit }),
     assertions,
@@ -213,7 +216,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     .get(paths.connectedApps, connectedAppsEndpoint(deps))
     .post(paths.connectedApps, revokeAppEndpoint(deps))
   router.get(paths.home, homeEndpoint({ ...deps, suspended: { waitingFor: () => Promise.resolve([]) } }))
-  router.get(paths.stylesheet, stylesheetEndpoint())
+  router.get(paths.stylesheet, stylesheetEndpoint(base.settings))
   router.all(paths.mcp, bearer(deps), (ctx) => {
     const { roles, ...principal } = ctx.state['principal'] as Principal
     ctx.body = { ...principal, roles: [...roles] }
