@@ -2,7 +2,7 @@
 import type { Audit } from '../audit/audit.ts'
 import { actorOf, type AuditEvent } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
-import { AppError, peerMessageOf } from '../core/errors.ts'
+import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { Shown } from '../core/shown.ts'
 import { listedDescription } from '../library/arguments.ts'
@@ -30,25 +30,26 @@ export async function getPrompt(
   call: Call,
   deps: { readonly audit: Audit; readonly clock: Clock; readonly log: Log },
 ): Promise<Reply> {
-  const name = textParam(call.params, 'name')
-  const args = exact(call, objectParam(call.params, 'arguments'))
   const began = deps.clock.now()
   const principal = { ...call.principal, shown: new Shown() }
-  const tell = (event: Pick<AuditEvent, 'status' | 'error' | 'data'>): void => {
-    const target = name.slice(0, 128)
-    const execution_time = (deps.clock.now() - began) / 1000
+  const tell = ({ data, ...event }: Pick<AuditEvent, 'status' | 'error' | 'data'>): void => {
+    const { name = '', arguments: given } = call.params
     deps.audit
       .record({
         ...actorOf(principal),
         type: 'prompt.get',
-        target,
-        execution_time,
+        target: (typeof name === 'string' ? name : JSON.stringify(name)).slice(0, 128),
+        success: event.status === 'ok',
+        execution_time: (deps.clock.now() - began) / 1000,
         ...principal.shown.told(),
         ...event,
+        data: { ...data, arguments: given },
       })
       .catch((fault: unknown) => deps.log.error('a prompt could not be audited', { fault }))
   }
   try {
+    const name = textParam(call.params, 'name')
+    const args = exact(call, objectParam(call.params, 'arguments'))
     const { template, text, commit } = await call.snapshot.library.render(principal, name, args)
     const data = {
       ...(template.version !== null && { 'assistant_core/version_number': template.version }),
@@ -62,9 +63,8 @@ export async function getPrompt(
       _meta: data,
     }
   } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    const status = error.code === 'not_found' || error.code === 'forbidden' ? 'denied' : 'error'
-    tell({ status, error: peerMessageOf(error) })
+    const denied = error instanceof AppError && (error.code === 'not_found' || error.code === 'forbidden')
+    tell({ status: denied ? 'denied' : 'error', error: messageOf(error) })
     throw error
   }
 }

@@ -1,5 +1,6 @@
 /** `tools/list` and `tools/call` (specification §4.5). What is listed is exactly what can be called. */
 import type { Audit } from '../audit/audit.ts'
+import { messageOf } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
@@ -67,11 +68,8 @@ export function callTool(
   call: Call,
   deps: TaskDeps & { readonly audit: Audit; readonly logLevels: LogLevels; readonly views: HostViews },
 ): Promise<Reply> {
-  const name = textParam(call.params, 'name')
-  const args = objectParam(call.params, 'arguments')
   const { catalogue } = call.snapshot
-  if (call.revision.envelope) checkParamHeaders(call, catalogue.find(call.principal, name), args)
-  const found = catalogue.find(call.principal, name)
+  const { name, args, found, repeatable } = readCall(call)
   const run = async (own: Call, given?: Asking): Promise<Json> => {
     const asking = given ?? (await askingFor(own, deps.suspended))
     const outcome = await catalogue.call(call.principal, name, args, {
@@ -79,13 +77,12 @@ export function callTool(
       progress: progressOf(own),
       log: logOf(own, name, own.revision.modern ? own.logLevel : deps.logLevels.get(own.principal)),
       ask: asking.ask,
-      repeatable: repeatableOf(own, name, args),
+      repeatable,
       confirm: (offered) => confirm(own, asking, offered, args, deps),
     })
     const result = (await asking.interrupted()) ?? resultOf(own, found, outcome)
     return showsViews(own) ? { ...result, ...(await answerMeta(own, found, deps.views)) } : result
   }
-  if (typeof found !== 'string' && found.tool.onlyAsTask) requireTasks(call)
   return takesTasks(call) ? runAsTask(call, name, deps, run) : run(call)
 }
 
@@ -105,6 +102,28 @@ function repeatableOf(call: Call, name: string, args: Json): Caller['repeatable'
     )
   const id = sha256(`idempotency ${peerOf(principal)}\n${key}`)
   return { id, call: sha256(`${principal.roleKey}\n${callKey(principal, name, args)}`) }
+}
+
+interface CallOfTool extends Pick<Caller, 'repeatable'> {
+  readonly name: string
+  readonly args: Json
+  readonly found: OfferedTool | string
+}
+
+/** Which tool is called with what. A call that is none is audited as it came. */
+function readCall(call: Call): CallOfTool {
+  const { catalogue } = call.snapshot
+  try {
+    const name = textParam(call.params, 'name')
+    const args = objectParam(call.params, 'arguments')
+    const found = catalogue.find(call.principal, name)
+    if (call.revision.envelope) checkParamHeaders(call, found, args)
+    if (typeof found !== 'string' && found.tool.onlyAsTask) requireTasks(call)
+    return { name, args, found, repeatable: repeatableOf(call, name, args) }
+  } catch (error) {
+    catalogue.tellMalformed(call.principal, call.params['name'], call.params['arguments'], messageOf(error))
+    throw error
+  }
 }
 
 /** Specification §4.5: one text, then what else the tool made. Specification §7.1: a call that came to no tool is an error. */

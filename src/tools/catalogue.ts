@@ -33,8 +33,8 @@ export interface ToolOutcome {
   readonly structured?: Readonly<Record<string, unknown>>
   /** Rule 3. */
   readonly isError: boolean
-  /** Why the call did not come to its tool; `lost` is what was allowed when the call began. */
-  readonly refused?: Refusal | 'invalid' | 'lost'
+  /** Why the call did not come to its tool; `lost` is what was allowed when the call began, `unconfirmed` what its user did not allow, or not yet. */
+  readonly refused?: Refusal | 'invalid' | 'unconfirmed' | 'lost'
 }
 
 /** Who calls a tool, and what the connection to them offers while it runs. */
@@ -57,6 +57,8 @@ export interface Catalogue {
    * `isError`; only what `confirm` throws is thrown.
    */
   call(principal: Principal, name: string, args: unknown, caller: Caller): Promise<ToolOutcome>
+  /** Has it audited that a call was none: its name or its arguments are not what MCP has there. */
+  tellMalformed(principal: Principal, name: unknown, args: unknown, why: string): void
   /** Equal exactly when two principals (or two snapshots) are offered the same tools with the same definitions. */
   digest(principal: Principal): string
 }

@@ -3,7 +3,7 @@ import type { Principal } from '../core/principal.ts'
 import { compileSchema } from '../core/schema.ts'
 import { sha256 } from '../core/secrets.ts'
 import type { Catalogue, OfferedTool, ToolAnnotations } from './catalogue.ts'
-import { callThrough, type ToolEntry, findTool, type Gate } from './gate.ts'
+import { callThrough, type ToolEntry, findTool, type Gate, tellMalformed } from './gate.ts'
 import { builtInTools } from './index.ts'
 import { offerOf } from './offer.ts'
 import { optionalTools } from './optional-tools.ts'
@@ -77,6 +77,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
       return typeof found === 'string' ? found : found.offered
     },
     call: (principal, name, args, caller) => callThrough(gate, principal, name, args, caller),
+    tellMalformed: (principal, ...call) => tellMalformed(gate, principal, ...call),
   }
   return catalogue
 }

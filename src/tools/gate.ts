@@ -80,7 +80,20 @@ export async function callThrough(
   return outcome
 }
 
-/** All that is asked before a tool runs. A person's own no is an outcome: it was audited where it was said. */
+/** A call whose name or arguments are not what MCP has there is told as it came. */
+export function tellMalformed(
+  gate: Gate,
+  principal: Principal,
+  name: unknown,
+  args: unknown,
+  why: string,
+): void {
+  const told = { name: typeof name === 'string' ? name : (JSON.stringify(name) ?? ''), args }
+  const outcome: ToolOutcome = { ...failure(why), refused: 'invalid' }
+  tellCall(gate, principal, { ...told, started: gate.clock.now() }, { outcome, status: 'error' })
+}
+
+/** All that is asked before a tool runs. An outcome is that of a question which is on its way. */
 async function admit(
   gate: Gate,
   asking: Principal,
@@ -105,7 +118,7 @@ async function admit(
   if (clash !== undefined) return { refused: 'invalid', text: clash }
   // What a person allowed and what was done is not asked again: only its answer is given.
   const no = free || once?.repeats ? undefined : await caller.confirm(offered, args).catch(pending)
-  if (no !== undefined) return failure(no)
+  if (no !== undefined) return typeof no === 'string' ? { refused: 'unconfirmed', text: no } : no
   if (free && !caller.program) return { entry, principal: asking, once }
   // A program runs for minutes, and a person may think as long: what was lost meanwhile is lost.
   const principal = gate.present(asking, name)
@@ -113,8 +126,8 @@ async function admit(
 }
 
 /** The person is being asked just now: the call comes again with the answer. */
-function pending(error: unknown): string {
-  if (error instanceof AnswerPending) return error.message
+function pending(error: unknown): ToolOutcome {
+  if (error instanceof AnswerPending) return failure(error.message)
   throw error
 }
 

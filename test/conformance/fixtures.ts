@@ -87,6 +87,7 @@ function both(own: Catalogue, added: Catalogue, changes: () => string): Catalogu
       return outcome
     },
     lacks: (principal) => own.lacks(principal),
+    tellMalformed: (...call) => own.tellMalformed(...call),
     digest: (principal) => `${own.digest(principal)} ${changes()}`,
   }
 }

@@ -65,13 +65,17 @@ describe('a call that its user must approve on a page', () => {
     assert.match(await text(server), /needs the user's approval/)
     assert.deepEqual(runs, [{ thing: 'disk' }])
     assert.deepEqual(
-      server.events.map(({ type, user }) => `${type} ${user}`),
+      server.events.map(({ type, user, status }) => `${type} ${user} ${status}`),
       [
-        'tool.approval_request user@example.com',
-        'tool.approve user@example.com',
-        'tool.approval_request user@example.com',
-        'tool.call user@example.com',
-        'tool.approval_request user@example.com',
+        'tool.approval_request user@example.com ok',
+        'tool.call user@example.com denied',
+        'tool.call user@example.com denied',
+        'tool.approve user@example.com ok',
+        'tool.approval_request user@example.com ok',
+        'tool.call user@example.com denied',
+        'tool.call user@example.com ok',
+        'tool.approval_request user@example.com ok',
+        'tool.call user@example.com denied',
       ],
     )
   })

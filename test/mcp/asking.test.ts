@@ -137,7 +137,14 @@ describe('a request state', () => {
       assert.match(json.result.content[0].text, /did not allow/)
     }
     assert.deepEqual(runs, [])
-    assert.equal(server.events.filter(({ status }) => status === 'denied').length, 3)
+    // What the person said, and how the call ended.
+    assert.deepEqual(
+      server.events.map(({ type, status, success }) => [type, status, success]),
+      [1, 2, 3].flatMap(() => [
+        ['tool.confirm', 'denied', undefined],
+        ['tool.call', 'denied', false],
+      ]),
+    )
   })
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { promptOf, skillOf, startServer } from './server.ts'
-import { add, adminOnly, echo, fail } from './tools-for-tests.ts'
+import { add, adminOnly, echo, fail, wipeTool } from './tools-for-tests.ts'
 
 const tools = [echo, add, fail, adminOnly]
 
@@ -88,7 +88,8 @@ describe('the MCP endpoint at 2025-06-18', () => {
   })
 
   it('refuses tools with the codes of the specification, at HTTP 200, and audits it', async (t) => {
-    const server = await startServer(t, { tools, disabled: ['fail'] })
+    const runs: unknown[] = []
+    const server = await startServer(t, { tools: [...tools, wipeTool(runs)], disabled: ['fail'] })
     const cases = [
       [{ name: 'nothing' }, -32602, /unknown tool "nothing"/],
       [{ name: 'fail' }, -32000, /disabled/],
@@ -99,6 +100,9 @@ describe('the MCP endpoint at 2025-06-18', () => {
         /a: must be number.*"b" is required|"b" is required.*a: must be number/,
       ],
       [{ name: 'add', arguments: [] }, -32602, /params\.arguments: must be an object/],
+      [{ name: 'wipe', arguments: 'all' }, -32602, /params\.arguments: must be an object/],
+      [{ name: 'wipe', arguments: null }, -32602, /params\.arguments: must be an object/],
+      [{ name: { wipe: 1 }, arguments: { target: 'x' } }, -32602, /params\.name/],
       [{}, -32602, /params\.name/],
     ] as const
     for (const [params, code, message] of cases) {
@@ -109,14 +113,24 @@ describe('the MCP endpoint at 2025-06-18', () => {
       assert.equal(json.id, 1)
     }
     assert.deepEqual(
-      server.events.map(({ status, target }) => [status, target]),
+      server.events.map(({ status, target, data }) => [status, target, data?.['arguments']]),
       [
-        ['denied', 'nothing'],
-        ['denied', 'fail'],
-        ['denied', 'admin_only'],
-        ['error', 'add'],
+        ['denied', 'nothing', {}],
+        ['denied', 'fail', {}],
+        ['denied', 'admin_only', {}],
+        ['error', 'add', { a: 'x' }],
+        ['error', 'add', []],
+        ['error', 'wipe', 'all'],
+        ['error', 'wipe', null],
+        ['error', '{"wipe":1}', { target: 'x' }],
+        ['error', '', undefined],
       ],
     )
+    for (const [at, { type, success, execution_time, error }] of server.events.entries()) {
+      assert.deepEqual([type, success, typeof execution_time], ['tool.call', false, 'number'])
+      assert.match(error ?? '', cases[at]![2])
+    }
+    assert.deepEqual(runs, [])
   })
 
   it('lists prompts in the words of the specification and renders them', async (t) => {
@@ -152,10 +166,31 @@ describe('the MCP endpoint at 2025-06-18', () => {
     const missing = await server.call('prompts/get', { name: 'greet' })
     assert.equal(missing.json.error.code, -32602)
     assert.deepEqual(missing.json.error.data.problems, [{ argument: 'who', problem: 'is required' }])
-    assert.deepEqual(
-      server.events.slice(1).map(({ status }) => status),
-      ['denied', 'error'],
+    const secret = { who: 'moon', api_key: 'abc' }
+    assert.equal(
+      (await server.call('prompts/get', { name: 'greet', arguments: secret })).json.error,
+      undefined,
     )
+    for (const wrong of [{ name: 'greet', arguments: [] }, { arguments: { who: 'moon' } }])
+      assert.equal((await server.call('prompts/get', wrong)).json.error.code, -32602)
+    assert.deepEqual(
+      server.events.map(({ status, target, success, data }) => [
+        status,
+        target,
+        success,
+        data?.['arguments'],
+      ]),
+      [
+        ['ok', 'greet', true, { who: 'moon' }],
+        ['denied', 'nothing', false, undefined],
+        ['error', 'greet', false, undefined],
+        ['ok', 'greet', true, secret],
+        ['error', 'greet', false, []],
+        ['error', '', false, { who: 'moon' }],
+      ],
+    )
+    for (const { execution_time, error, success } of server.events)
+      assert.deepEqual([typeof execution_time, error === undefined], ['number', success])
   })
 
   it('lists and reads skills as resources', async (t) => {

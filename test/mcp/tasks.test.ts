@@ -197,7 +197,11 @@ describe('a call that takes long', () => {
     }
     const refused = await server.call('tools/call', { name: 'slow' }, { revision: modern })
     assert.equal(refused.json.error.code, -32021)
-    assert.equal(server.events.length, 0)
+    // What is not a call of the tool is told, too, and nothing ran.
+    assert.deepEqual(
+      server.events.map(({ type, target, status }) => [type, target, status]),
+      [['tool.call', 'slow', 'error']],
+    )
   })
 
   it('has failed when the daemon that ran it is gone, and is forgotten after an hour', async (t) => {
