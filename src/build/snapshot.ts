@@ -22,7 +22,7 @@ import { categoriesFile, readLibrary, type LibraryReading } from '../library/rea
 import { causesFirst } from '../site/causes.ts'
 import type { Channels } from '../library/channels.ts'
 import type { Library } from '../library/library.ts'
-import { checkMaskedFields, checkReportSql } from './check-report-sql.ts'
+import { checkMaskedFields, checkReportSql, checkToolSql } from './check-sql.ts'
 import { linkTargets } from './links.ts'
 import { checkGuidance, readersOf } from './readers.ts'
 import { currentPrincipal } from '../oauth/bearer.ts'
@@ -131,8 +131,11 @@ export async function readParts<Library>(
     channels: settings.library.channels,
     packageVersion: version,
   })
-  checkMaskedFields(files, platform, warnings)
-  if (faults.length === 0) await checkReportSql(files, platform, runSql, { faults, warnings })
+  checkMaskedFields(files, { platform, own }, warnings)
+  if (runSql !== noSql) {
+    await checkReportSql(files, platform, runSql, { faults, warnings })
+    await checkToolSql(files, own, { faults, warnings })
+  }
   const reading = { settings, logo, people, platform, seeds, tools, own, toolSettings, library }
   return { reading, faults: causesFirst(faults, givenIn), warnings }
 

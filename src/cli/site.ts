@@ -8,7 +8,7 @@ import { packageFolder } from '../core/version.ts'
 import { askAndPrint, operate } from './control.ts'
 import { readOptions, type Options } from './options.ts'
 import { print, tell } from './output.ts'
-import { nameSchema, writeSchemas } from './schema.ts'
+import { writeSchemas } from './schema.ts'
 
 /** `assistant-core init`, `check`, `migrate`, `reload`: the site. */
 export function addSiteCommands(program: Command): void {
@@ -114,7 +114,6 @@ export async function initSite(site: string, template: Template = 'trading'): Pr
     .filter((entry) => entry.isFile())
     .map((entry) => relative(site, join(entry.parentPath, entry.name)))
     .filter((file) => !file.startsWith('.git/'))
-  for (const file of files) await nameSchema(site, file)
   return files.sort()
 }
 
@@ -155,7 +154,7 @@ async function checkSite(site: string): Promise<Checked> {
   const { readWholeSite } = await import('../build/snapshot.ts')
   const { siteFaults } = await import('../site/site.ts')
   const { runPromptTests } = await import('../library/prompt-tests.ts')
-  const { withSql } = await import('../build/check-report-sql.ts')
+  const { withSql } = await import('../build/check-sql.ts')
   const { reading, faults, warnings } = await withSql((runSql) => readWholeSite(site, undefined, runSql))
   if (faults.length > 0) throw siteFaults(site, faults)
   // Only on a site that reads well: a test of a broken prompt says nothing new.

@@ -3,7 +3,7 @@
  * extended protocol (so one statement), arguments bound, with the caller's identity in session settings
  * that row-level security can read (`current_setting('assistant.user')`).
  */
-import { escapeIdentifier, Pool, type PoolClient } from 'pg'
+import { Client, type ClientConfig, DatabaseError, escapeIdentifier, Pool, type PoolClient } from 'pg'
 import { AppError, messageOf } from '../../core/errors.ts'
 import type { Principal } from '../../core/principal.ts'
 import { fitRows } from '../fit-rows.ts'
@@ -14,25 +14,81 @@ import { secretFrom } from './templates.ts'
 
 /** Opens connections to a source; the password is read when it is needed. */
 export function openPool(source: Source, folder: string, onError: (error: Error) => void): Pool {
-  const { host, port = 5432, database, user, password_file: file, ssl = false } = source
   const pool = new Pool({
-    host,
-    port,
-    database,
-    user,
-    ...(file !== undefined && { password: () => secretFrom(file, folder) }),
-    ssl: ssl ? { rejectUnauthorized: true } : false,
+    ...connectionOf(source, folder),
     max: source.max_connections ?? 4,
     connectionTimeoutMillis: 5000,
     idleTimeoutMillis: 30_000,
     allowExitOnIdle: true,
-    application_name: 'assistant-core',
   })
   pool.on('error', onError)
   // A connection in use that breaks fails its statement; unheard, its error would end the daemon.
   pool.on('connect', (client) => void client.on('error', () => undefined))
   return pool
 }
+
+function connectionOf(source: Source, folder: string): ClientConfig {
+  const { host, port = 5432, database, user, password_file: file, ssl = false } = source
+  return {
+    host,
+    port,
+    database,
+    user,
+    ...(file !== undefined && { password: () => secretFrom(file, folder) }),
+    ssl: ssl ? { rejectUnauthorized: true } : false,
+    application_name: 'assistant-core',
+  }
+}
+
+/**
+ * Has a source prepare the statements of its tools, and run none: what is wrong with each, as `line 1, column 8: …`,
+ * or nothing. Rejects where the source cannot be asked.
+ */
+export async function statementProblems(
+  definitions: readonly SqlDefinition[],
+  source: Source,
+  folder: string,
+): Promise<readonly (string | undefined)[]> {
+  const client = new Client({
+    ...connectionOf(source, folder),
+    connectionTimeoutMillis: 2000,
+    query_timeout: 5000,
+    options: '-c default_transaction_read_only=on',
+  })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    if (source.role !== undefined) await client.query(`SET ROLE ${escapeIdentifier(source.role)}`)
+    const problems: (string | undefined)[] = []
+    for (const [index, { sql }] of definitions.entries()) {
+      const head = `PREPARE tried_${index} AS ${opening}`
+      // The extended protocol takes one statement: what follows a semicolon is refused and not run.
+      const query = { text: `${head}${numbered(sql, sqlNames(sql))}${closing}`, queryMode: 'extended' }
+      problems.push(
+        await client.query(query).then(
+          () => undefined,
+          (error: unknown) => placed(error, sql, head.length),
+        ),
+      )
+    }
+    return problems
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+/** The message of a database with the line and column in the statement. */
+function placed(error: unknown, sql: string, before: number): string {
+  // Class 42: syntax, and names that are not there. All else is no fault of the statement.
+  if (!(error instanceof DatabaseError) || error.code?.startsWith('42') !== true) throw error
+  if (error.position === undefined) return error.message
+  const lines = sql.slice(0, Math.max(0, Number(error.position) - 1 - before)).split('\n')
+  return `line ${lines.length}, column ${lines.at(-1)!.length + 1}: ${error.message}`
+}
+
+// Wrapped for the limit, and because only a query can stand in that place.
+const opening = 'SELECT * FROM (\n'
+const closing = '\n) AS result'
 
 /**
  * A tool that answers the rows of its statement, at most `max_rows` of them. AppError `invalid` for a
@@ -42,8 +98,7 @@ export function openPool(source: Source, folder: string, onError: (error: Error)
 export function sqlTool(definition: SqlDefinition, source: Source, pool: Pool): Tool {
   const names = sqlNames(definition.sql)
   const maxRows = definition.max_rows ?? 1000
-  // Wrapped for the limit, and because only a query can stand in that place.
-  const text = `SELECT * FROM (\n${numbered(definition.sql, names)}\n) AS result LIMIT ${maxRows + 1}`
+  const text = `${opening}${numbered(definition.sql, names)}${closing} LIMIT ${maxRows + 1}`
   return {
     name: definition.tool,
     title: definition.title ?? definition.tool,
@@ -147,12 +202,13 @@ function refusal(error: unknown): AppError {
   return new AppError('unavailable', 'the database behind this tool failed', { cause: error })
 }
 
-/** `$name` as `$1`, `$2`, …, outside of texts and comments. */
+/** `$name` as `$1`, `$2`, …, outside of texts and comments; what follows keeps its place. */
 function numbered(sql: string, names: readonly string[]): string {
   return sql
     .replace(/;\s*$/, '')
     .replace(
       /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\$([A-Za-z_]\w*)/g,
-      (all, name: string | undefined) => (name === undefined ? all : `$${names.indexOf(name) + 1}`),
+      (all, name: string | undefined) =>
+        name === undefined ? all : `$${names.indexOf(name) + 1}`.padEnd(all.length),
     )
 }
