@@ -60,4 +60,7 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
   if (existsSync(target)) renameSync(target, old)
   renameSync(fresh, target)
   rmSync(old, { recursive: true, force: true })
+  // The files in config/ name their schemas there, as those of every site do.
+  const { writeSchemas } = await import('../dist/cli/schema.js')
+  await writeSchemas(root)
 }

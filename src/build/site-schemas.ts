@@ -1,5 +1,4 @@
 /** JSON Schemas of the files of a site, for editors: what the readers themselves check with. */
-import { posix } from 'node:path'
 import { settingsSchema } from '../core/settings.ts'
 import { doctypeSchema } from '../documents/doctype-schema.ts'
 import { clientsSchema } from '../documents/read-client-limits.ts'
@@ -48,16 +47,6 @@ export const siteSchemas: readonly SiteSchema[] = [
 export function printedSchema({ kind, files, schema }: SiteSchema): string {
   const about = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: `assistant-core: ${kind}` }
   return `${JSON.stringify({ ...about, description: files, ...schema }, null, 2)}\n`
-}
-
-/** The line by which editors find the schema of a YAML file of the site; undefined where there is none. */
-export function schemaLine(file: string): string | undefined {
-  if (!/\.ya?ml$/.test(file)) return undefined
-  const found = siteSchemas.find(({ files }) =>
-    files.endsWith('/') ? file.startsWith(files) : file === files,
-  )
-  if (!found) return undefined
-  return `# yaml-language-server: $schema=${posix.relative(posix.dirname(file), `.schemas/${found.kind}.json`)}\n`
 }
 
 /** The schema without demanding what has a default: the readers fill that in before they check. */

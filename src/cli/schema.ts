@@ -1,5 +1,5 @@
 import { didYouMean } from '../core/names.ts'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
@@ -52,11 +52,4 @@ export async function writeSchemas(site: string): Promise<string> {
   mkdirSync(folder, { recursive: true })
   for (const one of siteSchemas) writeFileSync(join(folder, `${one.kind}.json`), printedSchema(one))
   return folder
-}
-
-/** Puts the line that leads editors to the schema at the top of a YAML file of the site. */
-export async function nameSchema(site: string, file: string): Promise<void> {
-  const { schemaLine } = await import('../build/site-schemas.ts')
-  const line = schemaLine(file)
-  if (line !== undefined) writeFileSync(join(site, file), line + readFileSync(join(site, file), 'utf8'))
 }

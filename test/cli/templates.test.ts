@@ -1,11 +1,11 @@
 /** What `init` writes, each way that a site may begin; and the dental clinic, which is one of them. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { schemaLine, siteSchemas } from '../../src/build/site-schemas.ts'
+import { siteSchemas } from '../../src/build/site-schemas.ts'
 import { readWholeSite, type Snapshot } from '../../src/build/snapshot.ts'
 import { operate } from '../../src/cli/control.ts'
 import { initSite, templates, type Template } from '../../src/cli/site.ts'
@@ -13,13 +13,22 @@ import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { runPromptTests } from '../../src/library/prompt-tests.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { faultText } from '../../src/site/site-files.ts'
-import { runCli, temporaryFolder } from '../helpers/daemon.ts'
+import { projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { runService } from './running-service.ts'
 
 async function siteOf(t: TestContext, template: Template): Promise<string> {
   const site = join(temporaryFolder(t), 'site')
   await initSite(site, template)
   return site
+}
+
+/** The line by which editors find the schema of a YAML file of the site; undefined where there is none. */
+function schemaLine(file: string): string | undefined {
+  const found = siteSchemas.find(({ files }) =>
+    files.endsWith('/') ? file.startsWith(files) : file === files,
+  )
+  if (!found || !/\.ya?ml$/.test(file)) return undefined
+  return `# yaml-language-server: $schema=${posix.relative(posix.dirname(file), `.schemas/${found.kind}.json`)}\n`
 }
 
 describe('`init --template`', () => {
@@ -91,6 +100,17 @@ describe('`schema`', () => {
       }
       assert.ok(checked >= 5, `${template}: ${checked}`)
     }
+  })
+
+  it('lies where the files of the package itself look for it', () => {
+    for (const { kind } of siteSchemas) {
+      const { title } = JSON.parse(readFileSync(join(projectRoot, `.schemas/${kind}.json`), 'utf8')) as {
+        title: string
+      }
+      assert.equal(title, `assistant-core: ${kind}`)
+    }
+    for (const file of ['config/settings.yaml', 'config/doctypes/customer.yaml', 'prompts/categories.yaml'])
+      assert.ok(readFileSync(join(projectRoot, file), 'utf8').startsWith(schemaLine(file)!), file)
   })
 
   it('prints each kind, lists them all, and knows what a misspelt one meant', async () => {

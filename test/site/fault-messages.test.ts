@@ -135,7 +135,7 @@ describe('the faults of a site', () => {
         { 'config/settings.yaml': ['public_url: null', 'public_url: assistant.example.com'] },
       ),
       [
-        'config/settings.yaml:20:13 public_url: must be an address without a path, such as https://assistant.example.com, not "assistant.example.com"',
+        'config/settings.yaml:21:13 public_url: must be an address without a path, such as https://assistant.example.com, not "assistant.example.com"',
       ],
     )
   })

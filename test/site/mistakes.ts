@@ -48,20 +48,20 @@ export const mistakes: readonly Mistake[] = [
       '<<<<<<< HEAD\n    full_name: Sam Sales\n=======\n    full_name: Sam S.\n>>>>>>> other\n',
     ],
     faults: [
-      'config/users.yaml:18:1 two versions stand here since a merge in git; keep what is right, without the markers',
+      'config/users.yaml:19:1 two versions stand here since a merge in git; keep what is right, without the markers',
     ],
   },
   {
     name: 'one line less indented',
     change: ['config/users.yaml', '    full_name: Sam Sales', '   full_name: Sam Sales'],
     faults: [
-      'config/users.yaml:18:1 the indentation is wrong: this line belongs neither to the item above nor beside it',
+      'config/users.yaml:19:1 the indentation is wrong: this line belongs neither to the item above nor beside it',
     ],
   },
   {
     name: 'a quote that is not closed',
     change: ['config/users.yaml', 'full_name: Sam Sales', 'full_name: "Sam Sales'],
-    faults: ['config/users.yaml:36:1 missing closing "quote'],
+    faults: ['config/users.yaml:37:1 missing closing "quote'],
   },
   {
     name: 'a colon in a text',
@@ -71,13 +71,13 @@ export const mistakes: readonly Mistake[] = [
       'description: Oversees: employees',
     ],
     faults: [
-      'config/roles.yaml:19:18 the indentation is wrong, or a text that holds ": " lacks quotes (57 faults elsewhere follow from it)',
+      'config/roles.yaml:20:18 the indentation is wrong, or a text that holds ": " lacks quotes (57 faults elsewhere follow from it)',
     ],
   },
   {
     name: 'a tab',
     change: ['config/users.yaml', '    full_name: Sam Sales', '\tfull_name: Sam Sales'],
-    faults: ['config/users.yaml:18:1 tabs are not allowed as indentation; use spaces'],
+    faults: ['config/users.yaml:19:1 tabs are not allowed as indentation; use spaces'],
   },
   {
     name: 'a password of a user',
@@ -87,57 +87,57 @@ export const mistakes: readonly Mistake[] = [
       '    full_name: Sam Sales\n    password: hunter22',
     ],
     faults: [
-      'config/users.yaml:19:5 users[1].password: no password stands in the site; set it with: assistant-core users passwd EMAIL',
+      'config/users.yaml:20:5 users[1].password: no password stands in the site; set it with: assistant-core users passwd EMAIL',
     ],
   },
   {
     name: 'an e-mail address twice',
     change: ['config/users.yaml', 'email: hr@example.com', 'email: Sales@example.com'],
     faults: [
-      'config/users.yaml:24:12 users[2].email: "Sales@example.com" is already given at config/users.yaml:17',
+      'config/users.yaml:25:12 users[2].email: "Sales@example.com" is already given at config/users.yaml:18',
     ],
   },
   {
     name: 'no e-mail address',
     change: ['config/users.yaml', 'email: hr@example.com', 'email: hr'],
-    faults: ['config/users.yaml:24:12 users[2].email: "hr" is not a valid email'],
+    faults: ['config/users.yaml:25:12 users[2].email: "hr" is not a valid email'],
   },
   {
     name: 'a role misspelt',
     change: ['config/users.yaml', '      - HR User', '      - HR Usr'],
-    faults: ['config/users.yaml:29:9 users[2].roles[1]: unknown role "HR Usr"; did you mean "HR User"?'],
+    faults: ['config/users.yaml:30:9 users[2].roles[1]: unknown role "HR Usr"; did you mean "HR User"?'],
   },
   {
     name: 'assistant_enabled in words',
     change: ['config/users.yaml', 'assistant_enabled: 1', 'assistant_enabled: yes'],
     faults: [
-      'config/users.yaml:11:24 users[0].assistant_enabled: must be one of 0, 1, true or false, not "yes"',
+      'config/users.yaml:12:24 users[0].assistant_enabled: must be one of 0, 1, true or false, not "yes"',
     ],
   },
   {
     name: 'a role in lower case beside the built-in one',
     change: ['config/roles.yaml', 'name: Sales User', 'name: assistant user'],
     faults: [
-      'config/roles.yaml:10:11 roles[3].name: "assistant user" is already given in line 8',
-      'config/users.yaml:22:9 users[1].roles[1]: unknown role "Sales User"',
-      'config/doctypes/customer.yaml:50:13 permissions[0].role: unknown role "Sales User"',
-      'config/doctypes/item.yaml:23:13 permissions[1].role: unknown role "Sales User"',
-      'config/doctypes/lead.yaml:17:13 permissions[0].role: unknown role "Sales User"',
-      'config/doctypes/opportunity.yaml:21:13 permissions[0].role: unknown role "Sales User"',
-      'config/doctypes/sales-order.yaml:24:13 permissions[0].role: unknown role "Sales User"',
-      'config/doctypes/sales-order.yaml:25:13 permissions[1].role: unknown role "Sales User"',
+      'config/roles.yaml:11:11 roles[3].name: "assistant user" is already given in line 9',
+      'config/users.yaml:23:9 users[1].roles[1]: unknown role "Sales User"',
+      'config/doctypes/customer.yaml:51:13 permissions[0].role: unknown role "Sales User"',
+      'config/doctypes/item.yaml:24:13 permissions[1].role: unknown role "Sales User"',
+      'config/doctypes/lead.yaml:18:13 permissions[0].role: unknown role "Sales User"',
+      'config/doctypes/opportunity.yaml:22:13 permissions[0].role: unknown role "Sales User"',
+      'config/doctypes/sales-order.yaml:25:13 permissions[0].role: unknown role "Sales User"',
+      'config/doctypes/sales-order.yaml:26:13 permissions[1].role: unknown role "Sales User"',
     ],
   },
   {
     name: 'an unknown setting',
     change: ['config/settings.yaml', 'public_url: null', 'public_url: null\npublc_url: null'],
-    faults: ['config/settings.yaml:21:1 publc_url: unknown key; did you mean "public_url"?'],
+    faults: ['config/settings.yaml:22:1 publc_url: unknown key; did you mean "public_url"?'],
   },
   {
     name: 'a public address with a path',
     change: ['config/settings.yaml', 'public_url: null', 'public_url: https://a.example/x'],
     faults: [
-      'config/settings.yaml:20:13 public_url: must be an address without a path, such as https://assistant.example.com, not "https://a.example/x"',
+      'config/settings.yaml:21:13 public_url: must be an address without a path, such as https://assistant.example.com, not "https://a.example/x"',
     ],
   },
   {
@@ -314,15 +314,15 @@ export const mistakes: readonly Mistake[] = [
     name: 'a field type misspelt',
     change: ['config/doctypes/customer.yaml', 'fieldname: email, type: text', 'fieldname: email, type: txt'],
     faults: [
-      'config/doctypes/customer.yaml:40:31 fields[3].type: must be one of "text", "long_text", "number", "integer", "currency", "percent", "check", "date", "datetime", "select", "link", "dynamic_link", "table", "json" or "attachment", not "txt" (6 faults elsewhere follow from it)',
+      'config/doctypes/customer.yaml:41:31 fields[3].type: must be one of "text", "long_text", "number", "integer", "currency", "percent", "check", "date", "datetime", "select", "link", "dynamic_link", "table", "json" or "attachment", not "txt" (6 faults elsewhere follow from it)',
     ],
   },
   {
     name: 'a field twice',
     change: ['config/doctypes/customer.yaml', 'fieldname: phone', 'fieldname: email'],
     faults: [
-      'config/doctypes/customer.yaml:41:18 fields[4].fieldname: "email" is there twice',
-      'config/seeds/trading-company.yaml:42:14 seeds[2].fields.phone: unknown field "phone"',
+      'config/doctypes/customer.yaml:42:18 fields[4].fieldname: "email" is there twice',
+      'config/seeds/trading-company.yaml:43:14 seeds[2].fields.phone: unknown field "phone"',
     ],
   },
   {
@@ -333,28 +333,28 @@ export const mistakes: readonly Mistake[] = [
       '{ fieldname: disabled, type: link, doctype: Leed }',
     ],
     faults: [
-      'config/doctypes/customer.yaml:45:49 fields[8].doctype: unknown doctype "Leed"; did you mean "Lead"?',
+      'config/doctypes/customer.yaml:46:49 fields[8].doctype: unknown doctype "Leed"; did you mean "Lead"?',
     ],
   },
   {
     name: 'a title_field that is no field',
     change: ['config/doctypes/customer.yaml', 'title_field: customer_name', 'title_field: customer_nam'],
     faults: [
-      'config/doctypes/customer.yaml:34:14 title_field: unknown field "customer_nam"; did you mean "customer_name"?',
+      'config/doctypes/customer.yaml:35:14 title_field: unknown field "customer_nam"; did you mean "customer_name"?',
     ],
   },
   {
     name: 'an expression with an unknown field',
     change: ['config/doctypes/customer.yaml', 'credit_limit = null or credit_limit >= 0', 'credit_limt >= 0'],
     faults: [
-      'config/doctypes/customer.yaml:48:13 validations[0].rule: unknown field "credit_limt"; did you mean "credit_limit"?',
+      'config/doctypes/customer.yaml:49:13 validations[0].rule: unknown field "credit_limt"; did you mean "credit_limit"?',
     ],
   },
   {
     name: 'an expression that does not parse',
     change: ['config/doctypes/customer.yaml', 'credit_limit = null or credit_limit >= 0', 'credit_limit >= '],
     faults: [
-      'config/doctypes/customer.yaml:48:13 validations[0].rule: expression: unexpected "the end" at character 17',
+      'config/doctypes/customer.yaml:49:13 validations[0].rule: expression: unexpected "the end" at character 17',
     ],
   },
   {
@@ -365,50 +365,50 @@ export const mistakes: readonly Mistake[] = [
       '{ role: Purchase User, actions: [raed] }',
     ],
     faults: [
-      'config/doctypes/customer.yaml:52:38 permissions[2].actions[0]: must be one of "read", "write", "create", "delete", "submit", "cancel", "amend", "report", "comment" or "assign", not "raed" (6 faults elsewhere follow from it)',
+      'config/doctypes/customer.yaml:53:38 permissions[2].actions[0]: must be one of "read", "write", "create", "delete", "submit", "cancel", "amend", "report", "comment" or "assign", not "raed" (6 faults elsewhere follow from it)',
     ],
   },
   {
     name: 'a default that is none of the options',
     change: ['config/doctypes/customer.yaml', 'default: Commercial', 'default: Comercial'],
     faults: [
-      'config/doctypes/customer.yaml:38:112 fields[1].default: must be one of Commercial, Retail, Government, Non Profit, not "Comercial"; did you mean "Commercial"?',
+      'config/doctypes/customer.yaml:39:112 fields[1].default: must be one of Commercial, Retail, Government, Non Profit, not "Comercial"; did you mean "Commercial"?',
     ],
   },
   {
     name: 'a report on an unknown doctype',
     change: ['config/reports/headcount.yaml', 'doctype: Employee', 'doctype: Employe'],
     faults: [
-      'config/reports/headcount.yaml:4:10 doctype: unknown doctype "Employe"; did you mean "Employee"?',
+      'config/reports/headcount.yaml:5:10 doctype: unknown doctype "Employe"; did you mean "Employee"?',
     ],
   },
   {
     name: 'a report that sums an unknown field',
     change: ['config/reports/headcount.yaml', 'field: date_of_joining', 'field: date_of_joinin'],
     faults: [
-      'config/reports/headcount.yaml:10:5 columns[2]: unknown field "date_of_joinin"; did you mean "date_of_joining"?',
+      'config/reports/headcount.yaml:11:5 columns[2]: unknown field "date_of_joinin"; did you mean "date_of_joining"?',
     ],
   },
   {
     name: 'a report grouped by an unknown field',
     change: ['config/reports/headcount.yaml', 'group_by: [department]', 'group_by: [departmnt]'],
     faults: [
-      'config/reports/headcount.yaml:6:12 group_by[0]: unknown field "departmnt"; did you mean "department"?',
-      'config/reports/headcount.yaml:8:5 columns[0]: department is neither in group_by nor aggregated',
+      'config/reports/headcount.yaml:7:12 group_by[0]: unknown field "departmnt"; did you mean "department"?',
+      'config/reports/headcount.yaml:9:5 columns[0]: department is neither in group_by nor aggregated',
     ],
   },
   {
     name: 'an unknown tool in a profile',
     change: ['config/tools.yaml', '      - get_document\n', '      - get_documnt\n'],
     faults: [
-      'config/tools.yaml:34:9 profiles.everyone.tools[1]: unknown tool "get_documnt"; did you mean "get_document"?',
+      'config/tools.yaml:35:9 profiles.everyone.tools[1]: unknown tool "get_documnt"; did you mean "get_document"?',
     ],
   },
   {
     name: 'an unknown role of a workflow',
     change: ['config/workflows/purchase-approval.yaml', 'Purchase User', 'Purchase Usr'],
     faults: [
-      'config/workflows/purchase-approval.yaml:8:34 states[0].edit_roles[0]: unknown role "Purchase Usr"; did you mean "Purchase User"?',
+      'config/workflows/purchase-approval.yaml:9:34 states[0].edit_roles[0]: unknown role "Purchase Usr"; did you mean "Purchase User"?',
     ],
   },
   {
@@ -464,7 +464,7 @@ export const mistakes: readonly Mistake[] = [
     name: 'a seed of an unknown doctype',
     change: ['config/seeds/trading-company.yaml', 'doctype: Customer', 'doctype: Custmer'],
     faults: [
-      'config/seeds/trading-company.yaml:32:14 seeds[2].doctype: unknown doctype "Custmer"; did you mean "Customer"?',
+      'config/seeds/trading-company.yaml:33:14 seeds[2].doctype: unknown doctype "Custmer"; did you mean "Customer"?',
     ],
   },
   {
@@ -475,12 +475,12 @@ export const mistakes: readonly Mistake[] = [
       'naming: { rule: series, series: "CUST-" }',
     ],
     faults: [
-      'config/doctypes/customer.yaml:33:33 naming.series: must be a series such as INV-#####, not "CUST-" (6 faults elsewhere follow from it)',
+      'config/doctypes/customer.yaml:34:33 naming.series: must be a series such as INV-#####, not "CUST-" (6 faults elsewhere follow from it)',
     ],
   },
   {
     name: 'a rule for a role that is none',
     change: ['config/doctypes/customer.yaml', 'role: Purchase User', 'role: Purchaser'],
-    faults: ['config/doctypes/customer.yaml:52:13 permissions[2].role: unknown role "Purchaser"'],
+    faults: ['config/doctypes/customer.yaml:53:13 permissions[2].role: unknown role "Purchaser"'],
   },
 ]
