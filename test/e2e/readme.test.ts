@@ -1,13 +1,24 @@
 /** Every command and every snippet of the manuals, as a newcomer would type them, in their order. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { appendFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, it } from 'node:test'
-import { projectRoot, runCli, startDaemon, temporaryFolder, type Finished } from '../helpers/daemon.ts'
+import { describe, it, type TestContext } from 'node:test'
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  projectRoot,
+  runCli,
+  startDaemon,
+  temporaryFolder,
+  type Finished,
+  type RunningDaemon,
+} from '../helpers/daemon.ts'
+import { noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { blocksOf, commandsOf, mergeSettings } from '../helpers/readme.ts'
 
 const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8')
@@ -72,6 +83,9 @@ describe('the README', () => {
           if (done.has(line)) continue
           const ran = await run(line.replace('--user USER', '--user sales@example.com'))
           assert.equal(ran.code, 0, `${line}\n${ran.stdout}${ran.stderr}`)
+          const [, expected] = Object.entries(says).find(([begin]) => line.startsWith(begin)) ?? []
+          assert.ok(expected, `the test does not know what this does: ${line}`)
+          assert.match(ran.stdout, expected, line)
           done.add(line)
         }
       } else if (language === 'yaml' || language === 'markdown') {
@@ -97,6 +111,18 @@ describe('the README', () => {
       }
     }
     assert.ok(done.size >= 14, `only ${[...done].join('\n')}`)
+    // What the snippets say that they do, done by the person whom they add.
+    const maria = await connected(daemon, 'maria@example.com')
+    const vehicle = await maria('create_document', { doctype: 'Vehicle', data: { plate: 'B-AC 1' } })
+    assert.match(vehicle, /"plate":"B-AC 1"/)
+    assert.equal(
+      await maria('read_skill', { name: 'returns' }),
+      readFileSync(join(site, 'skills/returns/SKILL.md'), 'utf8'),
+    )
+    const { issuer } = (await (await fetch(`${daemon.url}/.well-known/openid-configuration`)).json()) as {
+      issuer: string
+    }
+    assert.equal(issuer, 'https://assistant.example.com')
   })
 
   it('leads to texts whose files do what they say, on a site of init', async (t) => {
@@ -122,57 +148,103 @@ describe('the README', () => {
       const [, file = '', content = ''] = /^(?:#|\/\/) (\S+)\n([^]*)$/.exec(text)!
       files.set(file, content)
     }
-    files.set('prompts/quarterly_review.md', blocksOf(manual('prompts/README.md'))[0]!.text)
-    files.set('skills/monthly-closing/SKILL.md', blocksOf(manual('skills/README.md'))[0]!.text)
+    const only = (file: string): string => {
+      const [block, ...others] = blocksOf(manual(file))
+      assert.deepEqual(others, [], `a block of ${file} that no test runs`)
+      return block!.text
+    }
+    files.set('prompts/quarterly_review.md', only('prompts/README.md'))
+    files.set('skills/monthly-closing/SKILL.md', only('skills/README.md'))
     for (const [file, text] of files) write(site, file, text)
-    assert.equal(files.size, 8)
+    assert.deepEqual(
+      [...files.keys()].map((file) => file.replace(/^.*\//, '')),
+      [
+        'weather.yaml',
+        'sources.yaml',
+        'stock.yaml',
+        'wiki.yaml',
+        'double.ts',
+        'example.yaml',
+        'quarterly_review.md',
+        'SKILL.md',
+      ],
+      'a block that no test runs',
+    )
     const tools = readFileSync(join(site, 'config/tools.yaml'), 'utf8')
     const named = tools.replace(
       '    tools:\n',
-      '    tools:\n      - weather\n      - stock\n      - double\n',
+      '    tools:\n      - weather\n      - stock\n      - double\n      - "wiki_*"\n',
     )
     writeFileSync(join(site, 'config/tools.yaml'), named)
     await cli('check')
     await cli('prompts', 'test', 'quarterly_review')
 
-    // What stands for the reader's own: a service that is here, its key, and no database and no second server.
+    // What stands for the reader's own: a service, a database and another server that are here, and their secrets.
     const { port } = service.address() as AddressInfo
-    const here = files
-      .get('config/tools/weather.yaml')!
-      .replace('https://api.example.com', `http://127.0.0.1:${port}`)
-      .replace('allow_private: false', 'allow_private: true')
-      .replace('/run/credentials/assistant-core/weather-key', join(home, 'weather-key'))
-    write(site, 'config/tools/weather.yaml', here)
-    rmSync(join(site, 'config/tools/wiki.yaml'))
-    const daemon = await startDaemon(t, { site, state: join(home, 'state') })
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
-    const call = async (name: string, args: object): Promise<string> => {
-      const answer = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${token}`,
-          'content-type': 'application/json',
-          accept: 'application/json',
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name, arguments: args },
-        }),
-      })
-      const { result } = (await answer.json()) as {
-        result: { content: { text: string }[]; isError: boolean }
+    const here = (file: string, changes: Readonly<Record<string, string>>): void => {
+      let text = files.get(file)!
+      for (const [from, to] of Object.entries(changes)) {
+        assert.ok(text.includes(from), `${file} has no ${from}`)
+        text = text.replace(from, to)
       }
-      assert.equal(result.isError, false, `${name}: ${result.content[0]!.text}`)
-      return result.content[0]!.text
+      write(site, file, text)
     }
+    here('config/tools/weather.yaml', {
+      'https://api.example.com': `http://127.0.0.1:${port}`,
+      'allow_private: false': 'allow_private: true',
+      '/run/credentials/assistant-core/weather-key': join(home, 'weather-key'),
+    })
+    const wiki = await startWiki(t, 'Bearer of the wiki')
+    writeFileSync(join(home, 'wiki'), 'Bearer of the wiki\n')
+    here('config/tools/wiki.yaml', {
+      'https://wiki.example.com/mcp': `${wiki}/mcp\nallow_private: true`,
+      '/run/credentials/assistant-core/wiki': join(home, 'wiki'),
+    })
+    if (!noPostgres) {
+      const database = await startPostgres(t)
+      for (const statement of [
+        "CREATE USER reader PASSWORD 'of the warehouse'",
+        'CREATE ROLE reporting',
+        'GRANT reporting TO reader',
+        'CREATE DATABASE warehouse',
+      ])
+        await database.admin.query(statement)
+      const { Client } = await import('pg')
+      const owner = new Client({
+        host: '127.0.0.1',
+        port: database.port,
+        user: 'postgres',
+        database: 'warehouse',
+      })
+      await owner.connect()
+      await owner.query('CREATE TABLE stock (item text, place text, pieces integer)')
+      await owner.query("INSERT INTO stock VALUES ('ITEM-1', 'Hall 2', 7), ('ITEM-2', 'Hall 3', 1)")
+      await owner.query('GRANT SELECT ON stock TO reporting')
+      await owner.end()
+      writeFileSync(join(home, 'warehouse'), 'of the warehouse\n')
+      here('config/sources.yaml', {
+        'db.example.com': '127.0.0.1',
+        'port: 5432': `port: ${database.port}`,
+        '/run/credentials/assistant-core/warehouse': join(home, 'warehouse'),
+        'ssl: true': 'ssl: false',
+      })
+      assert.equal((await cli('check')).stderr, '', 'the statement is prepared by its database')
+    }
+    const daemon = await startDaemon(t, { site, state: join(home, 'state') })
+    const call = await connected(daemon, 'sales@example.com')
     assert.deepEqual(JSON.parse(await call('double', { n: 21 })), { for: 'sales@example.com', twice: 42 })
     assert.deepEqual(JSON.parse(await call('weather', { city: 'São Paulo' })), {
       url: '/weather/S%C3%A3o%20Paulo',
       key: 'the key of the service',
     })
+    if (!noPostgres)
+      assert.deepEqual(JSON.parse(await call('stock', { item: 'ITEM-1' })).data, [
+        { place: 'Hall 2', pieces: 7 },
+      ])
+    assert.equal(await call('wiki_read_page', {}), 'read_page was called')
+    // Only for Sales Managers, and for nobody.
+    await assert.rejects(call('wiki_write_page', {}), /permission denied/)
+    await assert.rejects(call('wiki_delete_page', {}), /unknown tool/)
     const filters = { customer_name: 'Example Ltd' }
     assert.deepEqual(JSON.parse(await call('count_documents', { doctype: 'Customer', filters })).count, 1)
     assert.equal(
@@ -183,6 +255,79 @@ describe('the README', () => {
     assert.match(stdout, /^quarterly_review /m)
   })
 })
+
+/** What the commands of the README print, by how they begin. */
+const says: Readonly<Record<string, RegExp>> = {
+  'assistant-core tokens issue': /"access_token": ?"ac_/,
+  'assistant-core api-keys create': /ac_\w+/,
+  'assistant-core check': /no faults/,
+  'echo ': /maria@example\.com/,
+  'assistant-core prompts preview': /^Write a short report of my visit to Acme\./,
+  'assistant-core status': /my-site/,
+  'assistant-core clients list': /[^]/,
+  'assistant-core tokens list': /sales@example\.com/,
+  'assistant-core tokens revoke': /\d/,
+  'assistant-core audit tail': /cli\.run/,
+}
+
+/** A program of a person's: answers what a tool says, rejects with why it did not run. */
+async function connected(
+  daemon: RunningDaemon,
+  user: string,
+): Promise<(name: string, args: object) => Promise<string>> {
+  const issued = await daemon.cli(['tokens', 'issue', '--user', user, '--json'])
+  const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+  return async (name, args) => {
+    const answer = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept: 'application/json',
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: args },
+      }),
+    })
+    const { result, error } = (await answer.json()) as {
+      result?: { content: { text: string }[]; isError: boolean }
+      error?: { message: string }
+    }
+    if (error) throw new Error(error.message)
+    assert.equal(result!.isError, false, `${name}: ${result!.content[0]!.text}`)
+    return result!.content[0]!.text
+  }
+}
+
+/** Another MCP server, with pages that can be read, written and deleted; it knows its clients by their header. */
+async function startWiki(t: TestContext, authorization: string): Promise<string> {
+  const tools = ['read_page', 'write_page', 'delete_page'].map((name) => ({
+    name,
+    description: `The tool ${name} of a wiki.`,
+    inputSchema: { type: 'object' as const, properties: {} },
+  }))
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.headers.authorization !== authorization) {
+      response.writeHead(401).end()
+      return
+    }
+    const mcp = new Server({ name: 'wiki', version: '1.0.0' }, { capabilities: { tools: {} } })
+    mcp.setRequestHandler(ListToolsRequestSchema, () => ({ tools }))
+    mcp.setRequestHandler(CallToolRequestSchema, ({ params }) => ({
+      content: [{ type: 'text' as const, text: `${params.name} was called` }],
+    }))
+    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
+    await mcp.connect(transport)
+    await transport.handleRequest(request, response)
+  }
+  const listening = createServer((request, response) => void answer(request, response))
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
+  t.after(() => listening.close())
+  return `http://127.0.0.1:${(listening.address() as AddressInfo).port}`
+}
 
 function manual(file: string): string {
   return readFileSync(join(projectRoot, file), 'utf8')
