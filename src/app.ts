@@ -126,7 +126,7 @@ export function createApp(services: Services): RequestListener {
     arrive(exchange, () => catching(exchange, () => open(exchange, next)))
   return (request, response) => {
     if (isProgramCall(request))
-      void answerBare(request, response, (exchange) => around(exchange, () => mcp(exchange, nothing)), log)
+      answerBare(request, response, (exchange) => around(exchange, () => mcp(exchange, nothing)), log)
     else void listener(request, response)
   }
 }

@@ -13,6 +13,7 @@ import { openAudit } from '../../src/audit/open-audit.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import type { Principal } from '../../src/core/principal.ts'
+import { Stop } from '../../src/core/stop.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
 import { createCalls } from '../../src/tools/calls.ts'
 import { createCatalogue, type CatalogueParts } from '../../src/tools/create-catalogue.ts'
@@ -100,7 +101,7 @@ async function microseconds({ audit: into, maxResultBytes }: (typeof kinds)[stri
     maxResultBytes,
   })
   const caller = {
-    signal: new AbortController().signal,
+    stop: new Stop(),
     progress: () => undefined,
     log: () => undefined,
     ask: () => Promise.reject(new Error('nobody')),

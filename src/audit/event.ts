@@ -64,10 +64,10 @@ export function actorOf(
 ): Pick<AuditEvent, 'user' | 'client' | 'session_id' | 'request_id' | 'trace_id' | 'address'> {
   return {
     user: principal.user,
-    ...(principal.client && { client: principal.client.id }),
-    ...(principal.sessionId !== undefined && { session_id: principal.sessionId }),
+    client: principal.client?.id,
+    session_id: principal.sessionId,
     request_id: principal.requestId,
-    ...(principal.trace && { trace_id: principal.trace.traceId }),
-    ...(principal.address !== undefined && { address: principal.address }),
+    trace_id: principal.trace?.traceId,
+    address: principal.address,
   }
 }

@@ -21,8 +21,6 @@ const steps = [
 const unsafe =
   /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g
 
-const plainText = /^[\x20-\x7e]*$/
-
 /** An event that is ready to be written, but for its place in the chain. */
 export interface ToldEvent {
   readonly id: string
@@ -72,15 +70,13 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
 function bounded(event: AuditEvent, maximumBytes: number): Pick<ToldEvent, 'event' | 'text'> {
   // Secrets go before texts are cut: half a secret would not be known as one.
   const details = detailsOf(event)
-  const whole = { ...namesOf(event, steps[0].name), ...details }
+  const whole = withDetails(namesOf(event, steps[0].name), details)
   const text = jsonText(whole)
   if (fits(text, maximumBytes)) return { event: whole, text }
   for (const step of steps) {
-    const smaller = {
-      ...namesOf(event, step.name),
-      // The members themselves are counted from here.
-      ...(cut(details, step.text, step.members, step.depth + 1) as Details),
-    }
+    // The members themselves are counted from here.
+    const fewer = cut(details, step.text, step.members, step.depth + 1) as Details
+    const smaller = withDetails(namesOf(event, step.name), fewer)
     const smallerText = jsonText(smaller)
     if (fits(smallerText, maximumBytes)) return { event: smaller, text: smallerText }
   }
@@ -93,11 +89,20 @@ type Details = Pick<AuditEvent, 'result' | 'documents' | 'changes' | 'data'>
 /** What may be of any size and hold anything. */
 function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
   return {
-    ...(result !== undefined && { result }),
-    ...(documents && { documents: redact(documents) as AuditEvent['documents'] }),
-    ...(changes && { changes: changes.map(redactChange) }),
-    ...(data && { data: redact(data) as AuditEvent['data'] }),
+    result,
+    documents: documents && (redact(documents) as AuditEvent['documents']),
+    changes: changes?.map(redactChange),
+    data: data && (redact(data) as AuditEvent['data']),
   }
+}
+
+/** The same object, since it is made for each event: copies of parts would cost as much as writing it. */
+function withDetails(names: Names, { result, documents, changes, data }: Details): AuditEvent {
+  names.result = result
+  names.documents = documents
+  names.changes = changes
+  names.data = data
+  return names
 }
 
 /** By the name of the field, as if the document stood here. */
@@ -111,23 +116,29 @@ function fits(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
 }
 
-function namesOf(event: AuditEvent, limit: number): AuditEvent {
+type Names = { -readonly [Key in keyof AuditEvent]: AuditEvent[Key] }
+
+function namesOf(event: AuditEvent, limit: number): Names {
   const name = (value: unknown): string => cutText(redactText(plain(value)), limit)
-  const { user, client, session_id, request_id, trace_id, address, target } = event
-  const { execution_time, success, error } = event
+  const optional = (value: unknown): string | undefined => (value === undefined ? undefined : name(value))
+  const { execution_time, error } = event
   return {
     type: name(event.type),
     status: name(event.status) as AuditStatus,
-    ...(user !== undefined && { user: name(user) }),
-    ...(client !== undefined && { client: name(client) }),
-    ...(session_id !== undefined && { session_id: name(session_id) }),
-    ...(request_id !== undefined && { request_id: name(request_id) }),
-    ...(trace_id !== undefined && { trace_id: name(trace_id) }),
-    ...(address !== undefined && { address: name(address) }),
-    ...(target !== undefined && { target: name(target) }),
-    ...(Number.isFinite(execution_time) && { execution_time }),
-    ...(success !== undefined && { success }),
-    ...(error !== undefined && { error: cutText(redactText(plain(error)), limit * 8) }),
+    user: optional(event.user),
+    client: optional(event.client),
+    session_id: optional(event.session_id),
+    request_id: optional(event.request_id),
+    trace_id: optional(event.trace_id),
+    address: optional(event.address),
+    target: optional(event.target),
+    execution_time: Number.isFinite(execution_time) ? execution_time : undefined,
+    success: event.success,
+    error: error === undefined ? undefined : cutText(redactText(plain(error)), limit * 8),
+    result: undefined,
+    documents: undefined,
+    changes: undefined,
+    data: undefined,
   }
 }
 
@@ -146,6 +157,7 @@ function cut(value: unknown, text: number, members: number, depth: number): unkn
   }
   const entries = Object.entries(value)
   const kept = entries
+    .filter(([, member]) => member !== undefined)
     .slice(0, members)
     .map(([key, member]) => [cutText(key, text), cut(member, text, members, depth - 1)] as const)
   if (entries.length > members) kept.push(['…', `${entries.length - members} more`])
@@ -159,7 +171,9 @@ function cutText(text: string, limit: number): string {
 /** JSON in which nothing invisible or moving stands as itself. */
 export function jsonText(value: unknown): string {
   const text = stringify(value)
-  return plainText.test(text) ? text : text.replace(unsafe, escaped)
+  // Without a character beyond ASCII only DEL is left to look for.
+  const isPlain = Buffer.byteLength(text) === text.length && !text.includes('\x7f')
+  return isPlain ? text : text.replace(unsafe, escaped)
 }
 
 function stringify(value: unknown): string {

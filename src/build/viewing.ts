@@ -25,7 +25,7 @@ export async function viewed<Seen>(
   audit.requireWritable(true)
   const shown = new Shown()
   const tell = (end: { readonly status: AuditStatus; readonly error?: string }): Promise<void> =>
-    audit.record({ ...actorOf(principal), ...event, ...end, ...shown.told() })
+    audit.record({ ...actorOf(principal), ...event, ...end, documents: shown.told() })
   try {
     const seen = await look({ ...principal, shown })
     await tell({ status: 'ok' })

@@ -54,7 +54,8 @@ export function clientAddress(
   trusted: Networks,
 ): string {
   let address = plain(connection)
-  const hops = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()))
+  if (!forwardedFor) return address
+  const hops = forwardedFor.split(',').map((hop) => plain(hop.trim()))
   while (trusted.contains(address)) {
     const next = hops.pop()
     if (next === undefined || isIP(next) === 0) break

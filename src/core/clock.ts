@@ -9,8 +9,12 @@ export const systemClock: Clock = { now: () => Date.now() }
 
 /** An instant as ISO 8601 in UTC with milliseconds. */
 export function isoTime(milliseconds: number): string {
-  return new Date(milliseconds).toISOString()
+  if (milliseconds !== last.milliseconds) last = { milliseconds, text: new Date(milliseconds).toISOString() }
+  return last.text
 }
+
+/** Of everything that happens in one millisecond the text is made once. */
+let last = { milliseconds: 0, text: new Date(0).toISOString() }
 
 /** Whole seconds since the Unix epoch, as OAuth and JWT count time. */
 export function epochSeconds(milliseconds: number): number {

@@ -59,6 +59,6 @@ export function hasRole(principal: Pick<Principal, 'roles'>, role: string): bool
 }
 
 /** The session id that a request's header carries (specification §2.10): visible ASCII, at most 128 characters, or none. */
-export function sessionIdOf(header: string | string[] | undefined): { sessionId?: string } {
-  return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? { sessionId: header } : {}
+export function sessionIdOf(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? header : undefined
 }

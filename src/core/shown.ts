@@ -27,14 +27,13 @@ export class Shown {
     for (const [doctype, { names, unnamed }] of other.#of) this.note(doctype, names, unnamed)
   }
 
-  /** The part of an event that tells it; nothing where nothing was shown. */
-  told(): { documents?: readonly ShownDocuments[] } {
-    if (this.#of.size === 0) return {}
-    const documents = [...this.#of].map(([doctype, { names, unnamed }]) => ({
+  /** What an event tells of it; undefined where nothing was shown. */
+  told(): readonly ShownDocuments[] | undefined {
+    if (this.#of.size === 0) return undefined
+    return [...this.#of].map(([doctype, { names, unnamed }]) => ({
       doctype,
       names: [...names],
       count: names.size + unnamed,
     }))
-    return { documents }
   }
 }

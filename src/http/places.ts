@@ -52,7 +52,8 @@ export class Places {
 
   /** A body begins to come. When too many do, the oldest of them has had its time. */
   arrive(key: object, arrival: ArrivingRequest): void {
-    this.#arriving.set(key, { ...arrival, since: this.#clock.now() })
+    const { received, turnAway } = arrival
+    this.#arriving.set(key, { received, turnAway, since: this.#clock.now() })
     if (this.#arriving.size <= this.#most() * arrivalsAPlace) return
     const [oldest, dawdling] = this.#arriving.entries().next().value!
     this.#arriving.delete(oldest)

@@ -17,19 +17,18 @@ export function isProgramCall({ method, url, headers }: IncomingMessage): boolea
 }
 
 /** Answers a request outside Koa, by the same guards and endpoint. What they throw, even at once, ends this request only. */
-export async function answerBare(
+export function answerBare(
   request: IncomingMessage,
   response: ServerResponse,
   answer: (exchange: Exchange) => Promise<unknown>,
   log: Log,
-): Promise<void> {
+): void {
   const exchange = new BareExchange(request, response)
   exchange.set('Vary', 'Origin')
-  try {
-    await answer(exchange)
-  } catch (error) {
-    log.error('unanswered error', { error })
-    answerJson(exchange, 500, { error: 'server_error', message: 'internal error' })
-  }
-  exchange.flush()
+  new Promise((resolve) => resolve(answer(exchange)))
+    .catch((error: unknown) => {
+      log.error('unanswered error', { error })
+      answerJson(exchange, 500, { error: 'server_error', message: 'internal error' })
+    })
+    .finally(() => exchange.flush())
 }

@@ -6,7 +6,7 @@ import { suggestions } from './argument-types.ts'
 import { doctypeOfDoctypes, type PromptTemplate, type RenderedPrompt, type Skill } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
 import { indexPrompts, type PromptIndex } from './search.ts'
-import { fitted } from './lint.ts'
+import { fitted, namesAny } from './lint.ts'
 import { skillsWithout } from './skill-files.ts'
 import { valuesFor, type ReadTemplate } from './template-file.ts'
 import type { LibraryUsage } from './usage.ts'
@@ -55,6 +55,8 @@ export class Library {
   private readonly promptViews: Views<PromptTemplate>
   private searched: Promise<PromptIndex> | undefined
   private readonly lacks: Lacks
+  /** Which shipped templates name what those lack who lack the same tools. */
+  private readonly unfit = new WeakMap<ReadonlySet<string>, Map<string, boolean>>()
   /** Skills as those see them who lack the same tools. */
   private readonly skillViews = new WeakMap<ReadonlySet<string>, Views<Skill & { readonly digest: string }>>()
 
@@ -200,7 +202,14 @@ export class Library {
 
   /** What the package brings does not name what its reader lacks. */
   private fit(principal: Principal, { template }: ReadTemplate, text: string): string {
-    return template.isSystem ? fitted(text, this.lacks(principal)) : text
+    if (!template.isSystem) return text
+    const lacks = this.lacks(principal)
+    let known = this.unfit.get(lacks)
+    if (!known) this.unfit.set(lacks, (known = new Map()))
+    let isUnfit = known.get(template.id)
+    // What an argument says is its giver's own.
+    if (isUnfit === undefined) known.set(template.id, (isUnfit = namesAny(template.content, lacks)))
+    return isUnfit ? fitted(text, lacks) : text
   }
 
   private valuesOf(

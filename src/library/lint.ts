@@ -95,6 +95,11 @@ function toolsNamed(
   return [...places].map(([name, offset]) => ({ name, offset }))
 }
 
+/** Whether a text names one of the tools. */
+export function namesAny(text: string, tools: ReadonlySet<string>): boolean {
+  return toolsNamed(text, tools, new Set()).length > 0
+}
+
 const toolName = /`([a-z][a-z0-9_]*)[`(]|\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b/g
 
 /**
@@ -102,8 +107,8 @@ const toolName = /`([a-z][a-z0-9_]*)[`(]|\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b/g
  * entry of a list, that sentence. Own texts are their authors', who are warned instead.
  */
 export function fitted(text: string, lacks: ReadonlySet<string>): string {
-  if (toolsNamed(text, lacks, new Set()).length === 0) return text
-  const namesLacking = (part: string): boolean => toolsNamed(part, lacks, new Set()).length > 0
+  if (!namesAny(text, lacks)) return text
+  const namesLacking = (part: string): boolean => namesAny(part, lacks)
   let inCode = false
   const kept = text.split('\n').flatMap((line) => {
     if (line.startsWith('```')) inCode = !inCode

@@ -108,7 +108,7 @@ export class LineLog<Entry> {
   #wait(who: { readonly entry?: Entry }): Promise<void> {
     if (this.#closed) return Promise.reject(this.#unavailable())
     return new Promise((resolve, reject) => {
-      this.#queue.push({ ...who, resolve, reject })
+      this.#queue.push({ entry: who.entry, resolve, reject })
       this.#start()
     })
   }

@@ -61,10 +61,10 @@ async function put(
 ): Promise<unknown> {
   const question = await suspended.question(call.principal, key, [key], {})
   call.channel.send({ jsonrpc: '2.0', id: question.id, method, params })
-  await suspended.settled(question, patienceMs, call.signal)
+  await suspended.settled(question, patienceMs, call.stop.signal)
   const heard = await suspended.resume(key, question.id)
   if (heard?.state === 'answered') return heard.answers
-  const why = call.signal.aborted
+  const why = call.stop.reason
     ? 'the call ended before the client answered'
     : 'the client did not answer in time'
   throw new AppError(

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
+import type { Stop } from '../core/stop.ts'
 import type { WaitingApproval } from '../core/suspended.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import type { Library } from '../library/library.ts'
@@ -77,8 +78,8 @@ export interface Call {
   readonly progressToken: string | number | undefined
   /** The least log level that the request itself asks for; undefined for none. */
   readonly logLevel: McpLogLevel | undefined
-  /** Aborted when the client is gone (modern revisions) or cancels. */
-  readonly signal: AbortSignal
+  /** Ended when the client is gone (modern revisions) or cancels. */
+  readonly stop: Stop
   readonly channel: Channel
   /** The text of the body, for what JSON.parse loses. */
   readonly text: string

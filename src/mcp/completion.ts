@@ -21,7 +21,7 @@ export async function complete(
   const typed = typeof argument['value'] === 'string' ? argument['value'] : ''
   const principal = { ...call.principal, shown: new Shown() }
   const { values, total } = await suggestions({ ...call, principal }, ref, name, typed)
-  const { documents } = principal.shown.told()
+  const documents = principal.shown.told()
   // A name that is suggested is a document that is shown; anything else is not worth a line for each letter typed.
   if (documents)
     audit

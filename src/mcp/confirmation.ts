@@ -89,7 +89,7 @@ async function confirmOnPage(
     asking.wait?.say(`${message} ${url}`)
     // The client only opens the page; whatever it answers decides nothing.
     if (asking.can('url')) await asking.ask({ [pageKey]: { method: 'elicitation/create', params } })
-    await suspended.settled(approval, asking.wait?.milliseconds ?? pageWaitMs, call.signal)
+    await suspended.settled(approval, asking.wait?.milliseconds ?? pageWaitMs, call.stop.signal)
     decision = await suspended.decision(call.principal, name, args)
   }
   if (decision === 'approved') return undefined

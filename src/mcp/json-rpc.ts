@@ -35,6 +35,32 @@ export class JsonRpcError extends Error {
   }
 }
 
+/** A part of an answer whose JSON is known already; it is written once and not once more for each place where it stands. */
+export class WrittenJson {
+  readonly text: string
+  readonly #value: () => unknown
+
+  constructor(text: string, value: () => unknown) {
+    this.text = text
+    this.#value = value
+  }
+
+  toJSON(): unknown {
+    return this.#value()
+  }
+}
+
+/** An object as JSON, with its written parts as they are. */
+export function written(result: Json): string {
+  let text = ''
+  for (const key in result) {
+    const value = result[key]
+    if (value === undefined) continue
+    text += `${text === '' ? '' : ','}"${key}":${value instanceof WrittenJson ? value.text : JSON.stringify(value)}`
+  }
+  return `{${text}}`
+}
+
 /** Whether a value is a JSON object: no array, no null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

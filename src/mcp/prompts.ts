@@ -41,7 +41,7 @@ export async function getPrompt(
         target: (typeof name === 'string' ? name : JSON.stringify(name)).slice(0, 128),
         success: event.status === 'ok',
         execution_time: (deps.clock.now() - began) / 1000,
-        ...principal.shown.told(),
+        documents: principal.shown.told(),
         ...event,
         data: { ...data, arguments: given },
       })

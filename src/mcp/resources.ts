@@ -7,7 +7,7 @@ import { actorOf } from '../audit/event.ts'
 import type { Skill, SkillFile } from '../library/words.ts'
 import type { Call, HostViews, Reply } from './call.ts'
 import { readView, viewResources } from './host-views.ts'
-import { errorCodes, type Json, JsonRpcError, textParam } from './json-rpc.ts'
+import { errorCodes, type Json, JsonRpcError, textParam, WrittenJson } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import { shapeResource } from './shape.ts'
 import { skillFileAt, skillScheme } from './skills.ts'
@@ -63,7 +63,7 @@ export async function readResource(
   if (file === skill.files[0]) await library.countSkillRead(skill.name)
   const target = file.uri.slice(skillScheme.length)
   void audit.record({ ...actorOf(call.principal), type: 'skill.read', status: 'ok', target }).catch(() => {})
-  return { contents: [contentsOf(file)] }
+  return { contents: contentsOf(file) }
 }
 
 /** Legacy: tell this conversation when the resource changes, where it holds a stream open. */
@@ -85,14 +85,19 @@ export function unsubscribe(call: Call, { subscriptions }: { readonly subscripti
   return {}
 }
 
+// Files live as long as their reading of the site, so each is written once.
+const contents = new WeakMap<SkillFile, WrittenJson>()
+
 /** Text only where the bytes are valid UTF-8: digests are over the bytes, and must come out again. */
-function contentsOf(file: SkillFile): Json {
-  const bytes = Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)
-  return {
-    uri: file.uri,
-    mimeType: file.mimeType,
-    ...(file.text ? { text: bytes.toString('utf8') } : { blob: bytes.toString('base64') }),
+function contentsOf(file: SkillFile): WrittenJson {
+  let known = contents.get(file)
+  if (!known) {
+    const bytes = Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)
+    const body = file.text ? { text: bytes.toString('utf8') } : { blob: bytes.toString('base64') }
+    const text = JSON.stringify([{ uri: file.uri, mimeType: file.mimeType, ...body }])
+    contents.set(file, (known = new WrittenJson(text, () => JSON.parse(text) as unknown)))
   }
+  return known
 }
 
 function skillEntry(skill: Skill): Json {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isoTime } from '../core/clock.ts'
 import { AppError, messageOf, peerMessageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { Stop } from '../core/stop.ts'
 import { askable, type Asking, askingFor, cannotAsk, fits } from './asking.ts'
 import type { Call } from './call.ts'
 import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
@@ -88,11 +89,9 @@ export async function runAsTask(
   deps: TaskDeps,
   run: (own: Call, asking: Asking) => Promise<Json>,
 ): Promise<Json> {
-  const controller = new AbortController()
-  const pass = (): void => controller.abort(call.signal.reason)
-  call.signal.addEventListener('abort', pass, { once: true })
-  if (call.signal.aborted) pass()
-  const own = { ...call, signal: controller.signal }
+  const stop = new Stop()
+  const unlink = call.stop.onEnd(() => stop.end(call.stop.reason!))
+  const own = { ...call, stop }
   let opening: Promise<OpenTask | undefined> | undefined
   let said: string | undefined
   let over = false
@@ -106,14 +105,14 @@ export async function runAsTask(
   })
   await Promise.race([work.catch(() => undefined), delay(graceMs, undefined, { ref: false })])
   if (over) return work
-  opening = deps.tasks.open(call.principal, tool, controller, said)
+  opening = deps.tasks.open(call.principal, tool, stop, said)
   const task = await opening
   if (!task || over) {
     await task?.discard()
     return work
   }
   // From here on the connection is not what the call hangs on.
-  call.signal.removeEventListener('abort', pass)
+  unlink()
   void settle(task, work, deps.log)
   return { resultType: 'task', ...shown(task.record) }
 }

@@ -5,6 +5,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Principal } from '../core/principal.ts'
 import { randomId } from '../core/secrets.ts'
+import type { Stop } from '../core/stop.ts'
 import type { Collection, CollectionSpec, Store, Stored } from '../store/store.ts'
 import type { ClientQuestion } from '../tools/tool.ts'
 import { errorCodes, type Json, JsonRpcError } from './json-rpc.ts'
@@ -59,11 +60,11 @@ export class Tasks {
     this.#tasks = deps.store.collection(taskRecords)
   }
 
-  /** Keeps a call that runs as a task; the controller ends it. Undefined while the user has too many. */
+  /** Keeps a call that runs as a task; the stop ends it. Undefined while the user has too many. */
   async open(
     principal: Principal,
     tool: string,
-    controller: AbortController,
+    stop: Stop,
     message?: string,
   ): Promise<OpenTask | undefined> {
     const mine = await this.#tasks.find({ where: { user: principal.user } })
@@ -83,8 +84,8 @@ export class Tasks {
       answers: {},
     }
     await this.#tasks.insert(record)
-    const leave = this.#running.add(principal, record.id, controller)
-    const task = new OpenTask(record, this.#tasks, this.#clock, controller, () => {
+    const leave = this.#running.add(principal, record.id, stop)
+    const task = new OpenTask(record, this.#tasks, this.#clock, stop, () => {
       leave()
       this.#open.delete(record.id)
     })
@@ -147,7 +148,7 @@ export class OpenTask {
   readonly record: TaskRecord
   readonly #tasks: Collection<TaskRecord>
   readonly #clock: Clock
-  readonly #controller: AbortController
+  readonly #stop: Stop
   readonly #leave: () => void
   readonly #beat: NodeJS.Timeout
   #message: string | undefined
@@ -157,13 +158,13 @@ export class OpenTask {
     record: TaskRecord,
     tasks: Collection<TaskRecord>,
     clock: Clock,
-    controller: AbortController,
+    stop: Stop,
     leave: () => void,
   ) {
     this.record = record
     this.#tasks = tasks
     this.#clock = clock
-    this.#controller = controller
+    this.#stop = stop
     this.#leave = leave
     this.#beat = setInterval(() => void this.#vouch().catch(() => undefined), beat).unref()
   }
@@ -187,7 +188,7 @@ export class OpenTask {
       return { status: 'input_required', asked: { ...record.asked, ...asked } }
     })
     for (;;) {
-      this.#controller.signal.throwIfAborted()
+      if (this.#stop.reason) throw this.#stop.reason
       const record = await this.#tasks.get(this.record.id)
       if (!record || !isUnderWay(record)) throw new Cancelled()
       if ([...names.values()].every((name) => name in record.answers)) {
@@ -206,7 +207,7 @@ export class OpenTask {
   }
 
   abort(): void {
-    this.#controller.abort(new Cancelled())
+    this.#stop.end(new Cancelled())
     this.wake()
   }
 
@@ -218,7 +219,7 @@ export class OpenTask {
     const text = 'the result is too long to be kept; ask for less, or for a part at a time'
     await this.#change(() => ({
       ...ending,
-      ...(this.#controller.signal.aborted && !ending.error && { status: 'cancelled' }),
+      ...(this.#stop.reason && !ending.error && { status: 'cancelled' }),
       ...(big && { result: { content: [{ type: 'text', text }], isError: true } }),
     }))
     this.abort()

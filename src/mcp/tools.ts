@@ -20,7 +20,15 @@ import {
 import { confirm } from './confirmation.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
 import { answerMeta, showsViews } from './host-views.ts'
-import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
+import {
+  errorCodes,
+  isObject,
+  type Json,
+  JsonRpcError,
+  objectParam,
+  textParam,
+  WrittenJson,
+} from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import type { LogLevels } from './running.ts'
 import { structureOf, shapeContent, shapeTool } from './shape.ts'
@@ -73,7 +81,7 @@ export function callTool(
   const run = async (own: Call, given?: Asking): Promise<Json> => {
     const asking = given ?? (await askingFor(own, deps.suspended))
     const outcome = await catalogue.call(call.principal, name, args, {
-      signal: own.signal,
+      stop: own.stop,
       progress: progressOf(own),
       log: logOf(own, name, own.revision.modern ? own.logLevel : deps.logLevels.get(own.principal)),
       ask: asking.ask,
@@ -138,11 +146,12 @@ function resultOf(
   if (refused === 'invalid' && !revision.argumentFaultsAreResults)
     throw new JsonRpcError(errorCodes.invalidParams, text)
   const blocks = text === '' && content.length > 0 ? content : [{ type: 'text' as const, text }, ...content]
+  const isStructured =
+    structured && typeof found !== 'string' && structureOf(revision, snapshot.settings, found.tool)
   return {
     content: shapeContent(revision, blocks),
-    ...(structured &&
-      typeof found !== 'string' &&
-      structureOf(revision, snapshot.settings, found.tool) && { structuredContent: structured }),
+    // Rule 1: the text is that JSON.
+    structuredContent: isStructured ? new WrittenJson(text, () => structured) : undefined,
     isError,
   }
 }
@@ -199,10 +208,10 @@ function findMirrored(schema: Json, path: readonly string[]): Mirrored[] {
 }
 
 /** Progress goes to a client that gave a token; values must grow (MCP, progress). */
-function progressOf({ channel, progressToken, signal }: Call): Caller['progress'] {
+function progressOf({ channel, progressToken, stop }: Call): Caller['progress'] {
   let last = -Infinity
   return (progress, total, message) => {
-    if (progressToken === undefined || progress <= last || signal.aborted) return
+    if (progressToken === undefined || progress <= last || stop.reason) return
     last = progress
     const params = {
       progressToken,
@@ -215,9 +224,9 @@ function progressOf({ channel, progressToken, signal }: Call): Caller['progress'
 }
 
 /** Log messages go to a client that asked for their level. */
-function logOf({ channel, signal }: Call, logger: string, least: McpLogLevel | undefined): Caller['log'] {
+function logOf({ channel, stop }: Call, logger: string, least: McpLogLevel | undefined): Caller['log'] {
   return (level, data) => {
-    if (least === undefined || signal.aborted || logLevels.indexOf(level) < logLevels.indexOf(least)) return
+    if (least === undefined || stop.reason || logLevels.indexOf(level) < logLevels.indexOf(least)) return
     channel.send({ jsonrpc: '2.0', method: 'notifications/message', params: { level, logger, data } })
   }
 }

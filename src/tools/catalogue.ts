@@ -1,4 +1,5 @@
 import type { Principal } from '../core/principal.ts'
+import type { Stop } from '../core/stop.ts'
 import type { Content, Tool, ToolContext } from './tool.ts'
 
 /** MCP tool annotations, all explicit: clients decide by them whether to ask their user. */
@@ -38,7 +39,9 @@ export interface ToolOutcome {
 }
 
 /** Who calls a tool, and what the connection to them offers while it runs. */
-export interface Caller extends Pick<ToolContext, 'signal' | 'progress' | 'log' | 'ask' | 'repeatable'> {
+export interface Caller extends Pick<ToolContext, 'progress' | 'log' | 'ask' | 'repeatable'> {
+  /** Ended when the caller is gone or takes the call back. */
+  readonly stop: Stop
   /** A running tool calls: only tools that read and need nobody's consent, and as its user may by now. */
   readonly program?: true
   /** Has a person allow a call of a tool that needs it: undefined when it may run, else what to tell the caller. */

@@ -7,6 +7,7 @@ import type { Principal } from '../core/principal.ts'
 import { type Check, problemsText } from '../core/schema.ts'
 import type { Settings } from '../core/settings.ts'
 import { Shown } from '../core/shown.ts'
+import { Stop } from '../core/stop.ts'
 import { Once } from '../documents/once.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import type { Calls } from './calls.ts'
@@ -153,7 +154,7 @@ async function run(
   args: unknown,
   caller: Caller,
 ): Promise<ToolOutcome> {
-  const { audit, calls, clock, documents, library, limits } = gate
+  const { audit, calls, clock, limits } = gate
   const { offered, setting } = entry
   const { tool } = offered
   const started = clock.now()
@@ -163,40 +164,33 @@ async function run(
     attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.name },
   })
   // What the tool asks of others belongs under its own span, and what it is shown to its own event.
-  const caught = { ...principal, shown: new Shown(), ...(span && { trace: span.context }) }
+  const caught = { ...principal, shown: new Shown(), trace: span ? span.context : principal.trace }
   const milliseconds =
     setting?.timeoutSeconds !== undefined
       ? setting.timeoutSeconds * 1000
       : (tool.timeout ?? limits.timeout_seconds * 1000)
   const budget = setting?.maxResultBytes ?? limits.max_result_bytes
-  const { stop, signal, unlink } = following(caller.signal)
+  const stop = new Stop()
+  const unlink = caller.stop.onEnd(() => stop.end(caller.stop.reason!))
   let ending: Ending
   try {
     // What cannot be audited must not be done.
     audit.requireWritable(offered.annotations.readOnlyHint)
     const most = limits.max_concurrent_per_user
     const leave = calls.enter(principal.user, tool.name, most, setting?.maxConcurrent)
-    const clockwork = setTimeout(() => stop.abort(late), milliseconds)
-    const context = {
-      ...caller,
-      principal: caught,
-      documents: once ? { ...documents, once } : documents,
-      library: library.for(principal),
-      budget,
-      signal,
-      callTool: programCalls(gate, caught, caller, signal),
-    }
+    const clockwork = setTimeout(() => stop.end(late), milliseconds)
+    const context = contextFor(gate, caught, caller, { stop, budget, once })
     // A tool that does not stop when it is told to keeps its place until it does.
     const running = new Promise((done) => done(tool.run(args, context))).finally(() => {
       clearTimeout(clockwork)
       leave()
     })
-    const output = await unlessAborted(running, signal)
+    const output = await unlessEnded(running, stop)
     ending = { ...fit(tool, outcomeOf(tool, output), budget), output }
   } catch (error) {
-    // First the signals, since a tool that is stopped may throw anything.
-    if (signal.reason === late) ending = stopped(tool, milliseconds)
-    else if (signal.aborted) ending = { outcome: failure('cancelled'), status: 'cancelled' }
+    // First the reason, since a tool that is stopped may throw anything.
+    if (stop.reason === late) ending = stopped(tool, milliseconds)
+    else if (stop.reason) ending = { outcome: failure('cancelled'), status: 'cancelled' }
     else ending = failed(gate, tool, principal, error)
   }
   unlink()
@@ -205,29 +199,38 @@ async function run(
   return ending.outcome
 }
 
-/** What ends a call: another signal, or its own. `AbortSignal.any` would cost more than all checks of the call. */
-function following(outer: AbortSignal): { stop: AbortController; signal: AbortSignal; unlink: () => void } {
-  const stop = new AbortController()
-  const heard = (): void => stop.abort(outer.reason)
-  if (outer.aborted) heard()
-  else outer.addEventListener('abort', heard, { once: true })
-  return { stop, signal: stop.signal, unlink: () => outer.removeEventListener('abort', heard) }
-}
-
-/** What a running tool calls: other tools, through this same gate. */
-function programCalls(
+/** What a tool works with. Written out: copies of parts would cost as much as the checks of the call. */
+function contextFor(
   gate: Gate,
   principal: Principal,
   caller: Caller,
-  signal: AbortSignal,
-): ToolContext['callTool'] {
+  { stop, budget, once }: { readonly stop: Stop; readonly budget: number; readonly once: Once | undefined },
+): ToolContext {
+  return {
+    principal,
+    documents: once ? { ...gate.documents, once } : gate.documents,
+    library: gate.library.for(principal),
+    budget,
+    get signal() {
+      return stop.signal
+    },
+    progress: caller.progress,
+    log: caller.log,
+    ask: caller.ask,
+    repeatable: caller.repeatable,
+    callTool: programCalls(gate, principal, caller, stop),
+  }
+}
+
+/** What a running tool calls: other tools, through this same gate. */
+function programCalls(gate: Gate, principal: Principal, caller: Caller, stop: Stop): ToolContext['callTool'] {
   return (name, args) =>
     caller.program
       ? // One level only: each call has limits and an audit event, but a chain of them could go on for ever.
         Promise.resolve(failure('a tool that was called by a tool cannot call further ones'))
       : callThrough(gate, principal, name, args ?? {}, {
           ...caller,
-          signal,
+          stop,
           progress: () => undefined,
           program: true,
         })
@@ -258,13 +261,10 @@ function failed({ log }: Gate, tool: Tool, { requestId, user }: Principal, error
   return { outcome: failure(text), status: 'error', error: `internal error: ${messageOf(error)}` }
 }
 
-/** What was promised, unless the signal is first; what it becomes after that is nobody's business. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** What was promised, unless the end is first; what it becomes after that is nobody's business. */
+function unlessEnded<T>(promise: Promise<T>, stop: Stop): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-    const heard = (): void => signal.removeEventListener('abort', abort)
-    promise.then(resolve, reject).finally(heard)
+    stop.onEnd(() => reject(stop.reason!))
+    promise.then(resolve, reject)
   })
 }

@@ -8,7 +8,7 @@ export function outcomeOf(tool: Tool, output: unknown): ToolOutcome {
   const { content, isError = false } = isRich(output) ? output : { content: [] }
   const failed = isError || reportsFailure(data)
   if ((tool.output ?? tool.largeOutput) && !failed && isPlainObject(data)) {
-    const structured = toJson(data) as Record<string, unknown>
+    const structured = asJson(data) as Record<string, unknown>
     return { text: JSON.stringify(structured), content, structured, isError: false }
   }
   return { text: resultText(data, content.length > 0), content, isError: failed }
@@ -23,7 +23,11 @@ export function failure(text: string): ToolOutcome {
 function resultText(data: unknown, hasContent: boolean): string {
   if (typeof data === 'string') return data
   if (data === undefined) return hasContent ? '' : 'null'
-  return JSON.stringify(isJson(data) ? data : toJson(data))
+  return JSON.stringify(asJson(data))
+}
+
+function asJson(data: unknown): unknown {
+  return isJson(data) ? data : toJson(data)
 }
 
 /** Whether a value can be written as JSON as it stands, which is nearly always so and costs a third of a copy. */

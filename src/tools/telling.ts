@@ -59,10 +59,12 @@ export function tellCall(
       target,
       success: status === 'ok' && !outcome.isError,
       execution_time: (clock.now() - started) / 1000,
-      ...(status !== 'ok' && { error: error.slice(0, 500) }),
-      ...(output !== undefined &&
-        maxResultBytes > 0 && { result: redact(dataOf(output), paths, { names, most: maxResultBytes }) }),
-      ...principal.shown?.told(),
+      error: status === 'ok' ? undefined : error.slice(0, 500),
+      result:
+        output === undefined || maxResultBytes === 0
+          ? undefined
+          : redact(dataOf(output), paths, { names, most: maxResultBytes }),
+      documents: principal.shown?.told(),
       data: {
         arguments: redact(args, paths, { names }),
         ...(outcome.refused === undefined && {

@@ -10,6 +10,7 @@ import { readWholeSite, type Snapshot } from '../../src/build/snapshot.ts'
 import { operate } from '../../src/cli/control.ts'
 import { initSite, templates, type Template } from '../../src/cli/site.ts'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
+import { Stop } from '../../src/core/stop.ts'
 import { runPromptTests } from '../../src/library/prompt-tests.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { faultText } from '../../src/site/site-files.ts'
@@ -171,7 +172,7 @@ describe('the clinic', () => {
     const snapshot = daemon.services.site.current()
     const call = async (name: string, tool: string, args: object): Promise<any> => {
       const answer = await snapshot.catalogue.call(principalOf(snapshot, name), tool, args, {
-        signal: new AbortController().signal,
+        stop: new Stop(),
         progress: () => undefined,
         log: () => undefined,
         ask: () => Promise.reject(new Error('nobody to ask')),

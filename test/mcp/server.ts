@@ -112,7 +112,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     ctx.state['requestId'] = `request-${++requests}`
     ctx.state['principal'] = {
       ...principalFor(token, options, ctx.state['requestId'] as string),
-      ...sessionIdOf(ctx.headers['mcp-session-id']),
+      sessionId: sessionIdOf(ctx.headers['mcp-session-id']),
     }
     await next()
   })

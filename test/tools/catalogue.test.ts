@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { AppError } from '../../src/core/errors.ts'
+import { Stop } from '../../src/core/stop.ts'
 import { readToolSettings } from '../../src/tools/read-tools.ts'
 import { faultText, type Fault } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
@@ -160,9 +161,9 @@ describe('calls', () => {
         }),
       ],
     })
-    const caller = new AbortController()
-    const running = call(plain, 'hang', {}, { signal: caller.signal })
-    caller.abort()
+    const caller = new Stop()
+    const running = call(plain, 'hang', {}, { stop: caller })
+    caller.end(new Error('gone'))
     assert.equal((await running).text, 'cancelled')
     await wait(5)
     assert.ok(aborted)

@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test'
 import type { Principal } from '../../src/core/principal.ts'
 import { AppError } from '../../src/core/errors.ts'
+import { Stop } from '../../src/core/stop.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import type { Fault, SiteFiles } from '../../src/site/site-files.ts'
 import { createCalls } from '../../src/tools/calls.ts'
@@ -86,7 +87,7 @@ interface Limits {
 
 function quiet(): Caller {
   return {
-    signal: new AbortController().signal,
+    stop: new Stop(),
     progress: () => undefined,
     log: () => undefined,
     ask: () => Promise.reject(new AppError('unavailable', 'nobody to ask')),

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { type Fault, faultText, type SiteFiles } from '../../../src/site/site-files.ts'
 import { projectRoot } from '../../helpers/daemon.ts'
 import { isPublicAddress as isPublic } from '../../../src/core/public-address.ts'
+import { Stop } from '../../../src/core/stop.ts'
 import { OwnTools } from '../../../src/tools/own/own-tools.ts'
 import { readOwnTools } from '../../../src/tools/own/read-own-tools.ts'
 import { readPeople } from '../../../src/users/read-people.ts'
@@ -288,9 +289,9 @@ describe('a SQL tool', { skip: noPostgres ?? false }, () => {
     const { port } = await startPostgres(t)
     const { call } = await open(t, sleeping(port))
     const first = call(boss, 'sleep', { s: 0.7 })
-    const leaving = new AbortController()
-    const second = call(boss, 'sleep', { s: 0 }, { signal: leaving.signal })
-    setTimeout(() => leaving.abort(new Error('cancelled')), 100)
+    const leaving = new Stop()
+    const second = call(boss, 'sleep', { s: 0 }, { stop: leaving })
+    setTimeout(() => leaving.end(new Error('cancelled')), 100)
     assert.equal((await second).isError, true)
     assert.equal((await first).isError, false)
     assert.equal((await call(boss, 'sleep', { s: 0 })).isError, false)
@@ -370,18 +371,18 @@ describe('an upstream server', () => {
 
   it('does not end the calls of others when one caller leaves', async (t) => {
     const { call } = await open(t, { 'config/tools/u.yaml': stdio() }, { folder: import.meta.dirname })
-    const [leaving, staying] = [new AbortController(), new AbortController()]
-    const others = call(boss, 'every_slow', {}, { signal: staying.signal })
+    const [leaving, staying] = [new Stop(), new Stop()]
+    const others = call(boss, 'every_slow', {}, { stop: staying })
     let ended = false
     void others.then(() => (ended = true))
-    const mine = call(plain, 'every_slow', {}, { signal: leaving.signal })
+    const mine = call(plain, 'every_slow', {}, { stop: leaving })
     await wait(100)
-    leaving.abort(new Error('cancelled'))
+    leaving.end(new Error('cancelled'))
     assert.equal((await mine).isError, true)
     // An answer to a later question comes after whatever befell the connection.
     assert.equal((await call(plain, 'every_echo', { message: 'hi' })).text, 'Echo: hi')
     assert.equal(ended, false)
-    staying.abort(new Error('cancelled'))
+    staying.end(new Error('cancelled'))
     await others
   })
 
