@@ -19,7 +19,6 @@ execFileSync(process.execPath, [join(project, 'scripts/build.mjs')], { stdio: 'i
 /** What takes minutes, other programs or the network, and so runs in `npm run test:all` and when it is named. */
 const long = [
   'audit/crash',
-  'clients/sdk-versions',
   'cli/package',
   'conformance/command-line-clients',
   'conformance/independent-clients',

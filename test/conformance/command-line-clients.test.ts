@@ -1,18 +1,11 @@
-/** Clients that people run from a shell: mcp-remote, the bridge to programs that speak only stdio, and the MCP inspector. */
+/** A client that people run from a shell: mcp-remote, the bridge to programs that speak only stdio. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import process from 'node:process'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { projectRoot } from '../helpers/daemon.ts'
 import { startTarget } from './target.ts'
-
-const inspector = join(projectRoot, 'node_modules/.bin/mcp-inspector')
-const installed = process.env['MCP_INSPECTOR'] ?? (existsSync(inspector) ? inspector : undefined)
 
 describe('a client from the command line', () => {
   const cleanup: (() => unknown)[] = []
@@ -47,35 +40,4 @@ describe('a client from the command line', () => {
     const { resources } = await client.listResources()
     assert.match(resources[0]!.uri, /^skill:\/\//)
   })
-
-  it(
-    'the MCP inspector lists and calls',
-    { skip: installed ? false : 'the MCP inspector is not installed (set MCP_INSPECTOR to its program)' },
-    async () => {
-      const list = await inspect(['--method', 'tools/list'])
-      assert.match(list, /list_documents/)
-      const args = [
-        '--tool-name',
-        'list_documents',
-        '--tool-arg',
-        'doctype=Customer',
-        '--tool-arg',
-        'limit=1',
-      ]
-      assert.match(await inspect(['--method', 'tools/call', ...args]), /"isError": ?false/)
-      assert.match(await inspect(['--method', 'resources/list']), /skill:\/\//)
-      assert.match(await inspect(['--method', 'prompts/list']), /sales_analysis/)
-    },
-  )
-
-  function inspect(args: readonly string[]): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const child = spawn(installed!, ['--cli', url, '--transport', 'http', ...args])
-      let output = ''
-      child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-      child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
-      child.on('error', reject)
-      child.on('close', () => resolve(output))
-    })
-  }
 })
