@@ -1,4 +1,5 @@
 /** Events for people: one line each, in which nothing that a caller sent can move the cursor or hide. */
+import { type ActingClient, commandLine } from '../core/principal.ts'
 import type { AuditLine } from './event.ts'
 
 const hidden =
@@ -23,6 +24,11 @@ export interface Rendering {
   readonly width?: number
   /** The names of clients by their ids. */
   readonly clients?: ReadonlyMap<string, string>
+}
+
+/** The names by which people know clients, the command line among them. */
+export function clientNames(clients: readonly ActingClient[]): ReadonlyMap<string, string> {
+  return new Map([commandLine, ...clients].map(({ id, name }) => [id, name]))
 }
 
 /** An event in one line that fits a terminal; `showEvent` has the rest. */

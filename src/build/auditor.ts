@@ -1,4 +1,5 @@
 import { searchAudit, tailAudit } from '../audit/search.ts'
+import { clientNames } from '../audit/render.ts'
 import { filterOf } from '../audit/question.ts'
 import type { AuditLine } from '../audit/event.ts'
 import type { AuditLog } from '../audit/open-audit.ts'
@@ -45,8 +46,7 @@ export function createAuditor({
         const filter = filterOf(question, clock.now())
         await audit.settled()
         const events = (await tailAudit(audit.folder, mostEvents, filter)).reverse()
-        const known = await clients.list()
-        return { events, clients: new Map(known.map(({ id, name }) => [id, name])) }
+        return { events, clients: clientNames(await clients.list()) }
       }
       const watched = live && isWatched(`${principal.user}\n${JSON.stringify(question)}`)
       if (watched) return look()

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { Option } from 'commander'
 import { auditStatuses } from '../audit/event.ts'
 import type { Command } from './command.ts'
-import type { Rendering } from '../audit/render.ts'
+import { clientNames, type Rendering } from '../audit/render.ts'
 import { AppError } from '../core/errors.ts'
 import { addAuditProofCommands } from './audit-proof.ts'
 import { askAndPrint, operate, stream, type Answer, type Item, type Question } from './control.ts'
@@ -177,7 +177,7 @@ async function renderingFor(options: Options): Promise<Rendering> {
   return {
     colour: colourful(process.stdout),
     width: Math.max(80, process.stdout.columns ?? 80),
-    clients: new Map(clients.map(({ client_id: id, client_name: name }) => [id, name])),
+    clients: clientNames(clients.map(({ client_id: id, client_name: name }) => ({ id, name }))),
   }
 }
 

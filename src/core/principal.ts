@@ -7,6 +7,9 @@ export interface ActingClient {
   readonly name: string
 }
 
+/** What a token acts through that an operator issued for no other client. */
+export const commandLine: ActingClient = { id: 'assistant-core-cli', name: 'assistant-core command line' }
+
 /**
  * Who a request runs as: a user with the roles that count for this request, the client that acts
  * for the user, and where the request came from. The one thing that `oauth/` hands to `mcp/`.

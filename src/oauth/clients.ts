@@ -3,6 +3,7 @@ import { hash, verify } from '@node-rs/argon2'
 import { all, any, compared } from '../core/conditions.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
+import { commandLine } from '../core/principal.ts'
 import { randomId, randomSecret, sameText, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
@@ -37,8 +38,7 @@ const day = 86_400_000
 
 /** The client that `tokens issue` without a client issues to. */
 export const commandLineClient: Client = {
-  id: 'assistant-core-cli',
-  name: 'assistant-core command line',
+  ...commandLine,
   redirectUris: [],
   authMethod: 'none',
   source: 'built_in',

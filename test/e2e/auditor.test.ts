@@ -63,6 +63,7 @@ describe('an auditor', () => {
       'html' in page && page.status === 200 && page.html.includes('list_documents'),
       JSON.stringify(page),
     )
+    assert.ok(page.html.includes('assistant-core command line'), 'a client by its name')
     assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'/)
     assert.ok(!page.html.includes('<script'))
     const live = await theirs.open(`${daemon.url}/audit?${query}&live=1`)
