@@ -142,6 +142,8 @@ export async function readParts<Library>(
   /** The file where a name would stand, when that file is the one that is broken. */
   function givenIn(noun: string, name: string): string | undefined {
     if (noun === 'doctype') return brokenDoctypeFile(name, faults, files, platform.doctypes)
+    // What a module would have given is not known before it runs.
+    if (noun === 'tool') return faults.find((fault) => fault.file.startsWith('tools/'))?.file
     const file = placeOfNames[noun]
     return faults.some((fault) => fault.file === file && fault.path === '') ? file : undefined
   }

@@ -1,6 +1,5 @@
 import process from 'node:process'
 import { isoTime } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
 import { roleKeyOf } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
@@ -10,6 +9,7 @@ import { noSql } from '../documents/run-sql.ts'
 import { readiness } from '../http/health-endpoint.ts'
 import { describer } from '../mcp/tools.ts'
 import { faultText } from '../site/site-files.ts'
+import { siteFaults } from '../site/site.ts'
 import { readWholeSite, type Snapshot } from '../build/snapshot.ts'
 import { defineOperation } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
@@ -100,11 +100,8 @@ export const reload = defineOperation({
   input: objectWith({}),
   run: async (_params, { services }) => {
     const result = await services.site.reload('command line')
-    if (result.outcome === 'rejected') {
-      throw new AppError('invalid', `the site was rejected; the last good one stays in use`, {
-        data: { faults: result.faults },
-      })
-    }
+    if (result.outcome === 'rejected')
+      throw siteFaults(services.folders.site, result.faults, '; the last good one stays in use')
     return {
       outcome: result.outcome,
       digest: result.digest.slice(0, 12),
@@ -121,8 +118,7 @@ export const listStateProblems = defineOperation({
   run: async ({ site }, { services: { store, audit, clock } }) => {
     const { reading, faults } = await readWholeSite(site)
     // A site that does not read cannot be compared with anything.
-    if (faults.length > 0)
-      throw new AppError('invalid', `the site in ${site} has faults`, { data: { faults } })
+    if (faults.length > 0) throw siteFaults(site, faults)
     const { platform } = reading
     // Of its own: what is kept in memory belongs to the site in use.
     const memory = createDocumentMemory()

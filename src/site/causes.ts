@@ -1,5 +1,5 @@
 import { unknownKeyText } from '../core/schema.ts'
-import type { Fault } from './site-files.ts'
+import { type Fault, faultText } from './site-files.ts'
 
 /**
  * Puts the causes first and leaves out what only follows from them: `unknown role "Nurse"` means nothing
@@ -8,9 +8,10 @@ import type { Fault } from './site-files.ts'
  * those that have a fault.
  */
 export function causesFirst(
-  faults: readonly Fault[],
+  found: readonly Fault[],
   givenIn: (noun: string, name: string) => string | undefined,
 ): Fault[] {
+  const faults = inOrder(found)
   const following = new Map<string, number>()
   const places = new Set(faults.filter(({ message }) => !message.startsWith(unknownKeyText)).map(placeOf))
   const kept = faults.filter((fault) => {
@@ -39,6 +40,15 @@ export function causesFirst(
   ]
 }
 
-function placeOf({ file, line, column, path }: Fault): string {
+/** Each fault once, file by file as they are read (people before what is for them), in the order of lines. */
+function inOrder(found: readonly Fault[]): Fault[] {
+  const files = [...new Set(found.map(({ file }) => file))]
+  return [...new Map(found.map((fault) => [faultText(fault), fault])).values()].sort(
+    (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column,
+  )
+}
+
+/** Where a fault is, as a text. */
+export function placeOf({ file, line, column, path }: Fault): string {
   return `${file}:${line}:${column} ${path}`
 }

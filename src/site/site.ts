@@ -11,6 +11,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { placeOf } from './causes.ts'
 import { debounced } from './debounced.ts'
 import { openRepository } from './git.ts'
 import { exists } from './list-site.ts'
@@ -281,7 +282,8 @@ async function check<S>(
 ): Promise<Built<S>> {
   try {
     const built = await build(files, current)
-    const faults = inOrder([...files.faults, ...built.faults])
+    const told = new Set(built.faults.map(placeOf))
+    const faults = [...files.faults.filter((fault) => !told.has(placeOf(fault))), ...built.faults]
     if (faults.length === 0 && built.snapshot !== undefined) return built
     return { faults, warnings: built.warnings }
   } catch (error) {
@@ -291,18 +293,9 @@ async function check<S>(
   }
 }
 
-/** The error of a site that cannot be used: every fault, one a line. */
-export function siteFaults(folder: string, found: readonly Fault[]): AppError {
-  const faults = inOrder(found)
+/** The error of a site that cannot be used: every fault, one a line, after what became of it. */
+export function siteFaults(folder: string, faults: readonly Fault[], outcome = ''): AppError {
   const list = faults.map((fault) => `  ${faultText(fault)}`).join('\n')
   const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`
-  return new AppError('invalid', `the site ${folder} has ${count}:\n${list}`, { data: { faults } })
-}
-
-/** Each fault once, in the order of files and lines. */
-function inOrder(faults: readonly Fault[]): Fault[] {
-  const once = new Map(faults.map((fault) => [faultText(fault), fault]))
-  return [...once.values()].sort(
-    (a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) || a.line - b.line || a.column - b.column,
-  )
+  return new AppError('invalid', `the site ${folder} has ${count}${outcome}:\n${list}`, { data: { faults } })
 }

@@ -127,7 +127,7 @@ describe('operations', () => {
     assert.equal(problems.length, 1)
     assert.deepEqual(await operate(service.options, 'site.state_problems', { site: service.site }), [])
     writeFileSync(task, 'doctype: [')
-    await assert.rejects(operate(service.options, 'site.state_problems', { site: other }), /has faults/)
+    await assert.rejects(operate(service.options, 'site.state_problems', { site: other }), /has one fault/)
     assert.equal(service.daemon.services.site.state().digest, digest)
   })
 

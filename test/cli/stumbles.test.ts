@@ -1,6 +1,6 @@
 /** Where an operator stumbled who had read nothing but the README. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
@@ -10,7 +10,7 @@ import { initSite } from '../../src/cli/site.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { lockState } from '../../src/store/lock.ts'
 import { copyOfShippedSite, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
-import { folders } from './running-service.ts'
+import { folders, runService } from './running-service.ts'
 
 const program = ['node', 'assistant-core']
 
@@ -48,6 +48,40 @@ describe('a command', () => {
       state,
     ])
     assert.deepEqual([code, stderr], [1, `assistant-core: error: ${state} is not a folder\n`])
+  })
+})
+
+describe('`check` and `reload`', () => {
+  it('print every fault, the cause first and what follows from it counted, and keep the last good site', async (t) => {
+    const where = folders(t)
+    const { daemon } = await runService(t, where)
+    const { site, state } = where
+    const before = daemon.services.site.current()
+    const change = (file: string, from: string | RegExp, to: string): void => {
+      const text = readFileSync(join(site, file), 'utf8')
+      assert.ok(text.search(from) >= 0, file)
+      writeFileSync(join(site, file), text.replace(from, to))
+    }
+    mkdirSync(join(site, 'tools'), { recursive: true })
+    writeFileSync(join(site, 'tools/double.ts'), 'export function tools(\n')
+    change('config/tools.yaml', '    tools:\n', '    tools:\n      - double\n')
+    change('config/settings.yaml', 'drain_seconds: 0', 'drain_seconds: soon')
+    change('config/users.yaml', '- Sales User', '- Sails User')
+    const lines = [
+      /^  tools\/double\.ts:1:1 cannot be run: .* \(1 fault elsewhere follows from it\)$/,
+      /^  config\/settings\.yaml:\d+:\d+ server\.drain_seconds: /,
+      /^  config\/users\.yaml:\d+:\d+ .*unknown role "Sails User"/,
+    ]
+    for (const [command, begin] of [
+      ['check', `assistant-core: error: the site ${site} has 3 faults:`],
+      ['reload', `assistant-core: error: the site ${site} has 3 faults; the last good one stays in use:`],
+    ] as const) {
+      const { code, stderr } = await runCli([command, '--site', site, '--state', state])
+      const [first, ...told] = stderr.trimEnd().split('\n')
+      assert.deepEqual([code, first, told.length], [78, begin, lines.length], stderr)
+      for (const [at, line] of lines.entries()) assert.match(told[at]!, line)
+    }
+    assert.equal(daemon.services.site.current(), before)
   })
 })
 

@@ -148,8 +148,8 @@ export const mistakes: readonly Mistake[] = [
     },
     faults: [
       'prompts/x.md:3:9 status: must be one of "Draft", "Published", "Deprecated" or "Archived", not "Publish"',
-      'prompts/x.md:7:63 arguments[0].default_value: must be a number, not "many"',
       'prompts/x.md:5:11 category: unknown category "dta-analysis"; did you mean "data-analysis"?',
+      'prompts/x.md:7:63 arguments[0].default_value: must be a number, not "many"',
     ],
   },
   {

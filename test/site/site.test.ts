@@ -82,7 +82,7 @@ describe('opening a site', () => {
     assert.match(lines.join(''), /config\/a\.yaml:2:7 warn: is odd/)
   })
 
-  it('is refused with every fault at once, those of reading and those of building, in order', async (t) => {
+  it('is refused with every fault at once, those of reading before those of building', async (t) => {
     const folder = siteFolder(t, {
       'config/b.yaml': 'x: 1\nx: 2\n',
       'config/a.yaml': 'v: 1\nfault: true\n',
@@ -95,8 +95,8 @@ describe('opening a site', () => {
         error.message,
         [
           `the site ${folder} has 3 faults:`,
-          '  config/a.yaml:2:8 fault: is not wanted',
           '  config/b.yaml:2:1 "x" is given twice in the same map',
+          '  config/a.yaml:2:8 fault: is not wanted',
           '  prompts/c.md:2:8 fault: is not wanted',
         ].join('\n'),
       )
