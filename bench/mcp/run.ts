@@ -1,40 +1,63 @@
 /**
- * How fast the MCP endpoint is, as a multiple of a bare node:http server that answers the same bytes ("floor"):
- * the real daemon with bearer tokens, permissions and audit. Rounds interleave, medians count; read the ratios, not the numbers.
- * Beside them the processor time of the server for one request, which a busy machine moves least, and the 99th percentile.
- * `node --import tsx bench/mcp/run.ts [--seconds 3] [--rounds 3]`
+ * How fast the MCP endpoint is: the real daemon with bearer tokens, permissions and audit, beside a bare node:http server
+ * that answers the same bytes ("floor"), plain Koa doing the same, and peers that answer the same but authenticate
+ * nobody and record nothing. Every answer is checked before it is measured. Rounds take turns and their medians count;
+ * servers run on one core and the load comes from the other. The first number is the share of the floor's requests a
+ * second, then the server's processor time for one request, then the 99th percentile of latency.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
-import { createInterface } from 'node:readline'
 import { parseArgs, promisify } from 'node:util'
-import { execFile } from 'node:child_process'
 import autocannon from 'autocannon'
+import { freePort } from '../../test/helpers/free-port.ts'
+import { median, startServerProcess, stopServerProcesses, table, usedBy } from '../server-process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const path = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '3' }, rounds: { type: 'string', default: '3' } },
+  options: { seconds: { type: 'string', default: '2' }, rounds: { type: 'string', default: '5' } },
 })
 
-const requests: Record<string, Record<string, unknown>> = {
-  ping: {},
-  'tools/list': {},
-  'tools/call': { name: 'list_documents', arguments: { doctype: 'Customer', limit: 5 } },
-  'prompts/get': { name: 'sales_analysis', arguments: { analysis_focus: 'revenue_trends' } },
-  'resources/read': { uri: 'skill://finding-documents/SKILL.md' },
+interface Question {
+  readonly method: string
+  readonly params: Readonly<Record<string, unknown>>
+}
+
+const call = (name: string, args: unknown): Question => ({
+  method: 'tools/call',
+  params: { name, arguments: args },
+})
+const questions: Readonly<Record<string, Question>> = {
+  ping: { method: 'ping', params: {} },
+  'tools/list': { method: 'tools/list', params: {} },
+  'tools/call get_doctype_info': call('get_doctype_info', { doctype: 'Customer' }),
+  'tools/call get_document': call('get_document', { doctype: 'Customer', name: 'Müller Bau' }),
+  'tools/call list_documents, 20 rows': call('list_documents', { doctype: 'Customer', limit: 20 }),
+  'prompts/get': {
+    method: 'prompts/get',
+    params: { name: 'sales_analysis', arguments: { analysis_focus: 'revenue_trends' } },
+  },
+  'resources/read': { method: 'resources/read', params: { uri: 'skill://finding-documents/SKILL.md' } },
+}
+
+const peers: Readonly<Record<string, { readonly name: string; readonly lacks: readonly string[] }>> = {
+  koa: { name: 'Koa, the same bytes', lacks: [] },
+  'mcp-lite': { name: 'mcp-lite 0.10', lacks: [] },
+  'sdk-v1': { name: 'SDK v1 1.32', lacks: [] },
+  'sdk-v2': { name: 'SDK v2 2.4', lacks: [] },
+  fastmcp: { name: 'fastmcp 4.20', lacks: [] },
 }
 
 interface Target {
   readonly name: string
   readonly url: string
-  readonly headers: Record<string, string>
-  readonly methods: readonly string[]
-  /** Of the server. */
+  readonly headers: Readonly<Record<string, string>>
   readonly pid: number
+  /** What it does not have. */
+  readonly lacks: readonly string[]
 }
 
 interface Measured {
@@ -43,48 +66,44 @@ interface Measured {
   readonly p99: number
 }
 
-const children: ChildProcess[] = []
 const folder = mkdtempSync(join(tmpdir(), 'bench-mcp-'))
 try {
   await main()
 } finally {
-  for (const child of children) child.kill('SIGTERM')
+  await stopServerProcesses()
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
 
 async function main(): Promise<void> {
   const daemon = await startDaemon()
   const answers: Record<string, string> = {}
-  for (const method of Object.keys(requests)) answers[method] = await ask(daemon, method)
-  const env = { FLOOR_ANSWERS: JSON.stringify(answers) }
-  const started = async (name: string, file: string, methods: readonly string[]): Promise<Target> => {
-    const child = start(['--import', 'tsx', join(import.meta.dirname, file)], env)
-    const port = await listening(child)
-    return { name, url: `http://127.0.0.1:${port}/`, headers: {}, methods, pid: child.pid! }
+  for (const question of Object.values(questions)) answers[keyOf(question)] = await ask(daemon, question)
+  const targets = [await startFloor(answers), daemon, ...(await startPeers(answers))]
+  const rows: string[][] = []
+  for (const [name, question] of Object.entries(questions)) {
+    const kind = question.method
+    for (const target of targets) await sameAnswer(target, question, answers[keyOf(question)]!)
+    const able = targets.filter(({ lacks }) => !lacks.includes(kind))
+    const measured = new Map<Target, Measured[]>(able.map((target) => [target, []]))
+    for (let round = 0; round < Number(values.rounds); round++)
+      for (const target of able) measured.get(target)!.push(await measure(target, question))
+    const base = measured.get(targets[0]!)!
+    rows.push([name, ...targets.map((target) => shown(measured.get(target), base))])
+    process.stderr.write(`${rows.at(-1)!.join('   ')}\n`)
   }
-  const floor = await started('floor', 'floor.ts', Object.keys(requests))
-  const peer = await started('SDK v1 low-level', 'peer-sdk.ts', ['tools/list', 'tools/call', 'prompts/get'])
-  const targets = [floor, daemon, peer]
+  table(['', ...targets.map((target) => target.name)], rows)
+}
 
-  for (const method of Object.keys(requests)) {
-    const rates = new Map<Target, Measured[]>(targets.map((target) => [target, []]))
-    for (let round = 0; round < Number(values.rounds); round++) {
-      for (const target of targets) {
-        if (target.methods.includes(method)) rates.get(target)!.push(await measure(target, method))
-      }
-    }
-    const middle = (target: Target, of: keyof Measured): number =>
-      median(rates.get(target)!.map((measured) => measured[of]))
-    const base = middle(floor, 'rate')
-    const shown = targets
-      .filter((target) => target.methods.includes(method))
-      .map((target) => {
-        const rate = middle(target, 'rate')
-        const cost = `${Math.round(middle(target, 'microseconds'))} µs, p99 ${middle(target, 'p99')} ms`
-        return `${target.name} ${Math.round(rate)}/s (${(rate / base).toFixed(2)}; ${cost})`
-      })
-    console.log(`${method.padEnd(15)} ${shown.join('   ')}`)
-  }
+/** What a server of made answers finds its answer by. */
+function keyOf({ method, params }: Question): string {
+  return method === 'tools/call' ? `${method} ${String(params['name'])}` : method
+}
+
+function shown(measured: readonly Measured[] | undefined, base: readonly Measured[]): string {
+  if (!measured) return 'does not have it'
+  const middle = (of: readonly Measured[], key: keyof Measured): number => median(of.map((one) => one[key]))
+  const share = middle(measured, 'rate') / middle(base, 'rate')
+  return `**${share.toFixed(2)}**, ${Math.round(middle(measured, 'microseconds'))} µs, ${middle(measured, 'p99')} ms`
 }
 
 /** The real daemon over a copy of the shipped site, without rate limits. */
@@ -97,45 +116,41 @@ async function startDaemon(): Promise<Target> {
   writeFileSync(settings, text.replace(/(^rate_limits:\n(?:\s*#.*\n)*\s+enabled:) true/m, '$1 false'))
   const env = { ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: join(folder, 'state') }
   const program = join(root, 'bin/assistant-core')
-  const child = start([program, 'serve', '--port', '0'], env)
-  const port = await listening(child)
+  const { port, pid } = await startServerProcess([program, 'serve', '--port', '0'], { env })
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [program, 'tokens', 'issue', '--user', 'sales@example.com', '--json'],
     { env: { ...process.env, ...env } },
   )
   const { access_token: token } = JSON.parse(stdout) as { access_token: string }
-  return {
-    name: 'assistant-core',
-    url: `http://127.0.0.1:${port}${path}`,
-    headers: { authorization: `Bearer ${token}` },
-    methods: Object.keys(requests),
-    pid: child.pid!,
+  const headers = { authorization: `Bearer ${token}` }
+  return { name: 'assistant-core', url: `http://127.0.0.1:${port}${path}`, headers, pid, lacks: [] }
+}
+
+async function startFloor(answers: Readonly<Record<string, string>>): Promise<Target> {
+  const env = { FLOOR_ANSWERS: JSON.stringify(answers) }
+  const { port, pid } = await startServerProcess([join(import.meta.dirname, 'floor.mjs')], { env })
+  return { name: 'floor', url: `http://127.0.0.1:${port}/`, headers: {}, pid, lacks: [] }
+}
+
+/** The peers in the versions of `peers/package-lock.json`, fetched for the first run. */
+async function startPeers(answers: Readonly<Record<string, string>>): Promise<Target[]> {
+  const cwd = join(import.meta.dirname, 'peers')
+  if (!existsSync(join(cwd, 'node_modules')))
+    await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd })
+  const targets: Target[] = []
+  for (const [peer, { name, lacks }] of Object.entries(peers)) {
+    const env = { FLOOR_ANSWERS: JSON.stringify(answers), PEER_PORT: String(await freePort()) }
+    const { port, pid } = await startServerProcess(['peer.mjs', peer], { cwd, env })
+    targets.push({ name, url: `http://127.0.0.1:${port}/`, headers: {}, pid, lacks })
   }
+  return targets
 }
 
-/** Servers run on core 0 and the load comes from core 1, where the machine lets us choose. */
-function start(args: readonly string[], env: Record<string, string>): ChildProcess {
-  const pinned = process.platform === 'linux' ? ['taskset', '-c', '0', process.execPath] : [process.execPath]
-  const child = spawn(pinned[0]!, [...pinned.slice(1), ...args], {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  children.push(child)
-  return child
-}
-
-function listening(child: ChildProcess): Promise<number> {
-  return new Promise((resolvePort, reject) => {
-    child.on('close', (code) => reject(new Error(`a server ended with ${code}`)))
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      if (line.includes('"listening"')) resolvePort((JSON.parse(line) as { port: number }).port)
-    })
-  })
-}
-
-function requestOf(target: Target, method: string): { headers: Record<string, string>; body: string } {
+function requestOf(
+  target: Target,
+  { method, params }: Question,
+): { headers: Record<string, string>; body: string } {
   return {
     headers: {
       'content-type': 'application/json',
@@ -143,43 +158,48 @@ function requestOf(target: Target, method: string): { headers: Record<string, st
       'mcp-protocol-version': '2025-06-18',
       ...target.headers,
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: requests[method] }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   }
 }
 
-async function ask(target: Target, method: string): Promise<string> {
-  const response = await fetch(target.url, { method: 'POST', ...requestOf(target, method) })
+async function ask(target: Target, question: Question): Promise<string> {
+  const response = await fetch(target.url, { method: 'POST', ...requestOf(target, question) })
   const text = await response.text()
-  if (!response.ok || text.includes('"error":')) throw new Error(`${method}: ${text.slice(0, 300)}`)
+  if (!response.ok || text.includes('"error":') || text.includes('"isError":true'))
+    throw new Error(`${target.name} ${keyOf(question)}: ${response.status} ${text.slice(0, 300)}`)
   return text
 }
 
-/** Processor time that a process has used, in microseconds (proc(5): utime and stime, in ticks of 10 ms). */
-function usedBy(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10_000
+/** What a model would read of the answer must be the same everywhere: the texts, or the names of what is listed. */
+async function sameAnswer(target: Target, question: Question, expected: string): Promise<void> {
+  if (target.lacks.includes(question.method)) return
+  const text = await ask(target, question)
+  const json = text.startsWith('{') ? text : text.replace(/^[\s\S]*?^data: /m, '')
+  if (readable(json) !== readable(expected))
+    throw new Error(`${target.name} ${keyOf(question)} answers otherwise: ${json.slice(0, 300)}`)
 }
 
-async function measure(target: Target, method: string): Promise<Measured> {
+function readable(json: string): string {
+  const { result } = JSON.parse(json) as { result: Record<string, any> }
+  const { tools, content, messages, contents } = result
+  if (tools) return (tools as { name: string }[]).map(({ name }) => name).join()
+  return JSON.stringify([content?.[0]?.text, messages?.[0]?.content?.text, contents?.[0]?.text])
+}
+
+async function measure(target: Target, question: Question): Promise<Measured> {
   const before = usedBy(target.pid)
   const result = await autocannon({
     url: target.url,
     method: 'POST',
     connections: 16,
     duration: Number(values.seconds),
-    ...requestOf(target, method),
+    ...requestOf(target, question),
   })
   if (result.non2xx > 0 || result.errors > 0)
-    throw new Error(`${target.name} ${method}: ${result.non2xx} refused`)
+    throw new Error(`${target.name} ${keyOf(question)}: ${result.non2xx + result.errors} refused`)
   return {
     rate: result.requests.average,
     microseconds: (usedBy(target.pid) - before) / result.requests.total,
     p99: result.latency.p99,
   }
-}
-
-function median(numbers: readonly number[]): number {
-  return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!
 }
