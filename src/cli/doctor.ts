@@ -4,7 +4,7 @@ import type { Inside } from '../control/doctor/public-ask.ts'
 import type { Finding } from '../control/doctor/finding.ts'
 import { AppError } from '../core/errors.ts'
 import { askDaemon, type Answer } from './control.ts'
-import { readOptions, type Options } from './options.ts'
+import { readOptions, readSecret, type Options } from './options.ts'
 import { colourful, print, visible } from './output.ts'
 
 const marks = { ok: 'ok     ', warning: 'warning', failure: 'FAILURE', unknown: 'unknown' } as const
@@ -14,17 +14,33 @@ const colours = { ok: 32, warning: 33, failure: 31, unknown: 36 } as const
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('look for what is wrong on this machine and, with --public, at the public address')
-    .example('doctor', 'doctor --public https://assistant.example.com')
+    .description(
+      'look for what is wrong on this machine, at the public address, and with what the service can be stopped',
+    )
+    .example(
+      'doctor',
+      'doctor --public https://assistant.example.com',
+      'doctor --attack http://localhost:8000',
+    )
     .option('--public <url>', 'also look at the service through this address, as a client does')
-    .action(async (flags: { public?: string }, command: Command) => {
+    .option('--attack <url>', 'instead try there what is harmless of what once took the service from others')
+    .option('--token-stdin', 'with --attack, read the access token of a user from standard input')
+    .action(async (flags: { public?: string; attack?: string; tokenStdin?: boolean }, command: Command) => {
       const options = readOptions(command)
-      const findings = await diagnose(options, flags.public)
+      const findings =
+        flags.attack === undefined
+          ? await diagnose(options, flags.public)
+          : await tryAttacks(flags.attack, flags.tokenStdin ? await readSecret('token') : undefined)
       const failures = findings.filter(({ status }) => status === 'failure').length
       print(options.json, { ok: failures === 0, findings }, () => findingsText(findings))
       // Warnings leave the exit code at 0: a machine may be run with them for good.
       if (failures > 0) throw new AppError('conflict', `${failures} of ${findings.length} checks failed`)
     })
+}
+
+async function tryAttacks(url: string, token: string | undefined): Promise<readonly Finding[]> {
+  const { attack } = await import('../control/doctor/attack.ts')
+  return await attack(url, token)
 }
 
 async function diagnose(options: Options, publicUrl: string | undefined): Promise<readonly Finding[]> {

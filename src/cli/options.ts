@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { AppError } from '../core/errors.ts'
 import { tell } from './output.ts'
 
 /** What every command knows: where the site and the state are, what URL is published, how to print. */
@@ -58,4 +59,13 @@ function noteService(command: Command): void {
 /** The working directory when it is a site, else the site that ships with the package. */
 function defaultSite(): string {
   return existsSync(join(process.cwd(), 'config', 'settings.yaml')) ? process.cwd() : packageRoot
+}
+
+/** A secret from the first line of standard input: as an argument, other users of the machine could read it. */
+export async function readSecret(what: string): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+  const line = Buffer.concat(chunks).toString('utf8').split(/\r?\n/)[0] ?? ''
+  if (line === '') throw new AppError('invalid', `standard input has no ${what}`)
+  return line
 }

@@ -3,6 +3,7 @@ import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
 import { askAndPrint } from './control.ts'
 import { secondsOption } from './durations.ts'
+import { readSecret } from './options.ts'
 import { table } from './output.ts'
 
 /** `assistant-core users …`: who may sign in. */
@@ -39,7 +40,7 @@ export function addUsersCommands(program: Command): void {
     .option('--password-stdin', 'read the password from standard input')
     .action(async (user: string, flags: { passwordStdin?: boolean }, command: Command) => {
       // Never as an argument: other users of the machine can read those.
-      const password = flags.passwordStdin ? await readLine() : await askTwice()
+      const password = flags.passwordStdin ? await readSecret('password') : await askTwice()
       await askAndPrint(command, 'users.passwd', { user, password }, (done) => `password of ${done.user} set`)
     })
 }
@@ -90,15 +91,6 @@ export function addApiKeysCommands(program: Command): void {
     .action((apiKey: string, _flags, command: Command) =>
       askAndPrint(command, 'api_keys.revoke', { api_key: apiKey }, (done) => `revoked ${done.revoked}`),
     )
-}
-
-/** The first line of standard input, without its end. */
-async function readLine(): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  const line = Buffer.concat(chunks).toString('utf8').split(/\r?\n/)[0] ?? ''
-  if (line === '') throw new AppError('invalid', 'standard input has no password')
-  return line
 }
 
 /** A password typed blindly is typed twice. */

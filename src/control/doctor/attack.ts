@@ -1,0 +1,54 @@
+/**
+ * `doctor --attack URL`: what strangers and users without rights once took the service with, as far as it is harmless,
+ * tried against one's own service. Nothing here makes, changes or keeps anything: what would be kept is asked for in a
+ * way that is refused for another reason too, and the reason tells what held.
+ */
+import { attacksOfStrangers } from './attack-as-stranger.ts'
+import { attacksOfUsers } from './attack-as-user.ts'
+import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { ask } from './public-ask.ts'
+
+/** Runs the table; with a token also what a user may try. Rows come in the order of the table. */
+export async function attack(text: string, token: string | undefined): Promise<readonly Finding[]> {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.origin !== text.replace(/\/$/, ''))
+    return [
+      wrong(
+        'attack.url',
+        'failure',
+        `"${text}"`,
+        'this is not an address of the form https://host or https://host:port, in lower case',
+        `write it as ${url ? url.origin : 'https://assistant.example.com'}`,
+      ),
+    ]
+  const { origin } = url
+  const health = await ask(`${origin}/healthz`)
+  if ('fault' in health)
+    return [
+      wrong(
+        'attack.reachable',
+        'failure',
+        health.fault,
+        'nothing answers at the address, or not in the way of HTTP',
+        'start the service; look at the proxy in front of it',
+      ),
+    ]
+  const findings: Finding[] = []
+  for (const { check, remedy, run } of [...attacksOfStrangers(origin), ...attacksOfUsers(origin, token)]) {
+    const { held, detail } = await run()
+    const name = `attack.${check}`
+    if (held === undefined) findings.push(unknown(name, detail))
+    else if (held) findings.push(fine(name, `held: ${detail}`))
+    else
+      findings.push(
+        wrong(
+          name,
+          'failure',
+          `not held: ${detail}`,
+          'the service, or what answers in front of it, does more for this than it should',
+          remedy ?? 'bring the service up to date; if it is, look at the proxy in front of it',
+        ),
+      )
+  }
+  return findings
+}
