@@ -128,14 +128,51 @@ for (const isolation of isolations) {
         'PRAGMA database_list',
         'PRAGMA version',
         'SELECT * FROM duckdb_memory()',
+        'SELECT * FROM duckdb_settings /* */ ()',
+        'SELECT * FROM system.main."duckdb_settings" -- \n ()',
+        'SELECT * FROM (VALUES (1)) v(x), LATERAL (FROM duckdb_settings()) s',
+        'SELECT (SELECT "CURRENT_SETTING"(\'threads\'))',
+        `SELECT list_transform([1], x -> system.main.current_setting('threads'))`,
+        `WITH x AS MATERIALIZED (SELECT getvariable('a')) FROM x`,
+        `SELECT 1 ORDER BY current_setting('threads')`,
+        `SELECT error(current_setting('threads'))`,
+        `DESCRIBE SELECT current_setting('threads')`,
+        'SUMMARIZE FROM duckdb_settings()',
+        'FROM pg_catalog.pg_settings',
+        'SELECT * FROM "PG_SETTINGS"',
+        'FROM duckdb_databases',
+        'FROM pragma_database_list',
+        'FROM pragma_version()',
+        '/* */ PRAGMA /* */ version',
+        `SELECT value FROM query('SELECT * FROM duckdb_' || 'settings()')`,
+        `SELECT * FROM system.main."query"('FROM query(''FROM duckdb_'' || ''settings()'')')`,
+        `SELECT * FROM query_table('pg_' || 'settings')`,
+        `SELECT * FROM query_table(['customer', 'pg_' || 'settings'], true)`,
       ])
         await assert.rejects(run(statement), { code: 'invalid', message: /only the tables are/ }, statement)
-      // However its name is made up: there is nothing of the machine in what it would tell.
-      const made = await run(
-        `SELECT value FROM query('SELECT * FROM duckdb_' || 'settings()') WHERE value LIKE '%/%' OR name IN ('temp_directory', 'enable_external_access', 'lock_configuration', 'secret_directory') ORDER BY name`,
+      for (const text of [
+        `concat('FROM duckdb_', 'settings()')`,
+        `CASE WHEN random() > 2 THEN '' ELSE 'SELECT 1' END`,
+        '$1',
+      ])
+        await assert.rejects(
+          run(`SELECT * FROM query(${text})`),
+          { message: /texts that stand in the statement/ },
+          text,
+        )
+      await assert.rejects(
+        run(`FROM json_execute_serialized_sql(json_serialize_sql('FROM duckdb_settings()'))`),
+        { message: /not as JSON/ },
       )
-      assert.deepEqual(made.rows, [['false'], ['true'], [''], ['']])
       assert.deepEqual((await run(`SELECT 'duckdb_settings' AS word`)).rows, [['duckdb_settings']])
+      assert.deepEqual((await run(`SELECT name FROM query('FROM custo' || 'mer')`)).rows, [['ACME']])
+      for (const tells of [
+        'SHOW TABLES',
+        'DESCRIBE customer',
+        `PRAGMA table_info('customer')`,
+        'FROM duckdb_tables()',
+      ])
+        assert.equal((await run(tells)).rows.length, 1, tells)
     })
 
     for (const [name, statement] of bombs) {

@@ -7,6 +7,7 @@
 import process from 'node:process'
 import { DuckDBInstance, StatementType } from '@duckdb/node-api'
 import { DaemonChannel, maxLine } from '../sandbox/frames.mjs'
+import { askedOfEngine } from './asked-of-engine.mjs'
 import { appendValue, plain, sqlType } from './sql-values.mjs'
 
 /** @typedef {import('./sql-values.mjs').Column} Column */
@@ -16,9 +17,6 @@ const [memoryLimit = '256MB', threads = '2'] = process.argv.slice(2)
 /** Bytes of rows in one message, and what one row may have of them. */
 const partBytes = 65_536
 const maxRow = maxLine - 100
-/** What tells of the engine instead of the tables. */
-const ofTheEngine =
-  /\b(duckdb_(settings|databases|extensions|secrets|variables|memory|temporary_files|log_contexts|logs|optimizers)|current_setting|pragma_(version|database_size|user_agent|platform))"?\s*\(|\bpragma\s+(database_list|database_size|version|user_agent|platform)\b/i
 /** What the error of a missing table begins with. */
 const notLoaded = 'rows are not loaded: '
 const channel = new DaemonChannel()
@@ -156,13 +154,13 @@ async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
   try {
     const statements = await connection.extractStatements(sql)
     if (statements.count !== 1) return { refused: notOne(sql, statements.count) }
+    const asked = await askedOfEngine(connection, sql)
+    if (asked) return { refused: asked }
     statement = await statements.prepare(0)
     if (statement.statementType !== StatementType.SELECT)
       return {
         refused: `only SELECT statements are allowed, not ${StatementType[statement.statementType] ?? 'this one'}`,
       }
-    if (ofTheEngine.test(sql))
-      return { refused: "what the engine is set to is nobody's business here; only the tables are" }
     const wrong = bind(statement, parameters)
     if (wrong) return { refused: wrong }
     const reader = await statement.streamAndReadUntil(maxRows + 1)
