@@ -150,7 +150,6 @@ export const settingsSchema = objectWith({
       max_output_bytes: { ...positive, default: 1000000 },
       max_concurrent: { ...positive, default: 4 },
       max_tool_calls: { ...nonNegative, default: 200 },
-      spares: { ...nonNegative, default: 1 },
     }),
     files: section({
       timeout_seconds: { ...positive, default: 30 },

@@ -55,6 +55,9 @@ export const droppedSettings: ReadonlySet<string> = new Set([
   'ollama_request_timeout',
 ])
 
+/** Settings of the layout of today that nothing answers to any more. Ignored with a warning. */
+export const goneSettings: readonly (readonly string[])[] = [['analysis', 'python', 'spares']]
+
 /** An old value as the new layout writes it, or why it cannot be. */
 export function convert(kind: Kind, value: unknown): { value: unknown } | { problem: string } {
   switch (kind) {

@@ -3,7 +3,7 @@ import { compileSchema, unknownKeyText } from '../core/schema.ts'
 import { linesOf, settingsSchema, settingsVersion, type Settings } from '../core/settings.ts'
 import { requiredDocument } from './check-document.ts'
 import { checkSettings, warnOfSettings } from './check-settings.ts'
-import { convert, droppedSettings, oldSection, oldSettings } from './old-settings.ts'
+import { convert, droppedSettings, goneSettings, oldSection, oldSettings } from './old-settings.ts'
 import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
 
 /** Where the settings stand in a site. */
@@ -41,6 +41,7 @@ export function readSettings(files: SiteFiles, faults: Fault[], warnings: Fault[
   }
 
   const origins = takeOldSection(document, data, faults, warnings)
+  leaveOutGone(document, data, warnings)
   /** A value of the old layout is at fault where it stands, not where it would stand today. */
   const faultAt = (path: Path, message: string): Fault => {
     const origin = origins.get(path.slice(0, 2).join('.'))
@@ -110,6 +111,17 @@ function takeOldSection(
     origins.set(`${section}.${name}`, path)
   }
   return origins
+}
+
+function leaveOutGone(document: SourceDocument, data: Section, warnings: Fault[]): void {
+  for (const path of goneSettings) {
+    let section: unknown = data
+    for (const name of path.slice(0, -1)) section = isSection(section) ? section[name] : undefined
+    const key = path.at(-1)!
+    if (!isSection(section) || !(key in section)) continue
+    delete section[key]
+    warnings.push(document.fault(path, 'has no effect any more; remove it', 'key'))
+  }
 }
 
 function isSection(value: unknown): value is Section {

@@ -195,6 +195,17 @@ describe('reading settings', () => {
     )
   })
 
+  it('warns of a setting that nothing answers to any more, and goes on without it', () => {
+    const { settings, faults, warnings } = read(
+      'public_url: http://localhost:9000\nanalysis:\n  python:\n    spares: 2\n    memory_mb: 100\n',
+    )
+    assert.deepEqual(faults, [])
+    assert.deepEqual(warnings, [
+      'config/settings.yaml:4:5 analysis.python.spares: has no effect any more; remove it',
+    ])
+    assert.deepEqual([settings.analysis.python.memory_mb, 'spares' in settings.analysis.python], [100, false])
+  })
+
   it('refuses settings of a newer release before anything else in them', () => {
     assert.deepEqual(read('version: 3\nbrand_new: true\n').faults, [
       'config/settings.yaml:1:10 version: was written for a newer release; this one reads up to version 2',
