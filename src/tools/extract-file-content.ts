@@ -73,7 +73,11 @@ export function extractFileContent(files: Files): Tool {
       }
       if (operation === 'parse_data' && content.tables.length === 0)
         throw new AppError('invalid', `${attachment.file_name} holds no rows; use extract`)
-      return { ...known, ...shape(operation, content, part) }
+      return {
+        ...known,
+        ...shape(operation, content, part),
+        ...(content.notes && { uncertain: content.notes }),
+      }
     },
   })
 }

@@ -20,6 +20,7 @@ import { FileFault } from './zip.mjs'
 const maxTables = 50
 export const maxColumns = 500
 const maxCell = 10_000
+const maxNotes = 30
 
 /** What was found, cut to the part that was asked for while it is read. */
 export class Collected {
@@ -34,6 +35,13 @@ export class Collected {
     /** @type {{ name: string, page?: number, columns: string[], rows: unknown[][], row_count: number }[]} */
     this.tables = []
     this.tableCount = 0
+    /** @type {string[]} */
+    this.notes = []
+  }
+
+  /** What is uncertain or not as it looks, and where. @param {string} text */
+  note(text) {
+    if (this.notes.length < maxNotes) this.notes.push(text.slice(0, 300))
   }
 
   skipPage() {
@@ -106,6 +114,7 @@ export class Collected {
       text_length: this.textLength,
       tables: this.tables,
       table_count: this.tableCount,
+      ...(this.notes.length > 0 && { notes: this.notes }),
     }
     // Fewer rows rather than none of a table; what was cut can be asked for.
     const most = Math.min(this.job.maxBytes, maxLine)

@@ -43,6 +43,8 @@ export interface FileContent {
   readonly text_length: number
   readonly tables: readonly FileTable[]
   readonly table_count: number
+  /** What is uncertain in the pages read, or not as it looks, and where. */
+  readonly notes?: readonly string[]
   /** How many rows of each table are there, where more were asked for than fit. */
   readonly rows_fit?: number
 }
@@ -76,7 +78,7 @@ const check = compileSchema({
         },
         table_count: count,
       },
-      { rows_fit: count },
+      { rows_fit: count, notes: { type: 'array', items: { type: 'string', maxLength: 300 } } },
     ),
   ],
 })

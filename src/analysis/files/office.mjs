@@ -8,6 +8,9 @@ import { FileFault } from './zip.mjs'
 /** @typedef {import('./zip.mjs').Zip} Zip */
 /** @typedef {import('./collected.mjs').Collected} Collected */
 /** @typedef {'date' | 'duration'} TimeKind */
+/** @typedef {{ dates: Map<number, TimeKind>, codes: Map<number, string> }} Styles */
+
+const maxTitles = 5
 
 /** @param {Zip} zip @param {Collected} out */
 export async function readDocx(zip, out) {
@@ -119,20 +122,73 @@ export async function readXlsx(zip, out) {
     },
   })
   const strings = zip.has('xl/sharedStrings.xml') ? await sharedStrings(zip) : []
-  const dates = zip.has('xl/styles.xml') ? await dateStyles(zip) : new Map()
+  const styles = zip.has('xl/styles.xml') ? await readStyles(zip) : { dates: new Map(), codes: new Map() }
   for (const { name, part } of sheets) {
     if (!zip.has(part)) continue
-    const sheet = out.openTable({ name })
-    await readSheet(zip, part, { strings, dates, from1904 }, (row) => sheet.row(row))
-    sheet.end()
+    const sheet = sheetTable(name, out)
+    const seen = await readSheet(zip, part, { strings, from1904, ...styles }, (row) => sheet.row(row))
+    const header = sheet.end()
+    for (const [column, code] of seen.codes)
+      out.note(`${name}: column ${JSON.stringify(header[column] ?? column + 1)} is shown as ${code}`)
+    if (seen.formulas.length > 0) {
+      const { length } = seen.formulas
+      const what = length === 1 ? 'a formula' : `${length} formulas`
+      out.note(`${name}!${seen.formulas[0]}: ${what} that nobody has computed yet, said as it stands`)
+    }
+    if (seen.long.length > 0)
+      out.note(`${name}!${seen.long[0]}: a number of more than 15 digits; spreadsheets keep no more of it`)
+    if (seen.merged.length > 0)
+      out.note(
+        `${name}: merged cells ${seen.merged.slice(0, 20).join(', ')}, whose value stands in the first`,
+      )
+  }
+}
+
+/** Lines above a table are its title, and not its header. @param {string} name @param {Collected} out */
+function sheetTable(name, out) {
+  const table = out.openTable({ name })
+  /** @type {unknown[][]} */
+  const above = []
+  /** @type {unknown[]} */
+  let header = []
+  let begun = false
+  const begin = (/** @type {unknown[][]} */ rows) => {
+    begun = true
+    header = rows[0] ?? []
+    for (const row of rows) table.row(row)
+  }
+  return {
+    row: (/** @type {unknown[]} */ row) => {
+      const full = row.filter((value) => value !== null && value !== undefined).length
+      if (begun) table.row(row)
+      else if (full === 1 && above.length < maxTitles) above.push(row)
+      else if (full > 0) {
+        for (const title of full > 1 ? above : [])
+          out.note(`${name}: above the table stands ${JSON.stringify(title.find((value) => value !== null))}`)
+        begin(full > 1 ? [row] : [...above, row])
+      }
+    },
+    end: () => {
+      if (!begun) begin(above)
+      table.end()
+      return header
+    },
   }
 }
 
 /**
  * @param {Zip} zip @param {string} part
- * @param {{ strings: string[], dates: Map<number, TimeKind>, from1904: boolean }} book @param {(row: unknown[]) => void} take
+ * @param {Styles & { strings: string[], from1904: boolean }} book @param {(row: unknown[]) => void} take
  */
-async function readSheet(zip, part, { strings, dates, from1904 }, take) {
+async function readSheet(zip, part, { strings, dates, codes, from1904 }, take) {
+  /** What is not in the values: how numbers of a column are shown, where nobody computed, which cells are one. */
+  const seen = {
+    codes: new Map(),
+    formulas: /** @type {string[]} */ ([]),
+    merged: /** @type {string[]} */ ([]),
+    long: /** @type {string[]} */ ([]),
+  }
+  let at = ''
   /** @type {unknown[]} */
   let row = []
   let type = ''
@@ -148,7 +204,8 @@ async function readSheet(zip, part, { strings, dates, from1904 }, take) {
         row = []
         column = -1
       } else if (name === 'c') {
-        const letters = /^([A-Z]{1,3})\d+$/.exec(attributes['r'] ?? '')?.[1]
+        at = attributes['r'] ?? ''
+        const letters = /^([A-Z]{1,3})\d+$/.exec(at)?.[1]
         column = letters === undefined ? column + 1 : columnNumber(letters)
         if (column > 16_384) throw new FileFault('has cells beyond the last column')
         type = attributes['t'] ?? 'n'
@@ -157,6 +214,7 @@ async function readSheet(zip, part, { strings, dates, from1904 }, take) {
         formula = ''
       } else if (name === 'v' || name === 't') inValue = true
       else if (name === 'f') inFormula = true
+      else if (name === 'mergeCell' && attributes['ref']) seen.merged.push(attributes['ref'])
     },
     text: (text) => {
       if (inValue) value += text
@@ -170,9 +228,14 @@ async function readSheet(zip, part, { strings, dates, from1904 }, take) {
         while (row.length < column) row.push(null)
         // A formula that nobody has computed yet is said as it stands.
         row[column] = value === '' ? `=${formula}` : cellOf(value, type, dates.get(style), strings, from1904)
+        if (value === '') seen.formulas.push(at)
+        if (type === 'n' && Math.abs(Number(value)) >= 1e15 && dates.get(style) === undefined)
+          seen.long.push(at)
+        if (type === 'n' && codes.has(style)) seen.codes.set(column, codes.get(style))
       } else if (name === 'row') take(row)
     },
   })
+  return seen
 }
 
 /** @param {string} value @param {string} type @param {TimeKind | undefined} time @param {string[]} strings @param {boolean} from1904 */
@@ -236,11 +299,17 @@ async function sharedStrings(zip) {
   return strings
 }
 
-/** The cell styles that show numbers as dates. @param {Zip} zip */
-async function dateStyles(zip) {
+/** The cell styles that show numbers as dates, and those that show them as something else. @param {Zip} zip @returns {Promise<Styles>} */
+async function readStyles(zip) {
   /** @type {Map<number, TimeKind>} */
   const formats = new Map([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 47].map((id) => [id, 'date']))
   formats.set(46, 'duration')
+  const shown = new Map([
+    [9, '0%'],
+    [10, '0.00%'],
+  ])
+  /** @type {Map<number, string>} */
+  const codes = new Map()
   /** @type {Map<number, TimeKind>} */
   const styles = new Map()
   let inCells = false
@@ -254,10 +323,15 @@ async function dateStyles(zip) {
         // Hours in brackets go on beyond a day.
         if (/\[(h+|m+|s+)\]/i.test(whole)) formats.set(id, 'duration')
         else if (/[dmyhs]/i.test(code)) formats.set(id, 'date')
+        // A percentage, a currency, a unit.
+        else if (/%|"|\[\$|[€$£¥]/.test(attributes['formatCode'] ?? ''))
+          shown.set(id, attributes['formatCode'] ?? '')
       } else if (name === 'cellXfs') inCells = true
       else if (name === 'xf' && inCells) {
         const kind = formats.get(Number(attributes['numFmtId']))
         if (kind) styles.set(index, kind)
+        const code = shown.get(Number(attributes['numFmtId']))
+        if (code) codes.set(index, code)
         index += 1
       }
     },
@@ -265,7 +339,7 @@ async function dateStyles(zip) {
       if (name === 'cellXfs') inCells = false
     },
   })
-  return styles
+  return { dates: styles, codes }
 }
 
 /**

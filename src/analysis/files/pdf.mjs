@@ -1,9 +1,20 @@
 // @ts-check
 /** PDF: the text of its pages, and tables as far as its layout shows them. Scripts and links in it are never followed. */
 import { getDocumentProxy } from 'unpdf'
+import { gridsOf } from './pdf-grids.mjs'
+import { blocksOf, textOf } from './pdf-layout.mjs'
+import { rulingsOf, times } from './pdf-rulings.mjs'
 import { FileFault } from './zip.mjs'
 
-/** @typedef {{ text: string, x: number, end: number, size: number }} Piece */
+// pdf.js asks for it when it reads a font; Node has it from version 21 on.
+const buffers = /** @type {any} */ (ArrayBuffer.prototype)
+buffers.transferToFixedLength ??=
+  /** @this {ArrayBuffer} */
+  function (length = this.byteLength) {
+    const copy = new Uint8Array(length)
+    copy.set(new Uint8Array(this, 0, Math.min(length, this.byteLength)))
+    return copy.buffer
+  }
 
 /**
  * @param {Buffer} bytes @param {{ firstPage: number, lastPage: number }} range
@@ -18,10 +29,9 @@ export async function readPdf(bytes, { firstPage, lastPage }, out) {
       continue
     }
     const page = await pdf.getPage(number)
-    const { items } = await page.getTextContent()
-    const lines = linesOf(items)
-    out.page(lines.map(textOf).join('\n'))
-    for (const rows of tablesIn(lines)) out.table({ name: `table ${out.tableCount + 1}`, page: number }, rows)
+    const { lines, tables } = await readPage(page, number, out)
+    out.page(lines.join('\n'))
+    for (const rows of tables) out.table({ name: `table ${out.tableCount + 1}`, page: number }, rows)
     page.cleanup()
   }
 }
@@ -34,6 +44,8 @@ async function open(bytes) {
       useSystemFonts: false,
       disableFontFace: true,
       verbosity: 0,
+      // No picture is unpacked for the lines around it.
+      maxImageSize: 1,
     })
   } catch (error) {
     const name = error instanceof Error ? error.name : ''
@@ -41,60 +53,46 @@ async function open(bytes) {
   }
 }
 
-/** Text pieces that stand at one height are a line, from left to right. @param {any[]} items */
-function linesOf(items) {
-  /** @type {Map<number, Piece[]>} */
-  const lines = new Map()
+/**
+ * @param {any} page @param {number} number @param {import('./collected.mjs').Collected} out
+ * @returns {Promise<{ lines: string[], tables: string[][][] }>}
+ */
+async function readPage(page, number, out) {
+  const { transform, height } = page.getViewport({ scale: 1 })
+  const { items } = await page.getTextContent()
+  const { level, turned } = piecesOf(items, transform)
+  const rulings = await rulingsOf(page, transform).catch(() => {
+    out.note(`page ${number}: the lines on it could not be read, so tables follow the spacing of the text`)
+    return { across: [], down: [] }
+  })
+  const { grids, rest } = gridsOf(rulings, level, textOf)
+  const blocks = [...blocksOf(rest, grids), ...turned.map((text) => ({ text, top: height, rows: undefined }))]
+  for (const block of blocks) {
+    const place = `page ${number}, at ${Math.round((block.top / height) * 100)} % of its height`
+    if ('columns' in block && block.columns)
+      out.note(`${place}: read as ${block.columns} columns of text, one after the other`)
+    if ('unruled' in block && block.unruled)
+      out.note(`${place}: a table with no lines around its cells; its columns follow the spacing of the text`)
+  }
+  if (turned.length > 0) out.note(`page ${number}: text that stands upright or slanted is at the end`)
+  return {
+    lines: blocks.filter(({ text }) => text !== '').map(({ text }) => text),
+    tables: blocks.flatMap(({ rows }) => (rows ? [rows] : [])),
+  }
+}
+
+/** Pieces of text by where they stand on the page, and the texts of those that are turned. @param {any[]} items @param {number[]} toPage */
+function piecesOf(items, toPage) {
+  /** @type {import('./pdf-grids.mjs').Piece[]} */
+  const level = []
+  /** @type {string[]} */
+  const turned = []
   for (const item of items) {
     if (typeof item.str !== 'string' || item.str.trim() === '') continue
-    const [, , , scale = 10, x = 0, y = 0] = item.transform
-    const height = Math.round(y / 3) * 3
-    const piece = { text: item.str, x, end: x + item.width, size: Math.abs(scale) || item.height || 10 }
-    const line = lines.get(height) ?? lines.get(height + 3) ?? lines.get(height - 3)
-    if (line) line.push(piece)
-    else lines.set(height, [piece])
+    const [a = 1, b = 0, c = 0, d = 1, x = 0, y = 0] = times(toPage, item.transform)
+    const size = Math.hypot(c, d) || item.height || 10
+    if (Math.abs(b) > Math.abs(a) * 0.1) turned.push(item.str.trim())
+    else level.push({ text: item.str, x, end: x + item.width, y, size })
   }
-  return [...lines.entries()].sort(([a], [b]) => b - a).map(([, line]) => line.sort((a, b) => a.x - b.x))
-}
-
-/** @param {Piece[]} line */
-function textOf(line) {
-  return cellsOf(line).join('\t')
-}
-
-/** A gap wider than a letter and a half parts cells. @param {Piece[]} line */
-function cellsOf(line) {
-  /** @type {string[]} */
-  const cells = []
-  let end = Number.NEGATIVE_INFINITY
-  for (const { text, x, end: until, size } of line) {
-    const gap = x - end
-    if (cells.length === 0 || gap > size * 1.5) cells.push(text)
-    else cells.push(joined(cells.pop() ?? '', text, gap > size * 0.15))
-    end = until
-  }
-  return cells.map((cell) => cell.trim())
-}
-
-/** @param {string} before @param {string} after @param {boolean} apart */
-function joined(before, after, apart) {
-  return before + (apart && !before.endsWith(' ') ? ' ' : '') + after
-}
-
-/** Three or more lines in a row with the same number of cells, at least two, are a table. @param {Piece[][]} lines */
-function tablesIn(lines) {
-  /** @type {string[][][]} */
-  const tables = []
-  /** @type {string[][]} */
-  let rows = []
-  for (const line of [...lines, []]) {
-    const cells = cellsOf(line)
-    if (cells.length >= 2 && (rows.length === 0 || rows[0]?.length === cells.length)) {
-      rows.push(cells)
-      continue
-    }
-    if (rows.length >= 3) tables.push(rows)
-    rows = cells.length >= 2 ? [cells] : []
-  }
-  return tables
+  return { level, turned }
 }
