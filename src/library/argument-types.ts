@@ -110,6 +110,9 @@ function textOfFloat({ value }: Float): string {
   return Number.isInteger(value) ? value.toFixed(1) : String(value)
 }
 
+/** Linear is not quick: a pattern of the site's takes half a millisecond for a thousand characters of a caller's. */
+const longestMatched = 20_000
+
 function checkText(
   { pattern, minLength, maxLength }: PromptArgument,
   matches: ((value: string) => boolean) | undefined,
@@ -121,6 +124,8 @@ function checkText(
     problems.push(`must have at least ${characters(minLength)}, has ${length}`)
   if (maxLength !== undefined && length > maxLength)
     problems.push(`must have at most ${characters(maxLength)}, has ${length}`)
+  else if (matches && maxLength === undefined && length > longestMatched)
+    problems.push(`must have at most ${characters(longestMatched)} where there is a pattern, has ${length}`)
   else if (matches && !matches(value)) problems.push(`does not match ${pattern}`)
   return problems.length > 0 ? { problem: problems.join(' and ') } : { value }
 }
