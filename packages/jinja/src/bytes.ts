@@ -1,10 +1,13 @@
 /** What `'…'.encode()` makes: enough of bytes to print, measure and decode again. */
 import { Bound } from './bound.ts'
 import { native } from './binding.ts'
-import type { Run } from './limits.ts'
+import { Fault, type Run } from './limits.ts'
+import { wantText } from './native-arguments.ts'
 import type { Iter, Thing, Value } from './values.ts'
 
-const decode = native('encoding? errors?', (_env, self) => new TextDecoder().decode((self as Bytes).data))
+const decode = native('encoding? errors?', (_env, self, encoding, errors) =>
+  decoded((self as Bytes).data, encoding, errors),
+)
 const hex = native('/', (_env, self) => Buffer.from((self as Bytes).data).toString('hex'))
 
 /** A sequence of bytes. */
@@ -54,4 +57,59 @@ function byteText(byte: number): string {
   const named = NAMED.get(byte)
   if (named !== undefined) return named
   return byte >= 32 && byte < 127 ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`
+}
+
+/** The encodings that there are, by their names in Python, and how many characters the simple ones know. */
+const encodings: readonly (readonly [names: RegExp, name: string, size: number])[] = [
+  [/^(utf-?8|u8)$/, 'utf-8', Infinity],
+  [/^(latin-?1|iso-?8859-1|8859|l1)$/, 'latin-1', 256],
+  [/^(us-)?ascii$|^646$/, 'ascii', 128],
+]
+
+function encodingNamed(value: Value | undefined): { name: string; size: number } {
+  const wanted = value === undefined ? 'utf-8' : wantText(value, 'encoding')
+  const plain = wanted.toLowerCase().replaceAll(/[ _]/g, '-')
+  const [, name, size] = encodings.find(([names]) => names.test(plain)) ?? []
+  if (name === undefined || size === undefined) throw new Fault('LookupError', `unknown encoding: ${wanted}`)
+  return { name, size }
+}
+
+/** What a text is in an encoding; a Fault for characters that it does not have, unless they are left out or replaced. */
+export function encoded(text: string, encoding: Value | undefined, errors: Value | undefined): Bytes {
+  const { name, size } = encodingNamed(encoding)
+  const instead = errors === undefined ? 'strict' : wantText(errors, 'errors')
+  if (size === Infinity) return new Bytes(new TextEncoder().encode(text))
+  const bytes: number[] = []
+  for (const [position, character] of Array.from(text).entries()) {
+    const code = character.codePointAt(0)!
+    if (code < size) bytes.push(code)
+    else if (instead === 'replace') bytes.push(63)
+    else if (instead === 'xmlcharrefreplace') bytes.push(...Buffer.from(`&#${code};`))
+    else if (instead !== 'ignore')
+      throw new Fault(
+        'UnicodeEncodeError',
+        `'${name}' codec can't encode character '${escaped(code)}' in position ${position}: ordinal not in range(${size})`,
+      )
+  }
+  return new Bytes(Uint8Array.from(bytes))
+}
+
+function escaped(code: number): string {
+  if (code < 256) return `\\x${code.toString(16).padStart(2, '0')}`
+  return code < 65_536
+    ? `\\u${code.toString(16).padStart(4, '0')}`
+    : `\\U${code.toString(16).padStart(8, '0')}`
+}
+
+function decoded(data: Uint8Array, encoding: Value | undefined, errors: Value | undefined): string {
+  const { name, size } = encodingNamed(encoding)
+  const strict = errors === undefined || wantText(errors, 'errors') === 'strict'
+  if (size === 256) return Buffer.from(data).toString('latin1')
+  const wrong = size === 128 ? data.findIndex((byte) => byte >= size) : -1
+  try {
+    if (wrong === -1 || !strict) return new TextDecoder('utf-8', { fatal: strict }).decode(data)
+  } catch {
+    // Told below, as what is no ASCII is.
+  }
+  throw new Fault('UnicodeDecodeError', `'${name}' codec can't decode bytes that are none of its own`)
 }

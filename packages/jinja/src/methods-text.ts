@@ -4,7 +4,7 @@ import { each } from './iterate.ts'
 import { Fault, type Run } from './limits.ts'
 import { bounds, optionalText, wantInt, wantText } from './native-arguments.ts'
 import * as text from './text.ts'
-import { Bytes } from './bytes.ts'
+import { encoded } from './bytes.ts'
 import { Dict, isInt, textOf, Tuple, typeName, type Env, type Value } from './values.ts'
 
 const CASED_WORD = /^[\p{L}\p{N}]+$/u
@@ -40,7 +40,7 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['count', native('sub start? end? /', count)],
   [
     'encode',
-    native('encoding? errors?', (_env, self) => new Bytes(new TextEncoder().encode(self as string))),
+    native('encoding? errors?', (_env, self, encoding, errors) => encoded(self as string, encoding, errors)),
   ],
   [
     'endswith',
