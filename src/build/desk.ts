@@ -52,12 +52,17 @@ export function createDesk(
           charts: charts.filter((chart) => chart !== undefined),
         }
       }),
-    picture: async (user, chart, signal) => {
+    picture: async (user, chart, dark, signal) => {
       const charts = analysis?.charts
       if (!charts || !isAvailable(charts)) throw new AppError('unavailable', 'this server cannot draw charts')
       const view = { type: 'chart.view', target: `Dashboard Chart/${chart}`, signal }
       const { image } = await viewed(audit, user, view, (principal) => {
-        const looker = { principal, documents: snapshot().documents, signal, seconds: pageSeconds }
+        const looker = {
+          principal,
+          documents: snapshot().documents,
+          signal,
+          look: { seconds: pageSeconds, dark },
+        }
         return drawStored(looker, charts, chart, clock.now())
       })
       return { mimeType: image.mimeType, bytes: Buffer.from(image.data, 'base64'), id: image.id }

@@ -26,6 +26,7 @@ export interface Desk {
   picture(
     principal: Principal,
     chart: string,
+    dark: boolean,
     signal: AbortSignal,
   ): Promise<{ readonly mimeType: string; readonly bytes: Buffer; readonly id: string }>
 }
@@ -65,7 +66,12 @@ export function pictureEndpoint(deps: DeskDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
     const gone = new AbortController()
     ctx.res.once('close', () => gone.abort())
-    const { mimeType, bytes, id } = await deps.desk.picture(principal, idOf(ctx), gone.signal)
+    const { mimeType, bytes, id } = await deps.desk.picture(
+      principal,
+      idOf(ctx),
+      'dark' in ctx.query,
+      gone.signal,
+    )
     ctx.status = 200
     ctx.type = mimeType
     ctx.etag = id

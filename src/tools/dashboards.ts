@@ -2,7 +2,7 @@
 import { updateDocument } from '../documents/updating.ts'
 import { getDocument, listDocuments } from '../documents/reading.ts'
 import { AppError } from '../core/errors.ts'
-import type { Charts, ChartImage } from '../analysis/charts/charts.ts'
+import type { Charts, ChartImage, Look } from '../analysis/charts/charts.ts'
 import { type ChartPoint, chartPoints } from '../analysis/charts/chart-data.ts'
 import type { ChartDefinition } from '../analysis/charts/chart-definition.ts'
 import { vegaLiteOf } from '../analysis/charts/vega-lite.ts'
@@ -54,8 +54,8 @@ export async function drawStored(
     principal,
     documents,
     signal,
-    seconds,
-  }: Pick<ToolContext, 'principal' | 'documents' | 'signal'> & { readonly seconds?: number },
+    look,
+  }: Pick<ToolContext, 'principal' | 'documents' | 'signal'> & { readonly look?: Look },
   charts: Charts,
   chart: string,
   now: number,
@@ -68,6 +68,6 @@ export async function drawStored(
   return {
     name: definition.chart_name,
     points,
-    image: await charts.draw(spec, points, 'png', { user: principal.user, signal }, seconds),
+    image: await charts.draw(spec, points, 'png', { user: principal.user, signal }, look),
   }
 }

@@ -202,6 +202,17 @@ for (const isolation of isolations)
       { label: '<script>alert(1)</script>', value: 2 },
     ]
 
+    it('draws light on dark where the page is, but for what the chart chooses itself', async () => {
+      const drawn = async (spec: Record<string, unknown>, dark: boolean): Promise<string> =>
+        Buffer.from((await charts.draw(spec, points, 'svg', caller(), { dark })).data, 'base64').toString()
+      const light = await drawn(vegaLiteOf(bar), false)
+      const dark = await drawn(vegaLiteOf(bar), true)
+      assert.match(dark, /fill="#1d222b"/)
+      assert.match(dark, /fill="#e8ebf1"/)
+      assert.doesNotMatch(light, /#1d222b|#e8ebf1/)
+      assert.match(await drawn({ ...vegaLiteOf(bar), background: '#ffeedd' }, true), /fill="#ffeedd"/)
+    })
+
     it('makes SVG and PNG of every kind of chart', async () => {
       for (const type of chartTypes) {
         const spec = vegaLiteOf({

@@ -27,6 +27,13 @@ export interface ChartImage {
   readonly id: string
 }
 
+/** How a picture is drawn, and in how many seconds. */
+export interface Look {
+  readonly seconds?: number | undefined
+  /** Light on a dark ground, as the pages are where people ask for that. */
+  readonly dark?: boolean
+}
+
 /** Bytes of pictures that are kept for whoever asks for the same one again. */
 const keptBytes = 16_000_000
 
@@ -36,6 +43,22 @@ const check = compileSchema({
   minProperties: 1,
   maxProperties: 1,
 })
+
+/** The colours of the pages; what a specification chooses itself stays. */
+function onDarkGround(spec: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const [ground, text, line] = ['#1d222b', '#e8ebf1', '#3a4250']
+  const words = { labelColor: text, titleColor: text }
+  const dark = {
+    axis: { ...words, domainColor: line, gridColor: line, tickColor: line },
+    legend: words,
+    header: words,
+    title: { color: text, subtitleColor: text },
+    text: { color: text },
+    view: { stroke: line },
+  }
+  const own = spec['config']
+  return { background: ground, ...spec, config: { ...dark, ...(typeof own === 'object' ? own : {}) } }
+}
 
 /** The drawer of charts. */
 export class Charts {
@@ -82,13 +105,14 @@ export class Charts {
    * wrong with the specification, or that drawing it overran its limits.
    */
   async draw(
-    spec: Readonly<Record<string, unknown>>,
+    chosen: Readonly<Record<string, unknown>>,
     points: readonly ChartPoint[],
     wanted: ChartFormat,
     caller: TurnTaker,
-    seconds = this.#settings.timeout_seconds,
+    { seconds = this.#settings.timeout_seconds, dark = false }: Look = {},
   ): Promise<ChartImage> {
-    const fault = specificationFault(spec)
+    const spec = dark ? onDarkGround(chosen) : chosen
+    const fault = specificationFault(chosen)
     if (fault !== undefined) throw new AppError('invalid', `the chart cannot be drawn: ${fault}`)
     const format = wanted === 'png' && this.noPng === undefined ? 'png' : 'svg'
     const rows = points
