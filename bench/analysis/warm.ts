@@ -1,10 +1,15 @@
 /**
- * How long a warm statement and a warm program take over 10 000 rows, beside what they cost cold:
+ * How long a warm statement and a warm program take over 10 000 rows, beside what they cost cold, beside DuckDB without
+ * anything around it (its own command line where `duckdb` is installed, and its Node binding) and beside bare `python3`:
  * `node --import tsx bench/analysis/warm.ts`. A program is warm when the interpreter runs that it
  * becomes a fork of, a statement when the caller asked before and nothing was written since.
  */
 import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { DuckDBInstance } from '@duckdb/node-api'
 import type { Column, PermittedTables } from '../../src/analysis/permitted.ts'
 import { Python } from '../../src/analysis/python/python.ts'
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
@@ -55,6 +60,13 @@ const tables = (): PermittedTables => ({
 const statement =
   'SELECT customer, sum(total) AS total FROM sales_order GROUP BY customer ORDER BY total DESC'
 const query = () => sql.query({ sql: statement, tables: tables(), maxRows: 100, signal })
+const cold = async () => {
+  const fresh = new Sql(isolation, defaultAnalysisSettings.sql)
+  await fresh.query({ sql: statement, tables: tables(), maxRows: 100, signal })
+  await fresh.close()
+}
+report('SQL, cold (no process waits)', await rounds(cold))
+await bareDuckDb()
 report('SQL, first of a user (a process waits)', [await timed(query)])
 report('SQL, warm', await rounds(query))
 report('SQL, after a write (rows are loaded again)', await rounds(query, () => void revision++))
@@ -100,6 +112,32 @@ if (isolation.kind === 'bubblewrap') {
   report('Python, 8 users at once, all answered', await rounds(eight))
   await python.close()
 } else console.log(`Python: ${isolation.reason}`)
+
+/** The same statement over the same rows, without a sandbox, permissions or a wire. */
+async function bareDuckDb(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'assistant-core-bench-'))
+  const file = join(folder, 'sales_order.csv')
+  writeFileSync(file, [columns.map(({ name }) => name), ...rows].map((row) => row.join(',')).join('\n'))
+  const over = `CREATE TABLE sales_order AS FROM read_csv('${file}'); ${statement}`
+  const once = `const { DuckDBInstance } = await import(process.argv[1]); const made = await DuckDBInstance.create(':memory:'); const to = await made.connect(); await to.runAndReadAll(process.argv[2])`
+  const binding = import.meta.resolve('@duckdb/node-api')
+  const run = promisify(execFile)
+  report(
+    'bare DuckDB, cold (node, load, statement)',
+    await rounds(() => run(process.execPath, ['--input-type=module', '-e', once, binding, over])),
+  )
+  const connection = await (await DuckDBInstance.create(':memory:')).connect()
+  await connection.run(`CREATE TABLE sales_order AS FROM read_csv('${file}')`)
+  report('bare DuckDB, warm', await rounds(() => connection.runAndReadAll(statement)))
+  try {
+    report("DuckDB's own command line, cold", await rounds(() => run('duckdb', ['-c', over])))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    console.log("DuckDB's own command line: not installed here")
+  }
+  connection.closeSync()
+  rmSync(folder, { recursive: true })
+}
 
 async function rounds(
   work: () => Promise<unknown>,

@@ -4,18 +4,16 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { costly, endless } from '../../packages/jinja/test/hostile-templates.ts'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import type { RunningDaemon } from '../helpers/daemon.ts'
-import { tokenOf, watchedDaemon, type Lag } from './lag.ts'
+import { own, tokenOf, watchedDaemon, type Lag } from './lag.ts'
 
 /**
- * What is allowed on a machine that does nothing else. Where others run, a thread that is ready waits for its turn: the
- * kernel counts that, and as much longer may everything take. What an idle daemon was late by in the same run comes on
- * top, since its monitor's own interval is in it; and one round of three must hold, since what the code does it does
- * each time, and what the machine does it does not.
+ * What is allowed, as the daemon's own monitor sees it. Where the machine runs something else, a thread that is ready
+ * waits for its turn: what the kernel counts of that is taken off. One round of three must hold, since what the
+ * code does it does each time, and what the machine does it does not.
  */
 const allowed = { p99: 50, max: 250 }
 const rounds = 3
@@ -39,13 +37,39 @@ const bodies = [
   many('[', 4_000_000),
   `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"sales_analysis","arguments":{"a":[${many('1.0,', 3_000_000)}1]}}}`,
   `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"${many('\\\\u0041', 3_000_000)}"}}`,
+  // An argument that a pattern of the site's is asked about, and one for a completion.
+  `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"data_quality_audit","arguments":{"doctype_name":"${many('a', 3_000_000)}"}}}`,
+  `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"data_quality_audit"},"argument":{"name":"doctype_name","value":"${many('a', 3_000_000)}"}}}`,
 ]
 
 const percents = '%a'.repeat(60)
+const letters = Array.from('abcdefghijklmnopqrstuvwxyz')
+/** Patterns, searches and conditions, which run in the daemon's own process and are bounded there. */
 const calls: readonly [tool: string, args: Record<string, unknown>][] = [
   ['list_documents', { doctype: 'Customer', filters: { customer_name: ['like', `${percents}b%`] } }],
   ['list_documents', { doctype: 'Customer', filters: { name: ['in', many('x ', 100_000).split(' ')] } }],
   ['list_documents', { doctype: 'Customer', filters: { name: ['like', many('%', 100_000)] } }],
+  ['list_documents', { doctype: 'Item', filters: { description: ['like', `%${many('_%', 5000)}x`] } }],
+  [
+    'list_documents',
+    {
+      doctype: 'Customer',
+      filters: many('x ', 5000)
+        .split(' ')
+        .map((x) => ['name', 'like', `%${x}%y%`]),
+    },
+  ],
+  [
+    'count_documents',
+    { doctype: 'Sales Order', filters: { name: ['not in', many('SO ', 300_000).split(' ')] } },
+  ],
+  ...Array.from({ length: 8 }, (): [string, Record<string, unknown>] => [
+    'search_documents',
+    { query: letters.join(' ') },
+  ]),
+  ['search_documents', { query: letters.flatMap((a) => letters.map((b) => a + b)).join(' ') }],
+  ['search_documents', { query: many('a', 1_000_000) }],
+  ['search_documents', { query: many('ä\u0301 ', 300_000) }],
   ['get_document', { doctype: 'Customer', name: many('x', 1_000_000) }],
   ['create_document', { doctype: 'Note', data: { title: many('x', 1_000_000) }, dry_run: true }],
 ]
@@ -62,25 +86,24 @@ describe('the event loop', () => {
     await attack(daemon, [first, ...tokens], 10)
     for (let round = 1; round <= rounds; round++) {
       await lag()
-      await wait(3000)
-      const idle = await lag()
       const statuses = await attack(daemon, [first, ...tokens], 1)
       const under = await lag()
-      told.push(`idle ${shown(idle)}, under attack ${shown(under)}`)
+      told.push(shown(under))
       assert.ok(!statuses.has(500), JSON.stringify([...statuses]))
       assert.ok((statuses.get(400) ?? 0) > templates.length / 2, JSON.stringify([...statuses]))
-      const { slowness } = under
-      const holds = ({ p99, max }: typeof allowed): boolean =>
-        under.p99 < p99 * slowness + idle.p99 && under.max < max * slowness + idle.max
-      if (holds(allowed)) break
+      if (own(under, under.p99) < allowed.p99 && own(under, under.max) < allowed.max) break
       assert.ok(round < rounds, told.join('; '))
     }
     t.diagnostic(told.join('; '))
   })
 })
 
-function shown({ p99, max, slowness }: Lag): string {
-  return `p99 ${Math.round(p99)} ms, max ${Math.round(max)} ms (${slowness.toFixed(1)} × slower for others)`
+function shown(lag: Lag): string {
+  const { p99, max } = lag
+  const both = [p99, max].map(
+    (late) => `${Math.round(late)} ms, ${Math.round(own(lag, late))} of them its own`,
+  )
+  return `p99 ${both[0]}; max ${both[1]}`
 }
 
 /** Sends it all, or one in so many, and counts the answers by status. */

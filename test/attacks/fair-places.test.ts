@@ -38,6 +38,31 @@ describe('places for files', () => {
   })
 })
 
+describe('places for charts', () => {
+  const charts = new Charts(isolation, settings.charts)
+  after(() => charts.close())
+
+  it('leave room for one of one user beside eight of another', async () => {
+    const points = Array.from({ length: 5000 }, (_, n) => ({ label: `l${n}`, value: n }))
+    const encoding = { x: { field: 'label', type: 'nominal' }, y: { field: 'value', type: 'quantitative' } }
+    const order: string[] = []
+    const draw = async (user: string, spec: Record<string, unknown>, rows: typeof points): Promise<void> => {
+      await charts.draw(spec, rows, 'svg', caller(user)).catch(() => undefined)
+      order.push(user)
+    }
+    const slow = Array.from({ length: 8 }, (_, n) =>
+      draw(
+        'greedy',
+        { layer: Array.from({ length: 6 }, () => ({ mark: 'bar', encoding })), height: 300 + n },
+        points,
+      ),
+    )
+    await Promise.all([draw('modest', { mark: 'bar', encoding }, points.slice(0, 2)), ...slow])
+    // One of the slow ones may have ended first; seven were waiting for their own kind.
+    assert.ok(order.indexOf('modest') <= 1, order.join(', '))
+  })
+})
+
 describe('a stored chart', () => {
   const charts = new Charts(isolation, settings.charts)
   after(() => charts.close())

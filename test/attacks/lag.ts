@@ -13,18 +13,23 @@ export async function tokenOf(daemon: RunningDaemon, user: string): Promise<stri
   return (JSON.parse(issued.stdout) as { access_token: string }).access_token
 }
 
-/** However crowded the machine is, this much slowness excuses nothing more. */
-const most = 12
-
 /** How late the daemon's thread was, in milliseconds. */
 export interface Lag {
   readonly p99: number
   readonly max: number
-  /** How often as long as it would have the thread took, because the machine ran something else while it was ready. */
-  readonly slowness: number
+  /**
+   * The most that the thread was ready and yet did not run within any such length of time, because the machine ran
+   * something else: the kernel's own count. So much of a lateness of that length may be the machine's, and no more.
+   */
+  readonly machine: (length: number) => number
 }
 
-/** A daemon that tells how late its thread was since it was last asked, as its own monitor saw it. */
+/** What of a lateness is not the machine's. */
+export function own({ machine }: Lag, lateness: number): number {
+  return Math.max(0, lateness - machine(lateness))
+}
+
+/** A daemon of a shipped site with other settings, and its lag. */
 export async function watchedDaemon(
   t: TestContext,
   settings: Readonly<Record<string, string>>,
@@ -38,26 +43,50 @@ export async function watchedDaemon(
   }
   writeFileSync(file, text)
   const daemon = await startDaemon(t, { site })
-  let turns = turnsOf(daemon)
-  const lag = async (): Promise<Lag> => {
-    const { text: told } = await operate({ site, state: daemon.state, json: true }, 'metrics', {})
+  return { daemon, lag: watchLag(t, daemon) }
+}
+
+/** Tells how late the daemon's thread was since it was last asked, as its own monitor saw it. */
+export function watchLag(t: TestContext, daemon: RunningDaemon): () => Promise<Lag> {
+  let samples = [waitedOf(daemon)]
+  const sampling = setInterval(() => samples.push(waitedOf(daemon)), 10)
+  t.after(() => clearInterval(sampling))
+  return async () => {
+    const { site, state } = daemon
+    const { text: told } = await operate({ site, state, json: true }, 'metrics', {})
     const read = (name: string): number => {
       const [, seconds] = new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(told) ?? []
       assert.ok(seconds !== undefined, name)
       return Number(seconds) * 1000
     }
-    const before = turns
-    turns = turnsOf(daemon)
-    const [ran, waited] = [turns.ran - before.ran, turns.waited - before.waited]
-    return { p99: read('p99'), max: read('max'), slowness: Math.min(most, 1 + waited / Math.max(ran, 1)) }
+    const past = [...samples, waitedOf(daemon)]
+    samples = past.slice(-1)
+    return { p99: read('p99'), max: read('max'), machine: (length) => mostWaited(past, length) }
   }
-  return { daemon, lag }
 }
 
-/** What the machine says of the daemon's own thread: for how long it ran, and was ready but did not. */
-function turnsOf({ process: { pid } }: RunningDaemon): { ran: number; waited: number } {
-  const [ran = 0, waited = 0] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8')
-    .split(' ')
-    .map(Number)
-  return { ran: ran / 1e6, waited: waited / 1e6 }
+interface Sample {
+  readonly at: number
+  /** For how long the daemon's own thread has been ready without running, since it began. */
+  readonly waited: number
+}
+
+function waitedOf({ process: { pid } }: RunningDaemon): Sample {
+  let waited = 0
+  try {
+    waited = Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+  } catch {
+    // It has ended.
+  }
+  return { at: performance.now(), waited }
+}
+
+/** The most of waiting within a time of that length, wherever between two samples it began. */
+function mostWaited(samples: readonly Sample[], length: number): number {
+  let most = 0
+  for (let start = 0, end = 0; start + 1 < samples.length; start++) {
+    while (end + 1 < samples.length && samples[end]!.at < samples[start + 1]!.at + length) end++
+    most = Math.max(most, samples[end]!.waited - samples[start]!.waited)
+  }
+  return most
 }

@@ -29,7 +29,8 @@ export function spawnChild(options: ChildOptions): Child {
   const { isolation, view, program, limits, input } = options
   const shut = isolation.kind === 'bubblewrap' ? isolation : undefined
   const command = shut ? [shut.path, ...bubblewrapArgs(shut, view), ...program] : program
-  const started = spawn('/bin/sh', ['-c', `${ulimits(limits)}exec "$@"`, 'sh', ...command], {
+  // The daemon's own thread goes before whatever it lets others compute.
+  const started = spawn('/bin/sh', ['-c', `${ulimits(limits)}exec nice -n 10 "$@"`, 'sh', ...command], {
     cwd: '/',
     env: shut ? {} : { ...view.environment },
     // Its own process group, so that all of it can be killed at once.
