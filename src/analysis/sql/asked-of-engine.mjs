@@ -7,6 +7,8 @@
 /** @typedef {import('@duckdb/node-api').DuckDBConnection} Connection */
 
 const nobodysBusiness = "what the engine is set to is nobody's business here; only the tables are"
+/** Of a statement that the engine shows no parse of: a pragma, or whatever else is not read here. */
+export const notShown = "a pragma or command tells of the engine; only the tables are anybody's business here"
 /** Functions and views that tell of the engine. Of its catalogue, what describes tables stays. */
 const ofTheEngine =
   /^(duckdb_(?!(tables|columns|views|schemas|constraints|indexes|types|functions|keywords|sequences|dependencies)$)|pragma_(?!(table_info|show)$)|pg_(settings|prepared_statements)$|(current_setting|getvariable|getenv|which_secret|all_profiling_output|database_list|database_size|extension_versions|metadata_info|storage_info|platform|user_agent|checkpoint|force_checkpoint)$)/
@@ -23,10 +25,8 @@ export async function askedOfEngine(connection, sql, depth = 0) {
   if (depth > maxDepth) return 'query() within query() goes deeper than anybody needs'
   const reader = await connection.runAndReadAll(`SELECT json_serialize_sql('${sql.replaceAll("'", "''")}')`)
   const parsed = JSON.parse(String(reader.getRows()[0]?.[0]))
-  if (parsed.error)
-    return parsed.error_type === 'not implemented' && /\bpragma\b/i.test(sql) && !pragmaOfTables.test(sql)
-      ? nobodysBusiness
-      : undefined
+  // What does not parse the engine tells in its own words; what parses and is not shown is no plain SELECT.
+  if (parsed.error) return parsed.error_type === 'parser' || pragmaOfTables.test(sql) ? undefined : notShown
   /** @type {unknown[]} */
   const left = [parsed.statements]
   while (left.length > 0) {

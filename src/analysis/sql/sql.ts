@@ -11,7 +11,7 @@ import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { type Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
 import { viewForWorker, workerProgram } from '../sandbox/node-program.ts'
-import { cancelled, type Load, FairQueue } from '../../core/fair-queue.ts'
+import { cancelled, type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
 import { Spares } from '../sandbox/spares.ts'
 import { spawnChild } from '../sandbox/spawned.ts'
 import type { AnalysisSettings } from '../settings.ts'
@@ -28,6 +28,7 @@ export interface SqlQuery {
   /** Milliseconds. */
   readonly timeout?: number
   readonly signal: AbortSignal
+  readonly spent?: TurnTaker['spent']
 }
 
 /** What a statement found. */
@@ -110,6 +111,7 @@ export class Sql {
         throw endedEarly(error, 'the statement')
       } finally {
         query.signal.removeEventListener('abort', leave)
+        session.child.tellCost(query.spent)
         this.#release(session)
       }
     }

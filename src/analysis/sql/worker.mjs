@@ -7,7 +7,7 @@
 import process from 'node:process'
 import { DuckDBInstance, StatementType } from '@duckdb/node-api'
 import { DaemonChannel, maxLine } from '../sandbox/frames.mjs'
-import { askedOfEngine } from './asked-of-engine.mjs'
+import { askedOfEngine, notShown } from './asked-of-engine.mjs'
 import { appendValue, plain, sqlType } from './sql-values.mjs'
 
 /** @typedef {import('./sql-values.mjs').Column} Column */
@@ -155,12 +155,13 @@ async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
     const statements = await connection.extractStatements(sql)
     if (statements.count !== 1) return { refused: notOne(sql, statements.count) }
     const asked = await askedOfEngine(connection, sql)
-    if (asked) return { refused: asked }
+    if (asked && asked !== notShown) return { refused: asked }
     statement = await statements.prepare(0)
     if (statement.statementType !== StatementType.SELECT)
       return {
         refused: `only SELECT statements are allowed, not ${StatementType[statement.statementType] ?? 'this one'}`,
       }
+    if (asked) return { refused: asked }
     const wrong = bind(statement, parameters)
     if (wrong) return { refused: wrong }
     const reader = await statement.streamAndReadUntil(maxRows + 1)
