@@ -54,12 +54,16 @@ export interface AnalysisOptions {
   readonly log: Log
   /** The machine's own without it. */
   readonly isolation?: Isolation
+  readonly cgroups?: Isolation['cgroups']
 }
 
 /** Tries what this machine can do, in parallel; what it cannot becomes a reason, never a failure to start. */
 export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> {
   const settings = options.settings ?? defaultAnalysisSettings
-  const isolation = options.isolation ?? (await probeIsolation())
+  const isolation = options.isolation ?? {
+    ...(await probeIsolation()),
+    ...(options.cgroups !== undefined && { cgroups: options.cgroups }),
+  }
   // At once: one after the other, the daemon's start would take as long as all attempts together.
   const [sql, python, files, charts] = await Promise.all([
     openSql(isolation, settings),

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { openAnalysis, type Analysis } from '../analysis/analysis.ts'
+import { Cgroups } from '../analysis/sandbox/cgroups.ts'
 import { openAudit, type AuditLog } from '../audit/open-audit.ts'
 import { systemClock, type Clock } from '../core/clock.ts'
 import { createLog, type Log, type LogLevel } from '../core/log.ts'
@@ -65,7 +66,9 @@ export async function openFoundation(options: ServicesOptions, undo: Undo): Prom
   undo.push(() => audit.close())
   const tracing = daemon ? await openTracing(settings, log) : undefined
   undo.push(() => tracing?.close())
-  const analysis = daemon ? await openAnalysis({ settings: settings.analysis, log }) : undefined
+  const analysis = daemon
+    ? await openAnalysis({ settings: settings.analysis, log, cgroups: Cgroups.open() })
+    : undefined
   undo.push(() => analysis?.close())
   const folders = { site, state }
   return { folders, startedAt: clock.now(), clock, log, store, metrics, audit, tracing, analysis }

@@ -1,5 +1,6 @@
 /** A fair queue for costly work: files, charts, SQL, Python and previews each have one. */
 import { AppError } from './errors.ts'
+import type { Cost } from './shown.ts'
 
 /** How much of a costly kind of work there is now. */
 export interface Load {
@@ -14,6 +15,8 @@ const mostWaiting = 16
 export interface TurnTaker {
   readonly user: string
   readonly signal: AbortSignal
+  /** Is told what the work took, where that is counted. */
+  readonly spent?: ((cost: Cost) => void) | undefined
 }
 
 interface Waiting {

@@ -15,7 +15,7 @@ import type { Clock } from '../core/clock.ts'
 import { doctype, filters } from './arguments.ts'
 import { addToDashboard } from './dashboards.ts'
 import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
-import { defineTool, type Tool } from './tool.ts'
+import { defineTool, turnOf, type Tool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const example = {
@@ -65,7 +65,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
       progress(1, 3, 'drawing')
       const spec = vegaLiteOf(definition)
       // Drawn before it is kept: a chart that cannot be drawn is not made.
-      const image = await charts.draw(spec, points, format, { user: principal.user, signal })
+      const image = await charts.draw(spec, points, format, turnOf({ principal, signal }))
       progress(2, 3, 'keeping it')
       const { doctype: documentType, filters, ...fields } = definition
       const { document } = await createDocument(documents, principal, 'Dashboard Chart', {

@@ -6,7 +6,7 @@ import type { Charts, ChartImage, Look } from '../analysis/charts/charts.ts'
 import { type ChartPoint, chartPoints } from '../analysis/charts/chart-data.ts'
 import type { ChartDefinition } from '../analysis/charts/chart-definition.ts'
 import { vegaLiteOf } from '../analysis/charts/vega-lite.ts'
-import type { ToolContext } from './tool.ts'
+import { turnOf, type ToolContext } from './tool.ts'
 
 type View = Readonly<Record<string, unknown>>
 type Reader = Pick<ToolContext, 'principal' | 'documents'>
@@ -68,6 +68,6 @@ export async function drawStored(
   return {
     name: definition.chart_name,
     points,
-    image: await charts.draw(spec, points, 'png', { user: principal.user, signal }, look),
+    image: await charts.draw(spec, points, 'png', turnOf({ principal, signal }), look),
   }
 }

@@ -2,7 +2,7 @@ import { listAttachments, readAttachment } from '../documents/belongings.ts'
 import type { FileContent, FilePart, Files } from '../analysis/files/files.ts'
 import { AppError } from '../core/errors.ts'
 import { documentShape, objectShape, yesNoShape } from './output-shapes.ts'
-import { defineTool, type Tool, type ToolContext } from './tool.ts'
+import { defineTool, turnOf, type Tool, type ToolContext } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const languagePattern = '^[a-z]{2,3}([_+-][A-Za-z]{2,8})*$'
@@ -49,7 +49,7 @@ export function extractFileContent(files: Files): Tool {
       const { documents, principal } = context
       const id = await idOf(args, context)
       const { attachment, content: bytes } = await readAttachment(documents, principal, id)
-      const caller = { user: principal.user, signal: context.signal }
+      const caller = turnOf(context)
       context.progress(0, 1, `reading ${attachment.file_name}`)
       const content = await files.read(attachment.file_name, bytes, part, caller)
       const known = {

@@ -4,7 +4,7 @@ import { permittedTables, type PermittedTables, sqlName } from '../analysis/perm
 import type { Sql } from '../analysis/sql/sql.ts'
 import { fitRows } from './fit-rows.ts'
 import { documentShape, listShape, objectShape, yesNoShape } from './output-shapes.ts'
-import { defineTool, type Tool } from './tool.ts'
+import { defineTool, turnOf, type Tool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const example = {
@@ -64,6 +64,7 @@ function named(name: string, title: string, sql: Sql): Tool {
         // Statistics over the rows that happen to be shown would mislead.
         maxRows: depth === 'basic' ? limit : Math.max(limit, analyzedRows),
         signal,
+        spent: turnOf({ principal, signal }).spent,
       })
       progress(1, 2, 'analyzing the rows')
       const shown = rows.slice(0, limit)

@@ -4,7 +4,7 @@ import type { Python, PythonProgram, PythonResult } from '../analysis/python/pyt
 import { optionalRoles } from './optional-tools.ts'
 import { filters } from './arguments.ts'
 import { objectShape, yesNoShape } from './output-shapes.ts'
-import { defineTool, type Content, type Tool, type ToolContext } from './tool.ts'
+import { defineTool, turnOf, type Content, type Tool, type ToolContext } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const names = { type: 'array', items: { type: 'string', maxLength: 100 }, maxItems: 50 } as const
@@ -54,6 +54,7 @@ export function runPythonCode(python: Python): Tool {
         callTool: (name, args) => context.callTool(name, args),
         owner: context.principal.user,
         signal: context.signal,
+        spent: turnOf(context).spent,
       })
       context.progress(1, 1)
       const images = result.images.map((image): Content => ({

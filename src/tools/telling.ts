@@ -67,6 +67,7 @@ export function tellCall(
       documents: principal.shown?.told(),
       data: {
         arguments: redact(args, paths, { names }),
+        ...(principal.shown?.cost && { cost: principal.shown.cost }),
         ...(outcome.refused === undefined && {
           result_bytes: Buffer.byteLength(outcome.text),
           is_error: outcome.isError,

@@ -1,3 +1,4 @@
+import type { TurnTaker } from '../core/fair-queue.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { Repeatable } from '../documents/once.ts'
@@ -56,6 +57,11 @@ export interface ToolContext {
   readonly ask: AskClient
   /** The caller may send this very call again, which must not do its work twice: the documents see to their part. */
   readonly repeatable?: Repeatable | undefined
+}
+
+/** For whom costly work is done, and to which event its cost belongs. */
+export function turnOf({ principal, signal }: Pick<ToolContext, 'principal' | 'signal'>): TurnTaker {
+  return { user: principal.user, signal, spent: (cost) => principal.shown?.spent(cost) }
 }
 
 /** A question to the MCP client: the method and params of the server request, and a key that is stable between rounds. */

@@ -43,6 +43,8 @@ const checkReady = compileSchema({
   },
 })
 
+const checkNumber = compileSchema(objectWith({ process: { type: 'integer', minimum: 2 } }))
+
 const checkCall = compileSchema(
   objectWith({ call: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' }, arguments: { type: 'object' } }),
 )
@@ -89,4 +91,9 @@ const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a
 /** A client is never handed anything else as an image. */
 export function isPng(bytes: Buffer): boolean {
   return bytes.subarray(0, 8).equals(pngSignature)
+}
+
+/** The number of a fork on the machine; undefined when it says anything else. */
+export function readNumber(message: unknown): number | undefined {
+  return checkNumber(message).length > 0 ? undefined : (message as { process: number }).process
 }

@@ -9,7 +9,8 @@ import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
 import type { Isolation, SandboxView } from '../sandbox/bubblewrap.ts'
 import { type Child, ChildEnded } from '../sandbox/child.ts'
-import { cancelled, type Load, FairQueue } from '../../core/fair-queue.ts'
+import { cancelled, type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
+import { kernelBytes } from '../sandbox/spawned.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { type Done, isPng, type PythonError, readMessage, type ToolCall } from './protocol.ts'
 import { Zygote } from './zygote.ts'
@@ -28,6 +29,7 @@ export interface PythonProgram {
   /** Whose program it is: one owner does not take all places. */
   readonly owner?: string
   readonly signal: AbortSignal
+  readonly spent?: TurnTaker['spent']
 }
 
 /** What a called tool said, as its text. */
@@ -76,7 +78,10 @@ export class Python {
 
   /** What bounds the memory that the kernel has for a program's files, for `doctor`. */
   get bounds(): string {
-    return `scratch bounded to ${this.#settings.scratch_mb} MB and 10000 files, without a cgroup`
+    const { cgroups = 'nobody looked' } = this.#isolation
+    return typeof cgroups === 'object'
+      ? 'a cgroup for each program, file, chart and process of SQL'
+      : `scratch bounded to ${this.#settings.scratch_mb} MB and 10000 files, without a cgroup (${cgroups})`
   }
 
   load(): Load {
@@ -109,6 +114,7 @@ export class Python {
         return await this.#converse(child, program)
       } finally {
         program.signal.removeEventListener('abort', leave)
+        child.tellCost(program.spent)
         child.kill()
         this.#running.delete(child)
       }
@@ -192,13 +198,14 @@ export class Python {
   }
 
   async #start(): Promise<Zygote> {
-    const { interpreter, scratch_mb: scratch } = this.#settings
+    const { interpreter, scratch_mb: scratch, memory_mb: memory } = this.#settings
     try {
       if (this.#isolation.kind !== 'bubblewrap') throw new AppError('unavailable', this.#isolation.reason)
       const zygote = await Zygote.start(
         this.#isolation,
         interpreter,
         viewFor(this.#settings, scratch * 1_048_576),
+        (memory + scratch) * 1_048_576 + kernelBytes,
       )
       this.versions = zygote.versions
       return zygote

@@ -495,6 +495,8 @@ def live(channel, output, scratch_bytes, filter, libraries):
         os.dup2(output.fileno(), 1)
         os.dup2(1, 2)
         os.closerange(CHANNEL + 1, 1 << 16)
+        # By its number on the machine the daemon puts it into a cgroup, before it sends a program.
+        send({"process": int(os.readlink("/proc/self"))})
         shut_off(scratch_bytes, filter)
         _reader = open(CHANNEL, "rb", buffering=1 << 16, closefd=False)
         # Otherwise every program would draw the same numbers.

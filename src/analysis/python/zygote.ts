@@ -10,8 +10,9 @@ import { join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
 import type { Isolation, SandboxView } from '../sandbox/bubblewrap.ts'
 import { Child, endedEarly, type SpeechLimits } from '../sandbox/child.ts'
-import { spawnChild } from '../sandbox/spawned.ts'
-import { readReady } from './protocol.ts'
+import type { Job } from '../sandbox/cgroups.ts'
+import { mostProcesses, spawnChild } from '../sandbox/spawned.ts'
+import { readNumber, readReady } from './protocol.ts'
 
 const runner = join(import.meta.dirname, 'runner.py')
 /** A fork that is not gone this many milliseconds after it was told to is taken along with all of them. */
@@ -23,11 +24,18 @@ export class Zygote {
   readonly versions: Readonly<Record<string, string>>
   #child: Child
   #folder: string
+  #newJob: () => Job | undefined
   #last = 0
   #forks = new Map<number, (status: string) => void>()
 
-  private constructor(child: Child, folder: string, versions: Readonly<Record<string, string>>) {
+  private constructor(
+    child: Child,
+    folder: string,
+    versions: Readonly<Record<string, string>>,
+    newJob: () => Job | undefined,
+  ) {
     this.#child = child
+    this.#newJob = newJob
     this.#folder = folder
     this.versions = versions
     void this.#listen()
@@ -38,7 +46,11 @@ export class Zygote {
     isolation: Isolation & { kind: 'bubblewrap' },
     interpreter: string,
     view: SandboxView,
+    memoryBytes: number,
   ): Promise<Zygote> {
+    const { cgroups } = isolation
+    const newJob = (): Job | undefined =>
+      typeof cgroups === 'object' ? cgroups.job({ memoryBytes, processes: mostProcesses }) : undefined
     const folder = mkdtempSync(join(tmpdir(), 'assistant-core-'))
     if (isolation.runAs) chownSync(folder, isolation.runAs.uid, isolation.runAs.gid)
     const filter = Buffer.from(isolation.seccomp ?? []).toString('base64')
@@ -55,7 +67,7 @@ export class Zygote {
     try {
       const versions = readReady(await child.receive())
       if (!versions) throw new AppError('unavailable', 'the Python interpreter did not start as it should')
-      return new Zygote(child, folder, versions)
+      return new Zygote(child, folder, versions, newJob)
     } catch (error) {
       child.kill()
       rmSync(folder, { recursive: true, force: true })
@@ -80,7 +92,14 @@ export class Zygote {
       const timer = setTimeout(() => this.#child.kill(), patience)
       void ended.then(() => clearTimeout(timer))
     }
-    return new Child(limits, { channel, output, ended, kill })
+    const job = this.#newJob()
+    const child = new Child(limits, { channel, output, ended, kill, job })
+    // It says its number before it shuts itself off; nobody's program has come near it yet.
+    const number = readNumber(await child.receive())
+    if (number === undefined)
+      throw new AppError('unavailable', 'the Python interpreter did not fork as it should')
+    job?.add(number)
+    return child
   }
 
   /** Ends it and all of its forks. */

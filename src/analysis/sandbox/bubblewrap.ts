@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants, lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import process from 'node:process'
+import type { Cgroups } from './cgroups.ts'
 import { seccompProgram } from './seccomp.ts'
 
 /** As whom a program runs, by the numbers of the machine. */
@@ -15,7 +16,10 @@ export interface Ids {
 }
 
 /** How programs of ours are kept apart from the machine. */
-export type Isolation =
+export type Isolation = {
+  /** Where each process of ours gets a cgroup; or why there is none. */
+  readonly cgroups?: Cgroups | string
+} & (
   | {
       readonly kind: 'bubblewrap'
       readonly path: string
@@ -24,6 +28,7 @@ export type Isolation =
       readonly seccomp: Uint8Array | undefined
     }
   | { readonly kind: 'process'; readonly reason: string; readonly mend: string }
+)
 
 /** What a program needs to see of the machine, apart from `/usr`. */
 export interface SandboxView {

@@ -5,7 +5,9 @@
  */
 import type { Duplex, Readable } from 'node:stream'
 import { AppError } from '../../core/errors.ts'
+import type { TurnTaker } from '../../core/fair-queue.ts'
 import { announced, FrameFault, Frames, maxLine } from './frames.mjs'
+import type { Job } from './cgroups.ts'
 import { parseModest } from './modest-json.ts'
 
 /** A process, by what can be done to it from outside. */
@@ -17,6 +19,7 @@ export interface RunningChild {
   readonly complaints?: Readable
   /** How it ended, once it is gone and reaped. */
   readonly ended: Promise<string>
+  readonly job?: Job | undefined
   kill(): void
 }
 
@@ -82,6 +85,7 @@ export class Child {
 
   async #end(): Promise<void> {
     this.status = await this.#running.ended
+    void this.#running.job?.end()
     this.#exited = true
     // What it said last may still be in the pipes; the channel's own end says that it was all.
     setTimeout(() => this.#letGo(), 1000).unref()
@@ -148,6 +152,11 @@ export class Child {
   #refused(): ChildEnded {
     this.kill('sent what is not a message')
     return this.#gone()
+  }
+
+  /** Tells what it took since it was last asked, where that is counted. */
+  tellCost(spent: TurnTaker['spent']): void {
+    if (spent && this.#running.job && !this.#exited) spent(this.#running.job.cost())
   }
 
   /** Ends the child at once, with everything in its sandbox. */

@@ -70,6 +70,7 @@ export class OneJob {
       } finally {
         clearTimeout(timer)
         signal.removeEventListener('abort', leave)
+        child.tellCost(caller.spent)
         child.kill()
         this.#running.delete(child)
       }

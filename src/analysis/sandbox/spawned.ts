@@ -3,7 +3,13 @@ import { spawn } from 'node:child_process'
 import process from 'node:process'
 import type { Duplex } from 'node:stream'
 import { bubblewrapArgs, type Isolation, userFor, type SandboxView } from './bubblewrap.ts'
+import type { JobLimits } from './cgroups.ts'
 import { Child, type SpeechLimits } from './child.ts'
+
+/** Processes and threads of one job. */
+export const mostProcesses = 256
+/** What the kernel may keep for one job. */
+export const kernelBytes = 64 * 1_048_576
 
 /** Limits that the kernel keeps for the process. */
 export interface ProcessLimits {
@@ -28,17 +34,29 @@ export interface ChildOptions extends SpeechLimits {
 export function spawnChild(options: ChildOptions): Child {
   const { isolation, view, program, limits, input } = options
   const shut = isolation.kind === 'bubblewrap' ? isolation : undefined
+  const job =
+    typeof isolation.cgroups === 'object' ? isolation.cgroups.job(jobLimits(limits, view)) : undefined
   const command = shut ? [shut.path, ...bubblewrapArgs(shut, view), ...program] : program
+  // It begins when it is in its cgroup, and so with all that it starts.
+  const begin = job ? 'read -r _ <&3; ' : ''
   // The daemon's own thread goes before whatever it lets others compute.
-  const started = spawn('/bin/sh', ['-c', `${ulimits(limits)}exec nice -n 10 "$@"`, 'sh', ...command], {
-    cwd: '/',
-    env: shut ? {} : { ...view.environment },
-    // Its own process group, so that all of it can be killed at once.
-    detached: true,
-    stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-    ...(shut && userFor(shut, view)),
-  })
+  const started = spawn(
+    '/bin/sh',
+    ['-c', `${begin}${ulimits(limits)}exec nice -n 10 "$@"`, 'sh', ...command],
+    {
+      cwd: '/',
+      env: shut ? {} : { ...view.environment },
+      // Its own process group, so that all of it can be killed at once.
+      detached: true,
+      stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+      ...(shut && userFor(shut, view)),
+    },
+  )
   const [stdin, output, complaints, channel, seccomp] = started.stdio
+  if (job && started.pid !== undefined) {
+    job.add(started.pid)
+    ;(channel as Duplex).write('\n')
+  }
   const filter = seccomp as Duplex
   filter.on('error', () => {}).end(shut && !view.forks ? shut.seccomp : undefined)
   filter.resume()
@@ -47,6 +65,7 @@ export function spawnChild(options: ChildOptions): Child {
     channel: channel as Duplex,
     output: output!,
     complaints: complaints!,
+    job,
     ended: new Promise((resolve) => {
       started.once('error', (error) => resolve(error.message))
       started.once('exit', (code, signal) =>
@@ -61,6 +80,13 @@ export function spawnChild(options: ChildOptions): Child {
       }
     },
   })
+}
+
+/** Beside its private memory a process has its scratch, and the kernel what it keeps for both. */
+function jobLimits({ dataBytes }: ProcessLimits, { scratchBytes, forks }: SandboxView): JobLimits {
+  // Forks have cgroups of their own.
+  if (dataBytes === undefined || forks !== undefined) return { processes: mostProcesses }
+  return { memoryBytes: dataBytes + scratchBytes + kernelBytes, processes: mostProcesses }
 }
 
 /** The POSIX shell sets limits on every Unix, without a further program. */
