@@ -52,7 +52,7 @@ describe('the cgroup of the daemon', () => {
       [unit(t, 'memory pids', '4:memory:/unit'), /in no cgroup of version 2/],
       [unit(t, 'memory pids', '0::/elsewhere'), /not the daemon's to divide/],
     ] as const) {
-      assert.match(String(given.open()), why)
+      assert.match(JSON.stringify(given.open()), why)
       assert.ok(!existsSync(join(given.folder, 'daemon')))
     }
   })
