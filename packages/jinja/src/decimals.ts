@@ -104,3 +104,16 @@ function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   const twice = (numerator % denominator) * 2n
   return twice > denominator || (twice === denominator && quotient % 2n === 1n) ? quotient + 1n : quotient
 }
+
+/** A float by its bits: `0x1.8000000000000p+0`. */
+export function hexOf(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value < 0 ? '-inf' : 'inf'
+  const sign = value < 0 || Object.is(value, -0) ? '-' : ''
+  if (value === 0) return `${sign}0x0.0p+0`
+  const bits = new DataView(new Float64Array([value]).buffer).getBigUint64(0, true)
+  const stored = Number((bits >> 52n) & 0x7ffn)
+  // Numbers next to zero have no leading one.
+  const power = stored === 0 ? -1022 : stored - 1023
+  const fraction = (bits & 0xfffffffffffffn).toString(16).padStart(13, '0')
+  return `${sign}0x${stored === 0 ? 0 : 1}.${fraction}p${power < 0 ? '-' : '+'}${Math.abs(power)}`
+}

@@ -4,11 +4,11 @@ import { equals, indexIn, sortBy } from './compare.ts'
 import { each, Lazy, toList, truth } from './iterate.ts'
 import { Fault, type Run } from './limits.ts'
 import { bounds, wantInt } from './native-arguments.ts'
-import { bigOf, floatOf } from './numbers.ts'
+import { hexOf } from './decimals.ts'
+import { bigOf, floatOf, ratio } from './numbers.ts'
 import { repr } from './repr.ts'
 import {
   Dict,
-  integer,
   isThing,
   Range,
   Tuple,
@@ -96,19 +96,6 @@ export const floatMethods: ReadonlyMap<string, Native> = new Map<string, Native>
   ['is_integer', native('/', (_env, self) => Number.isInteger(floatOf(self as number)))],
   ['hex', native('/', (_env, self) => hexOf(floatOf(self as number)))],
 ])
-
-/** A float by its bits: `0x1.8000000000000p+0`. */
-function hexOf(value: number): string {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value < 0 ? '-inf' : 'inf'
-  const sign = value < 0 || Object.is(value, -0) ? '-' : ''
-  if (value === 0) return `${sign}0x0.0p+0`
-  const bits = new DataView(new Float64Array([value]).buffer).getBigUint64(0, true)
-  const stored = Number((bits >> 52n) & 0x7ffn)
-  // Numbers next to zero have no leading one.
-  const power = stored === 0 ? -1022 : stored - 1023
-  const fraction = (bits & 0xfffffffffffffn).toString(16).padStart(13, '0')
-  return `${sign}0x${stored === 0 ? 0 : 1}.${fraction}p${power < 0 ? '-' : '+'}${Math.abs(power)}`
-}
 
 /** The live keys, values or items of a dict. */
 export class View implements Thing {
@@ -319,19 +306,4 @@ export function update(env: Env, dict: Dict, name: string, args: Value[], kwargs
 function bits(self: Value): string {
   const number = bigOf(self as number)
   return (number < 0n ? -number : number).toString(2)
-}
-
-/** A number as numerator and denominator, exactly; that of a float is a power of two. */
-function ratio(self: Value): Tuple {
-  if (typeof self !== 'number' && typeof self !== 'object')
-    return new Tuple([integer(bigOf(self as bigint)), 1])
-  let number = floatOf(self as number)
-  let power = 0n
-  // Doubling moves the point of a binary fraction, exactly.
-  while (!Number.isInteger(number) && Number.isFinite(number)) {
-    number *= 2
-    power++
-  }
-  if (!Number.isFinite(number)) throw new Fault('OverflowError', 'cannot convert Infinity to integer ratio')
-  return new Tuple([integer(BigInt(number)), integer(1n << power)])
 }

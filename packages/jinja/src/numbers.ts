@@ -1,7 +1,7 @@
 /** Numbers read and written as Python reads and writes them. */
 import { Fault } from './limits.ts'
 import { strip } from './text.ts'
-import { Float, integer, isFloat, isInt, type Value } from './values.ts'
+import { Float, integer, isFloat, isInt, Tuple, type Value } from './values.ts'
 
 /** Digits beyond which Python refuses to convert between int and str. */
 const MAX_DIGITS = 4300
@@ -127,4 +127,19 @@ export function toFloat(value: Value): number | undefined {
   if (isInt(value) || isFloat(value)) return floatOf(value)
   const text = typeof value === 'string' ? value : undefined
   return text === undefined ? undefined : parseFloatText(text)
+}
+
+/** A number as numerator and denominator, exactly; that of a float is a power of two. */
+export function ratio(self: Value): Tuple {
+  if (typeof self !== 'number' && typeof self !== 'object')
+    return new Tuple([integer(bigOf(self as bigint)), 1])
+  let number = floatOf(self as number)
+  let power = 0n
+  // Doubling moves the point of a binary fraction, exactly.
+  while (!Number.isInteger(number) && Number.isFinite(number)) {
+    number *= 2
+    power++
+  }
+  if (!Number.isFinite(number)) throw new Fault('OverflowError', 'cannot convert Infinity to integer ratio')
+  return new Tuple([integer(BigInt(number)), integer(1n << power)])
 }

@@ -1,16 +1,11 @@
 // @ts-check
-/** Word, PowerPoint and Excel files (ECMA-376): their text and tables, nothing that they link to. */
+/** Word and PowerPoint files (ECMA-376): their text and tables, nothing that they link to. */
 import { posix } from 'node:path'
 import { maxColumns } from './collected.mjs'
 import { parseXml } from './xml.mjs'
-import { FileFault } from './zip.mjs'
 
 /** @typedef {import('./zip.mjs').Zip} Zip */
 /** @typedef {import('./collected.mjs').Collected} Collected */
-/** @typedef {'date' | 'duration'} TimeKind */
-/** @typedef {{ dates: Map<number, TimeKind>, codes: Map<number, string> }} Styles */
-
-const maxTitles = 5
 
 /** @param {Zip} zip @param {Collected} out */
 export async function readDocx(zip, out) {
@@ -107,246 +102,11 @@ async function flowOf(zip, part, out) {
   return text.replace(/\n{3,}/g, '\n\n')
 }
 
-/** @param {Zip} zip @param {Collected} out */
-export async function readXlsx(zip, out) {
-  const relations = await relationsOf(zip, 'xl/workbook.xml')
-  /** @type {{ name: string, part: string }[]} */
-  const sheets = []
-  let from1904 = false
-  await parseXml(await zip.read('xl/workbook.xml'), {
-    open: (name, attributes) => {
-      if (name === 'workbookPr') from1904 = ['1', 'true'].includes(attributes['date1904'] ?? '')
-      const part = name === 'sheet' ? relations.get(attributes['r:id'] ?? '') : undefined
-      const hidden = ['hidden', 'veryHidden'].includes(attributes['state'] ?? '') ? ' (hidden)' : ''
-      if (part) sheets.push({ name: `${attributes['name'] ?? part}${hidden}`, part })
-    },
-  })
-  const strings = zip.has('xl/sharedStrings.xml') ? await sharedStrings(zip) : []
-  const styles = zip.has('xl/styles.xml') ? await readStyles(zip) : { dates: new Map(), codes: new Map() }
-  for (const { name, part } of sheets) {
-    if (!zip.has(part)) continue
-    const sheet = sheetTable(name, out)
-    const seen = await readSheet(zip, part, { strings, from1904, ...styles }, (row) => sheet.row(row))
-    const header = sheet.end()
-    for (const [column, code] of seen.codes)
-      out.note(`${name}: column ${JSON.stringify(header[column] ?? column + 1)} is shown as ${code}`)
-    if (seen.formulas.length > 0) {
-      const { length } = seen.formulas
-      const what = length === 1 ? 'a formula' : `${length} formulas`
-      out.note(`${name}!${seen.formulas[0]}: ${what} that nobody has computed yet, said as it stands`)
-    }
-    if (seen.long.length > 0)
-      out.note(`${name}!${seen.long[0]}: a number of more than 15 digits; spreadsheets keep no more of it`)
-    if (seen.merged.length > 0)
-      out.note(
-        `${name}: merged cells ${seen.merged.slice(0, 20).join(', ')}, whose value stands in the first`,
-      )
-  }
-}
-
-/** Lines above a table are its title, and not its header. @param {string} name @param {Collected} out */
-function sheetTable(name, out) {
-  const table = out.openTable({ name })
-  /** @type {unknown[][]} */
-  const above = []
-  /** @type {unknown[]} */
-  let header = []
-  let begun = false
-  const begin = (/** @type {unknown[][]} */ rows) => {
-    begun = true
-    header = rows[0] ?? []
-    for (const row of rows) table.row(row)
-  }
-  return {
-    row: (/** @type {unknown[]} */ row) => {
-      const full = row.filter((value) => value !== null && value !== undefined).length
-      if (begun) table.row(row)
-      else if (full === 1 && above.length < maxTitles) above.push(row)
-      else if (full > 0) {
-        for (const title of full > 1 ? above : [])
-          out.note(`${name}: above the table stands ${JSON.stringify(title.find((value) => value !== null))}`)
-        begin(full > 1 ? [row] : [...above, row])
-      }
-    },
-    end: () => {
-      if (!begun) begin(above)
-      table.end()
-      return header
-    },
-  }
-}
-
-/**
- * @param {Zip} zip @param {string} part
- * @param {Styles & { strings: string[], from1904: boolean }} book @param {(row: unknown[]) => void} take
- */
-async function readSheet(zip, part, { strings, dates, codes, from1904 }, take) {
-  /** What is not in the values: how numbers of a column are shown, where nobody computed, which cells are one. */
-  const seen = {
-    codes: new Map(),
-    formulas: /** @type {string[]} */ ([]),
-    merged: /** @type {string[]} */ ([]),
-    long: /** @type {string[]} */ ([]),
-  }
-  let at = ''
-  /** @type {unknown[]} */
-  let row = []
-  let type = ''
-  let style = -1
-  let column = -1
-  let value = ''
-  let inValue = false
-  let formula = ''
-  let inFormula = false
-  await parseXml(await zip.read(part), {
-    open: (name, attributes) => {
-      if (name === 'row') {
-        row = []
-        column = -1
-      } else if (name === 'c') {
-        at = attributes['r'] ?? ''
-        const letters = /^([A-Z]{1,3})\d+$/.exec(at)?.[1]
-        column = letters === undefined ? column + 1 : columnNumber(letters)
-        if (column > 16_384) throw new FileFault('has cells beyond the last column')
-        type = attributes['t'] ?? 'n'
-        style = Number(attributes['s'] ?? -1)
-        value = ''
-        formula = ''
-      } else if (name === 'v' || name === 't') inValue = true
-      else if (name === 'f') inFormula = true
-      else if (name === 'mergeCell' && attributes['ref']) seen.merged.push(attributes['ref'])
-    },
-    text: (text) => {
-      if (inValue) value += text
-      else if (inFormula) formula += text
-    },
-    close: (name) => {
-      if (name === 'v' || name === 't') inValue = false
-      else if (name === 'f') inFormula = false
-      // A row as wide as its last cell would let a few cells fill the memory.
-      else if (name === 'c' && value + formula !== '' && column < maxColumns) {
-        while (row.length < column) row.push(null)
-        // A formula that nobody has computed yet is said as it stands.
-        row[column] = value === '' ? `=${formula}` : cellOf(value, type, dates.get(style), strings, from1904)
-        if (value === '') seen.formulas.push(at)
-        if (type === 'n' && Math.abs(Number(value)) >= 1e15 && dates.get(style) === undefined)
-          seen.long.push(at)
-        if (type === 'n' && codes.has(style)) seen.codes.set(column, codes.get(style))
-      } else if (name === 'row') take(row)
-    },
-  })
-  return seen
-}
-
-/** @param {string} value @param {string} type @param {TimeKind | undefined} time @param {string[]} strings @param {boolean} from1904 */
-function cellOf(value, type, time, strings, from1904) {
-  switch (type) {
-    case 's':
-      return strings[Number(value)] ?? null
-    case 'b':
-      return value === '1'
-    case 'n': {
-      const number = Number(value)
-      // Digits that a number cannot hold stay as they are.
-      if (!Number.isFinite(number) || /^-?\d{16,}$/.test(value)) return value
-      if (time === undefined) return number
-      return time === 'date' && number >= 1 ? dateOf(number, from1904) : timeOf(number)
-    }
-    default:
-      return value
-  }
-}
-
-/** A length of time, or a time of day: `30:05:00`. @param {number} days */
-function timeOf(days) {
-  const seconds = Math.round(Math.abs(days) * 86_400)
-  const two = (/** @type {number} */ number) => String(Math.floor(number)).padStart(2, '0')
-  return `${days < 0 ? '-' : ''}${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`
-}
-
-/** @param {number} serial @param {boolean} from1904 */
-function dateOf(serial, from1904) {
-  // Day 60 of the 1900 calendar is a day that never was.
-  const days = from1904 ? serial + 1462 : serial < 60 ? serial + 1 : serial
-  const date = new Date(Math.round((days - 25_569) * 86_400_000))
-  if (Number.isNaN(date.getTime())) return serial
-  const text = date.toISOString()
-  return Number.isInteger(serial) ? text.slice(0, 10) : text.replace('.000Z', '')
-}
-
-/** @param {Zip} zip */
-async function sharedStrings(zip) {
-  /** @type {string[]} */
-  const strings = []
-  let current = ''
-  let inText = false
-  let phonetic = 0
-  await parseXml(await zip.read('xl/sharedStrings.xml'), {
-    open: (name) => {
-      if (name === 'si') current = ''
-      else if (name === 'rPh') phonetic += 1
-      else if (name === 't') inText = phonetic === 0
-    },
-    text: (text) => {
-      if (inText) current += text
-    },
-    close: (name) => {
-      if (name === 't') inText = false
-      else if (name === 'rPh') phonetic -= 1
-      else if (name === 'si') strings.push(current)
-    },
-  })
-  return strings
-}
-
-/** The cell styles that show numbers as dates, and those that show them as something else. @param {Zip} zip @returns {Promise<Styles>} */
-async function readStyles(zip) {
-  /** @type {Map<number, TimeKind>} */
-  const formats = new Map([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 47].map((id) => [id, 'date']))
-  formats.set(46, 'duration')
-  const shown = new Map([
-    [9, '0%'],
-    [10, '0.00%'],
-  ])
-  /** @type {Map<number, string>} */
-  const codes = new Map()
-  /** @type {Map<number, TimeKind>} */
-  const styles = new Map()
-  let inCells = false
-  let index = 0
-  await parseXml(await zip.read('xl/styles.xml'), {
-    open: (name, attributes) => {
-      if (name === 'numFmt') {
-        const whole = (attributes['formatCode'] ?? '').replace(/"[^"]*"|\\./g, '')
-        const code = whole.replace(/\[[^\]]*\]/g, '')
-        const id = Number(attributes['numFmtId'])
-        // Hours in brackets go on beyond a day.
-        if (/\[(h+|m+|s+)\]/i.test(whole)) formats.set(id, 'duration')
-        else if (/[dmyhs]/i.test(code)) formats.set(id, 'date')
-        // A percentage, a currency, a unit.
-        else if (/%|"|\[\$|[€$£¥]/.test(attributes['formatCode'] ?? ''))
-          shown.set(id, attributes['formatCode'] ?? '')
-      } else if (name === 'cellXfs') inCells = true
-      else if (name === 'xf' && inCells) {
-        const kind = formats.get(Number(attributes['numFmtId']))
-        if (kind) styles.set(index, kind)
-        const code = shown.get(Number(attributes['numFmtId']))
-        if (code) codes.set(index, code)
-        index += 1
-      }
-    },
-    close: (name) => {
-      if (name === 'cellXfs') inCells = false
-    },
-  })
-  return { dates: styles, codes }
-}
-
 /**
  * Relation id → part of the same archive; what lies outside of it is left out.
  * @param {Zip} zip @param {string} part
  */
-async function relationsOf(zip, part) {
+export async function relationsOf(zip, part) {
   const folder = posix.dirname(part)
   const file = posix.join(folder, '_rels', `${posix.basename(part)}.rels`)
   /** @type {Map<string, string>} */
@@ -360,11 +120,4 @@ async function relationsOf(zip, part) {
     },
   })
   return relations
-}
-
-/** @param {string} letters */
-function columnNumber(letters) {
-  let number = 0
-  for (const letter of letters) number = number * 26 + letter.charCodeAt(0) - 64
-  return number - 1
 }

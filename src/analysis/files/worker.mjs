@@ -2,8 +2,9 @@
 /** The process that reads one file of unknown intent and answers with its text and tables. */
 import { DaemonChannel } from '../sandbox/frames.mjs'
 import { Collected } from './collected.mjs'
-import { readDocx, readPptx, readXlsx } from './office.mjs'
+import { readDocx, readPptx } from './office.mjs'
 import { readPdf } from './pdf.mjs'
+import { readXlsx } from './spreadsheet.mjs'
 import { decode, readCsv, readJson } from './plain.mjs'
 import { FileFault, openZip } from './zip.mjs'
 

@@ -25,8 +25,7 @@ export interface SqlQuery {
   readonly parameters?: readonly unknown[] | Readonly<Record<string, unknown>>
   readonly tables: PermittedTables
   readonly maxRows: number
-  /** Milliseconds. */
-  readonly timeout?: number
+  readonly timeout?: number // milliseconds
   readonly signal: AbortSignal
   readonly spent?: TurnTaker['spent']
 }
@@ -297,6 +296,5 @@ function describe({ name, columns }: PermittedTable): Readonly<Record<string, un
 
 /** Whether a statement may mean the table: too many cost time, one too few is loaded when it is missed. */
 function mentions(sql: string, doctype: string): boolean {
-  const text = sql.toLowerCase()
-  return text.includes(doctype.toLowerCase()) || text.includes(sqlName(doctype))
+  return [doctype.toLowerCase(), sqlName(doctype)].some((name) => sql.toLowerCase().includes(name))
 }
