@@ -55,7 +55,10 @@ export class Cgroups {
       writeFileSync(join(leaf, 'cgroup.procs'), String(process.pid))
       const cgroups = new Cgroups(folder)
       writeFileSync(join(folder, 'cgroup.subtree_control'), '+memory +pids')
-      for (const name of readdirSync(folder)) if (name.startsWith(jobPrefix)) remove(join(folder, name))
+      for (const name of readdirSync(folder))
+        // One that cannot go yet keeps its name.
+        if (name.startsWith(jobPrefix) && !remove(join(folder, name)))
+          cgroups.#last = Math.max(cgroups.#last, Number(name.slice(jobPrefix.length)))
       return cgroups
     } catch (error) {
       return `its cgroup is not the daemon's to divide: ${messageOf(error)}`
