@@ -53,8 +53,7 @@ export function runPythonCode(python: Python): Tool {
         ...(timeout !== undefined && { timeout: timeout * 1000 }),
         callTool: (name, args) => context.callTool(name, args),
         owner: context.principal.user,
-        signal: context.signal,
-        spent: turnOf(context).spent,
+        ...turnOf(context),
       })
       context.progress(1, 1)
       const images = result.images.map((image): Content => ({

@@ -2,6 +2,7 @@
 import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
+import { randomId } from '../../core/secrets.ts'
 import { paths } from '../../oauth/urls.ts'
 import { answered, type Attack, type Outcome } from './attack-row.ts'
 import { ask, type PublicAnswer } from './public-ask.ts'
@@ -82,7 +83,7 @@ async function askForAddresses(origin: string): Promise<Outcome> {
 
 /** A client id at a name that does not exist: its host is not looked for again at once. */
 async function askTwiceForNothing(origin: string): Promise<Outcome> {
-  const host = `n${Date.now()}.invalid`
+  const host = `n${Buffer.from(randomId()).toString('hex').slice(0, 16)}.invalid`
   const first = await askAuthorize(origin, `https://${host}/1.json`)
   if ('held' in first) return first
   const second = await askAuthorize(origin, `https://${host}/2.json`)

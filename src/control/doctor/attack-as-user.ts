@@ -59,6 +59,18 @@ function rowsFor(
       }),
     })
   return {
+    ...attacksByTemplates(origin, preview),
+    ...attacksByTools(origin, call),
+    preview_budget: () => useUp(preview),
+  }
+}
+
+type Preview = (body: Readonly<Record<string, unknown>>) => Promise<PublicAnswer | Outcome>
+type Call = (name: string, args: Readonly<Record<string, unknown>>) => Promise<PublicAnswer | Outcome>
+type Rows = Record<string, () => Promise<Outcome>>
+
+function attacksByTemplates(origin: string, preview: Preview): Rows {
+  return {
     costly_templates: () =>
       besides(origin, async () =>
         all(costlyTemplates, async (template) => {
@@ -87,6 +99,11 @@ function rowsFor(
       const held = answer.status === 200 && answer.text.includes('[][][]')
       return judged(held, `a format string ${held ? 'reaches nothing' : 'may reach'} beside its own values`)
     },
+  }
+}
+
+function attacksByTools(origin: string, call: Call): Rows {
+  return {
     search: () =>
       besides(origin, async () => {
         const answers = await Promise.all(
@@ -109,21 +126,22 @@ function rowsFor(
         },
       }),
     sql_settings: () => all(settingsStatements, (query) => refusedCall(call, 'query_and_analyze', { query })),
-    // The last: it takes the minute's budget of the user.
-    preview_budget: async () => {
-      for (let sent = 0; sent < previewsOfBudget; sent += previewsAtOnce) {
-        const answers = await Promise.all(
-          Array.from({ length: previewsAtOnce }, () => preview({ template_content: '1' })),
-        )
-        if (answers.some((answer) => 'status' in answer && answer.status === 429))
-          return judged(
-            true,
-            `after ${sent} to ${sent + previewsAtOnce} previews the budget of the minute is used up`,
-          )
-      }
-      return judged(false, `${previewsOfBudget} previews in a row are answered`)
-    },
   }
+}
+
+/** The last of them: it takes the minute's budget of the user. */
+async function useUp(preview: Preview): Promise<Outcome> {
+  for (let sent = 0; sent < previewsOfBudget; sent += previewsAtOnce) {
+    const answers = await Promise.all(
+      Array.from({ length: previewsAtOnce }, () => preview({ template_content: '1' })),
+    )
+    if (answers.some((answer) => 'status' in answer && answer.status === 429))
+      return judged(
+        true,
+        `after ${sent} to ${sent + previewsAtOnce} previews the budget of the minute is used up`,
+      )
+  }
+  return judged(false, `${previewsOfBudget} previews in a row are answered`)
 }
 
 function judged(held: boolean, detail: string): Outcome {
@@ -146,7 +164,7 @@ function isAnswer({ status, text }: PublicAnswer): boolean {
 
 /** A call that must be refused for what it asks; whoever may not make it at all learns nothing by it. */
 async function refusedCall(
-  call: (name: string, args: Readonly<Record<string, unknown>>) => Promise<PublicAnswer | Outcome>,
+  call: Call,
   name: string,
   args: Readonly<Record<string, unknown>>,
 ): Promise<Outcome> {
