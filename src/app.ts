@@ -46,6 +46,7 @@ import {
   approvalPageEndpoint,
   type ApprovalsDeps,
 } from './pages/approvals-endpoint.ts'
+import { accountPage, type AccountDeps } from './pages/account-page.ts'
 import { auditEndpoint, auditExportEndpoint, type AuditPageDeps } from './pages/audit-endpoint.ts'
 import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
 import { logoPath } from './pages/company.ts'
@@ -58,12 +59,31 @@ import { dashboardEndpoint, deskEndpoint, pictureEndpoint, type DeskDeps } from 
 import { createHostViews } from './pages/host-views.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
 import {
+  oneTimeLinkEndpoint,
+  oneTimeLinkPageEndpoint,
+  type OneTimeLinkDeps,
+} from './pages/one-time-link-endpoint.ts'
+import { routeOwnPage } from './pages/own-page.ts'
+import {
+  passkeyEndpoint,
+  passkeyPageEndpoint,
+  secondStepEndpoint,
+  secondStepPageEndpoint,
+  type SecondStepDeps,
+} from './pages/second-step-endpoint.ts'
+import {
   signInEndpoint,
   signInPageEndpoint,
   signOutEndpoint,
   signOutPageEndpoint,
 } from './pages/sign-in-endpoint.ts'
-import { iconEndpoint, iconNames, logoEndpoint, stylesheetEndpoint } from './pages/assets-endpoint.ts'
+import {
+  iconEndpoint,
+  iconNames,
+  logoEndpoint,
+  scriptEndpoint,
+  stylesheetEndpoint,
+} from './pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
 import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts'
 import { createViews, type Render } from './pages/views.ts'
@@ -194,13 +214,24 @@ function routePages(
     ConnectedAppsDeps &
     ApprovalsDeps &
     DeskDeps &
-    AuditPageDeps & { readonly company: Parameters<typeof logoEndpoint>[0] },
+    AuditPageDeps &
+    AccountDeps &
+    SecondStepDeps &
+    OneTimeLinkDeps & { readonly company: Parameters<typeof logoEndpoint>[0] },
 ): void {
   router.get(paths.home, homeEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps))
   router.post(paths.signIn, signInEndpoint(deps))
   router.get(paths.signInUpstream, upstreamEndpoint(deps))
   router.get(paths.signInUpstreamCallback, upstreamCallbackEndpoint(deps))
+  router.get(paths.signInPasskey, passkeyPageEndpoint(deps))
+  router.post(paths.signInPasskey, passkeyEndpoint(deps))
+  router.get(paths.secondStep, secondStepPageEndpoint(deps))
+  router.post(paths.secondStep, secondStepEndpoint(deps))
+  router.get(paths.oneTimeLink, oneTimeLinkPageEndpoint(deps))
+  router.post(paths.oneTimeLink, oneTimeLinkEndpoint(deps))
+  for (const page of [accountPage(deps)]) routeOwnPage(router, page, deps)
+  router.get('/assets/passkey.mjs', scriptEndpoint())
   router.get(paths.signOut, signOutPageEndpoint(deps))
   router.post(paths.signOut, signOutEndpoint(deps))
   router.get(paths.connectedApps, connectedAppsEndpoint(deps))

@@ -23,7 +23,10 @@ import { TokenUsage } from '../oauth/usage.ts'
 import type { Store, Stored } from '../store/store.ts'
 import { Accounts } from '../users/accounts.ts'
 import { ApiKeys } from '../users/api-keys.ts'
+import { OneTimeLinks } from '../users/one-time-links.ts'
+import { Passkeys } from '../users/passkeys.ts'
 import { Passwords } from '../users/passwords.ts'
+import { SecondFactors } from '../users/second-factors.ts'
 import { Sessions } from '../users/sessions.ts'
 import { SignIn } from '../users/sign-in.ts'
 import type { Foundation, ServicesOptions, Undo } from './foundation.ts'
@@ -43,7 +46,10 @@ interface Address {
 
 interface SignInDoor {
   readonly accounts: Accounts
+  readonly links: OneTimeLinks
+  readonly passkeys: Passkeys
   readonly passwords: Passwords
+  readonly secondFactors: SecondFactors
   readonly sessions: Sessions
   readonly signIn: SignIn
   readonly apiKeys: ApiKeys
@@ -90,7 +96,10 @@ export async function openDoors(
   const passwords = new Passwords({ store, clock, people })
   const signIn: SignInDoor = {
     accounts,
+    links: new OneTimeLinks({ store, clock, people }),
+    passkeys: new Passkeys({ store, clock, accounts, publicUrl: address.publicUrl }),
     passwords,
+    secondFactors: new SecondFactors({ clock, accounts }),
     sessions: new Sessions({ store, clock, settings, people, accounts }),
     signIn: new SignIn({ store, clock, people, passwords, audit }),
     apiKeys: new ApiKeys({ store, clock, people }),

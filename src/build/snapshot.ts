@@ -3,7 +3,7 @@
  * faults are told at once, then bound to the state. A request keeps the snapshot it started with.
  */
 import { join } from 'node:path'
-import type { Settings } from '../core/settings.ts'
+import { linesOf, type Settings } from '../core/settings.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import { packageFolder, version } from '../core/version.ts'
 import type { Documents } from '../documents/documents.ts'
@@ -29,7 +29,8 @@ import { currentPrincipal } from '../oauth/bearer.ts'
 import { readLogo } from '../site/company-logo.ts'
 import { openRepository } from '../site/git.ts'
 import { readSite } from '../site/read-site.ts'
-import { readSettings } from '../site/read-settings.ts'
+import { checkNames } from '../site/check-document.ts'
+import { readSettings, settingsFile } from '../site/read-settings.ts'
 import type { Built } from '../site/site.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -106,6 +107,10 @@ export async function readParts<Library>(
   const settings = readSettings(files, faults, warnings)
   const logo = readLogo(files, settings, faults)
   const people = readPeople(files, faults)
+  const settingsSource = files.documents.get(settingsFile)
+  const strict = linesOf(settings.login.second_factor_roles)
+  if (settingsSource)
+    checkNames(settingsSource, ['login', 'second_factor_roles'], 'role', strict, people.roles, faults)
   const platform = readPlatform(files, faults, people, warnings)
   const seeds = readSeeds(files, faults, platform)
   const own = await readOwnTools(

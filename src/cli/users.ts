@@ -43,6 +43,34 @@ export function addUsersCommands(program: Command): void {
       const password = flags.passwordStdin ? await readSecret('password') : await askTwice()
       await askAndPrint(command, 'users.passwd', { user, password }, (done) => `password of ${done.user} set`)
     })
+
+  addLinkCommands(users)
+}
+
+/** Commands that print a link, by which a person chooses a password of their own. */
+function addLinkCommands(users: Command): void {
+  const printed = (link: { user: string; url: string; expires: string }): string =>
+    `${link.url}\n\nGive this link to ${link.user} by a way that only they read. It works once, until ${link.expires}.`
+
+  users
+    .command('invite <user>')
+    .description('print a link by which a new user chooses their password')
+    .example('users invite maria@example.com', 'users invite maria@example.com --ttl 7d')
+    .option('--ttl <duration>', 'when the link ends, such as 7d; 3 days if not given', secondsOption)
+    .action((user: string, { ttl: seconds }: { ttl?: number }, command: Command) =>
+      askAndPrint(command, 'users.invite', { user, seconds }, printed),
+    )
+
+  users
+    .command('reset <user>')
+    .description('print a link by which a user who forgot their password chooses another')
+    .example('users reset maria@example.com', 'users reset maria@example.com --second-factor')
+    .option('--ttl <duration>', 'when the link ends, such as 7d; 3 days if not given', secondsOption)
+    .option('--second-factor', 'using it also forgets their authenticator app, passkeys and recovery codes')
+    .action((user: string, flags: { ttl?: number; secondFactor?: boolean }, command: Command) => {
+      const { ttl: seconds, secondFactor: second_factor } = flags
+      return askAndPrint(command, 'users.reset', { user, seconds, second_factor }, printed)
+    })
 }
 
 /** `assistant-core api-keys …`: static credentials for programs that cannot open a browser. */

@@ -31,7 +31,15 @@ import { listPromptTemplates, previewPrompt, promptMethodOperations, showPrompt 
 import { reload, listStateProblems, status } from './status.ts'
 import { backup } from './store.ts'
 import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
-import { createApiKey, listApiKeys, listUsers, revokeApiKey, setPassword } from './users.ts'
+import {
+  createApiKey,
+  inviteUser,
+  listApiKeys,
+  listUsers,
+  resetUser,
+  revokeApiKey,
+  setPassword,
+} from './users.ts'
 
 const list = [
   status,
@@ -39,6 +47,8 @@ const list = [
   listStateProblems,
   listUsers,
   setPassword,
+  inviteUser,
+  resetUser,
   createApiKey,
   listApiKeys,
   revokeApiKey,

@@ -1,10 +1,16 @@
 import { AppError } from '../core/errors.ts'
 import { isoTime } from '../core/clock.ts'
+import { paths } from '../oauth/urls.ts'
 import type { ApiKey } from '../users/api-keys.ts'
+import type { OneTimeLinks } from '../users/one-time-links.ts'
+import type { Services } from '../build/services.ts'
 import { defineOperation } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const user = { type: 'string', minLength: 1 } as const
+const seconds = { type: 'integer', minimum: 60, maximum: 2_592_000 } as const
+/** How long a link lasts when nobody says. */
+const linkSeconds = 259_200
 
 /** Who there is, and whether they have a password. */
 export const listUsers = defineOperation({
@@ -37,6 +43,40 @@ export const setPassword = defineOperation({
     return { user: params.user, sessions_ended }
   },
 })
+
+/** A link that lets a new user choose their first password, so that nobody else knows it. */
+export const inviteUser = defineOperation({
+  name: 'users.invite',
+  writes: true,
+  input: objectWith({ user }, { seconds }),
+  run: async (params, { services }) => {
+    if (await services.passwords.has(params.user))
+      throw new AppError('conflict', `${params.user} has a password already; see "users reset"`)
+    return linkFor({ ...params, purpose: 'invite', secondFactor: false }, services)
+  },
+})
+
+/** A link that lets a user choose another password; until it is used, nothing changes. */
+export const resetUser = defineOperation({
+  name: 'users.reset',
+  writes: true,
+  input: objectWith({ user }, { seconds, second_factor: { type: 'boolean' } }),
+  run: (params, { services }) =>
+    linkFor({ ...params, purpose: 'reset', secondFactor: params.second_factor ?? false }, services),
+})
+
+async function linkFor(
+  request: Omit<Parameters<OneTimeLinks['make']>[0], 'seconds'> & { readonly seconds?: number },
+  { links, publicUrl, settings }: Pick<Services, 'links' | 'publicUrl' | 'settings'>,
+) {
+  if (!settings().login.passwords) throw new AppError('invalid', 'passwords are off (login.passwords)')
+  const { secret, link } = await links.make({ ...request, seconds: request.seconds ?? linkSeconds })
+  return {
+    user: link.user,
+    url: `${publicUrl()}${paths.oneTimeLink}?link=${secret}`,
+    expires: isoTime(link.expiresAt),
+  }
+}
 
 /** Makes an API key for a user; the secret is in the answer this once. */
 export const createApiKey = defineOperation({

@@ -84,6 +84,7 @@ export const oauthSettings = section({
 export const loginSettings = section({
   passwords: { ...flag, default: true },
   session_hours: { ...positive, default: 12 },
+  second_factor_roles: { ...lines, default: [] },
   oidc: {
     type: ['object', 'null'],
     default: null,

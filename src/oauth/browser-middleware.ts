@@ -2,7 +2,7 @@
 import type { Context, Middleware } from 'koa'
 import { AppError } from '../core/errors.ts'
 import { hmac, randomSecret, sameText } from '../core/secrets.ts'
-import type { Sessions, SignedIn } from '../users/sessions.ts'
+import type { NewSession, Sessions, SignedIn } from '../users/sessions.ts'
 import { asOAuthError } from './http-middleware.ts'
 
 /** What is needed to know a browser again. */
@@ -60,6 +60,12 @@ export function pageHeaders(ctx: Context, formAction: string): void {
   })
 }
 
+/** Lets a page of ours run our own script, for what no form can do. */
+export function allowScript(ctx: Context): void {
+  const policy = String(ctx.response.headers['content-security-policy'])
+  ctx.set('Content-Security-Policy', `${policy}; script-src 'self'`)
+}
+
 /** The `form-action` of a page whose form may end at this redirect URI. */
 export function formActionFor(redirectUri: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(redirectUri)?.[0] ?? ''
@@ -92,16 +98,18 @@ export async function signedIn(ctx: Context, deps: BrowserDeps): Promise<SignedI
 export async function openSession(
   ctx: Context,
   deps: BrowserDeps,
-  session: { user: string; method: 'password' | 'oidc'; address: string },
+  session: Omit<NewSession, 'agent'>,
 ): Promise<void> {
   const old = ctx.cookies.get(sessionCookie(deps))
   if (old !== undefined) await deps.sessions.close(old)
-  setCookie(
-    ctx,
-    deps,
-    sessionCookie(deps),
-    await deps.sessions.open(session.user, session.method, session.address),
-  )
+  const secret = await deps.sessions.open({ ...session, agent: ctx.get('User-Agent') })
+  setCookie(ctx, deps, sessionCookie(deps), secret)
+  if (session.pending === undefined) ctx.state['signed'] = await deps.sessions.find(secret)
+}
+
+/** Who has proved a password at this browser, and has to prove more. */
+export async function pendingSession(ctx: Context, deps: BrowserDeps): Promise<SignedIn | undefined> {
+  return deps.sessions.findPending(ctx.cookies.get(sessionCookie(deps)))
 }
 
 /** Signs this browser out. */

@@ -11,6 +11,12 @@ export function stylesheetEndpoint(settings: () => Settings): Middleware {
   return (ctx) => answerFile(ctx, 'text/css; charset=utf-8', sheet + accentRules(settings()))
 }
 
+/** GET: the script of passkeys. */
+export function scriptEndpoint(): Middleware {
+  const script = readFileSync(join(views, 'passkey.mjs'), 'utf8')
+  return (ctx) => answerFile(ctx, 'text/javascript; charset=utf-8', script)
+}
+
 /** GET: the company's logo. */
 export function logoEndpoint(
   company: () => { readonly settings: Settings; readonly logo: Uint8Array | undefined },

@@ -21,7 +21,9 @@ import type { Clients } from '../oauth/clients.ts'
 import type { RateLimits } from '../oauth/rate-limits.ts'
 import type { Client } from '../oauth/records.ts'
 import { aliases, paths } from '../oauth/urls.ts'
-import type { SignIn } from '../users/sign-in.ts'
+import { hasSecondFactor, type Accounts } from '../users/accounts.ts'
+import type { User } from '../users/people.ts'
+import { needsSecondFactor, type SignIn } from '../users/sign-in.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
@@ -30,6 +32,7 @@ export interface SignInDeps extends BrowserDeps {
   readonly settings: () => Settings
   readonly limits: RateLimits
   readonly signIn: SignIn
+  readonly accounts: Accounts
   readonly clients: Pick<Clients, 'find'>
   readonly render: Render
 }
@@ -63,8 +66,11 @@ export function signInEndpoint(deps: SignInDeps): Middleware {
     }
     if (outcome.kind === 'refused')
       return showForm(ctx, deps, { status: 403, next, username, fault: { name: 'sign_in.wrong' } })
-    await openSession(ctx, deps, { user: outcome.user.id, method: 'password', address: origin.address })
-    return sendTo(ctx, 303, next)
+    const { user } = outcome
+    const pending = await missingFor(user, deps)
+    const session = { user: user.id, method: 'password', address: origin.address } as const
+    await openSession(ctx, deps, pending ? { ...session, pending } : session)
+    return sendTo(ctx, 303, pending ? `${paths.secondStep}?next=${encodeURIComponent(next)}` : next)
   })
 }
 
@@ -87,6 +93,7 @@ async function showForm(
   const page = deps.render(ctx, 'sign-in', {
     next: form.next,
     csrf: formToken(visitorSecret(ctx, deps), 'sign-in'),
+    chosen: ctx.querystring === 'chosen=1',
     username: form.username ?? asked.get('login_hint') ?? '',
     app: client === null ? '' : pictured((await knownApp(client, deps))?.name ?? ''),
     fault: form.fault ?? '',
@@ -96,18 +103,28 @@ async function showForm(
   answerPage(ctx, form.status, page)
 }
 
+/** What the password alone does not prove; undefined when it is enough. */
+async function missingFor(
+  user: User,
+  { accounts, settings }: SignInDeps,
+): Promise<'prove' | 'enrol' | undefined> {
+  if (hasSecondFactor(await accounts.of(user.id))) return 'prove'
+  return needsSecondFactor(user, settings()) ? 'enrol' : undefined
+}
+
 /** The app that sent the person here; one that cannot be told now is told of on the consent page. */
 async function knownApp(id: string, { clients }: SignInDeps): Promise<Client | undefined> {
   return clients.find(id).catch(() => undefined)
 }
 
-function formActionOf(next: string): string {
+/** The `form-action` of a page whose form ends where the person was going. */
+export function formActionOf(next: string): string {
   const redirectUri = new URLSearchParams(next.split('?')[1] ?? '').get('redirect_uri') ?? ''
   const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(redirectUri)?.[0].toLowerCase()
   return scheme === undefined ? "'self'" : `'self' https: ${scheme}`
 }
 
-const ownPage = /^\/(connected-apps|approvals|desk|audit)(\/[\w%.~-]+)*$/
+const ownPage = /^\/(connected-apps|approvals|desk|audit|account)(\/[\w%.~-]+)*$/
 
 /** Where the browser goes after signing in: one of our own pages, never elsewhere. */
 export function safeNext(next: string | null): string {

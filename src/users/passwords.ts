@@ -5,7 +5,7 @@ import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
 import type { Collection, Store, Stored } from '../store/store.ts'
 import { isCommon } from './common-passwords.ts'
-import type { People } from './people.ts'
+import type { People, User } from './people.ts'
 
 interface PasswordRecord extends Stored {
   readonly hash: string
@@ -34,15 +34,21 @@ export class Passwords {
 
   /** Sets a user's password. AppError `invalid` with every rule that it breaks, `not_found` for no such user. */
   async set(email: string, password: string): Promise<void> {
-    const user = this.#people().find(email)
-    if (!user) throw new AppError('not_found', `no user ${email}`)
-    const faults = passwordFaults(password, user.id)
-    if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
+    const user = this.check(email, password)
     await this.#passwords.put({
       id: user.id,
       hash: await hash(normal(password), cost),
       changedAt: this.#clock.now(),
     })
+  }
+
+  /** Throws what `set` would, and sets nothing. */
+  check(email: string, password: string): User {
+    const user = this.#people().find(email)
+    if (!user) throw new AppError('not_found', `no user ${email}`)
+    const faults = passwordFaults(password, user.id)
+    if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
+    return user
   }
 
   /** Whether this is the user's password; false, as slowly, for a user that has none. */

@@ -6,13 +6,26 @@ import type { Collection, Store, Stored } from '../store/store.ts'
 import type { Account, Accounts } from './accounts.ts'
 import type { People, User } from './people.ts'
 
+/** How somebody proved who they are. */
+export type SignInMethod = 'password' | 'oidc' | 'passkey'
+
+/** What is known of a browser that signs in. */
+export interface NewSession extends Pick<Session, 'user' | 'method' | 'address' | 'agent' | 'pending'> {}
+
+/** Whoever has the password alone must be quick. */
+const pendingMilliseconds = 600_000
+
 /** One signed-in browser. */
 export interface Session extends Stored {
   readonly user: string
   /** When the user proved who they are, milliseconds. */
   readonly authTime: number
-  readonly method: 'password' | 'oidc'
+  readonly method: SignInMethod
   readonly address: string
+  /** What the browser says of itself. */
+  readonly agent?: string
+  /** What is missing before anybody is signed in by it: the second factor, or setting one up. */
+  readonly pending?: 'prove' | 'enrol'
   readonly expiresAt: number
 }
 
@@ -52,16 +65,45 @@ export class Sessions {
   }
 
   /** Opens a session and answers its secret. Every sign-in gets a new one, so none can be planted beforehand. */
-  async open(user: string, method: Session['method'], address: string): Promise<string> {
+  async open({ user, method, address, agent, pending }: NewSession): Promise<string> {
     const secret = randomSecret('ac_ss_')
     const authTime = this.#clock.now()
-    const expiresAt = authTime + this.#settings().login.session_hours * 3_600_000
-    await this.#sessions.insert({ id: sha256(secret), user, authTime, method, address, expiresAt })
+    const lasts = pending ? pendingMilliseconds : this.#settings().login.session_hours * 3_600_000
+    await this.#sessions.insert({
+      id: sha256(secret),
+      user,
+      authTime,
+      method,
+      address,
+      ...(agent && { agent: agent.slice(0, 300) }),
+      ...(pending && { pending }),
+      expiresAt: authTime + lasts,
+    })
     return secret
   }
 
   /** The session of that secret, while it lasts and its user may sign in. */
   async find(secret: string | undefined): Promise<SignedIn | undefined> {
+    const found = await this.#find(secret)
+    return found?.session.pending ? undefined : found
+  }
+
+  /** The session of that secret that still lacks something. */
+  async findPending(secret: string | undefined): Promise<SignedIn | undefined> {
+    const found = await this.#find(secret)
+    return found?.session.pending ? found : undefined
+  }
+
+  /** Where a user is signed in, newest first. */
+  async list(user: string): Promise<readonly Session[]> {
+    const now = this.#clock.now()
+    const sessions = await this.#sessions.find({ where: { user } })
+    return sessions
+      .filter(({ pending, expiresAt }) => !pending && expiresAt > now)
+      .sort((a, b) => b.authTime - a.authTime)
+  }
+
+  async #find(secret: string | undefined): Promise<SignedIn | undefined> {
     if (secret === undefined || secret === '') return undefined
     const session = await this.#sessions.get(sha256(secret))
     if (!session || session.expiresAt <= this.#clock.now()) return undefined
@@ -74,9 +116,14 @@ export class Sessions {
     await this.#sessions.delete(sha256(secret))
   }
 
-  /** Ends all sessions of a user; answers how many. */
-  async closeAll(user: string): Promise<number> {
-    const sessions = await this.#sessions.find({ where: { user } })
+  /** Ends a session by its id. */
+  async end(id: string): Promise<void> {
+    await this.#sessions.delete(id)
+  }
+
+  /** Ends all sessions of a user but one that is kept; answers how many. */
+  async closeAll(user: string, kept?: string): Promise<number> {
+    const sessions = (await this.#sessions.find({ where: { user } })).filter(({ id }) => id !== kept)
     for (const session of sessions) await this.#sessions.delete(session.id)
     return sessions.length
   }

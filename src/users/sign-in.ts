@@ -3,6 +3,7 @@ import type { Audit } from '../audit/audit.ts'
 import { networkKey } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
+import { linesOf, type Settings } from '../core/settings.ts'
 import type { Store } from '../store/store.ts'
 import type { Passwords } from './passwords.ts'
 import type { People, User } from './people.ts'
@@ -12,6 +13,18 @@ export type SignInOutcome =
   | { readonly kind: 'signed_in'; readonly user: User }
   | { readonly kind: 'refused' }
   | { readonly kind: 'wait'; readonly seconds: number }
+
+interface Origin {
+  readonly request_id: string
+  readonly address: string
+}
+
+interface Attempt {
+  readonly username: string
+  readonly origin: Origin
+  readonly keys: Keys
+  readonly method: 'password' | 'code' | 'passkey'
+}
 
 type Keys = Readonly<Record<'pair' | 'user' | 'address', string>>
 
@@ -37,6 +50,11 @@ const rules = {
 const topic = 'sign_in '
 const forgottenAfter = 3_600_000
 const mostKeys = 20_000
+
+/** Whether a role of the user needs more than a password to sign in. */
+export function needsSecondFactor(user: Pick<User, 'roles'>, { login }: Pick<Settings, 'login'>): boolean {
+  return linesOf(login.second_factor_roles).some((role) => user.roles.has(role))
+}
 
 /** The door that passwords go through. */
 export class SignIn {
@@ -67,27 +85,49 @@ export class SignIn {
   /** Tries a password. Whoever must wait is not tried at all, right or wrong. */
   async attempt(
     attempt: { readonly username: string; readonly password: string },
-    origin: { readonly request_id: string; readonly address: string },
+    origin: Origin,
   ): Promise<SignInOutcome> {
     const username = attempt.username.trim().toLowerCase().slice(0, 254)
     const keys = keysOf(username, origin.address)
+    return this.#try({ username, origin, keys, method: 'password' }, () =>
+      this.#passwords.matches(username, attempt.password),
+    )
+  }
+
+  /** The same for what is asked for after a right password; it is counted apart, or each right password would pardon guesses. */
+  async attemptSecond(
+    username: string,
+    origin: Origin,
+    method: 'code' | 'passkey',
+    isRight: () => Promise<boolean>,
+  ): Promise<SignInOutcome> {
+    const keys = keysOf(`second factor of ${username}`, origin.address)
+    return this.#try({ username, origin, keys, method }, isRight)
+  }
+
+  async #try(
+    { username, origin, keys, method }: Attempt,
+    isRight: () => Promise<boolean>,
+  ): Promise<SignInOutcome> {
+    const tell = (type: string, status: 'ok' | 'denied', user: string): Promise<void> =>
+      this.#audit.record({ type, status, user, ...origin, data: { method } })
     const wait = this.#wait(keys)
     if (wait > 0) {
-      await this.#tell('sign_in.wait', 'denied', username, origin)
+      await tell('sign_in.wait', 'denied', username)
       return { kind: 'wait', seconds: Math.ceil(wait / 1000) }
     }
-    // Counted before the password is looked at: simultaneous guesses count one by one.
+    // Counted before the proof is looked at: simultaneous guesses count one by one.
     this.#count(keys)
     await this.#tellOthers('tried', keys)
-    const right = await this.#passwords.matches(username, attempt.password)
+    const right = await isRight()
     const user = this.#people().find(username)
     if (!right || !user?.enabled) {
-      await this.#tell('sign_in.fail', 'denied', username, origin)
+      await tell('sign_in.fail', 'denied', username)
       return { kind: 'refused' }
     }
     this.#forget(keys)
     await this.#tellOthers('right', keys)
-    await this.#tell('sign_in.ok', 'ok', user.id, origin)
+    await tell('sign_in.ok', 'ok', user.id)
     return { kind: 'signed_in', user }
   }
 
@@ -130,15 +170,6 @@ export class SignIn {
     if (from === this.#self || !pair || !user || !address) return
     if (what === 'tried') this.#count({ pair, user, address })
     else if (what === 'right') this.#forget({ pair, user, address })
-  }
-
-  async #tell(
-    type: string,
-    status: 'ok' | 'denied',
-    user: string,
-    origin: { readonly request_id: string; readonly address: string },
-  ): Promise<void> {
-    await this.#audit.record({ type, status, user, ...origin, data: { method: 'password' } })
   }
 }
 

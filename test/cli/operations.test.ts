@@ -19,6 +19,8 @@ type Made = Readonly<Record<string, string>>
 const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['users.list', () => ({})],
   ['users.passwd', () => ({ user, password: 'a long pass phrase' })],
+  ['users.invite', () => ({ user: 'hr@example.com' })],
+  ['users.reset', () => ({ user, second_factor: true, seconds: 600 })],
   ['api_keys.create', () => ({ user, label: 'nightly', seconds: 3600 })],
   ['api_keys.list', () => ({ user })],
   ['api_keys.revoke', ({ api_key }) => ({ api_key })],

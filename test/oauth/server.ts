@@ -44,9 +44,18 @@ import { aliases, paths } from '../../src/oauth/urls.ts'
 import { OpenIdProvider } from '../../src/oauth/upstream.ts'
 import { TokenUsage } from '../../src/oauth/usage.ts'
 import { userinfoEndpoint } from '../../src/oauth/userinfo-endpoint.ts'
+import { accountPage } from '../../src/pages/account-page.ts'
 import { authorizationPages } from '../../src/pages/authorization-pages.ts'
 import { connectedAppsEndpoint, revokeAppEndpoint } from '../../src/pages/connected-apps-endpoint.ts'
 import { homeEndpoint } from '../../src/pages/home-endpoint.ts'
+import { oneTimeLinkEndpoint, oneTimeLinkPageEndpoint } from '../../src/pages/one-time-link-endpoint.ts'
+import { routeOwnPage } from '../../src/pages/own-page.ts'
+import {
+  passkeyEndpoint,
+  passkeyPageEndpoint,
+  secondStepEndpoint,
+  secondStepPageEndpoint,
+} from '../../src/pages/second-step-endpoint.ts'
 import {
   signInEndpoint,
   signInPageEndpoint,
@@ -59,8 +68,11 @@ import { createViews } from '../../src/pages/views.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
 import { Accounts } from '../../src/users/accounts.ts'
 import { ApiKeys } from '../../src/users/api-keys.ts'
+import { OneTimeLinks } from '../../src/users/one-time-links.ts'
+import { Passkeys } from '../../src/users/passkeys.ts'
 import { Passwords } from '../../src/users/passwords.ts'
 import type { People, User } from '../../src/users/people.ts'
+import { SecondFactors } from '../../src/users/second-factors.ts'
 import { Sessions } from '../../src/users/sessions.ts'
 import { SignIn } from '../../src/users/sign-in.ts'
 import { requireNoSecrets } from '../helpers/leaks.ts'
@@ -178,6 +190,9 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     grants: new Grants({ ...base, store }),
     keys: new Keys({ ...base, store }),
     accounts,
+    links: new OneTimeLinks({ ...base, store }),
+    passkeys: new Passkeys({ ...base, store, accounts }),
+    secondFactors: new SecondFactors({ ...base, accounts }),
     sessions: new Sessions({ ...base, store, accounts }),
     apiKeys: new ApiKeys({ ...base, store }),
     signIn: new SignIn({ ...base, store, passwords, audit }),
@@ -209,6 +224,12 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   router.post(paths.introspect, introspectionEndpoint(deps))
   router.get(paths.userinfo, userinfoEndpoint(deps)).post(paths.userinfo, userinfoEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps)).post(paths.signIn, signInEndpoint(deps))
+  router.get(paths.signInPasskey, passkeyPageEndpoint(deps)).post(paths.signInPasskey, passkeyEndpoint(deps))
+  router.get(paths.secondStep, secondStepPageEndpoint(deps)).post(paths.secondStep, secondStepEndpoint(deps))
+  router
+    .get(paths.oneTimeLink, oneTimeLinkPageEndpoint(deps))
+    .post(paths.oneTimeLink, oneTimeLinkEndpoint(deps))
+  routeOwnPage(router, accountPage(deps), deps)
   router.get(paths.signInUpstream, upstreamEndpoint(deps))
   router.get(paths.signInUpstreamCallback, upstreamCallbackEndpoint(deps))
   router.get(paths.signOut, signOutPageEndpoint(deps)).post(paths.signOut, signOutEndpoint(deps))

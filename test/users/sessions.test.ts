@@ -7,15 +7,27 @@ import { makeUser, password, startServer } from '../oauth/server.ts'
 describe('browser sessions', () => {
   it('end after their hours, with the user, and when they are closed', async (t) => {
     const server = await startServer(t)
-    const secret = await server.sessions.open('sales@example.com', 'password', '192.0.2.1')
+    const secret = await server.sessions.open({
+      user: 'sales@example.com',
+      method: 'password',
+      address: '192.0.2.1',
+    })
     assert.equal((await server.sessions.find(secret))?.user.id, 'sales@example.com')
     server.setUsers([makeUser('sales@example.com', { enabled: false })])
     assert.equal(await server.sessions.find(secret), undefined)
     server.setUsers([makeUser('sales@example.com')])
     server.clock.pass(12 * 3600 + 1)
     assert.equal(await server.sessions.find(secret), undefined)
-    const other = await server.sessions.open('sales@example.com', 'password', '192.0.2.1')
-    const third = await server.sessions.open('sales@example.com', 'password', '192.0.2.1')
+    const other = await server.sessions.open({
+      user: 'sales@example.com',
+      method: 'password',
+      address: '192.0.2.1',
+    })
+    const third = await server.sessions.open({
+      user: 'sales@example.com',
+      method: 'password',
+      address: '192.0.2.1',
+    })
     await server.sessions.close(other)
     assert.equal(await server.sessions.find(other), undefined)
     assert.equal(await server.sessions.closeAll('sales@example.com'), 1)
@@ -48,7 +60,11 @@ describe('browser sessions', () => {
 
   it('cannot be planted beforehand: signing in gives a new one and ends the old', async (t) => {
     const server = await startServer(t)
-    const planted = await server.sessions.open('hr@example.com', 'password', '192.0.2.1')
+    const planted = await server.sessions.open({
+      user: 'hr@example.com',
+      method: 'password',
+      address: '192.0.2.1',
+    })
     const browser = new Browser(server)
     browser.cookies.set('assistant_core_session', planted)
     const form = await browser.open(paths.signIn)

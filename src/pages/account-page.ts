@@ -1,0 +1,203 @@
+/** The account of whoever is signed in: password, second factor, browsers, keys, language. */
+import { AppError } from '../core/errors.ts'
+import type { Settings } from '../core/settings.ts'
+import { openSession } from '../oauth/browser-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
+import { paths } from '../oauth/urls.ts'
+import { hasSecondFactor, type Accounts } from '../users/accounts.ts'
+import type { ApiKeys } from '../users/api-keys.ts'
+import type { Passkeys } from '../users/passkeys.ts'
+import type { Passwords } from '../users/passwords.ts'
+import type { SecondFactors } from '../users/second-factors.ts'
+import { needsSecondFactor, type SignIn } from '../users/sign-in.ts'
+import { deviceOf } from './device.ts'
+import { isLanguage, languages } from './messages.ts'
+import type { Deed, OwnPage, OwnPageDeps, Visit } from './own-page.ts'
+
+/** What the account works with. */
+export interface AccountDeps extends OwnPageDeps {
+  readonly settings: () => Settings
+  readonly accounts: Accounts
+  readonly apiKeys: ApiKeys
+  readonly passkeys: Passkeys
+  readonly passwords: Passwords
+  readonly secondFactors: SecondFactors
+  readonly signIn: SignIn
+}
+
+const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
+const keyDays = [30, 90, 365]
+
+/** The page. */
+export function accountPage(deps: AccountDeps): OwnPage {
+  return {
+    path: paths.account,
+    view: 'account',
+    script: true,
+    show: (visit) => show(visit, deps),
+    deeds: { ...ownDeeds(deps), ...factorDeeds(deps), ...keyDeeds(deps) },
+  }
+}
+
+async function show({ user, session, secret }: Visit, deps: AccountDeps): Promise<Record<string, unknown>> {
+  const { settings, accounts, passkeys, sessions, apiKeys, clock } = deps
+  const account = await accounts.of(user.id)
+  const now = clock.now()
+  const keys = (await apiKeys.list(user.id)).filter(
+    ({ revokedAt, expiresAt = Infinity }) => revokedAt === undefined && expiresAt > now,
+  )
+  const names = { user: user.fullName, site: settings().server.display_name }
+  return {
+    user: user.id,
+    account,
+    hasPassword: await deps.passwords.has(user.id),
+    second: hasSecondFactor(account),
+    needed: needsSecondFactor(user, settings()),
+    codesLeft: account.recoveryCodes?.length ?? 0,
+    creation: JSON.stringify(await passkeys.creation(secret, account, names)),
+    browsers: (await sessions.list(user.id)).map((one) => ({
+      ...one,
+      device: deviceOf(one.agent ?? ''),
+      isThis: one.id === session.id,
+    })),
+    keys,
+    keyDays,
+    mayHaveKeys: user.assistantEnabled,
+    languages: Object.entries(languages),
+    zones,
+  }
+}
+
+/** What is about the person. */
+function ownDeeds(deps: AccountDeps): Record<string, Deed> {
+  const { accounts, passwords, sessions, signIn } = deps
+  return {
+    password: {
+      type: 'password.change',
+      run: async ({ ctx, user, session }, form) => {
+        const fresh = form.get('new') ?? ''
+        if (fresh !== form.get('again')) throw new AppError('invalid', 'the two passwords differ')
+        passwords.check(user.id, fresh)
+        const origin = originOf(ctx)
+        const attempt = { username: user.id, password: form.get('current') ?? '' }
+        const proof = await signIn.attempt(attempt, origin)
+        if (proof.kind === 'wait')
+          throw new AppError('unavailable', `too many attempts; please wait ${proof.seconds} seconds`)
+        if (proof.kind === 'refused') throw new AppError('forbidden', 'the current password is wrong')
+        await passwords.set(user.id, fresh)
+        const sessions_ended = await sessions.closeAll(user.id)
+        // Also this browser goes on under a session that nobody had before.
+        await openSession(ctx, deps, { user: user.id, method: session.method, address: origin.address })
+        return { data: { sessions_ended } }
+      },
+    },
+    preferences: {
+      type: 'account.preferences',
+      run: async ({ ctx, user }, form) => {
+        const [language, timezone] = [form.get('language'), form.get('timezone') ?? '']
+        if (!isLanguage(language)) throw new AppError('invalid', 'there is no such language')
+        if (!zones.includes(timezone)) throw new AppError('invalid', 'there is no such time zone')
+        await accounts.change(user.id, (account) => ({ ...account, language, timezone }))
+        ctx.state['signed'] = { ...ctx.state['signed'], account: await accounts.of(user.id) }
+        return { data: { language, timezone } }
+      },
+    },
+    browser: {
+      type: 'session.end',
+      run: async ({ user }, form) => {
+        const found = (await sessions.list(user.id)).find(({ id }) => id === form.get('id'))
+        if (!found) throw new AppError('not_found', 'that browser is signed out already')
+        await sessions.end(found.id)
+        return undefined
+      },
+    },
+    browsers: {
+      type: 'session.end_all',
+      run: async ({ user, session }) => ({
+        data: { sessions_ended: await sessions.closeAll(user.id, session.id) },
+      }),
+    },
+  }
+}
+
+/** What proves the person besides the password. */
+function factorDeeds(deps: AccountDeps): Record<string, Deed> {
+  const { accounts, passkeys, secondFactors, settings } = deps
+  const site = (): string => settings().server.display_name
+  return {
+    authenticator: {
+      recent: true,
+      run: async ({ user }) => ({ once: { authenticator: secondFactors.begin(user.id, site()) } }),
+    },
+    'authenticator-code': {
+      type: 'second_factor.add',
+      recent: true,
+      run: async ({ user }, form) => ({
+        target: 'totp',
+        once: { codes: await secondFactors.set(user.id, form.get('secret') ?? '', form.get('code') ?? '') },
+      }),
+    },
+    'authenticator-remove': {
+      type: 'second_factor.remove',
+      recent: true,
+      run: async ({ user }) => {
+        await secondFactors.remove(user.id, { totp: true }, needsSecondFactor(user, settings()))
+        return { target: 'totp' }
+      },
+    },
+    passkey: {
+      type: 'second_factor.add',
+      recent: true,
+      run: async ({ user, secret }, form) => {
+        await passkeys.add(secret, user.id, form.get('name') ?? '', form.get('credential') ?? '')
+        const known = (await accounts.of(user.id)).recoveryCodes
+        return {
+          target: 'passkey',
+          ...(!known && { once: { codes: await secondFactors.renewCodes(user.id) } }),
+        }
+      },
+    },
+    'passkey-remove': {
+      type: 'second_factor.remove',
+      recent: true,
+      run: async ({ user }, form) => {
+        const passkey = form.get('id') ?? ''
+        await secondFactors.remove(user.id, { passkey }, needsSecondFactor(user, settings()))
+        return { target: 'passkey' }
+      },
+    },
+    codes: {
+      type: 'second_factor.recovery_codes',
+      recent: true,
+      run: async ({ user }) => ({ once: { codes: await secondFactors.renewCodes(user.id) } }),
+    },
+  }
+}
+
+/** What programs of the person prove themselves with. */
+function keyDeeds({ apiKeys }: AccountDeps): Record<string, Deed> {
+  return {
+    key: {
+      type: 'api_key.create',
+      recent: true,
+      run: async ({ user }, form) => {
+        if (!user.assistantEnabled)
+          throw new AppError('forbidden', 'assistant access is not enabled for this user')
+        const days = Number(form.get('days'))
+        if (!keyDays.includes(days)) throw new AppError('invalid', 'choose how long the key lasts')
+        const label = (form.get('label') ?? '').trim().slice(0, 200)
+        const { key, secret } = await apiKeys.create({ user: user.id, label, seconds: days * 86_400 })
+        return { target: key.id, once: { key: `token ${key.id}:${secret}` } }
+      },
+    },
+    'key-revoke': {
+      type: 'api_key.revoke',
+      run: async ({ user }, form) => {
+        const id = form.get('id') ?? ''
+        const own = (await apiKeys.list(user.id)).some((key) => key.id === id)
+        if (!own || !(await apiKeys.revoke(id))) throw new AppError('not_found', 'there is no such key')
+        return { target: id }
+      },
+    },
+  }
+}

@@ -1,0 +1,146 @@
+/** The one way in which a page with forms is made: what it shows, and what each of its forms does. */
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import type { Audit } from '../audit/audit.ts'
+import type { AuditEvent } from '../audit/event.ts'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import {
+  allowScript,
+  answerPage,
+  formToken,
+  pageEndpoint,
+  requireOwnForm,
+  sendTo,
+  signedIn,
+  type BrowserDeps,
+} from '../oauth/browser-middleware.ts'
+import { originOf, readForm } from '../oauth/http-middleware.ts'
+import type { Params } from '../oauth/protocol.ts'
+import { paths } from '../oauth/urls.ts'
+import type { SignedIn } from '../users/sessions.ts'
+import { faultPage } from './authorization-pages.ts'
+import { messages } from './messages.ts'
+import { languageOf, type Render } from './views.ts'
+
+/** Somebody who is signed in and looks at a page, or sends one of its forms. */
+export interface Visit extends SignedIn {
+  readonly ctx: Context
+}
+
+/** What a form did. */
+interface Outcome extends Pick<AuditEvent, 'target' | 'data'> {
+  /** Shown on the page this once, such as a new secret. */
+  readonly once?: Readonly<Record<string, unknown>>
+}
+
+/** One form of a page. */
+export interface Deed {
+  /** What the audit log calls it; a form that changes nothing has none. */
+  readonly type?: string
+  /** Only for somebody who proved who they are a short while ago; others prove it first. */
+  readonly recent?: true
+  run(visit: Visit, form: Params): Promise<Outcome | undefined>
+}
+
+/** A page: everything but its view. */
+export interface OwnPage {
+  readonly path: string
+  readonly view: string
+  /** Whether the page runs our script, for what no form can do. */
+  readonly script?: true
+  show(visit: Visit): Promise<Readonly<Record<string, unknown>>>
+  readonly deeds: Readonly<Record<string, Deed>>
+}
+
+/** What every such page works with. */
+export interface OwnPageDeps extends BrowserDeps {
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly render: Render
+}
+
+const recentMilliseconds = 900_000
+
+/** Routes the page, and each of its forms below it; who sends one is known, and what comes of it is told. */
+export function routeOwnPage(router: Router, page: OwnPage, deps: OwnPageDeps): void {
+  const fault = faultPage(deps.render)
+  router.get(
+    page.path,
+    pageEndpoint(fault, async (ctx) => {
+      const signed = await signedIn(ctx, deps)
+      if (!signed) return toSignIn(ctx, page)
+      const done = Object.keys(page.deeds).find((name) => ctx.querystring === `done=${name}`)
+      return answer({ ...signed, ctx }, page, deps, { done: done ?? '' })
+    }),
+  )
+  for (const [name, deed] of Object.entries(page.deeds))
+    router.post(
+      `${page.path}/${name}`,
+      pageEndpoint(fault, async (ctx) => {
+        const form = await readForm(ctx)
+        const signed = await signedIn(ctx, deps)
+        const secret = signed?.secret
+        requireOwnForm(ctx, deps, { secret, purpose: purposeOf(page), token: form.get('csrf') })
+        if (deed.recent && deps.clock.now() - signed!.session.authTime > recentMilliseconds)
+          return toSignIn(ctx, page)
+        return perform({ ...signed!, ctx }, form, { name, deed, page }, deps)
+      }),
+    )
+}
+
+async function perform(
+  visit: Visit,
+  form: Params,
+  { name, deed, page }: { name: string; deed: Deed; page: OwnPage },
+  deps: OwnPageDeps,
+): Promise<void> {
+  const { ctx, user } = visit
+  const tell = async (event: Pick<AuditEvent, 'status' | 'error' | 'target' | 'data'>): Promise<void> => {
+    if (deed.type) await deps.audit.record({ type: deed.type, user: user.id, ...originOf(ctx), ...event })
+  }
+  try {
+    const { once, ...told } = (await deed.run(visit, form)) ?? {}
+    await tell({ status: 'ok', ...told })
+    if (!once) return sendTo(ctx, 303, `${page.path}?done=${name}`)
+    return await answer(visit, page, deps, { once })
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    await tell({ status: error.code === 'forbidden' ? 'denied' : 'error', error: error.message })
+    if (error.code === 'not_found') throw error
+    const fault = messages[languageOf(ctx)].fault(error.message)
+    return answer(
+      visit,
+      page,
+      deps,
+      { fault, failed: name },
+      { invalid: 400, conflict: 409, forbidden: 403, unavailable: 503 }[error.code],
+    )
+  }
+}
+
+/** The page, after a form or before any. */
+async function answer(
+  visit: Visit,
+  page: OwnPage,
+  deps: OwnPageDeps,
+  state: { done?: string; once?: object; fault?: string; failed?: string },
+  status = 200,
+): Promise<void> {
+  const { ctx } = visit
+  // A form may have changed who is here, or what they chose.
+  const signed = ctx.state['signed'] as SignedIn
+  if (page.script) allowScript(ctx)
+  const view = await page.show({ ...signed, ctx })
+  const csrf = formToken(signed.secret, purposeOf(page))
+  const blank = { done: '', once: {}, fault: '', failed: '' }
+  answerPage(ctx, status, deps.render(ctx, page.view, { ...blank, ...state, ...view, page: page.path, csrf }))
+}
+
+function toSignIn(ctx: Context, { path }: OwnPage): void {
+  sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(path)}`)
+}
+
+function purposeOf({ path }: OwnPage): string {
+  return `page ${path}`
+}

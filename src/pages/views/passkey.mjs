@@ -1,0 +1,23 @@
+// Passkeys need a script: it shows the forms that it can fill in, and sends them when the device has answered.
+for (const place of document.querySelectorAll('[data-passkey]')) {
+  const kind = place.dataset.passkey
+  const parse =
+    globalThis.PublicKeyCredential?.[
+      kind === 'create' ? 'parseCreationOptionsFromJSON' : 'parseRequestOptionsFromJSON'
+    ]
+  if (!parse || !navigator.credentials) continue
+  place.hidden = false
+  const form = place.querySelector('form')
+  form.addEventListener('submit', async (event) => {
+    const field = form.elements.namedItem('credential')
+    if (field.value !== '') return
+    event.preventDefault()
+    try {
+      const publicKey = parse.call(PublicKeyCredential, JSON.parse(place.dataset.options))
+      field.value = JSON.stringify(await navigator.credentials[kind]({ publicKey }))
+      form.submit()
+    } catch {
+      // The person turned it down, or the device has no passkey: the page stays as it is.
+    }
+  })
+}

@@ -1,0 +1,60 @@
+/** Links that an operator makes and one person opens: they choose a password that nobody else knows. */
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { randomSecret, sha256 } from '../core/secrets.ts'
+import type { Collection, Store, Stored } from '../store/store.ts'
+import type { People, User } from './people.ts'
+
+/** A link as it is stored: by the hash of its secret. */
+export interface OneTimeLink extends Stored {
+  readonly user: string
+  readonly purpose: 'invite' | 'reset'
+  /** Whether using it also forgets the second factor, for somebody who lost it. */
+  readonly secondFactor: boolean
+  readonly expiresAt: number
+}
+
+/** All links that were not used yet. */
+export class OneTimeLinks {
+  readonly #clock: Clock
+  readonly #people: () => People
+  readonly #store: Store
+  readonly #links: Collection<OneTimeLink>
+
+  constructor(deps: { store: Store; clock: Clock; people: () => People }) {
+    this.#clock = deps.clock
+    this.#people = deps.people
+    this.#store = deps.store
+    this.#links = deps.store.collection({ name: 'users.link', indexes: ['user'], expires: 'expiresAt' })
+  }
+
+  /** Makes a link, whose secret is shown this once; the user's older ones end. AppError `not_found` for no such user. */
+  async make(
+    request: Pick<OneTimeLink, 'user' | 'purpose' | 'secondFactor'> & { readonly seconds: number },
+  ): Promise<{ secret: string; link: OneTimeLink }> {
+    const user = this.#people().find(request.user)
+    if (!user?.enabled) throw new AppError('not_found', `no user ${request.user} who may sign in`)
+    const secret = randomSecret('ac_ln_')
+    const { purpose, secondFactor, seconds } = request
+    const expiresAt = this.#clock.now() + seconds * 1000
+    const link = { id: sha256(secret), user: user.id, purpose, secondFactor, expiresAt }
+    await this.#store.transaction(async (tx) => {
+      const links = tx.in(this.#links)
+      for (const { id } of await links.find({ where: { user: user.id } })) await links.delete(id)
+      await links.insert(link)
+    })
+    return { secret, link }
+  }
+
+  /** Whose link it is, while it can be used. */
+  async find(secret: string): Promise<{ link: OneTimeLink; user: User } | undefined> {
+    const link = await this.#links.get(sha256(secret))
+    const user = link && this.#people().find(link.user)
+    return link && link.expiresAt > this.#clock.now() && user?.enabled ? { link, user } : undefined
+  }
+
+  /** Uses the link up; false when somebody else was faster. */
+  async spend({ id }: OneTimeLink): Promise<boolean> {
+    return this.#links.delete(id)
+  }
+}

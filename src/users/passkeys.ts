@@ -1,0 +1,166 @@
+/** Passkeys (WebAuthn Level 3): adding them, and signing in with them, each answer to a challenge once. */
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
+import { hmac, randomId, sameText, sha256 } from '../core/secrets.ts'
+import type { Collection, Store, Stored } from '../store/store.ts'
+import type { Account, Accounts, Passkey } from './accounts.ts'
+
+interface UsedChallenge extends Stored {
+  readonly expiresAt: number
+}
+
+const challengeMilliseconds = 600_000
+const mostPasskeys = 20
+
+/** The passkeys of all users. */
+export class Passkeys {
+  readonly #clock: Clock
+  readonly #accounts: Accounts
+  readonly #used: Collection<UsedChallenge>
+  readonly #publicUrl: () => string
+
+  constructor(deps: { store: Store; clock: Clock; accounts: Accounts; publicUrl: () => string }) {
+    this.#clock = deps.clock
+    this.#accounts = deps.accounts
+    this.#publicUrl = deps.publicUrl
+    this.#used = deps.store.collection({ name: 'users.used_challenge', expires: 'expiresAt' })
+  }
+
+  /** What the browser needs to make a passkey; `key` is the secret of that browser. */
+  async creation(key: string, account: Account, names: { user: string; site: string }): Promise<object> {
+    const { generateRegistrationOptions } = await import('@simplewebauthn/server')
+    return generateRegistrationOptions({
+      rpName: names.site,
+      rpID: this.#host(),
+      userName: account.id,
+      userDisplayName: names.user,
+      // WebAuthn §14.6.1: nothing in it that tells who they are.
+      userID: new Uint8Array(Buffer.from(sha256(`passkey ${account.id}`), 'base64url')),
+      challenge: this.#challenge(key),
+      excludeCredentials: (account.passkeys ?? []).map(({ id }) => ({ id })),
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    })
+  }
+
+  /** Keeps the passkey that the browser made. AppError `invalid`. */
+  async add(key: string, user: string, name: string, answer: string): Promise<void> {
+    const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
+    const made = await this.#checked(() =>
+      verifyRegistrationResponse({
+        response: JSON.parse(answer) as RegistrationResponseJSON,
+        expectedChallenge: (challenge) => this.#isOurs(key, challenge),
+        expectedOrigin: this.#publicUrl(),
+        expectedRPID: this.#host(),
+      }),
+    )
+    if (!made.verified) throw notMade()
+    const { id, publicKey, counter, transports } = made.registrationInfo.credential
+    await this.#spend(answer)
+    const passkey: Passkey = {
+      id,
+      name: name.trim().slice(0, 60),
+      publicKey: Buffer.from(publicKey).toString('base64url'),
+      counter,
+      ...(transports && { transports }),
+      createdAt: this.#clock.now(),
+    }
+    await this.#accounts.change(user, (account) => {
+      const known = account.passkeys ?? []
+      if (known.length >= mostPasskeys)
+        throw new AppError('invalid', `you have ${mostPasskeys} passkeys already`)
+      return { ...account, passkeys: [...known.filter((one) => one.id !== id), passkey] }
+    })
+  }
+
+  /** What the browser needs to prove a passkey. */
+  async request(key: string): Promise<object> {
+    const { generateAuthenticationOptions } = await import('@simplewebauthn/server')
+    return generateAuthenticationOptions({
+      rpID: this.#host(),
+      challenge: this.#challenge(key),
+      userVerification: 'required',
+    })
+  }
+
+  /** Whose passkey it is that the browser proved; undefined when it proved none. */
+  async prove(key: string, answer: string): Promise<string | undefined> {
+    try {
+      return await this.#proven(key, answer)
+    } catch (error) {
+      if (error instanceof AppError) return undefined
+      throw error
+    }
+  }
+
+  async #proven(key: string, answer: string): Promise<string | undefined> {
+    const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
+    const response = await this.#checked(() => JSON.parse(answer) as AuthenticationResponseJSON)
+    if (typeof response?.id !== 'string') return undefined
+    const owner = await this.#accounts.withPasskey(response.id)
+    const known = owner?.passkeys?.find(({ id }) => id === response.id)
+    if (!owner || !known) return undefined
+    const proof = await this.#checked(() =>
+      verifyAuthenticationResponse({
+        response,
+        expectedChallenge: (challenge) => this.#isOurs(key, challenge),
+        expectedOrigin: this.#publicUrl(),
+        expectedRPID: this.#host(),
+        credential: {
+          id: known.id,
+          publicKey: new Uint8Array(Buffer.from(known.publicKey, 'base64url')),
+          counter: known.counter,
+        },
+      }),
+    )
+    if (!proof.verified) return undefined
+    await this.#spend(answer)
+    const used = { counter: proof.authenticationInfo.newCounter, usedAt: this.#clock.now() }
+    await this.#accounts.change(owner.id, (account) => ({
+      ...account,
+      passkeys: (account.passkeys ?? []).map((one) => (one.id === known.id ? { ...one, ...used } : one)),
+    }))
+    return owner.id
+  }
+
+  /** What the library throws is about what the browser sent. */
+  async #checked<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (cause) {
+      throw new AppError('invalid', notMade().message, { cause })
+    }
+  }
+
+  /** Good for this browser and a while, without anything kept until it is used. */
+  #challenge(key: string): string {
+    const parts = `${randomId()}.${this.#clock.now()}`
+    return `${parts}.${hmac(key, `passkey ${parts}`)}`
+  }
+
+  #isOurs(key: string, challenge: string): boolean {
+    const [random = '', time = '', proof = ''] = Buffer.from(challenge, 'base64url').toString().split('.')
+    const age = this.#clock.now() - Number(time)
+    return age >= 0 && age <= challengeMilliseconds && sameText(proof, hmac(key, `passkey ${random}.${time}`))
+  }
+
+  /** AppError `conflict` for an answer that came before. */
+  async #spend(answer: string): Promise<void> {
+    const { clientDataJSON } = (JSON.parse(answer) as { response: { clientDataJSON: string } }).response
+    const { challenge } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString()) as {
+      challenge: string
+    }
+    await this.#used.insert({
+      id: sha256(challenge),
+      expiresAt: this.#clock.now() + 2 * challengeMilliseconds,
+    })
+  }
+
+  #host(): string {
+    return new URL(this.#publicUrl()).hostname
+  }
+}
+
+function notMade(): AppError {
+  return new AppError('invalid', 'the passkey could not be checked; please try again')
+}
