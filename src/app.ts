@@ -50,6 +50,7 @@ import { accountPage, type AccountDeps } from './pages/account-page.ts'
 import { auditEndpoint, auditExportEndpoint, type AuditPageDeps } from './pages/audit-endpoint.ts'
 import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
 import { logoPath } from './pages/company.ts'
+import { bundleEndpoint, connectPage } from './pages/connect-page.ts'
 import {
   connectedAppsEndpoint,
   revokeAppEndpoint,
@@ -230,8 +231,9 @@ function routePages(
   router.post(paths.secondStep, secondStepEndpoint(deps))
   router.get(paths.oneTimeLink, oneTimeLinkPageEndpoint(deps))
   router.post(paths.oneTimeLink, oneTimeLinkEndpoint(deps))
-  for (const page of [accountPage(deps)]) routeOwnPage(router, page, deps)
-  router.get('/assets/passkey.mjs', scriptEndpoint())
+  for (const page of [accountPage(deps), connectPage(deps)]) routeOwnPage(router, page, deps)
+  router.get(`${paths.connect}/assistant-core.mcpb`, bundleEndpoint(deps))
+  router.get('/assets/page.mjs', scriptEndpoint())
   router.get(paths.signOut, signOutPageEndpoint(deps))
   router.post(paths.signOut, signOutEndpoint(deps))
   router.get(paths.connectedApps, connectedAppsEndpoint(deps))

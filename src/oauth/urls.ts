@@ -23,6 +23,7 @@ export const paths = {
   secondStep: '/sign-in/second',
   oneTimeLink: '/choose-password',
   account: '/account',
+  connect: '/connect',
   signOut: '/sign-out',
   connectedApps: '/connected-apps',
   approvals: '/approvals',

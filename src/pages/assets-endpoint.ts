@@ -11,9 +11,9 @@ export function stylesheetEndpoint(settings: () => Settings): Middleware {
   return (ctx) => answerFile(ctx, 'text/css; charset=utf-8', sheet + accentRules(settings()))
 }
 
-/** GET: the script of passkeys. */
+/** GET: the one script, of pages that need what no form can do. */
 export function scriptEndpoint(): Middleware {
-  const script = readFileSync(join(views, 'passkey.mjs'), 'utf8')
+  const script = readFileSync(join(views, 'page.mjs'), 'utf8')
   return (ctx) => answerFile(ctx, 'text/javascript; charset=utf-8', script)
 }
 

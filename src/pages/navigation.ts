@@ -15,6 +15,7 @@ const destinations: readonly Destination[] = [
   { path: paths.approvals, name: 'navigation.approvals', isFor: (user) => user.assistantEnabled },
   { path: paths.desk, name: 'navigation.dashboards', isFor: (user) => user.assistantEnabled },
   { path: paths.audit, name: 'navigation.audit', isFor: (user) => hasRole(user, auditor) },
+  { path: paths.connect, name: 'navigation.connect', isFor: (user) => user.assistantEnabled },
   { path: paths.connectedApps, name: 'navigation.connected_apps' },
   { path: paths.account, name: 'navigation.account' },
   { path: paths.signOut, name: 'navigation.sign_out' },

@@ -78,9 +78,14 @@ describe('the pages', { skip }, () => {
       const made = await daemon.cli(['api-keys', 'create', '--user', email, '--label', 'nightly figures'])
       assert.equal(made.code, 0, made.stderr)
       await authorizeInBrowser(asked, { username: email, password })
+      const reset = await daemon.cli(['users', 'reset', people.sales, '--json'])
       for (const [name, path] of Object.entries({
         ...waiting,
         apps: '/connected-apps',
+        account: '/account',
+        connect: '/connect',
+        passkey: '/sign-in/passkey',
+        'choose-password': new URL(JSON.parse(reset.stdout).url as string).href.slice(daemon.url.length),
         'sign-out': '/sign-out',
       })) {
         await go(path)

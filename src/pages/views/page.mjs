@@ -1,3 +1,4 @@
+// What no form can do; without a script the buttons of it are not there.
 // Passkeys need a script: it shows the forms that it can fill in, and sends them when the device has answered.
 for (const place of document.querySelectorAll('[data-passkey]')) {
   const kind = place.dataset.passkey
@@ -19,5 +20,14 @@ for (const place of document.querySelectorAll('[data-passkey]')) {
     } catch {
       // The person turned it down, or the device has no passkey: the page stays as it is.
     }
+  })
+}
+for (const button of document.querySelectorAll('[data-copy]')) {
+  if (!navigator.clipboard) continue
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
+    button.removeAttribute('aria-label')
+    button.textContent = button.dataset.done
   })
 }
