@@ -11,6 +11,7 @@ import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
 import { subjects } from './build/approving.ts'
 import { createAuditor } from './build/auditor.ts'
+import { createRecords } from './build/records.ts'
 import { createDesk } from './build/desk.ts'
 import { powersIn } from './build/powers.ts'
 import type { HostViews } from './mcp/call.ts'
@@ -57,6 +58,13 @@ import {
   type ConnectedAppsDeps,
 } from './pages/connected-apps-endpoint.ts'
 import { dashboardEndpoint, deskEndpoint, pictureEndpoint, type DeskDeps } from './pages/desk-endpoint.ts'
+import {
+  doctypesEndpoint,
+  type DocumentsDeps,
+  fileEndpoint,
+  recordEndpoint,
+  recordsEndpoint,
+} from './pages/documents-endpoint.ts'
 import { createHostViews } from './pages/host-views.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
 import {
@@ -110,8 +118,9 @@ export function createApp(services: Services): RequestListener {
   routeOAuth(router, { ...services, powers, pages: authorizationPages(render) })
   const subjectOf = subjects(() => site.current().documents, services.audit)
   const auditor = createAuditor(services)
+  const records = createRecords(() => site.current().documents, services.audit)
   const company = (): ReturnType<typeof site.current> => site.current()
-  routePages(router, { ...services, auditor, company, desk, subjectOf, powers, render, principalOf })
+  routePages(router, { ...services, auditor, company, desk, records, subjectOf, powers, render, principalOf })
 
   const guard = bearer(services)
   const mcp = guardedMcp(services, guard, createHostViews({ ...services, render }))
@@ -217,6 +226,7 @@ function routePages(
     DeskDeps &
     AuditPageDeps &
     AccountDeps &
+    DocumentsDeps &
     SecondStepDeps &
     OneTimeLinkDeps & { readonly company: Parameters<typeof logoEndpoint>[0] },
 ): void {
@@ -244,6 +254,10 @@ function routePages(
   router.get(paths.desk, deskEndpoint(deps))
   router.get(`${paths.desk}/charts/:id`, pictureEndpoint(deps))
   router.get(`${paths.desk}/:id`, dashboardEndpoint(deps))
+  router.get(paths.documents, doctypesEndpoint(deps))
+  router.get(`${paths.documents}/:doctype`, recordsEndpoint(deps))
+  router.get(`${paths.documents}/:doctype/:name`, recordEndpoint(deps))
+  router.get(`${paths.documents}/:doctype/:name/files/:id`, fileEndpoint(deps))
   router.get(paths.audit, auditEndpoint(deps))
   router.get(`${paths.audit}/:file`, auditExportEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint(deps.settings))

@@ -24,6 +24,7 @@ export const paths = {
   oneTimeLink: '/choose-password',
   account: '/account',
   connect: '/connect',
+  documents: '/documents',
   signOut: '/sign-out',
   connectedApps: '/connected-apps',
   approvals: '/approvals',

@@ -14,6 +14,7 @@ const destinations: readonly Destination[] = [
   { path: paths.home, name: 'navigation.home' },
   { path: paths.approvals, name: 'navigation.approvals', isFor: (user) => user.assistantEnabled },
   { path: paths.desk, name: 'navigation.dashboards', isFor: (user) => user.assistantEnabled },
+  { path: paths.documents, name: 'navigation.documents', isFor: (user) => user.assistantEnabled },
   { path: paths.audit, name: 'navigation.audit', isFor: (user) => hasRole(user, auditor) },
   { path: paths.connect, name: 'navigation.connect', isFor: (user) => user.assistantEnabled },
   { path: paths.connectedApps, name: 'navigation.connected_apps' },

@@ -17,6 +17,8 @@ const looks = [
   { colorScheme: 'light', width: 320, height: 640 },
   { colorScheme: 'dark', width: 390, height: 844 },
 ] as const
+/** What a page may weigh. */
+const mostBytes = 100_000
 const unfold = 'document.querySelectorAll("details").forEach((details) => (details.open = true))'
 /** A folder for pictures of every page, for whoever wants to look. */
 const pictures = process.env['PICTURES']
@@ -84,6 +86,9 @@ describe('the pages', { skip }, () => {
         apps: '/connected-apps',
         account: '/account',
         connect: '/connect',
+        documents: '/documents',
+        records: '/documents/Sales%20Order',
+        record: '/documents/Sales%20Order/SO-00001',
         passkey: '/sign-in/passkey',
         'choose-password': new URL(JSON.parse(reset.stdout).url as string).href.slice(daemon.url.length),
         'sign-out': '/sign-out',
@@ -121,6 +126,8 @@ async function faultsOf(
     ({ id, nodes }) =>
       `${where}: ${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`,
   )
+  const bytes = Buffer.byteLength(await page.content())
+  if (bytes > mostBytes) told.push(`${where}: has ${bytes} bytes`)
   return wide ? [...told, `${where}: is wider than the window`] : told
 }
 

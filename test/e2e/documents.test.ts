@@ -1,0 +1,150 @@
+/** Documents on pages: found, filtered, read with all that belongs to them, and only by those who may. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { Browser } from '../helpers/browser.ts'
+import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+
+const [sales, hr, admin] = ['sales@example.com', 'hr@example.com', 'admin@example.com']
+const password = 'correct horse battery staple'
+const hostile = '<img src=x onerror=alert(1)>'
+
+describe('documents on pages', { skip }, () => {
+  it('are filtered, paged by key, opened and followed by keyboard, hostile names harmless', async (t) => {
+    const daemon = await startDaemon(t)
+    await setPasswords(daemon)
+    const call = await callerOf(daemon, sales)
+    await call('create_document', {
+      doctype: 'Customer',
+      data: { customer_name: hostile, territory: 'North' },
+    })
+    await call('add_comment', { doctype: 'Customer', name: hostile, comment: `${hostile} & more` })
+    const file = { file_name: 'offer "1".html', text: '<script>alert(1)</script>' }
+    await (
+      await callerOf(daemon, admin)
+    )('attach_file', { doctype: 'Customer', name: hostile, ...file })
+    const page = await (await startChromium(t)).newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    page.on('dialog', (dialog) => {
+      complaints.push(dialog.message())
+      void dialog.dismiss()
+    })
+    await page.goto(`${daemon.url}/documents/Customer`)
+    await page.getByLabel('E-mail address').fill(sales)
+    await page.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Customer' }).waitFor()
+    await page.getByRole('combobox', { name: 'Field' }).selectOption('customer_name')
+    await page.getByRole('textbox', { name: 'Value' }).fill(hostile)
+    await page.keyboard.press('Enter')
+    await page.getByRole('status').getByText('1 document').waitFor()
+    await page.getByRole('link', { name: hostile }).press('Enter')
+    await page.getByRole('heading', { name: hostile, exact: true }).waitFor()
+    await page.getByText(`${hostile} & more`).waitFor()
+    assert.equal(await page.locator('main img').count(), 0)
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'offer' }).press('Enter')
+    const kept = await download
+    assert.equal(readFileSync(await kept.path(), 'utf8'), '<script>alert(1)</script>')
+
+    await page.goto(`${daemon.url}/documents/Sales%20Order`)
+    const names = (): Promise<string[]> => page.locator('tbody th a').allTextContents()
+    const first = await names()
+    assert.equal(first.length, 50)
+    await page.getByRole('link', { name: 'Next page' }).press('Enter')
+    await page.getByRole('link', { name: 'First page' }).waitFor()
+    const second = await names()
+    assert.ok(second.length > 0)
+    assert.deepEqual(
+      second.filter((name) => first.includes(name)),
+      [],
+    )
+    await page.getByRole('link', { name: second[0]!, exact: true }).press('Enter')
+    await page.getByRole('region', { name: 'Items' }).waitFor()
+    await page.locator('dl a').first().press('Enter')
+    await page.waitForURL(/\/documents\/Customer\//)
+    assert.deepEqual(complaints, [])
+    const told = await lookedAt(daemon)
+    assert.ok(told.includes(`ok ${sales} Customer/${hostile}`), told.join('\n'))
+    assert.ok(told.includes(`ok ${sales} Sales Order/${second[0]!}`))
+  })
+
+  it('are not there for who may not read them, whatever the address, filter or file', async (t) => {
+    const daemon = await startDaemon(t)
+    await setPasswords(daemon)
+    const call = await callerOf(daemon, sales)
+    const { data } = (await call('list_documents', { doctype: 'Customer', limit: 1 })) as {
+      data: [{ name: string }]
+    }
+    const name = encodeURIComponent(data[0].name)
+    const browser = new Browser()
+    const form = await browser.open(`${daemon.url}/documents`)
+    assert.ok('html' in form)
+    const list = await browser.submit(form, { username: hr, password })
+    assert.ok('html' in list && list.html.includes('/documents/Employee'), JSON.stringify(list))
+    assert.ok(!list.html.includes('/documents/Customer'))
+    for (const path of [
+      'Customer',
+      `Customer/${name}`,
+      `Customer/${name}/files/x`,
+      'Employee/nobody',
+      'Employee/%zz',
+      'Nothing',
+      '__proto__/constructor',
+    ]) {
+      const page = await browser.open(`${daemon.url}/documents/${path}`)
+      assert.ok('status' in page && [403, 404].includes(page.status), path)
+      assert.ok(!page.html.includes(data[0].name))
+    }
+    for (const query of [
+      'field=no_such_field&value=1',
+      'after=made-up',
+      'field=status&operator=drop&value=Left',
+    ]) {
+      const page = await browser.open(`${daemon.url}/documents/Employee?${query}`)
+      assert.ok('status' in page && page.status < 500, query)
+    }
+    assert.ok((await lookedAt(daemon)).includes(`denied ${hr} Customer`))
+  })
+})
+
+async function setPasswords(daemon: RunningDaemon): Promise<void> {
+  for (const user of [sales, hr]) await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
+}
+
+/** Calls a tool as a user. */
+async function callerOf(
+  daemon: RunningDaemon,
+  user: string,
+): Promise<(name: string, args: object) => Promise<unknown>> {
+  const issued = (await daemon.cli(['tokens', 'issue', '--user', user, '--json'])).stdout
+  const { access_token } = JSON.parse(issued) as { access_token: string }
+  return async (name, args) => {
+    const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: args },
+      }),
+    })
+    const { result } = (await response.json()) as {
+      result: { isError: boolean; content: { text: string }[] }
+    }
+    assert.equal(result?.isError, false, JSON.stringify(result))
+    return JSON.parse(result.content[0]!.text)
+  }
+}
+
+async function lookedAt(daemon: RunningDaemon): Promise<string[]> {
+  const { stdout } = await daemon.cli(['audit', 'search', '--type', 'document.view', '--json'])
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { status: string; user: string; target?: string })
+    .map(({ status, user, target }) => `${status} ${user} ${target}`)
+}
