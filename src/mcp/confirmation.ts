@@ -3,6 +3,7 @@ import type { Audit } from '../audit/audit.ts'
 import { actorOf } from '../audit/event.ts'
 import { pictured } from '../audit/render.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
+import { ApprovalPending } from '../tools/tool.ts'
 import type { Asking } from './asking.ts'
 import type { Call } from './call.ts'
 import { isObject } from './json-rpc.ts'
@@ -94,8 +95,8 @@ async function confirmOnPage(
   }
   if (decision === 'approved') return undefined
   if (decision === 'denied') return `the user denied this call of ${name}`
-  return (
+  throw new ApprovalPending(
     `this call needs the user's approval. Ask the user to open ${url} and decide there, ` +
-    `then call ${name} again with exactly the same arguments. The request expires in 15 minutes.`
+      `then call ${name} again with exactly the same arguments. The request expires in 15 minutes.`,
   )
 }

@@ -34,8 +34,8 @@ export interface ToolOutcome {
   readonly structured?: Readonly<Record<string, unknown>>
   /** Rule 3. */
   readonly isError: boolean
-  /** Why the call did not come to its tool; `lost` is what was allowed when the call began, `unconfirmed` what its user did not allow, or not yet. */
-  readonly refused?: Refusal | 'invalid' | 'unconfirmed' | 'lost'
+  /** Why the call did not come to its tool; `lost` is what was allowed when the call began, `unconfirmed` what its user did not allow, `waiting` what they have not decided. */
+  readonly refused?: Refusal | 'invalid' | 'unconfirmed' | 'waiting' | 'lost'
 }
 
 /** Who calls a tool, and what the connection to them offers while it runs. */

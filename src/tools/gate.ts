@@ -16,7 +16,7 @@ import { offerOf } from './offer.ts'
 import { failure, outcomeOf } from './output.ts'
 import type { ToolSetting } from './read-tools.ts'
 import { type Ending, tellCall, type Telling } from './telling.ts'
-import { AnswerPending, type Tool, type ToolContext } from './tool.ts'
+import { AnswerPending, ApprovalPending, type Tool, type ToolContext } from './tool.ts'
 import { typedArguments } from './typed-arguments.ts'
 
 /** A tool with all that is computed once. */
@@ -76,7 +76,8 @@ export async function callThrough(
   if ('isError' in admitted) return admitted
   const { refused, text } = admitted
   const outcome: ToolOutcome = { ...failure(text), refused }
-  const status = refused === 'invalid' ? 'error' : 'denied'
+  // Nobody denied what only waits.
+  const status = refused === 'invalid' || refused === 'waiting' ? 'error' : 'denied'
   tellCall(gate, principal, { name, args, started }, { outcome, status })
   return outcome
 }
@@ -127,7 +128,8 @@ async function admit(
 }
 
 /** The person is being asked just now: the call comes again with the answer. */
-function pending(error: unknown): ToolOutcome {
+function pending(error: unknown): Denied | ToolOutcome {
+  if (error instanceof ApprovalPending) return { refused: 'waiting', text: error.message }
   if (error instanceof AnswerPending) return failure(error.message)
   throw error
 }

@@ -80,6 +80,9 @@ export class AnswerPending extends Error {
   }
 }
 
+/** Ends a call that its user has to allow on a page first; the message says so to the caller. */
+export class ApprovalPending extends Error {}
+
 /** One request to the MCP client, as the protocol words it. */
 export interface ClientQuestion {
   readonly method: 'elicitation/create' | 'sampling/createMessage' | 'roots/list'

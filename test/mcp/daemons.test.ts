@@ -49,11 +49,14 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 300_000 }, 
     assert.equal(await text(one), 'wiped')
     assert.match(await text(two), /needs the user's approval/)
     assert.equal(runs.length, 1)
-    assert.deepEqual([...one.events, ...two.events].map(({ type }) => type).sort(), [
-      'tool.approval_request',
-      'tool.approval_request',
-      'tool.approve',
-      'tool.call',
+    const events = [...one.events, ...two.events].map(({ type, status }) => `${type} ${status}`)
+    assert.deepEqual(events.sort(), [
+      'tool.approval_request ok',
+      'tool.approval_request ok',
+      'tool.approve ok',
+      // Those that wait.
+      ...Array.from({ length: 4 }, () => 'tool.call error'),
+      'tool.call ok',
     ])
   })
 
