@@ -14,20 +14,31 @@ const noConnectionFree = 'timeout exceeded when trying to connect'
 
 /** How the database is reached. */
 export interface ConnectionOptions {
-  /** `postgresql://user:password@host/database`; a secret. */
+  /**
+   * `postgresql://user:password@host/database`, with several hosts `host1,host2`, of which the one that takes writes is
+   * looked for; a secret. A second line is the database's own address behind a pooler that keeps no sessions.
+   */
   readonly url: string
   /** At most so many connections. */
   readonly connections: number
 }
 
+/** Several connections to one end, each given to one piece of work at a time. */
+export interface Door extends Queryable {
+  connect(): Promise<PoolClient>
+}
+
 /**
- * Two pools: a write may wait for another daemon's lock while it holds its connection, and whoever has the
+ * Two doors: a write may wait for another daemon's lock while it holds its connection, and whoever has the
  * lock may still have to read.
  */
 export interface Connections {
-  readonly reads: Pool
-  readonly writes: Pool
-  /** A connection that belongs to nobody else. */
+  readonly reads: Door
+  readonly writes: Door
+  /** What a transaction begins with, where the connection itself cannot be told how patient to be. */
+  readonly patience: string
+  queryable(client: PoolClient): Queryable
+  /** A connection that belongs to nobody else, and keeps its session. */
   single(): Promise<Client>
   close(): Promise<void>
 }
@@ -48,50 +59,87 @@ export interface Queryable {
 
 /** Prepares the pools; nothing is connected yet. AppError `invalid` when the text is no address of a database. */
 export async function openConnections(options: ConnectionOptions): Promise<Connections> {
-  const connectionString = checkedUrl(options.url)
+  const [line = '', ...more] = options.url.split(/\s*\n\s*/)
+  const hosts = hostsOf(line)
+  const isPooled = more.length > 0
+  const direct = isPooled ? hostsOf(more.join(' ')) : hosts
   const writing = Math.max(2, Math.floor(options.connections / 2))
   const { Client, Pool } = await import('pg')
   const config = {
-    connectionString,
     connectionTimeoutMillis: connectMilliseconds,
-    statement_timeout: statementMilliseconds,
-    lock_timeout: lockMilliseconds,
-    // The server ends the transaction of a daemon that stands still, or whose machine is gone: others may wait for it.
-    idle_in_transaction_session_timeout: stillMilliseconds,
-    // For a server that is gone without a word, when nothing of the above arrives.
+    // For a server that is gone without a word, when nothing of the limits below arrives.
     query_timeout: statementMilliseconds + 5_000,
     keepAlive: true,
     application_name: applicationName,
   }
-  const open = (max: number): Pool => {
-    const pool = new Pool({ ...config, max, idleTimeoutMillis: 30_000 })
+  const limits = {
+    statement_timeout: statementMilliseconds,
+    lock_timeout: lockMilliseconds,
+    // The server ends the transaction of a daemon that stands still, or whose machine is gone: others may wait for it.
+    idle_in_transaction_session_timeout: stillMilliseconds,
+  }
+  const queryable = (client: PoolClient): Queryable => queryableOf(client, !isPooled)
+  const pools: Pool[] = []
+  const open = (max: number): Door => {
+    const verify = (client: Client, done: (error?: Error) => void): void =>
+      void hosts.verify(client).then(() => done(), done)
+    const pool = new Pool({ ...config, ...(!isPooled && limits), max, idleTimeoutMillis: 30_000, verify })
+    pools.push(pool)
     // A connection that breaks while idle is dropped by the pool; one in use fails its statement.
     pool.on('error', () => undefined)
     pool.on('connect', (client) => void client.on('error', () => undefined))
-    return pool
+    const connect = (): Promise<PoolClient> =>
+      hosts.reach((connectionString) => {
+        pool.options.connectionString = connectionString
+        return pool.connect()
+      })
+    return { connect, rows: (statement) => rowsOn(connect, queryable, statement) }
   }
-  const [reads, writes] = [open(Math.max(2, options.connections - writing)), open(writing)]
   return {
-    reads,
-    writes,
-    single: async () => {
-      const client = new Client(config)
-      await client.connect()
-      return client
-    },
-    close: async () => void (await Promise.all([reads.end(), writes.end()])),
+    reads: open(Math.max(2, options.connections - writing)),
+    writes: open(writing),
+    patience: isPooled
+      ? Object.entries(limits)
+          .map(([name, value]) => `SET LOCAL ${name} = ${value}; `)
+          .join('')
+      : '',
+    queryable,
+    single: () =>
+      direct.reach(async (connectionString) => {
+        const client = new Client({ ...config, ...limits, connectionString })
+        await client.connect()
+        await direct.verify(client)
+        return client
+      }),
+    close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
   }
 }
 
 /** By which daemons and commands know each other's connections. */
 export const applicationName = 'assistant-core'
 
-/** A connection, or a pool, as what statements are sent to. */
-export function queryable(client: PoolClient | Pool): Queryable {
+async function rowsOn(
+  connect: () => Promise<PoolClient>,
+  on: (client: PoolClient) => Queryable,
+  statement: Statement,
+): Promise<readonly unknown[][]> {
+  const client = await connect()
+  try {
+    const rows = await on(client).rows(statement)
+    client.release()
+    return rows
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+/** A connection as what statements are sent to. Who gets another session with each transaction cannot name statements. */
+function queryableOf(client: PoolClient, named: boolean): Queryable {
   return {
     rows: async ({ name, text, values, patience }) => {
       const result = await client.query<unknown[]>({
-        ...(name !== undefined && { name }),
+        ...(named && name !== undefined && { name }),
         text,
         values: [...values],
         ...(patience !== undefined && { query_timeout: patience }),
@@ -102,21 +150,69 @@ export function queryable(client: PoolClient | Pool): Queryable {
   }
 }
 
-/** The address with what we decide about it. Its text is never part of a message. */
-function checkedUrl(text: string): string {
+/** The hosts of one address, tried in turn until one takes writes. */
+class Hosts {
+  readonly #urls: readonly string[]
+  readonly #mustWrite: boolean
+  #at = 0
+
+  constructor(urls: readonly string[], mustWrite: boolean) {
+    this.#urls = urls
+    this.#mustWrite = mustWrite
+  }
+
+  async reach<R>(open: (url: string) => Promise<R>): Promise<R> {
+    for (let left = this.#urls.length; ; left--) {
+      const at = this.#at
+      try {
+        return await open(this.#urls[at]!)
+      } catch (error) {
+        if (outage(error) === undefined) throw error
+        // Somebody else may have gone on meanwhile.
+        if (this.#at === at) this.#at = (at + 1) % this.#urls.length
+        if (left === 1) throw error
+      }
+    }
+  }
+
+  /** Refuses a host that is read-only, as a standby is. */
+  async verify(client: Client): Promise<void> {
+    if (!this.#mustWrite) return
+    try {
+      const { rows } = await client.query<{ transaction_read_only: string }>('SHOW transaction_read_only')
+      if (rows[0]?.transaction_read_only === 'off') return
+    } catch (error) {
+      client.end(() => undefined)
+      throw error
+    }
+    client.end(() => undefined)
+    throw Object.assign(new Error('no host of the address takes writes'), { code: readOnly })
+  }
+}
+
+/** The hosts of an address, each as an address with what we decide about it. Its text is never part of a message. */
+function hostsOf(text: string): Hosts {
   const wrong = (what: string): AppError => new AppError('invalid', `store.url_file: ${what}`)
-  if (!URL.canParse(text)) {
+  const [, before = '', hosts = '', after = ''] =
+    /^([a-z]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? []
+  const urls = hosts.split(',').map((host) => before + host + after)
+  if (!urls.every((url) => URL.canParse(url)))
     throw wrong('the file must hold one address such as postgresql://user:password@host/database')
-  }
-  const url = new URL(text)
-  if (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:') {
-    throw wrong('the address must begin with postgresql://')
-  }
-  const host = url.searchParams.get('host') ?? url.hostname
-  if (!isLocal(host) && !url.searchParams.has('sslmode') && !url.searchParams.has('ssl')) {
-    url.searchParams.set('sslmode', 'verify-full')
-  }
-  return url.href
+  let wanted: string | null = null
+  const checked = urls.map((one) => {
+    const url = new URL(one)
+    if (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:')
+      throw wrong('the address must begin with postgresql://')
+    wanted = url.searchParams.get('target_session_attrs')
+    url.searchParams.delete('target_session_attrs')
+    const host = url.searchParams.get('host') ?? url.hostname
+    if (!isLocal(host) && !url.searchParams.has('sslmode') && !url.searchParams.has('ssl'))
+      url.searchParams.set('sslmode', 'verify-full')
+    return url.href
+  })
+  if (wanted !== null && wanted !== 'read-write')
+    throw wrong('target_session_attrs must be read-write: the service writes')
+  return new Hosts(checked, checked.length > 1 || wanted !== null)
 }
 
 function isLocal(host: string): boolean {
@@ -124,6 +220,9 @@ function isLocal(host: string): boolean {
     host === '' || host === 'localhost' || host === '[::1]' || host.startsWith('127.') || host.startsWith('/')
   )
 }
+
+/** The SQLSTATE of a host that takes no writes. */
+const readOnly = '25006'
 
 /** The SQLSTATE of a transaction that was ended because its daemon stood still. */
 export const stoodStill = '25P03'

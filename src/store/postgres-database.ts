@@ -10,17 +10,9 @@ import {
   ourError,
   outage,
   type Queryable,
-  queryable,
   stoodStill,
 } from './postgres-connection.ts'
-import {
-  beginAlone,
-  beginBeside,
-  beginFounding,
-  type StateHead,
-  headOf,
-  headQuery,
-} from './postgres-tables.ts'
+import { begin, beginFounding, type StateHead, headOf, headQuery } from './postgres-tables.ts'
 
 /** So often a write is tried beside others, and so often in all. */
 const attemptsBeside = 4
@@ -41,7 +33,6 @@ interface Begun {
 /** The database as the store works with it: what is lost is opened again, and what is wrong is known. */
 export class Database {
   readonly #connections: Connections
-  readonly #reads: Queryable
   #fault: string | undefined
   #closed = false
 
@@ -51,7 +42,6 @@ export class Database {
 
   private constructor(connections: Connections) {
     this.#connections = connections
-    this.#reads = queryable(connections.reads)
   }
 
   /** Why the last attempt failed; undefined when it did not. */
@@ -64,7 +54,7 @@ export class Database {
     this.requireOpen()
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await work(this.#reads)
+        const result = await work(this.#connections.reads)
         this.#fault = undefined
         return result
       } catch (error) {
@@ -77,7 +67,7 @@ export class Database {
   async readOnOne<R>(work: (on: Queryable) => Promise<R>): Promise<R> {
     return await this.#on(
       () => this.#connections.reads.connect(),
-      (client) => work(queryable(client)),
+      (client) => work(this.#connections.queryable(client)),
     )
   }
 
@@ -94,8 +84,8 @@ export class Database {
   }
 
   async #write<R>(alone: boolean, work: (begun: Begun) => Promise<R>): Promise<R> {
-    const text = `${alone ? beginAlone : beginBeside}; ${headQuery}`
-    const begin = async (client: PoolClient): Promise<StateHead> => {
+    const text = `${begin(alone, this.#connections.patience)}; ${headQuery}`
+    const beginOn = async (client: PoolClient): Promise<StateHead> => {
       // Several statements without values answer as a list.
       const results: unknown = await client.query({ text, rowMode: 'array' })
       return headOf((results as { rows: unknown[][] }[]).at(-1)!.rows[0])
@@ -104,7 +94,7 @@ export class Database {
     const connect = async (): Promise<PoolClient> => {
       const client = await this.#connections.writes.connect()
       try {
-        head = await begin(client)
+        head = await beginOn(client)
         return client
       } catch (error) {
         client.release(true)
@@ -121,7 +111,7 @@ export class Database {
       }
     }
     return await this.#on(connectAgain, async (client) => {
-      const result = await work({ on: queryable(client), head })
+      const result = await work({ on: this.#connections.queryable(client), head })
       await commit(client)
       return result
     })
@@ -133,7 +123,7 @@ export class Database {
       () => this.#connections.writes.connect(),
       async (client) => {
         await client.query(beginFounding)
-        const result = await work(queryable(client))
+        const result = await work(this.#connections.queryable(client))
         await commit(client)
         return result
       },

@@ -1,6 +1,10 @@
 import type { Client } from 'pg'
+import { AppError } from '../core/errors.ts'
+import { randomId } from '../core/secrets.ts'
 
 const againMilliseconds = 1_000
+const othersMilliseconds = 5_000
+const greeting = 'listening '
 
 export interface ListenerOptions {
   readonly connect: () => Promise<Client>
@@ -38,11 +42,14 @@ export class Listener {
       this.#options.failed(error)
       this.#tryAgain()
     }
-    client.on('notification', ({ payload }) => this.#options.heard(payload))
+    client.on('notification', ({ payload }) => {
+      if (!payload?.startsWith(greeting)) this.#options.heard(payload)
+    })
     client.on('error', lost)
     client.on('end', () => lost())
     try {
       await client.query(`LISTEN ${channel}`)
+      await this.#hearsOthers(client)
     } catch (error) {
       client.end(() => undefined)
       throw error
@@ -73,5 +80,29 @@ export class Listener {
         },
       )
     }, againMilliseconds).unref()
+  }
+
+  /** A pooler that gives each transaction another session lets nobody hear anything, and says nothing of it. */
+  async #hearsOthers(client: Client): Promise<void> {
+    const said = greeting + randomId()
+    const other = await this.#options.connect()
+    let late: NodeJS.Timeout | undefined
+    const heard = new Promise<boolean>((resolve) => {
+      client.on('notification', ({ payload }) => {
+        if (payload === said) resolve(true)
+      })
+      late = setTimeout(resolve, othersMilliseconds, false)
+    })
+    try {
+      await other.query('SELECT pg_notify($1, $2)', [channel, said])
+      if (await heard) return
+    } finally {
+      clearTimeout(late)
+      await other.end()
+    }
+    throw new AppError(
+      'unavailable',
+      "what daemons tell each other does not arrive: behind a pooler that keeps no sessions, the file of store.url_file needs the database's own address as its second line",
+    )
   }
 }

@@ -30,18 +30,17 @@ export const beginFounding = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; S
 /** Keeps everybody from writing until the transaction ends. */
 export const lockAll = 'LOCK TABLE assistant_core.state IN EXCLUSIVE MODE'
 
-/** Opens a transaction beside which others write, and one beside which nobody does. */
-export const beginBeside = begin('ROW SHARE')
-export const beginAlone = begin('EXCLUSIVE')
-
 /** Reads of one moment. */
 export const beginPicture = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-// The lock comes before everything that looks, so that what is seen is not older. What is read by indexes touches
-// less of what others write than what is read by going through a table that is still small. And what is
-// acknowledged must be on disk, whatever the database is set to.
-function begin(mode: string): string {
-  return `BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE; LOCK TABLE assistant_core.state IN ${mode} MODE;
+/**
+ * Opens a transaction, alone or beside those of others. The lock comes before everything that looks, so that what is
+ * seen is not older. What is read by indexes touches less of what others write than what is read by going through a
+ * table that is still small. And what is acknowledged must be on disk, whatever the database is set to.
+ */
+export function begin(alone: boolean, patience: string): string {
+  return `BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE; ${patience}
+    LOCK TABLE assistant_core.state IN ${alone ? 'EXCLUSIVE' : 'ROW SHARE'} MODE;
     SELECT set_config('enable_seqscan', 'off', true);
     SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`
 }

@@ -1,6 +1,6 @@
 /** A PostgreSQL of its own for a test, in a temporary folder; absent where the machine has none. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -51,27 +51,13 @@ export async function startPostgres(t: Pick<TestContext, 'after'>): Promise<Test
   let server: ChildProcess | undefined
   let admin: Client | undefined
   let databases = 0
-  const connect = async (): Promise<Client> => {
-    for (let attempt = 0; ; attempt++) {
-      const client = new Client({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' })
-      try {
-        await client.connect()
-        // The server may be stopped while this connection is open.
-        client.on('error', () => undefined)
-        return client
-      } catch (error) {
-        if (attempt > 100) throw error
-        await wait(100)
-      }
-    }
-  }
   const start = async (): Promise<void> => {
     server = spawn(
       join(bin!, 'postgres'),
       ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', folder, '-F'],
       { stdio: 'ignore', cwd: folder, ...account },
     )
-    admin = await connect()
+    admin = await connectTo(port)
   }
   const stop = async (): Promise<void> => {
     if (!server) return
@@ -98,6 +84,79 @@ export async function startPostgres(t: Pick<TestContext, 'after'>): Promise<Test
     },
     stop,
     start,
+  }
+}
+
+/** A standby of a server, with a server's own data from then on; `promote` makes it the one that is written to. */
+export async function startStandby(
+  t: Pick<TestContext, 'after'>,
+  primary: TestPostgres,
+): Promise<{ readonly port: number; promote(): Promise<void> }> {
+  const folder = mkdtempSync(join(tmpdir(), 'standby-'))
+  if (account?.uid !== undefined) chownSync(folder, account.uid, account.gid!)
+  const data = join(folder, 'data')
+  const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'postgres']
+  const how = { stdio: 'ignore', cwd: folder, ...account } as const
+  execFileSync(join(bin!, 'pg_basebackup'), [...from, '-D', data, '-R', '-X', 'stream', '-c', 'fast'], how)
+  const port = await freePort()
+  const settings = ['-c', 'listen_addresses=127.0.0.1', '-k', folder, '-F']
+  const server = spawn(join(bin!, 'postgres'), ['-D', data, '-p', String(port), ...settings], how)
+  t.after(async () => {
+    const ended = new Promise((resolve) => server.once('exit', resolve))
+    server.kill('SIGQUIT')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const admin = await connectTo(port)
+  t.after(() => admin.end().catch(() => undefined))
+  return { port, promote: async () => void (await admin.query('SELECT pg_promote()')) }
+}
+
+/** PgBouncer as Debian has it, which is not everywhere. */
+const pgBouncer = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path))
+
+/** Why there can be no pooler; undefined when there can. */
+export const noPgBouncer =
+  noPostgres ?? (pgBouncer === undefined ? 'no pgbouncer on this machine' : undefined)
+
+/** A pooler in front of a server that gives each transaction whatever session is free; answers its port. */
+export async function startPgBouncer(
+  t: Pick<TestContext, 'after'>,
+  server: TestPostgres,
+  more = '',
+): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
+  const port = await freePort()
+  const config = join(folder, 'pgbouncer.ini')
+  writeFileSync(
+    config,
+    `[databases]\n* = host=127.0.0.1 port=${server.port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 6\n${more}\n`,
+  )
+  if (account?.uid !== undefined)
+    for (const path of [folder, config]) chownSync(path, account.uid, account.gid!)
+  const pooler = spawn(pgBouncer!, ['-q', config], { stdio: 'ignore', cwd: folder, ...account })
+  t.after(async () => {
+    const ended = new Promise((resolve) => pooler.once('exit', resolve))
+    pooler.kill('SIGKILL')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await (await connectTo(port)).end()
+  return port
+}
+
+async function connectTo(port: number): Promise<Client> {
+  for (let attempt = 0; ; attempt++) {
+    const client = new Client({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' })
+    // The server may be stopped while this connection is open.
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return client
+    } catch (error) {
+      if (attempt > 100) throw error
+      await wait(100)
+    }
   }
 }
 
