@@ -2,6 +2,7 @@ import { auditSettingsOf } from '../audit/settings.ts'
 import type { Principal } from '../core/principal.ts'
 import { version } from '../core/version.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
+import { leaveReports } from '../documents/report-runs.ts'
 import { noSql } from '../documents/run-sql.ts'
 import { loadSeeds } from '../documents/seeds.ts'
 import { followRefs } from '../library/follow-refs.ts'
@@ -88,6 +89,8 @@ async function partsOf(
 ): Promise<SnapshotParts> {
   const ownTools = new OwnTools(log, version)
   undo.push(() => ownTools.close())
+  const memory = createDocumentMemory()
+  undo.push(() => leaveReports({ store, clock, memory }))
   return {
     store,
     audit,
@@ -95,7 +98,7 @@ async function partsOf(
     log,
     calls: createCalls(),
     librarian,
-    memory: createDocumentMemory(),
+    memory,
     runSql: analysis ? reportSql(analysis.sql) : noSql,
     ownTools,
     builtIns: await readBuiltIns(),

@@ -27,6 +27,18 @@ export class AppError extends Error {
   }
 }
 
+/** Nobody waits for an answer any more: the peer took its request back, or is gone. */
+export class Cancelled extends Error {
+  /** Whether the peer said so. */
+  readonly isWish: boolean
+
+  constructor(isWish = true) {
+    super('the client cancelled the request')
+    this.name = 'Cancelled'
+    this.isWish = isWish
+  }
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -1,13 +1,21 @@
 import { randomId } from '../core/secrets.ts'
 import type { Collection } from '../store/store.ts'
-import type { ReportRun } from './report-runs.ts'
 import type { StoredDocument } from './stored.ts'
+
+/** A report that runs in this process. */
+export interface RunHere {
+  readonly stop: AbortController
+  readonly done: Promise<void>
+  /** What it failed with. */
+  error?: unknown
+}
 
 /** What the documents keep in memory from one snapshot to the next; one per store. */
 export interface DocumentMemory {
   /** Collections as they were first declared: new indexes of a changed doctype come with the next start. */
   readonly collections: Map<string, Collection<StoredDocument>>
-  readonly reports: Map<string, ReportRun>
+  /** Those that run in this process, by id. */
+  readonly reports: Map<string, RunHere>
   readonly versions: ObjectVersions
   /** What the tables of principals held when they were last read, and what that followed from. */
   readonly revisions: Map<string, { readonly state: string; readonly revision: string }>

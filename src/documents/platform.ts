@@ -235,6 +235,8 @@ export interface ClientLimit {
 
 /** The immutable reading of what the site says about doctypes, workflows and reports, and who the people are. */
 export interface Platform {
+  /** Equal for equal readings of the site. */
+  readonly digest: string
   readonly people: People
   readonly doctypes: ReadonlyMap<string, Doctype>
   /** By doctype. */

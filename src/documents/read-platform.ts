@@ -20,6 +20,7 @@ export function readPlatform(
   // Before the reports, which may show the state that a workflow adds to its doctype.
   const workflows = readWorkflows(files, faults, people, doctypes)
   return {
+    digest: files.digest,
     people,
     doctypes,
     workflows,

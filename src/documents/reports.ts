@@ -2,39 +2,13 @@
 import { didYouMean } from '../core/names.ts'
 import { AppError } from '../core/errors.ts'
 import { hasRole, type Principal } from '../core/principal.ts'
-import { Shown } from '../core/shown.ts'
 import type { Documents } from './documents.ts'
 import { accessTo } from './permission.ts'
 import type { Report } from './platform.ts'
 import { readReportFilters } from './report-filters.ts'
 import { rowsOfDocuments, rowsOfSql, totalsOf } from './report-rows.ts'
-import type { ReportRun } from './report-runs.ts'
+import { type ReportPending, type ReportResult, runInBackground, type RunOptions } from './report-runs.ts'
 import { readableTables } from './tables.ts'
-
-/** How long a report may take. */
-export interface RunOptions {
-  readonly signal: AbortSignal
-  /** How long to wait for a run in the background, in milliseconds. */
-  readonly wait: number
-}
-
-/** What a report gave, and the filters that were in force, defaults included. */
-export interface ReportResult {
-  readonly columns: readonly { readonly name: string; readonly label: string }[]
-  readonly rows: readonly Readonly<Record<string, unknown>>[]
-  readonly totals?: Readonly<Record<string, unknown>>
-  /** More rows than the report's cap. */
-  readonly capped: boolean
-  readonly filters: Readonly<Record<string, unknown>>
-  /** Milliseconds since the epoch; older than now when a kept result is shown. */
-  readonly at: number
-}
-
-/** A report that is still being made. */
-export interface ReportPending {
-  readonly pending: true
-  readonly started: number
-}
 
 /** The reports that the principal may run. */
 export function listReports(documents: Documents, principal: Principal): readonly Report[] {
@@ -80,57 +54,7 @@ export async function runReport(
     }
   }
   if (report.cacheSeconds === undefined) return await run(principal, options.signal)
-  return await inBackground(documents, principal, report, filters, run, options)
-}
-
-/** Results that nobody asked for again make room: after an hour, or at once when there are many. */
-const longestKept = 3_600_000
-const mostKept = 200
-
-async function inBackground(
-  documents: Documents,
-  principal: Principal,
-  report: Report,
-  filters: Readonly<Record<string, unknown>>,
-  run: (reader: Principal, signal: AbortSignal) => Promise<ReportResult>,
-  options: { readonly signal: AbortSignal; readonly wait: number },
-): Promise<ReportResult | ReportPending> {
-  const { reports } = documents.memory
-  // For one user with these roles: the rows of others differ, though report and filters are the same.
-  const key = JSON.stringify([report.name, report.source, principal.user, principal.roleKey, filters])
-  const now = documents.clock.now()
-  for (const [other, old] of reports)
-    if (old.end && (now - old.end.at > longestKept || reports.size > mostKept)) reports.delete(other)
-  let kept = reports.get(key)
-  const over = kept?.end && ('error' in kept.end || now - kept.end.at > report.cacheSeconds! * 1000)
-  // Another reading of the site may allow less than the one that the result was made under.
-  if (over || kept?.platform !== documents.platform) {
-    reports.delete(key)
-    kept = undefined
-  }
-  if (!kept) {
-    const shown = new Shown()
-    const entry: ReportRun = { platform: documents.platform, started: now, shown, done: Promise.resolve() }
-    // The caller may go; who asks again finds what was made meanwhile.
-    entry.done = run({ ...principal, shown }, new AbortController().signal).then(
-      (value) => void (entry.end = { value, at: documents.clock.now() }),
-      (error: unknown) => void (entry.end = { error, at: documents.clock.now() }),
-    )
-    reports.set(key, entry)
-    kept = entry
-  }
-  await Promise.race([kept.done, pause(options.wait, options.signal)])
-  if (!kept.end) return { pending: true, started: kept.started }
-  if ('error' in kept.end) throw kept.end.error
-  principal.shown?.add(kept.shown)
-  return kept.end.value as ReportResult
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds)
-    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
-  })
+  return await runInBackground(documents, principal, { report, filters }, run, options)
 }
 
 function mayRun(documents: Documents, principal: Principal, report: Report): boolean {

@@ -3,7 +3,7 @@
  * media type and size, JSON, envelope, method of the revision; then the method's own. Two guards ran before. A fault is
  * thrown where it is known and shaped here, where it leaves.
  */
-import { AppError, peerMessageOf } from '../core/errors.ts'
+import { AppError, Cancelled, peerMessageOf } from '../core/errors.ts'
 import { BareExchange, type Exchange } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
@@ -18,7 +18,7 @@ import { errorCodes, isObject, JsonRpcError, written } from './json-rpc.ts'
 import { Pages } from './lists.ts'
 import { type Method, type MethodDeps, findMethod } from './methods.ts'
 import { preferred } from './revisions.ts'
-import { Cancelled, LogLevels, type RunningCalls } from './running.ts'
+import { LogLevels, type RunningCalls } from './running.ts'
 import { readSession } from './session.ts'
 import { shapeResult } from './shape.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -156,7 +156,7 @@ function begin(
   const stop = method.long ? new Stop() : undefined
   if (stop && message.revision.disconnectCancels)
     channel.onClose(() => {
-      if (!channel.finished) stop.end(new Cancelled())
+      if (!channel.finished) stop.end(new Cancelled(false))
     })
   const leave = stop && running.add(principal, message.id, stop)
   let fault: string | undefined

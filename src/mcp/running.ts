@@ -1,4 +1,5 @@
 /** The calls that run just now, so that `notifications/cancelled` and a revocation can end them; and log levels. */
+import { Cancelled } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '../core/secrets.ts'
 import type { Stop } from '../core/stop.ts'
@@ -55,14 +56,6 @@ export class RunningCalls {
   #cancel(key: string): void {
     const calls = this.#calls.get(key)
     if (calls?.size === 1) for (const stop of calls.keys()) stop.end(new Cancelled())
-  }
-}
-
-/** The client took its request back, or is gone: nobody waits for an answer any more. */
-export class Cancelled extends Error {
-  constructor() {
-    super('the client cancelled the request')
-    this.name = 'Cancelled'
   }
 }
 

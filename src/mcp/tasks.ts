@@ -3,26 +3,24 @@
  * of one stands in the state: it belongs to the user and client that made the call, and ends an hour after it began.
  */
 import type { Clock } from '../core/clock.ts'
+import { Cancelled } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { randomId } from '../core/secrets.ts'
 import type { Stop } from '../core/stop.ts'
-import type { Collection, CollectionSpec, Store, Stored } from '../store/store.ts'
+import type { Collection, CollectionSpec, Store } from '../store/store.ts'
+import { changeUnderWay, isLost, isUnderWay, type Vouched, vouchedFrom, Voucher } from '../store/vouched.ts'
 import type { ClientQuestion } from '../tools/tool.ts'
 import { errorCodes, type Json, JsonRpcError } from './json-rpc.ts'
-import { Cancelled, type RunningCalls } from './running.ts'
+import type { RunningCalls } from './running.ts'
 
 /** What is kept of a task. */
-export interface TaskRecord extends Stored {
+export interface TaskRecord extends Vouched {
   readonly user: string
   readonly client?: string
   readonly tool: string
-  readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
   readonly message?: string
   readonly createdAt: number
-  readonly updatedAt: number
   readonly expiresAt: number
-  /** Until then the daemon that runs it vouches for it. */
-  readonly vouchedUntil: number
   /** What the client is asked, by names that are used once. */
   readonly asked?: Readonly<Record<string, ClientQuestion>>
   readonly answers: Readonly<Record<string, unknown>>
@@ -34,8 +32,6 @@ type Ending = Pick<TaskRecord, 'status' | 'message' | 'result' | 'error'>
 
 /** Milliseconds for which a task and its result are kept. */
 export const taskLife = 3_600_000
-const vouchFor = 30_000
-const beat = 5000
 const look = 1000
 const mostOpen = 50
 const mostResult = 4_000_000
@@ -75,12 +71,10 @@ export class Tasks {
       user: principal.user,
       ...(principal.client && { client: principal.client.id }),
       tool,
-      status: 'working',
+      ...vouchedFrom(this.#clock),
       ...(message !== undefined && { message }),
       createdAt: now,
-      updatedAt: now,
       expiresAt: now + taskLife,
-      vouchedUntil: now + vouchFor,
       answers: {},
     }
     await this.#tasks.insert(record)
@@ -98,8 +92,7 @@ export class Tasks {
     const found = await this.#tasks.get(id)
     if (!found || found.user !== principal.user || found.client !== principal.client?.id)
       throw new JsonRpcError(errorCodes.invalidParams, 'params.taskId: no such task; it may have expired')
-    const now = this.#clock.now()
-    if (!isUnderWay(found) || found.vouchedUntil > now) return found
+    if (!isLost(found, this.#clock)) return found
     const error = { code: errorCodes.internal, message: 'the service stopped while the call ran' }
     const after = await this.#change(id, () => ({ status: 'failed', error }))
     return after ?? found
@@ -139,7 +132,7 @@ export class Tasks {
     id: string,
     change: (record: TaskRecord) => Partial<TaskRecord> | undefined,
   ): Promise<TaskRecord | undefined> {
-    return changeOpen(this.#tasks, id, this.#clock, change)
+    return changeUnderWay(this.#tasks, id, this.#clock, change)
   }
 }
 
@@ -150,7 +143,7 @@ export class OpenTask {
   readonly #clock: Clock
   readonly #stop: Stop
   readonly #leave: () => void
-  readonly #beat: NodeJS.Timeout
+  readonly #voucher: Voucher<TaskRecord>
   #message: string | undefined
   #woken: (() => void) | undefined
 
@@ -166,13 +159,16 @@ export class OpenTask {
     this.#clock = clock
     this.#stop = stop
     this.#leave = leave
-    this.#beat = setInterval(() => void this.#vouch().catch(() => undefined), beat).unref()
+    this.#voucher = new Voucher(tasks, record.id, clock, {
+      said: () => (this.#message === undefined ? {} : { message: this.#message }),
+      ended: () => this.abort(),
+    })
   }
 
   /** What the task is about just now. */
   say(message: string): void {
     this.#message = message
-    void this.#vouch().catch(() => undefined)
+    this.#voucher.now()
   }
 
   /** Asks the client, and waits for all answers. Rejects when the task ends before. */
@@ -213,7 +209,7 @@ export class OpenTask {
 
   /** The call has ended, which a task does once. */
   async end(ending: Ending): Promise<void> {
-    clearInterval(this.#beat)
+    this.#voucher.stop()
     this.#leave()
     const big = ending.result && JSON.stringify(ending.result).length > mostResult
     const text = 'the result is too long to be kept; ask for less, or for a part at a time'
@@ -227,19 +223,9 @@ export class OpenTask {
 
   /** Leaves no trace: the call was over before its client heard of a task. */
   async discard(): Promise<void> {
-    clearInterval(this.#beat)
+    this.#voucher.stop()
     this.#leave()
     await this.#tasks.delete(this.record.id)
-  }
-
-  async #vouch(): Promise<void> {
-    const message = this.#message
-    const after = await this.#change(() => ({
-      vouchedUntil: this.#clock.now() + vouchFor,
-      ...(message !== undefined && { message }),
-    }))
-    // Another daemon was told to end it.
-    if (after && !isUnderWay(after)) this.abort()
   }
 
   #pause(): Promise<void> {
@@ -253,25 +239,6 @@ export class OpenTask {
   }
 
   #change(change: (record: TaskRecord) => Partial<TaskRecord> | undefined): Promise<TaskRecord | undefined> {
-    return changeOpen(this.#tasks, this.record.id, this.#clock, change)
+    return changeUnderWay(this.#tasks, this.record.id, this.#clock, change)
   }
-}
-
-/** Whether a task has not ended. */
-export function isUnderWay({ status }: TaskRecord): boolean {
-  return status === 'working' || status === 'input_required'
-}
-
-/** Changes a task that has not ended; the end is the end. */
-function changeOpen(
-  tasks: Collection<TaskRecord>,
-  id: string,
-  clock: Clock,
-  change: (record: TaskRecord) => Partial<TaskRecord> | undefined,
-): Promise<TaskRecord | undefined> {
-  return tasks.update(id, (record) => {
-    if (!isUnderWay(record)) return undefined
-    const changed = change(record)
-    return changed && { ...record, ...changed, updatedAt: clock.now() }
-  })
 }
