@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openPrivateFolder, replaceFile, syncFolder } from '../core/files.ts'
+import { randomId } from '../core/secrets.ts'
 import { createSegment, segmentName } from './journal.ts'
 import { lineOf, opensBatch, readChecked } from './lines.ts'
 import { requireKnownSchema, schemaAfter } from './migrate.ts'
@@ -88,7 +89,7 @@ async function* andSegment(
   text: AsyncIterable<string | Buffer>,
 ): AsyncGenerator<string | Buffer> {
   yield* text
-  await (await createSegment(folder, 1)).close()
+  await (await createSegment(folder, 1, randomId())).close()
 }
 
 /** The bytes of a backup, with a header that a journal goes on from. */

@@ -4,6 +4,8 @@ import { syncFolder } from '../core/files.ts'
 import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
 import { LineLog, type Lines } from '../line-log/line-log.ts'
+import { randomId } from '../core/secrets.ts'
+import { JournalHead } from './journal-head.ts'
 import { goesOn, lineOf, opensBatch } from './lines.ts'
 import type { StoredChange } from './state.ts'
 
@@ -27,6 +29,8 @@ export interface SegmentHeader {
   readonly journal: 'assistant-core'
   readonly format: number
   readonly segment: number
+  /** Names the journal, in all of its segments; absent before 2.8. */
+  readonly id?: string
 }
 
 interface Applied {
@@ -54,6 +58,8 @@ export interface JournalOptions {
   readonly folder: string
   readonly log: Log
   readonly segment: number
+  /** What the journal is called; one that has no name gets one with its next segment. */
+  readonly id?: string | undefined
   /** The segment's file, cut to its good part. */
   readonly file: AppendFile
   /** The bytes of this segment and of those before it that are still needed. */
@@ -68,6 +74,8 @@ export interface JournalOptions {
 export class Journal {
   readonly #options: JournalOptions
   readonly #lines: LineLog<Applied>
+  #id: string | undefined
+  #head: JournalHead | undefined
   #file: AppendFile
   #segment: number
   #last: number
@@ -79,6 +87,7 @@ export class Journal {
     this.#options = options
     this.#file = options.file
     this.#segment = options.segment
+    this.#name(options.id)
     this.#last = this.#durable = options.last
     this.#bytes = options.bytes
     this.#lines = new LineLog({
@@ -151,6 +160,7 @@ export class Journal {
 
   async close(): Promise<void> {
     await this.#lines.close()
+    this.#head?.close()
     await this.#file.close()
   }
 
@@ -164,6 +174,7 @@ export class Journal {
       // A trial takes a number that no transaction had taken.
       this.#last = Math.max(this.#last, this.#durable)
       this.#bytes += bytes.length
+      this.#head?.note(this.#durable)
     }
     return { bytes, written }
   }
@@ -172,6 +183,11 @@ export class Journal {
     for (const { undo } of transactions) undo()
     this.#last = this.#durable
     this.#options.undone()
+  }
+
+  #name(id: string | undefined): void {
+    this.#id = id
+    if (id !== undefined) this.#head = new JournalHead(this.#options.folder, id)
   }
 
   async #fileNow(): Promise<AppendFile> {
@@ -191,7 +207,9 @@ export class Journal {
     // An attempt that failed may have left it; nothing was ever written to it.
     await rm(join(folder, segmentName(next)), { force: true })
     const before = this.#file
-    this.#file = await createSegment(folder, next)
+    const id = this.#id ?? randomId()
+    this.#file = await createSegment(folder, next, id)
+    if (this.#id === undefined) this.#name(id)
     this.#segment = next
     this.#bytes += this.#file.length
     await before.close().catch((error: unknown) => log.warn('a journal was not closed', { error }))
@@ -200,10 +218,10 @@ export class Journal {
 }
 
 /** Begins a segment; it is on disk, and nothing else is, when this is answered. */
-export async function createSegment(folder: string, segment: number): Promise<AppendFile> {
+export async function createSegment(folder: string, segment: number, id: string): Promise<AppendFile> {
   const file = await AppendFile.create(join(folder, segmentName(segment)))
   try {
-    const header: SegmentHeader = { journal: 'assistant-core', format: stateFormat, segment }
+    const header: SegmentHeader = { journal: 'assistant-core', format: stateFormat, segment, id }
     await file.append(Buffer.from(opensBatch + lineOf(header)))
     await syncFolder(folder)
     return file

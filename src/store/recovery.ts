@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JournalLine, SegmentHeader } from './journal.ts'
 import { segmentName, segmentNumber } from './journal.ts'
+import { journalHeadName, readJournalHead } from './journal-head.ts'
 import { readChecked } from './lines.ts'
 import { deepFreeze } from './plain-json.ts'
 import { readSnapshot, requireKnownFormat, type SnapshotHeader } from './snapshot.ts'
@@ -38,6 +39,8 @@ export interface RecoveredState {
   readonly header: SnapshotHeader
   /** The number of the last transaction. */
   readonly last: number
+  /** What the journal is called. */
+  readonly id: string | undefined
   /** The highest time that is noted. */
   readonly seen: number
   readonly lastSegment: LastSegment | undefined
@@ -81,10 +84,17 @@ export async function readState(folder: string, reader: Reader): Promise<Recover
     }
     await replay.read(segment, index === current.length - 1)
   }
+  const known = await readJournalHead(folder, replay.id)
+  if (known > replay.last)
+    reader.fault(
+      segmentName(current.at(-1) ?? header.segment),
+      `${replay.last + 1 === known ? `transaction ${known}` : `transactions ${replay.last + 1} to ${known}`} had been acknowledged and cannot be read any more; to go on without, remove ${journalHeadName}`,
+    )
   if (current.length === 0) reader.fault(`${segmentName(header.segment)}:1`, 'the file is missing')
   return {
     header,
     last: replay.last,
+    id: replay.id,
     seen: replay.seen,
     lastSegment: replay.lastSegment,
     leftOver: [
@@ -108,6 +118,8 @@ class Replay {
   readonly #snapshotLast: number
   readonly #reader: Reader
   #previous: number | undefined
+  /** What the segments say that they belong to. */
+  id: string | undefined
   seen: number
   bytes = 0
   lastSegment: LastSegment | undefined
@@ -157,6 +169,7 @@ class Replay {
       return this.#reader.fault(place, 'this is not the beginning of a journal of assistant-core')
     }
     requireKnownFormat(header.format, segmentName(segment))
+    this.id = header.id ?? this.id
     if (header.segment !== segment) {
       this.#reader.fault(place, `this is segment ${String(header.segment)} under another name`)
     }

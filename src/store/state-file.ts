@@ -7,7 +7,8 @@ import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
 import { replaceFile } from '../core/files.ts'
-import { createSegment, Journal, segmentName, stateFormat } from './journal.ts'
+import { randomId } from '../core/secrets.ts'
+import { createSegment, Journal, type JournalOptions, segmentName, stateFormat } from './journal.ts'
 import { type RecoveredState, readState, snapshotName } from './recovery.ts'
 import { type SnapshotHeader, snapshotText } from './snapshot.ts'
 import { Capture, State } from './state.ts'
@@ -67,11 +68,11 @@ export class StateFile implements Adapter<State> {
     state.schema = found.header.schema
     this.seen = found.seen
     for (const name of found.leftOver) await unlink(join(folder, name))
-    const { segment, file } = await this.#openSegment(found)
+    const { segment, id, file } = await this.#openSegment(found)
     this.#firstSegment = found.header.segment
     this.#snapshotBytes = (await stat(join(folder, snapshotName))).size
     const bytes = found.bytes - this.#snapshotBytes
-    this.#journal = new Journal({ ...this.#options, segment, file, bytes, last: found.last })
+    this.#journal = new Journal({ ...this.#options, segment, id, file, bytes, last: found.last })
     return state
   }
 
@@ -119,13 +120,14 @@ export class StateFile implements Adapter<State> {
     const { folder } = this.#options
     // A crash may have come right here before.
     await unlink(join(folder, segmentName(1))).catch(() => undefined)
-    const file = await createSegment(folder, 1)
+    const id = randomId()
+    const file = await createSegment(folder, 1, id)
     await this.#writeSnapshot(this.picture(state, 1))
-    this.#journal = new Journal({ ...this.#options, segment: 1, file, bytes: file.length, last: 0 })
+    this.#journal = new Journal({ ...this.#options, segment: 1, id, file, bytes: file.length, last: 0 })
     return state
   }
 
-  async #openSegment(found: RecoveredState): Promise<{ segment: number; file: AppendFile }> {
+  async #openSegment(found: RecoveredState): Promise<Pick<JournalOptions, 'segment' | 'id' | 'file'>> {
     const { folder, log } = this.#options
     const { segment, good, torn } = found.lastSegment!
     const path = join(folder, segmentName(segment))
@@ -136,9 +138,10 @@ export class StateFile implements Adapter<State> {
         bytes: torn.bytes,
       })
     }
-    if (good > 0) return { segment, file: await AppendFile.open(path, good) }
+    if (good > 0) return { segment, id: found.id, file: await AppendFile.open(path, good) }
     await unlink(path)
-    return { segment, file: await createSegment(folder, segment) }
+    const id = found.id ?? randomId()
+    return { segment, id, file: await createSegment(folder, segment, id) }
   }
 }
 

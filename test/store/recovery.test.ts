@@ -15,6 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import type { EmbeddedStore } from '../../src/store/embedded.ts'
 import type { Stored } from '../../src/store/store.ts'
 import { verifyStore } from '../../src/store/verify.ts'
@@ -26,6 +27,12 @@ interface Pair extends Stored {
 }
 
 const spec = { name: 'test.pair', indexes: ['value'] } as const
+
+/** What follows hits a write that was never acknowledged: nothing says that it had been there. */
+async function unacknowledged(folder: string): Promise<string> {
+  await rm(join(folder, 'journal.head'), { force: true })
+  return folder
+}
 
 /** A closed state with so many transactions, each of two documents. */
 async function written(t: TestContext, transactions: number): Promise<string> {
@@ -59,7 +66,7 @@ async function idsOf(store: EmbeddedStore): Promise<string[]> {
 
 describe('a journal whose end was torn', () => {
   it('is cut back to the last whole transaction, wherever the last line was cut', async (t) => {
-    const folder = await written(t, 2)
+    const folder = await unacknowledged(await written(t, 2))
     const journal = await journalOf(folder)
     const whole = await readFile(journal)
     const lastLine = whole.lastIndexOf(0x0a, whole.length - 2) + 1
@@ -79,7 +86,7 @@ describe('a journal whose end was torn', () => {
   })
 
   it('is cut back wherever a byte of the last line was not what was written', async (t) => {
-    const folder = await written(t, 2)
+    const folder = await unacknowledged(await written(t, 2))
     const journal = await journalOf(folder)
     const whole = await readFile(journal)
     const lastLine = whole.lastIndexOf(0x0a, whole.length - 2) + 1
@@ -100,6 +107,7 @@ describe('a journal whose end was torn', () => {
     const store = await openStore(t, folder)
     await Promise.all([1, 2, 3].map((index) => writePair(store, index)))
     await store.close()
+    await unacknowledged(folder)
     const journal = await journalOf(folder)
     const lines = (await readFile(journal, 'utf8')).split('\n')
     // The three were written together: only the first line of them says that all before is on disk.
@@ -113,7 +121,7 @@ describe('a journal whose end was torn', () => {
   })
 
   it('goes on behind what is left, as if the torn transaction had never been', async (t) => {
-    const folder = await written(t, 2)
+    const folder = await unacknowledged(await written(t, 2))
     const journal = await journalOf(folder)
     await truncate(journal, (await stat(journal)).size - 7)
     const store = await openStore(t, folder)
@@ -135,6 +143,83 @@ describe('a journal whose end was torn', () => {
       assert.deepEqual(await idsOf(again), ['l0', 'r0'])
       await again.close()
     }
+  })
+})
+
+describe('a journal whose acknowledged end was cut away', () => {
+  const missing = (from: number, to: number): RegExp =>
+    new RegExp(
+      `journal-0000000\\d\\.jsonl: transactions? ${from === to ? to : `${from} to ${to}`} had been acknowledged and cannot be read any more`,
+    )
+
+  it('is told exactly and refused, wherever it was cut, and left as it is', async (t) => {
+    const folder = await written(t, 8)
+    const journal = await journalOf(folder)
+    const whole = await readFile(journal)
+    const ends: number[] = []
+    for (let at = whole.indexOf(0x0a); at >= 0; at = whole.indexOf(0x0a, at + 1)) ends.push(at + 1)
+    // The first line is the segment's header; each other one is a transaction.
+    for (let kept = 0; kept < 8; kept++)
+      for (const length of [ends[kept]!, ends[kept]! + 9, ends[kept + 1]! - 1]) {
+        await writeFile(journal, whole.subarray(0, length))
+        const before = await contents(folder)
+        await assert.rejects(openStore(t, folder), (error: Error) => {
+          assert.match(error.message, missing(kept + 1, 8))
+          return isApp('invalid')(error)
+        })
+        const { ok, faults } = await verifyStore(folder)
+        assert.ok(!ok)
+        assert.match(faults.join(), missing(kept + 1, 8))
+        assert.deepEqual(await contents(folder), before)
+      }
+    await writeFile(journal, whole)
+    assert.equal((await idsOf(await openStore(t, folder))).length, 16)
+  })
+
+  it('is told when the whole last segment is gone, and opens without it when the head is removed', async (t) => {
+    const folder = await written(t, 2)
+    const before = await temporaryFolder(t)
+    await cp(folder, before, { recursive: true })
+    const store = await openStore(t, folder)
+    await store.compact()
+    await writePair(store, 7)
+    await store.close()
+    // As when the snapshot had not been made: the first segment is there, the second is gone.
+    await copyFile(join(folder, 'journal.head'), join(before, 'journal.head'))
+    await assert.rejects(openStore(t, before), missing(3, 3))
+    await unacknowledged(before)
+    assert.equal((await idsOf(await openStore(t, before))).length, 4)
+  })
+
+  it('is not believed of another state, nor of what is no line', async (t) => {
+    const [many, few] = [await written(t, 5), await written(t, 1)]
+    await copyFile(join(many, 'journal.head'), join(few, 'journal.head'))
+    assert.equal((await idsOf(await openStore(t, few))).length, 2)
+    for (const text of ['', 'nonsense', '*00000000 {"of":"x","n":"9"}\n']) {
+      const folder = await written(t, 1)
+      await writeFile(join(folder, 'journal.head'), text)
+      const store = await openStore(t, folder)
+      await writePair(store, 1)
+      await store.close()
+      assert.equal((await idsOf(await openStore(t, folder))).length, 4)
+    }
+  })
+
+  it('goes on from a journal of before, which had no name', async (t) => {
+    const folder = await unacknowledged(await written(t, 2))
+    const journal = await journalOf(folder)
+    const [, ...lines] = (await readFile(journal, 'utf8')).split('\n')
+    const header = '{"journal":"assistant-core","format":1,"segment":1}'
+    const sum = crc32(header).toString(16).padStart(8, '0')
+    await writeFile(journal, [`*${sum} ${header}`, ...lines].join('\n'))
+    const store = await openStore(t, folder)
+    await writePair(store, 2)
+    assert.ok(!(await readdir(folder)).includes('journal.head'))
+    await store.compact()
+    await writePair(store, 3)
+    await store.close()
+    await truncate(await journalOf(folder), (await stat(await journalOf(folder))).size - 5)
+    await assert.rejects(openStore(t, folder), missing(4, 4))
   })
 })
 
@@ -259,6 +344,7 @@ describe('compaction', () => {
     await store.close()
     assert.deepEqual((await readdir(folder)).map((name) => name.replace(/\d+/, 'N')).sort(), [
       'journal-N.jsonl',
+      'journal.head',
       'snapshot.jsonl',
     ])
     assert.deepEqual(await idsOf(await openStore(t, folder)), expected)
