@@ -107,6 +107,8 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     single: () =>
       direct.reach(async (connectionString) => {
         const client = new Client({ ...config, ...limits, connectionString })
+        // What breaks before anybody listens must not end the process.
+        client.on('error', () => undefined)
         await client.connect()
         await direct.verify(client)
         return client
