@@ -3,6 +3,7 @@ import { systemManager } from '../core/principal.ts'
 import { DoctorProbe } from '../http/doctor-probe.ts'
 import { Leaving } from '../http/leaving.ts'
 import { Places } from '../http/places.ts'
+import { Daemons } from './daemons.ts'
 import { openDoors, type Doors } from './doors.ts'
 import { openFoundation, type Foundation, type ServicesOptions, type Undo } from './foundation.ts'
 import { openHouse, type House } from './house.ts'
@@ -12,6 +13,7 @@ export interface Services extends Foundation, House, Doors {
   readonly places: Places
   readonly leaving: Leaving
   readonly probe: DoctorProbe
+  readonly daemons: Daemons
   /** The password that was made because nobody had one; undefined when somebody had. Shown once. */
   firstSignIn(): Promise<{ user: string; password: string } | undefined>
   /** Ends the streams that would keep a stopping daemon alive. */
@@ -35,6 +37,12 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
     const { clock } = foundation
     const places = new Places({ clock, most: () => house.settings().server.max_concurrent_requests })
     undo.push(() => places.close())
+    const daemons = new Daemons(foundation, () => house.site.state())
+    undo.push(() => daemons.close())
+    if (options.daemon) {
+      await daemons.start()
+      house.onChange(() => void daemons.beat())
+    }
     return {
       ...foundation,
       ...house,
@@ -42,6 +50,7 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
       places,
       leaving: new Leaving(),
       probe: new DoctorProbe({ clock }),
+      daemons,
       firstSignIn: async () => {
         const first = [...house.people().users.values()].find(({ roles }) => roles.has(systemManager))?.id
         if (first === undefined || !madeUp.test(first)) return undefined

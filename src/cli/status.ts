@@ -87,6 +87,7 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     ...problems('site fault', site.faults),
     ...problems('site warning', site.warnings),
     `state         ${state.folder}   ${state.kind}, ${documents} records, ${megabytes(state.bytes)}`,
+    ...daemonsText(rest.daemons, site.digest),
     ...problems('state fault', state.fault === undefined ? [] : [state.fault]),
     `audit         ${audit.seq} events in ${audit.files} files, ${megabytes(audit.bytes)}`,
     ...problems('audit fault', audit.fault === undefined ? [] : [audit.fault]),
@@ -105,6 +106,20 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     ),
   ]
   return lines.map(visible).join('\n')
+}
+
+/** Who else is on the database, and where that serves another site or is another version than is asked here. */
+function daemonsText(daemons: Answer<'status'>['daemons'], digest: string): string[] {
+  if (daemons.length === 0) return []
+  const told = daemons.map(
+    (one) =>
+      `${one.host} ${one.folder}: version ${one.version}, site ${one.digest}${one.commit === null ? '' : ` of commit ${one.commit.slice(0, 12)}`}${one.digest === digest ? '' : '   ANOTHER SITE'}`,
+  )
+  const agree = new Set(daemons.map((one) => `${one.digest} ${one.version}`)).size === 1
+  return [
+    `daemons       ${daemons.length} on this database${agree ? ', alike' : ''}`,
+    ...(agree && daemons.every((one) => one.digest === digest) ? [] : problems('daemon', told)),
+  ]
 }
 
 /** Only budgets that refused something: the others say nothing about a fault. */

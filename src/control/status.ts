@@ -49,6 +49,7 @@ export const status = defineOperation({
         skills: library.site.reading.skills.size,
       },
       state: { folder: services.folders.state, ...store.stats() },
+      daemons: await services.daemons.list(),
       audit: await audit.stats(),
       checks: await readiness(services),
       // Counted by a running daemon only; the command line itself answers no requests.

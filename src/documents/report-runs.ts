@@ -246,14 +246,14 @@ function textsOf(store: Store): Collection<ReportText> {
 /** Settles when the run of this daemon has ended, or when it is time to look again. */
 function next(here: RunHere | undefined, end: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => {
+    const wake = (): void => {
       clearTimeout(timer)
-      end.removeEventListener('abort', done)
+      end.removeEventListener('abort', wake)
       resolve()
     }
-    const timer = setTimeout(done, lookMilliseconds)
-    end.addEventListener('abort', done)
-    void here?.done.then(done)
+    const timer = setTimeout(wake, lookMilliseconds)
+    end.addEventListener('abort', wake)
+    void here?.done.then(wake)
   })
 }
 

@@ -81,8 +81,8 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   const queryable = (client: PoolClient): Queryable => queryableOf(client, !isPooled)
   const pools: Pool[] = []
   const open = (max: number): Door => {
-    const verify = (client: Client, done: (error?: Error) => void): void =>
-      void hosts.verify(client).then(() => done(), done)
+    const verify = (client: Client, answer: (error?: Error) => void): void =>
+      void hosts.verify(client).then(() => answer(), answer)
     const pool = new Pool({ ...config, ...(!isPooled && limits), max, idleTimeoutMillis: 30_000, verify })
     pools.push(pool)
     // A connection that breaks while idle is dropped by the pool; one in use fails its statement.

@@ -1,6 +1,7 @@
 /** Three real daemons on one database behind a plain proxy, each request to the next: to clients they are one service. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -57,6 +58,48 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
     await call(client, 'get_document', { doctype: 'Note', name: made.name })
     await client.close()
     assert.ok(daemons.every((daemon) => proxy.counts.get(daemon.url)! > 3))
+  })
+
+  it('say which site each of them serves, and where one differs', async (t) => {
+    const seen = async (): Promise<
+      { this: boolean; folder: string; digest: string; commit: string | null }[]
+    > => {
+      const { code, stdout, stderr } = await daemons[0]!.cli(['status', '--json'])
+      assert.equal(code, 0, stderr)
+      return JSON.parse(stdout).daemons
+    }
+    const alike = await seen()
+    assert.deepEqual(alike.map(({ folder }) => folder).sort(), daemons.map(({ state }) => state).sort())
+    assert.equal(new Set(alike.map(({ digest }) => digest)).size, 1)
+    assert.equal(alike.filter((one) => one.this).length, 1)
+    assert.match((await daemons[0]!.cli(['status'])).stdout, /daemons +3 on this database, alike\n/)
+
+    const site = join(temporaryFolder(t), 'site')
+    cpSync(daemons[0]!.site, site, { recursive: true })
+    appendFileSync(join(site, 'config/tools.yaml'), '# another site\n')
+    const git = (...args: string[]): string =>
+      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], {
+        cwd: site,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim()
+    git('init')
+    git('add', '.')
+    git('commit', '-m', 'another')
+    const other = await startDaemon(t, { site, args: ['--public-url', proxy.url] })
+    const differing = (await seen()).filter(({ digest }) => digest !== alike[0]!.digest)
+    assert.deepEqual(
+      differing.map(({ folder, commit }) => [folder, commit]),
+      [[other.state, git('rev-parse', 'HEAD')]],
+    )
+    const { stdout } = await daemons[0]!.cli(['status'])
+    assert.match(stdout, /daemons +4 on this database\n/)
+    assert.match(
+      stdout,
+      new RegExp(`${other.state}: .* of commit ${differing[0]!.commit!.slice(0, 12)} +ANOTHER SITE`),
+    )
+    await other.stop()
+    assert.equal((await seen()).length, 3, 'one that stops takes its name off')
   })
 
   it('let the person at the client confirm a call, once', async () => {
