@@ -169,7 +169,7 @@ export const mcporter: Go = async (walk, folder) => {
     run(nodeOf(folder), [join(folder, 'node_modules/mcporter/dist/cli.js'), ...args], {
       env: { ...env, ...more },
       cwd: walk.home,
-      timeout: 20_000,
+      timeout: 40_000,
     })
   const call = ['call', 'assistant.list_documents', 'doctype=Customer', 'limit=1']
   must(await ask(['auth', 'assistant']), /./)
@@ -202,7 +202,7 @@ export async function mcpdo(
     MCP_INSPECTOR_DAEMON_TOKEN: given('MCP_INSPECTOR_DAEMON_TOKEN'),
     MCP_INSPECTOR_DAEMON_DIR: given('MCP_INSPECTOR_DAEMON_DIR'),
   }
-  const ask: Ask = (...args) => run(program, args, { env, cwd: walk.home, timeout: 30_000 })
+  const ask: Ask = (...args) => run(program, args, { env, cwd: walk.home, timeout: 60_000 })
   return { ask, stop: () => ask('daemon', 'stop') }
 }
 

@@ -41,13 +41,14 @@ export async function install(): Promise<{ readonly folder: string } | { readonl
     for (const file of ['package.json', 'package-lock.json'])
       copyFileSync(join(asked, file), join(fresh, file))
     const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--legacy-peer-deps', '--loglevel', 'error']
-    const npm = await run('npm', ['ci', ...flags], { cwd: fresh, timeout: 420_000, env: process.env })
+    // Not `ci`: a mirror that lacks packages for other platforms leaves them out of a lock, and `ci` takes that for a fault.
+    const npm = await run('npm', ['install', ...flags], { cwd: fresh, timeout: 420_000, env: process.env })
     if (npm.code !== 0) {
       rmSync(fresh, { recursive: true, force: true })
       // Without a network there is nothing to drive; with one, a download that fails is a fault.
       if (/ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED/.test(npm.output))
         return { missing: `npm: ${npm.output.slice(0, 200)}` }
-      throw new Error(`npm ci: ${npm.output}`)
+      throw new Error(`npm install: ${npm.output}`)
     }
     // What an earlier lock asked for is not asked for again.
     for (const old of readdirSync(cache))
@@ -69,7 +70,7 @@ export function run(
   args: readonly string[],
   {
     input = '',
-    timeout = 60_000,
+    timeout = 150_000,
     ...options
   }: { cwd?: string; env: NodeJS.ProcessEnv; input?: string; timeout?: number },
 ): Promise<Ran> {
@@ -143,7 +144,7 @@ export function library(folder: string, walk: Walk, args: readonly [string, ...s
     child.stdout!.on('data', hear)
     child.stderr!.on('data', hear)
     let over = false
-    const timer = setTimeout(() => child.kill('SIGKILL'), 90_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), 150_000)
     child.on('message', (message) => {
       const { id, what, about } = message as { id: number; what: string; about?: string }
       const deed = async (): Promise<string> => {

@@ -86,7 +86,7 @@ await Promise.all(
 
 async function drive(client: Driven, lane: Lane, given: unknown): Promise<Result> {
   const started = Date.now()
-  const walk = lane.begin()
+  const walk = lane.begin(!('live edit' in client.lacks))
   const faults: string[] = []
   try {
     await client.go(walk, folder, given)
