@@ -157,11 +157,10 @@ export function evaluator(term: Term): Evaluate {
 /** Whether a condition that is bound holds of a document; whatever is not clearly true does not. */
 export function tester(condition: Condition): (doc: object, effort?: Effort) => boolean {
   const evaluate = evaluator(condition)
-  return (doc, effort) =>
-    evaluate({ ...nobody, doc: doc as Scope['doc'], ...(effort && { effort }) }) === true
+  return (doc, effort) => evaluate({ user: nobody, now: 0, doc: doc as Scope['doc'], effort }) === true
 }
 
-const nobody = { user: { id: '', fullName: '', roles: new Set<string>() }, now: 0 }
+const nobody = { id: '', fullName: '', roles: new Set<string>() }
 
 /** The conditions that all must hold for this one to hold. */
 export function conjuncts(condition: Condition): readonly Condition[] {

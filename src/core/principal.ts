@@ -42,6 +42,33 @@ export interface Principal {
   readonly expiresAt?: number
 }
 
+/** A principal with every property written out, so that none is forgotten: spreading costs ten times as much. */
+export type WholePrincipal = { readonly [Key in keyof Required<Principal>]: Principal[Key] }
+
+/** The same principal, which notes what it is shown and may stand elsewhere in a trace. */
+export function noting(
+  principal: Principal,
+  shown: Shown,
+  trace = principal.trace,
+): WholePrincipal & { readonly shown: Shown } {
+  return {
+    user: principal.user,
+    fullName: principal.fullName,
+    roles: principal.roles,
+    roleKey: principal.roleKey,
+    client: principal.client,
+    scopes: principal.scopes,
+    toolLimit: principal.toolLimit,
+    readOnly: principal.readOnly,
+    sessionId: principal.sessionId,
+    requestId: principal.requestId,
+    trace,
+    shown,
+    address: principal.address,
+    expiresAt: principal.expiresAt,
+  }
+}
+
 /** The role that may do everything a role may allow; it does not lift document rules such as "submitted". */
 export const systemManager = 'System Manager'
 

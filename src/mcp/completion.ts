@@ -2,6 +2,7 @@
 import type { Audit } from '../audit/audit.ts'
 import { actorOf } from '../audit/event.ts'
 import type { Log } from '../core/log.ts'
+import { noting } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
 import type { Skill } from '../library/words.ts'
 import type { Call, Reply } from './call.ts'
@@ -19,7 +20,7 @@ export async function complete(
   const argument = objectParam(call.params, 'argument')
   const name = textParam(argument, 'name')
   const typed = typeof argument['value'] === 'string' ? argument['value'] : ''
-  const principal = { ...call.principal, shown: new Shown() }
+  const principal = noting(call.principal, new Shown())
   const { values, total } = await suggestions({ ...call, principal }, ref, name, typed)
   const documents = principal.shown.told()
   // A name that is suggested is a document that is shown; anything else is not worth a line for each letter typed.

@@ -4,6 +4,7 @@ import { actorOf, type AuditEvent } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { noting } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
 import { listedDescription } from '../library/arguments.ts'
 import type { PromptArgument, PromptTemplate } from '../library/words.ts'
@@ -31,7 +32,7 @@ export async function getPrompt(
   deps: { readonly audit: Audit; readonly clock: Clock; readonly log: Log },
 ): Promise<Reply> {
   const began = deps.clock.now()
-  const principal = { ...call.principal, shown: new Shown() }
+  const principal = noting(call.principal, new Shown())
   const tell = ({ data, ...event }: Pick<AuditEvent, 'status' | 'error' | 'data'>): void => {
     const { name = '', arguments: given } = call.params
     deps.audit

@@ -1,7 +1,14 @@
 /** Who calls the resource server: `Authorization: Bearer` or `token KEY:SECRET` (specification §5.1–5.6), made a Principal. */
 import type { Exchange, Guard } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
-import { assistantUser, hasRole, roleKeyOf, sessionIdOf, type Principal } from '../core/principal.ts'
+import {
+  assistantUser,
+  hasRole,
+  roleKeyOf,
+  sessionIdOf,
+  type Principal,
+  type WholePrincipal,
+} from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import type { ApiKeys } from '../users/api-keys.ts'
 import type { People, User } from '../users/people.ts'
@@ -73,7 +80,8 @@ export function bearer(deps: BearerDeps): Guard {
       trace: traceOf(ctx),
       address: origin.address,
       expiresAt: proof.expiresAt,
-    } satisfies Principal
+      shown: undefined,
+    } satisfies WholePrincipal
     return next()
   }
 }

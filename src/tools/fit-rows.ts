@@ -20,14 +20,11 @@ export function fitRows(
 ): Readonly<Record<string, unknown>> {
   const rows = result[key] as readonly unknown[]
   // Room for the envelope around the rows.
-  let left = budget - 400 - Buffer.byteLength(JSON.stringify({ ...result, [key]: [] }))
-  let count = 0
-  for (const row of rows) {
-    left -= Buffer.byteLength(JSON.stringify(row) ?? 'null') + 1
-    // At least one row: a page without any could never be continued.
-    if (left < 0 && count > 0) break
-    count++
-  }
+  const room = budget - 400
+  const count =
+    Buffer.byteLength(JSON.stringify(result)) < room
+      ? rows.length
+      : countThatFit(rows, room - Buffer.byteLength(JSON.stringify({ ...result, [key]: [] })))
   const next = offset + count
   const goesOn = count < rows.length || (more ?? next < total)
   return {
@@ -42,4 +39,16 @@ export function fitRows(
       note: `${rows.length - count} rows were left out to keep the answer short; go on with offset ${next} or ask for fewer fields`,
     }),
   }
+}
+
+/** At least one row: a page without any could never be continued. */
+function countThatFit(rows: readonly unknown[], bytes: number): number {
+  let left = bytes
+  let count = 0
+  for (const row of rows) {
+    left -= Buffer.byteLength(JSON.stringify(row) ?? 'null') + 1
+    if (left < 0 && count > 0) break
+    count++
+  }
+  return count
 }

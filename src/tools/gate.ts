@@ -3,7 +3,7 @@
  * confirms where the site says so, it runs within its limits, its answer is bounded, and every ending is audited.
  */
 import { AppError, messageOf, peerMessageOf } from '../core/errors.ts'
-import type { Principal } from '../core/principal.ts'
+import { noting, type Principal } from '../core/principal.ts'
 import { type Check, problemsText } from '../core/schema.ts'
 import type { Settings } from '../core/settings.ts'
 import { Shown } from '../core/shown.ts'
@@ -166,7 +166,7 @@ async function run(
     attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.name },
   })
   // What the tool asks of others belongs under its own span, and what it is shown to its own event.
-  const caught = { ...principal, shown: new Shown(), trace: span ? span.context : principal.trace }
+  const caught = noting(principal, new Shown(), span?.context)
   const milliseconds =
     setting?.timeoutSeconds !== undefined
       ? setting.timeoutSeconds * 1000
