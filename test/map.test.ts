@@ -66,6 +66,7 @@ const provenElsewhere: Readonly<Record<string, string>> = {
   'a field type': 'test/core/value-types.test.ts',
   'a doctype, prompt, skill': 'test/cli/operations.test.ts',
   'a kind of file in a site': 'test/cli/templates.test.ts',
+  'a view for MCP hosts': 'test/e2e/host-views.test.ts',
   'a page with forms': 'test/pages/account.test.ts',
   'a word on a page': 'test/pages/messages.test.ts',
 }
