@@ -156,8 +156,8 @@ function word(field: number, row: number): string {
 }
 
 function valueOf(type: FieldPlan['type'], field: number, row: number): unknown {
-  // No average of some is another one.
-  if (type === 'number') return 7_000_000 + (field * 7 + 1) * 101 * 3 ** row
+  // No average or sum of some is another one, of whatever field, nor has its digits: the steps are prime to each other.
+  if (type === 'number') return 700_000_000 + field * 1_000_003 + 10_007 * 3 ** row
   if (type === 'date') return `19${60 + field}-07-1${row}`
   return word(field, row)
 }
