@@ -3,7 +3,7 @@ import type { Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
 import { assertionAlgorithms } from './assertions.ts'
 import { offeredGrants } from './grant-types/index.ts'
-import { answerJson } from './http-middleware.ts'
+import { answerJson, answerJsonText } from './http-middleware.ts'
 import { keySetSeconds, type Keys } from './keys.ts'
 import { defaultScopes, supportedScopes } from './scopes.ts'
 import { paths, resourceOf } from './urls.ts'
@@ -19,10 +19,9 @@ const cacheControl = 'public, max-age=300'
 
 /** GET `/.well-known/openid-configuration` (specification §4.1). */
 export function openidConfigurationEndpoint(deps: DiscoveryDeps): Middleware {
-  return (ctx) => {
+  const text = keptFor(deps, () => {
     const publicUrl = deps.publicUrl()
-    ctx.set('Cache-Control', cacheControl)
-    answerJson(ctx, 200, {
+    return {
       ...serverMetadata(deps),
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256'],
@@ -31,23 +30,41 @@ export function openidConfigurationEndpoint(deps: DiscoveryDeps): Middleware {
       mcp_endpoint: resourceOf(publicUrl),
       mcp_protocol_version: '2025-06-18',
       mcp_transport: 'StreamableHTTP',
-    })
+    }
+  })
+  return (ctx) => {
+    ctx.set('Cache-Control', cacheControl)
+    answerJsonText(ctx, 200, text())
   }
 }
 
 /** GET `/.well-known/oauth-authorization-server` (RFC 8414), unless the setting hides it. */
 export function authorizationServerEndpoint(deps: DiscoveryDeps): Middleware {
+  const text = keptFor(deps, () => ({
+    ...serverMetadata(deps),
+    // The specification fixes the list of the other document; this one can tell all.
+    token_endpoint_auth_methods_supported: [
+      'none',
+      'client_secret_basic',
+      'client_secret_post',
+      'private_key_jwt',
+    ],
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+  }))
   return (ctx) => {
-    const settings = deps.settings()
-    if (!settings.oauth.show_authorization_server_metadata) return answerJson(ctx, 404, notFound)
+    if (!deps.settings().oauth.show_authorization_server_metadata) return answerJson(ctx, 404, notFound)
     ctx.set('Cache-Control', cacheControl)
-    const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
-    answerJson(ctx, 200, {
-      ...serverMetadata(deps),
-      // The specification fixes the list of the other document; this one can tell all.
-      token_endpoint_auth_methods_supported: methods,
-      token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    })
+    answerJsonText(ctx, 200, text())
+  }
+}
+
+/** A document as text, written anew when something that it is made of has changed. */
+function keptFor(deps: DiscoveryDeps, make: () => Record<string, unknown>): () => string {
+  let kept: { readonly of: readonly unknown[]; readonly text: string } | undefined
+  return () => {
+    const of = [deps.settings(), deps.publicUrl(), deps.clientDocuments.areWelcome]
+    if (!kept?.of.every((part, at) => part === of[at])) kept = { of, text: JSON.stringify(make()) }
+    return kept.text
   }
 }
 
@@ -82,12 +99,10 @@ function serverMetadata(deps: DiscoveryDeps): Record<string, unknown> {
 
 /** GET `/.well-known/oauth-protected-resource` (RFC 9728), unless the setting hides it. */
 export function protectedResourceEndpoint(deps: DiscoveryDeps): Middleware {
-  return (ctx) => {
+  const text = keptFor(deps, () => {
     const settings = deps.settings()
     const { oauth, server } = settings
-    if (!oauth.show_protected_resource_metadata) return answerJson(ctx, 404, notFound)
-    ctx.set('Cache-Control', cacheControl)
-    answerJson(ctx, 200, {
+    return {
       resource: resourceOf(deps.publicUrl()),
       authorization_servers: [deps.publicUrl()],
       // What clients should ask for: many ask for everything that stands here.
@@ -97,7 +112,12 @@ export function protectedResourceEndpoint(deps: DiscoveryDeps): Middleware {
       ...(oauth.documentation_url !== null && { resource_documentation: oauth.documentation_url }),
       ...(oauth.policy_uri !== null && { resource_policy_uri: oauth.policy_uri }),
       ...(oauth.terms_of_service_uri !== null && { resource_tos_uri: oauth.terms_of_service_uri }),
-    })
+    }
+  })
+  return (ctx) => {
+    if (!deps.settings().oauth.show_protected_resource_metadata) return answerJson(ctx, 404, notFound)
+    ctx.set('Cache-Control', cacheControl)
+    answerJsonText(ctx, 200, text())
   }
 }
 

@@ -39,9 +39,14 @@ export function asOAuthError(error: unknown): OAuthError | undefined {
 
 /** Answers a JSON value. */
 export function answerJson(ctx: Exchange, status: number, body: unknown): void {
+  answerJsonText(ctx, status, JSON.stringify(body))
+}
+
+/** Answers JSON that was written before. */
+export function answerJsonText(ctx: Exchange, status: number, text: string): void {
   ctx.status = status
   ctx.type = 'application/json'
-  ctx.body = JSON.stringify(body)
+  ctx.body = text
 }
 
 /** The parameters of a form body; OAuthError `invalid_request` when it is something else. */
@@ -67,7 +72,7 @@ async function readText(ctx: Context, limit: number): Promise<string> {
   if (!['', 'identity'].includes(ctx.get('Content-Encoding')))
     throw new OAuthError('invalid_request', 'Content-Encoding is not supported', { status: 415 })
   try {
-    await koaBody({ json: false, urlencoded: false, textTypes: ['*/*'], textLimit: limit })(ctx, nothingMore)
+    await readerOf(limit)(ctx, nothingMore)
   } catch (cause) {
     if (!ctx.req.complete && ctx.req.destroyed) throw new Gone()
     if ((cause as { status?: unknown }).status !== 413)
@@ -84,6 +89,17 @@ async function readText(ctx: Context, limit: number): Promise<string> {
 }
 
 const nothingMore = (): Promise<void> => Promise.resolve()
+
+// One for each of the few limits: making one costs as much as reading a form.
+const readers = new Map<number, Middleware>()
+
+function readerOf(limit: number): Middleware {
+  const known = readers.get(limit)
+  if (known) return known
+  const reader = koaBody({ json: false, urlencoded: false, textTypes: ['*/*'], textLimit: limit })
+  readers.set(limit, reader)
+  return reader
+}
 
 /** Where in a trace the request stands; undefined when nobody traces it. */
 export function traceOf(ctx: Pick<Exchange, 'state'>): TraceContext | undefined {
