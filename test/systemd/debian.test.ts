@@ -72,7 +72,12 @@ class Walk {
   }
 
   async before(line: string): Promise<void> {
-    if (line.startsWith('journalctl ')) await this.#ready()
+    if (line.startsWith('journalctl ')) {
+      await this.#ready()
+      // Which is a moment before its sign-in is made and told.
+      const told = 'journalctl --no-pager -u assistant-core | grep -q "MCP endpoint"'
+      await this.#debian.run(`for n in $(seq 100); do ${told} && break; sleep 0.1; done`)
+    }
     if (line === 'nginx -t && systemctl reload nginx')
       await this.#lines('systemctl is-active nginx', 'active')
     if (line.includes(' store verify --file ')) await this.#makeBackup()
