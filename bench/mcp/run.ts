@@ -18,7 +18,7 @@ import { median, startServerProcess, stopServerProcesses, table, usedBy } from '
 const root = resolve(import.meta.dirname, '../..')
 const path = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '2' }, rounds: { type: 'string', default: '5' } },
+  options: { seconds: { type: 'string', default: '1' }, rounds: { type: 'string', default: '3' } },
 })
 
 interface Question {
