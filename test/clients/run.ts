@@ -22,7 +22,11 @@ interface Result {
 }
 
 if (process.env[isolated] === undefined) {
-  const installed = await install()
+  const installed = await install().catch((error: unknown) => {
+    console.log(String(error))
+    // EX_TEMPFAIL: whoever serves the programs may have them tomorrow.
+    process.exit(75)
+  })
   if ('missing' in installed) {
     console.log(`the programs cannot be fetched here: ${installed.missing}`)
     console.log(`0 passed, 0 failed, ${clients.length} skipped`)
