@@ -50,11 +50,11 @@ export function answerJsonText(ctx: Exchange, status: number, text: string): voi
 }
 
 /** The parameters of a form body; OAuthError `invalid_request` when it is something else. */
-export async function readForm(ctx: Context): Promise<Params> {
+export async function readForm(ctx: Context, limit = formLimit): Promise<Params> {
   if (!ctx.is('application/x-www-form-urlencoded')) {
     throw new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded')
   }
-  return readParams(new URLSearchParams(await readText(ctx, formLimit)))
+  return readParams(new URLSearchParams(await readText(ctx, limit)))
 }
 
 /** A JSON body; OAuthError with the code given when it is none. */

@@ -26,12 +26,18 @@ import { languageOf, type Render } from './views.ts'
 /** Somebody who is signed in and looks at a page, or sends one of its forms. */
 export interface Visit extends SignedIn {
   readonly ctx: Context
+  /** What they sent, so that a form that failed still holds it. */
+  readonly form?: Params
+  /** What the fault of a form says beyond its words. */
+  readonly detail?: unknown
 }
 
 /** What a form did. */
 interface Outcome extends Pick<AuditEvent, 'target' | 'data'> {
   /** Shown on the page this once, such as a new secret. */
   readonly once?: Readonly<Record<string, unknown>>
+  /** Where the person goes on, when that is another page. */
+  readonly to?: string
 }
 
 /** One form of a page. */
@@ -45,10 +51,13 @@ export interface Deed {
 
 /** A page: everything but its view. */
 export interface OwnPage {
+  /** May have parameters, such as `/prompts/:id`. */
   readonly path: string
   readonly view: string
   /** Whether the page runs our script, for what no form can do. */
   readonly script?: true
+  /** How many bytes its forms may have; 65,536 unless told. */
+  readonly largest?: number
   show(visit: Visit): Promise<Readonly<Record<string, unknown>>>
   readonly deeds: Readonly<Record<string, Deed>>
 }
@@ -69,22 +78,24 @@ export function routeOwnPage(router: Router, page: OwnPage, deps: OwnPageDeps): 
     page.path,
     pageEndpoint(fault, async (ctx) => {
       const signed = await signedIn(ctx, deps)
-      if (!signed) return toSignIn(ctx, page)
-      const done = Object.keys(page.deeds).find((name) => ctx.querystring === `done=${name}`)
-      return answer({ ...signed, ctx }, page, deps, { done: done ?? '' })
+      if (!signed) return toSignIn(ctx, ctx.path)
+      const asked = new URLSearchParams(ctx.querystring).get('done')
+      const done = Object.keys(page.deeds).find((name) => name === asked)
+      return answer({ ...signed, ctx }, { page, here: ctx.path }, deps, { done: done ?? '' })
     }),
   )
   for (const [name, deed] of Object.entries(page.deeds))
     router.post(
       `${page.path}/${name}`,
       pageEndpoint(fault, async (ctx) => {
-        const form = await readForm(ctx)
+        const form = await readForm(ctx, page.largest)
+        const here = ctx.path.slice(0, -name.length - 1)
         const signed = await signedIn(ctx, deps)
         const secret = signed?.secret
         requireOwnForm(ctx, deps, { secret, purpose: purposeOf(page), token: form.get('csrf') })
         if (deed.recent && deps.clock.now() - signed!.session.authTime > recentMilliseconds)
-          return toSignIn(ctx, page)
-        return perform({ ...signed!, ctx }, form, { name, deed, page }, deps)
+          return toSignIn(ctx, here)
+        return perform({ ...signed!, ctx, form }, form, { name, deed, page, here }, deps)
       }),
     )
 }
@@ -92,7 +103,7 @@ export function routeOwnPage(router: Router, page: OwnPage, deps: OwnPageDeps): 
 async function perform(
   visit: Visit,
   form: Params,
-  { name, deed, page }: { name: string; deed: Deed; page: OwnPage },
+  { name, deed, ...place }: { name: string; deed: Deed } & Place,
   deps: OwnPageDeps,
 ): Promise<void> {
   const { ctx, user } = visit
@@ -100,18 +111,18 @@ async function perform(
     if (deed.type) await deps.audit.record({ type: deed.type, user: user.id, ...originOf(ctx), ...event })
   }
   try {
-    const { once, ...told } = (await deed.run(visit, form)) ?? {}
+    const { once, to, ...told } = (await deed.run(visit, form)) ?? {}
     await tell({ status: 'ok', ...told })
-    if (!once) return sendTo(ctx, 303, `${page.path}?done=${name}`)
-    return await answer(visit, page, deps, { once })
+    if (!once) return sendTo(ctx, 303, to ?? `${place.here}?done=${name}`)
+    return await answer(visit, place, deps, { once })
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     await tell({ status: error.code === 'forbidden' ? 'denied' : 'error', error: error.message })
     if (error.code === 'not_found') throw error
     const fault = messages[languageOf(ctx)].fault(error.message)
     return answer(
-      visit,
-      page,
+      { ...visit, detail: error.data },
+      place,
       deps,
       { fault, failed: name },
       { invalid: 400, conflict: 409, forbidden: 403, unavailable: 503 }[error.code],
@@ -119,10 +130,16 @@ async function perform(
   }
 }
 
+/** A page, and the path at which this one of it stands. */
+interface Place {
+  readonly page: OwnPage
+  readonly here: string
+}
+
 /** The page, after a form or before any. */
 async function answer(
   visit: Visit,
-  page: OwnPage,
+  { page, here }: Place,
   deps: OwnPageDeps,
   state: { done?: string; once?: object; fault?: string; failed?: string },
   status = 200,
@@ -131,14 +148,14 @@ async function answer(
   // A form may have changed who is here, or what they chose.
   const signed = ctx.state['signed'] as SignedIn
   if (page.script) allowScript(ctx)
-  const view = await page.show({ ...signed, ctx })
+  const view = await page.show({ ...visit, ...signed })
   const csrf = formToken(signed.secret, purposeOf(page))
   const blank = { done: '', once: {}, fault: '', failed: '' }
-  answerPage(ctx, status, deps.render(ctx, page.view, { ...blank, ...state, ...view, page: page.path, csrf }))
+  answerPage(ctx, status, deps.render(ctx, page.view, { ...blank, ...state, ...view, page: here, csrf }))
 }
 
-function toSignIn(ctx: Context, { path }: OwnPage): void {
-  sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(path)}`)
+function toSignIn(ctx: Context, here: string): void {
+  sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(here)}`)
 }
 
 function purposeOf({ path }: OwnPage): string {
