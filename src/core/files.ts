@@ -1,6 +1,6 @@
 /** Files that only the daemon's own user may touch. */
 import type { Stats } from 'node:fs'
-import { chmod, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { AppError, messageOf } from './errors.ts'
 import type { Log } from './log.ts'
@@ -45,12 +45,17 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /**
  * Makes a file, or makes it anew, so that its name never stands for half of it: it is written beside (as
- * `draft`), and takes the name when all of it is on disk. When that fails, nothing has changed.
+ * `draft`), and takes the name when all of it is on disk. When that fails, nothing has changed. A file that must be
+ * `missing` and is there fails it (`EEXIST`).
  */
 export async function replaceFile(
   path: string,
   content: string | Uint8Array | AsyncIterable<string | Uint8Array>,
-  { draft = `${path}.new`, mode = privateFile }: { readonly draft?: string; readonly mode?: number } = {},
+  {
+    draft = `${path}.new`,
+    mode = privateFile,
+    missing = false,
+  }: { readonly draft?: string; readonly mode?: number; readonly missing?: boolean } = {},
 ): Promise<void> {
   // What a crash left; and a link there would lead what is written elsewhere.
   await rm(draft, { force: true })
@@ -61,12 +66,15 @@ export async function replaceFile(
     else for await (const piece of content) await file.writeFile(piece)
     await file.sync()
     await file.close()
-    await rename(draft, path)
+    // A link, unlike a rename, fails when the name is taken.
+    if (missing) await link(draft, path)
+    else await rename(draft, path)
   } catch (error) {
     await file.close().catch(() => undefined)
     await rm(draft, { force: true }).catch(() => undefined)
     throw error
   }
+  if (missing) await rm(draft, { force: true })
   await syncFolder(dirname(path))
 }
 

@@ -1,6 +1,7 @@
-import { link, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readFile, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { AppError, messageOf } from '../core/errors.ts'
+import { replaceFile } from '../core/files.ts'
 import { randomId } from '../core/secrets.ts'
 
 /** A file that was written; `undo` puts back what was there. */
@@ -19,27 +20,17 @@ export async function replaceSiteFile(
   kind: 'new' | 'old',
 ): Promise<Replaced> {
   const target = join(site, path)
-  const temporary = join(dirname(target), `.${randomId()}.tmp`)
+  const draft = join(dirname(target), `.${randomId()}.tmp`)
   try {
     await requireInside(site, dirname(target))
     const before = kind === 'old' ? await readFile(target) : undefined
-    const mode = before && (await stat(target)).mode
-    await writeDurably(temporary, bytes, mode)
-    if (before) await rename(temporary, target)
-    // A link, unlike a rename, fails when the file is there.
-    else await link(temporary, target)
-    await syncFolder(dirname(target))
+    const mode = before ? (await stat(target)).mode & 0o777 : 0o644
+    await replaceFile(target, bytes, { draft, mode, missing: kind === 'new' })
     return {
-      undo: async () => {
-        if (!before) return rm(target, { force: true })
-        await writeDurably(temporary, before, mode)
-        await rename(temporary, target)
-      },
+      undo: () => (before ? replaceFile(target, before, { draft, mode }) : rm(target, { force: true })),
     }
   } catch (error) {
     throw explained(error, path)
-  } finally {
-    await rm(temporary, { force: true }).catch(() => undefined)
   }
 }
 
@@ -55,26 +46,6 @@ async function requireInside(site: string, folder: string): Promise<void> {
     throw new AppError('forbidden', 'the file would not be inside the prompts of the site')
   }
   await mkdir(folder, { recursive: true })
-}
-
-async function writeDurably(path: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
-  const file = await open(path, 'wx', 0o644)
-  try {
-    if (mode !== undefined) await file.chmod(mode & 0o777)
-    await file.writeFile(bytes)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 function explained(error: unknown, path: string): unknown {
