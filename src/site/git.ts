@@ -1,5 +1,4 @@
 /** The git repository that a site may be in, or be a part of. No shell, no options from outside. */
-import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError } from '../core/errors.ts'
 import { commitFiles, type CommitRequest } from './git-commit.ts'
@@ -33,9 +32,6 @@ export interface TreeFile {
   readonly size: number
 }
 
-/** How a file in the working tree stands to the last commit. */
-export type FileStatus = 'committed' | 'modified' | 'untracked' | 'deleted'
-
 /** The repository around a site; every path is relative to the site. */
 export interface Repository {
   /** Exists while git changes the working tree. */
@@ -50,8 +46,6 @@ export interface Repository {
   revisions(ref: string, folders: readonly string[]): Promise<FileRevision[]>
   /** A file's bytes at a revision; undefined when it is not there. */
   contentAt(path: string, ref: string): Promise<Uint8Array | undefined>
-  /** Compares a file with the last commit. */
-  status(path: string): Promise<FileStatus>
   /** The files below folders of the site at a revision; undefined when there is no such revision. */
   treeAt(ref: string, folders: readonly string[]): Promise<TreeFile[] | undefined>
   /** The bytes of objects by name. */
@@ -120,14 +114,6 @@ export async function openRepository(folder: string): Promise<Repository | undef
       const args = ['log', '--follow', '--name-only', '-z', format, count, '--', relativePath(path)]
       const answer = await git(cwd, args)
       return answer.ok ? fileCommits(text(answer.output), prefix, path) : []
-    },
-    status: async (path) => {
-      const committed = await contentAt(path, 'HEAD')
-      const present = await readFile(join(cwd, relativePath(path))).catch(() => undefined)
-      if (!committed) return 'untracked'
-      if (!present) return 'deleted'
-      // Bytes instead of `git status`, which would run the repository's filters.
-      return sameContent(committed, present) ? 'committed' : 'modified'
     },
     commit: (request) => {
       const turn = commits.then(() => commitFiles({ cwd, prefix, gitFolder }, request))
@@ -205,14 +191,6 @@ function fileRevisions(output: string, prefix: string): FileRevision[] {
     }
   }
   return found
-}
-
-/** Equal but for the line ends that git may have been told to convert. */
-function sameContent(a: Uint8Array, b: Uint8Array): boolean {
-  const bytes = (value: Uint8Array): Buffer => Buffer.from(value)
-  if (bytes(a).equals(b)) return true
-  const lines = (value: Uint8Array): string => bytes(value).toString('latin1').replaceAll('\r\n', '\n')
-  return lines(a) === lines(b)
 }
 
 function one(answer: Answer): string | undefined {

@@ -98,31 +98,11 @@ describe('a site in a git repository', { skip }, () => {
     assert.equal(existsSync(victim), false)
     for (const path of ['../x', '/etc/passwd', 'a/../../b', '', 'a\0b']) {
       await assert.rejects(repository.contentAt(path, 'HEAD'), AppError, path)
-      await assert.rejects(repository.status(path), AppError, path)
     }
     // No pathspec magic, no option.
     assert.deepEqual(await repository.history(':(top)prompts/a.md'), [])
     assert.deepEqual(await repository.history('*'), [])
     assert.deepEqual(await repository.history('--all'), [])
-  })
-
-  it('tells how a file stands to the last commit', async (t) => {
-    const folder = repositoryFolder(t, {
-      'prompts/a.md': 'one\n',
-      'prompts/b.md': 'b',
-      'prompts/c.md': 'x\ny\n',
-    })
-    writeFiles(folder, { 'prompts/b.md': 'changed', 'prompts/new.md': 'n', 'prompts/c.md': 'x\r\ny\r\n' })
-    const repository = await opened(folder)
-    const paths = ['prompts/a.md', 'prompts/b.md', 'prompts/c.md', 'prompts/new.md']
-    assert.deepEqual(await Promise.all(paths.map((path) => repository.status(path))), [
-      'committed',
-      'modified',
-      'committed',
-      'untracked',
-    ])
-    rmSync(join(folder, 'prompts/a.md'))
-    assert.equal(await repository.status('prompts/a.md'), 'deleted')
   })
 
   it('commits the paths that are named, in the name of a user, and nothing else', async (t) => {
@@ -267,10 +247,9 @@ describe('a site in a git repository', { skip }, () => {
     writeFiles(folder, { 'prompts/a.md': 'b', '.gitattributes': '* filter=trap\n' })
     await repository.head()
     await repository.history('prompts/a.md')
-    await repository.status('prompts/a.md')
     await readSiteAt(folder, 'HEAD')
     await repository.commit({ paths: ['prompts/a.md'], message: 'm', authorName: 'J', authorEmail: 'j@e.c' })
-    assert.equal(await repository.status('prompts/a.md'), 'committed')
+    assert.equal(text(await repository.contentAt('prompts/a.md', 'HEAD')), 'b')
     assert.equal(existsSync(sprung), false)
     // The traps do work.
     assert.throws(() => gitIn(folder, 'commit', '--allow-empty', '--message=x'))
@@ -312,7 +291,6 @@ describe('a site in a git repository', { skip }, () => {
     const empty = await opened(plain)
     assert.equal(await empty.head(), undefined)
     assert.deepEqual(await empty.history('prompts/a.md'), [])
-    assert.equal(await empty.status('prompts/a.md'), 'untracked')
     await assert.rejects(readSiteAt(plain, 'main'), hasCode('not_found'))
     const first = await empty.commit({
       paths: ['prompts/a.md'],
