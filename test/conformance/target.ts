@@ -6,7 +6,7 @@ import process from 'node:process'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { copyOfShippedSite, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
-import { startProxy } from './proxy.ts'
+import { startRoundRobin } from '../helpers/round-robin.ts'
 
 type Cleanup = Pick<TestContext, 'after'>
 
@@ -28,7 +28,10 @@ export async function startTarget(t: Cleanup, user = 'sales@example.com'): Promi
   })
   if (code !== 0) throw new Error(`no token: ${stderr}`)
   const { access_token: token } = JSON.parse(stdout) as { access_token: string }
-  return startProxy(t, `${url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, token)
+  // The official suite has no way to send a token.
+  const proxy = await startRoundRobin(t, { authorization: `Bearer ${token}` })
+  proxy.to([url])
+  return `${proxy.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`
 }
 
 /** Starts the daemon as `npm run conformance:serve` does, and gives its URL once it listens. */

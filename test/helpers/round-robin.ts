@@ -1,4 +1,4 @@
-/** A plain proxy in front of several daemons: each request goes to the next, whoever sent it. */
+/** A plain proxy in front of one or several daemons: each request goes to the next, whoever sent it, Host and Origin untouched. */
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
@@ -13,7 +13,11 @@ export interface RoundRobin {
   readonly counts: ReadonlyMap<string, number>
 }
 
-export async function startRoundRobin(t: Pick<TestContext, 'after'>): Promise<RoundRobin> {
+/** Starts it; `added` are headers that every request gets. */
+export async function startRoundRobin(
+  t: Pick<TestContext, 'after'>,
+  added: Readonly<Record<string, string>> = {},
+): Promise<RoundRobin> {
   let targets: readonly string[] = []
   let turn = 0
   let cuts = false
@@ -24,7 +28,8 @@ export async function startRoundRobin(t: Pick<TestContext, 'after'>): Promise<Ro
     const isCut = cuts && req.method === 'POST'
     if (isCut) cuts = false
     const { hostname, port } = new URL(target)
-    const options = { hostname, port, method: req.method, path: req.url, headers: req.headers }
+    const headers = { ...req.headers, ...added }
+    const options = { hostname, port, method: req.method, path: req.url, headers }
     const forward = request(options, (answer) => {
       if (isCut) {
         res.destroy()
