@@ -1,3 +1,4 @@
+import type { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { ShownDocuments } from '../core/shown.ts'
 
@@ -6,6 +7,11 @@ export const auditStatuses = ['ok', 'error', 'denied', 'timeout', 'cancelled'] a
 
 /** How what an audit event tells of ended; `denied` only when somebody was not allowed to. */
 export type AuditStatus = (typeof auditStatuses)[number]
+
+/** How an event ended that was refused; who may not see what there is hears that there is none. */
+export function refusalOf({ code, message }: AppError): { status: AuditStatus; error: string } {
+  return { status: code === 'not_found' || code === 'forbidden' ? 'denied' : 'error', error: message }
+}
 
 /** A field of the target that was changed; null where there is no value. */
 export interface AuditedChange {

@@ -30,6 +30,9 @@ export interface House {
   readonly librarian: Librarian
   /** The prompt template methods of specification §4.7, by name. */
   readonly promptMethods: PromptMethods
+  /** What writes templates and what renders unknown ones, for the methods and for pages. */
+  readonly promptWriter: PromptWriter
+  readonly previews: Previews
   /** A principal as it would be made now; undefined once the user may not use the service. */
   readonly refreshed: (principal: Principal) => Principal | undefined
   /** Whom to tell that people may see something else from now on. */
@@ -75,7 +78,7 @@ export async function openHouse(
     settings: () => site.current().settings,
     people: () => site.current().people,
     librarian,
-    promptMethods: promptMethodsOf(foundation, site, librarian, undo),
+    ...promptDoors(foundation, { site, librarian, changed }, undo),
     refreshed: refresherOf(() => site.current()),
     onChange: (listener) => void listeners.push(listener),
   }
@@ -111,30 +114,38 @@ async function partsOf(
   }
 }
 
-function promptMethodsOf(
+function promptDoors(
   { folders, audit }: Foundation,
-  site: Site<Snapshot>,
-  { usage }: Librarian,
+  live: LiveLibrary,
   undo: Undo,
-): PromptMethods {
+): Pick<House, 'promptMethods' | 'promptWriter' | 'previews'> {
+  const { site, librarian, changed } = live
   const previews = new Previews()
   undo.push(() => previews.close())
   const library = (): Snapshot['library'] => site.current().library
-  const writer = new PromptWriter({
+  const promptWriter = new PromptWriter({
     folder: folders.site,
     library,
     audit,
     commits: () => site.current().settings.git.commit,
-    reload: () => site.reload('a prompt was written'),
+    reload: async () => {
+      await site.reload('a prompt was written')
+      if ((await librarian.refresh(library())).changed) changed()
+    },
   })
-  return promptMethods({ library, usage, writer, previews })
+  const { usage } = librarian
+  const promptMethodsNow = promptMethods({ library, usage, writer: promptWriter, previews })
+  return { promptMethods: promptMethodsNow, promptWriter, previews }
 }
 
-async function followBranches(
-  { folders, log }: Foundation,
-  live: { readonly site: Site<Snapshot>; readonly librarian: Librarian; readonly changed: () => void },
-  undo: Undo,
-): Promise<void> {
+/** The library that is in use, and whom to tell that it changed. */
+interface LiveLibrary {
+  readonly site: Site<Snapshot>
+  readonly librarian: Librarian
+  readonly changed: () => void
+}
+
+async function followBranches({ folders, log }: Foundation, live: LiveLibrary, undo: Undo): Promise<void> {
   const { site, librarian } = live
   const following = await followRefs(folders.site, librarian, {
     library: () => site.current().library,

@@ -1,5 +1,5 @@
 import type { Audit } from '../audit/audit.ts'
-import { actorOf, type AuditStatus } from '../audit/event.ts'
+import { actorOf, refusalOf, type AuditStatus } from '../audit/event.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
@@ -32,12 +32,7 @@ export async function viewed<Seen>(
     return seen
   } catch (error) {
     if (signal?.aborted) await tell({ status: 'cancelled' })
-    else if (error instanceof AppError) await tell({ status: statusOf(error), error: error.message })
+    else if (error instanceof AppError) await tell(refusalOf(error))
     throw error
   }
-}
-
-/** Who may not see what there is hears that there is none. */
-function statusOf({ code }: AppError): AuditStatus {
-  return code === 'not_found' || code === 'forbidden' ? 'denied' : 'error'
 }

@@ -37,6 +37,13 @@ export function mayChange(principal: Pick<Principal, 'user' | 'roles'>, thing: G
   return isOwner(principal, thing) || principal.roles.has(systemManager)
 }
 
+/** Whether a thing is offered to others than one that was there before, whatever its status. */
+export function isWider(now: Guarded, before: Guarded | undefined): boolean {
+  if (now.visibility === 'Private' || before?.visibility === 'Public') return false
+  if (now.visibility === 'Public' || before?.visibility !== 'Shared') return true
+  return now.sharedWithRoles.some((role) => !before.sharedWithRoles.includes(role))
+}
+
 function isOwner(principal: Pick<Principal, 'user'>, thing: Guarded): boolean {
   return thing.owner !== '' && thing.owner === principal.user
 }

@@ -21,12 +21,21 @@ export class Channels {
 
   /** The library that this principal sees; a request takes it once, so that all of its answers agree. */
   for(principal: Principal): Library {
-    for (const [line, library] of this.lines) {
+    return this.lines.get(this.lineOf(principal))!
+  }
+
+  /** The line of the same. */
+  lineOf(principal: Principal): string {
+    for (const line of this.lines.keys()) {
       // Neither is a role, whatever roles are called.
-      if (line === siteLine || line === defaultChannel) continue
-      if (principal.roles.has(line)) return library
+      if (line !== siteLine && line !== defaultChannel && principal.roles.has(line)) return line
     }
-    return this.lines.get(defaultChannel) ?? this.site
+    return this.lines.has(defaultChannel) ? defaultChannel : siteLine
+  }
+
+  /** The line that somebody writes to who sees this one: itself where it is a branch, else the working tree. */
+  writtenLine(line: string): string {
+    return this.lines.get(line)?.lineage.branch === undefined ? siteLine : line
   }
 
   /** The library of the working tree: what files may be written to. */

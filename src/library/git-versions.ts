@@ -13,11 +13,17 @@ export type BlobMemory = Map<string, BlobMeaning>
 /** How a template came to be what it is on one branch. */
 export interface GitVersions {
   /** Oldest first; each begins with the commit that changed what specification §9.5 counts. */
-  readonly versions: readonly (FileRevision & { readonly number: number })[]
+  readonly versions: readonly NumberedRevision[]
+  /** Every commit that changed the file, oldest first, with the version that it belongs to. */
+  readonly changes: readonly NumberedRevision[]
   /** The number of what was read; null while it is not committed. */
   readonly number: number | null
   /** The last commit of the file, when its bytes are as committed. */
   readonly commit?: string
+}
+
+interface NumberedRevision extends FileRevision {
+  readonly number: number
 }
 
 /** The templates of one branch that git numbers, by prompt_id. */
@@ -38,14 +44,15 @@ export async function gitVersions(
 ): Promise<GitLine> {
   const revisions = await repository.revisions(ref, ['prompts'])
   await learn(repository, revisions, memory)
-  const versions = new Map<string, (FileRevision & { number: number })[]>()
+  const changes = new Map<string, NumberedRevision[]>()
   const last = new Map<string, string>()
   for (const revision of revisions.toReversed()) {
     const known = memory.get(revision.object)
-    if (!known || last.get(known.id) === known.fingerprint) continue
-    const of = versions.get(known.id) ?? []
-    of.push({ ...revision, number: of.length + 1 })
-    versions.set(known.id, of)
+    if (!known) continue
+    const of = changes.get(known.id) ?? []
+    const isNew = last.get(known.id) !== known.fingerprint
+    of.push({ ...revision, number: (of.at(-1)?.number ?? 0) + (isNew ? 1 : 0) })
+    changes.set(known.id, of)
     last.set(known.id, known.fingerprint)
   }
   const newest = new Map<string, FileRevision>()
@@ -53,14 +60,16 @@ export async function gitVersions(
   return new Map(
     templates.map((read): [string, GitVersions] => {
       const { id, file } = read.template
-      const of = versions.get(id) ?? []
+      const of = changes.get(id) ?? []
+      const versions = of.filter(({ number }, index) => number !== of[index - 1]?.number)
       const head = newest.get(file)
       const isCommitted = head && head.object === blobName(read.document.bytes, head.object.length)
       return [
         id,
         {
-          versions: of,
-          number: of.length > 0 && last.get(id) === read.fingerprint ? of.length : null,
+          versions,
+          changes: of,
+          number: last.get(id) === read.fingerprint ? versions.length : null,
           ...(isCommitted && { commit: head.commit }),
         },
       ]
@@ -80,6 +89,11 @@ export function versionLine(
       if (!found) return kept.history(id, limit)
       return withSources(repository!, id, found.versions.toReversed().slice(0, limit))
     },
+    changes: (id, limit) => {
+      const found = held.get(id)
+      if (!found) return kept.changes(id, limit)
+      return withSources(repository!, id, found.changes.toReversed().slice(0, limit))
+    },
     version: async (id, number) => {
       const found = held.get(id)
       if (!found) return kept.version(id, number)
@@ -94,15 +108,16 @@ export function versionLine(
 async function withSources(
   repository: Repository,
   prompt: string,
-  versions: GitVersions['versions'],
+  versions: readonly NumberedRevision[],
 ): Promise<PromptVersion[]> {
   const contents = await repository.objects(versions.map(({ object }) => object))
-  return versions.map(({ number, authorEmail, time, commit, path, object }) => ({
+  return versions.map(({ number, authorEmail, time, commit, subject, path, object }) => ({
     prompt,
     number,
     author: authorEmail,
     time,
     commit,
+    subject,
     file: path,
     source: new TextDecoder().decode(contents.get(object)),
   }))

@@ -3,7 +3,7 @@ import { parseSource } from '../site/parse-source.ts'
 import { unifiedDiff } from './diff.ts'
 import type { PromptTemplate } from './words.ts'
 import type { LibraryReading } from './read-library.ts'
-import { readInPart } from './template-file.ts'
+import { readInPart, type ReadTemplate } from './template-file.ts'
 import { versionText } from './template-text.ts'
 import { isStatusStep, notCommitted, type PromptVersion, type VersionLine } from './versions.ts'
 
@@ -43,6 +43,47 @@ export async function versionHistory(
     .map(({ version, was }, index) => entryOf(version, was, all[index + 1], template.version))
 }
 
+/** One change of a template's file. */
+export interface FileChange {
+  /** The version that it belongs to; null for what is not committed. */
+  readonly version: number | null
+  /** Whether the version began with it. */
+  readonly begins: boolean
+  readonly author: string
+  /** Milliseconds since the epoch. */
+  readonly time?: number
+  readonly subject: string
+  /** What changed in the file, as a unified diff; empty for the first. */
+  readonly diff: string
+}
+
+/** The newest changes of a template's file, newest first; first what is not committed. */
+export async function fileChanges(
+  line: VersionLine,
+  { template, document }: Pick<ReadTemplate, 'template' | 'document'>,
+  limit: number,
+): Promise<FileChange[]> {
+  const kept = await line.changes(template.id, limit + 1)
+  const now = text(document.bytes)
+  const isOpen = kept[0] !== undefined && plain(kept[0].source) !== now
+  const open = { number: null, author: notCommitted, source: now }
+  return [...(isOpen ? [open] : []), ...kept].slice(0, limit).map((change, index) => {
+    const before = kept[isOpen ? index : index + 1]
+    const { number, author } = change
+    return {
+      version: number,
+      begins: number !== null && number !== before?.number,
+      author,
+      ...('time' in change && { time: change.time }),
+      subject: 'subject' in change ? (change.subject ?? '') : '',
+      diff:
+        before === undefined
+          ? ''
+          : unifiedDiff(plain(before.source), plain(change.source), nameOf(before.number), nameOf(number)),
+    }
+  })
+}
+
 function entryOf(
   version: PromptVersion | undefined,
   was: Comparable,
@@ -50,7 +91,6 @@ function entryOf(
   current: number | null,
 ): PromptHistoryEntry {
   const number = version?.number ?? null
-  const nameOf = (one: number | null | undefined): string => (one == null ? notCommitted : `version ${one}`)
   return {
     version: number,
     title: was.title,
@@ -69,6 +109,10 @@ function entryOf(
             nameOf(number),
           ),
   }
+}
+
+function nameOf(version: number | null | undefined): string {
+  return version == null ? notCommitted : `version ${version}`
 }
 
 /** What a version was, as far as it can be read by this release. */
@@ -125,5 +169,9 @@ export function libraryDifference(
 }
 
 function text(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes).replaceAll('\r\n', '\n')
+  return plain(new TextDecoder().decode(bytes))
+}
+
+function plain(source: string): string {
+  return source.replaceAll('\r\n', '\n')
 }

@@ -1,30 +1,20 @@
 import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../core/clock.ts'
-import { messageOf } from '../core/errors.ts'
 import { openRepository, type Repository } from '../site/git.ts'
 import { readSiteAt } from '../site/read-site-at.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
 import { migrateBuiltIns } from './built-ins.ts'
-import { defaultChannel, Channels, siteLine } from './channels.ts'
+import { Channels, siteLine } from './channels.ts'
 import type { Surroundings, TemplateCache } from './check-library.ts'
 import { gitVersions, versionLine, type BlobMemory, type GitLine } from './git-versions.ts'
-import { readLibrary, type LibraryReading } from './read-library.ts'
+import { readChannel, readChannels, settingFault, type ReadLine } from './read-channels.ts'
+import { examineFile, readLibrary, type LibraryReading } from './read-library.ts'
 import { Library, type Lacks, type Lineage, type LinkTargets } from './library.ts'
 import { digestOf, type ReadTemplate } from './template-file.ts'
 import type { PromptTemplate } from './words.ts'
 import { LibraryUsage } from './usage.ts'
 import { Versions, type StatusStep } from './versions.ts'
-
-/** One line of a reading: the working tree, or a channel's branch as it was at a commit. */
-interface ReadLine {
-  readonly line: string
-  /** The branch of a channel; `HEAD` for the working tree. */
-  readonly ref: string
-  readonly commit: string | undefined
-  readonly files: SiteFiles
-  readonly reading: LibraryReading
-}
 
 /** Every line of a site's library, read and checked, before the state knows of it. */
 export interface ReadLines {
@@ -60,6 +50,7 @@ export class Librarian {
   private readonly parts: { readonly store: Store; readonly audit: Audit }
   private readonly caches = new Map<string, TemplateCache>()
   private readonly reads = new WeakMap<Channels, Opened>()
+  private refreshing: Promise<unknown> = Promise.resolve()
 
   constructor(parts: { store: Store; audit: Audit; clock: Clock }) {
     this.parts = parts
@@ -101,7 +92,13 @@ export class Librarian {
    * Follows what moved without any file of the site changing: the branches of channels, and commits
    * that tell who wrote a version. A branch with faults leaves its channel as it was.
    */
-  async refresh(library: Channels): Promise<Refreshed> {
+  refresh(library: Channels): Promise<Refreshed> {
+    const turn = this.refreshing.then(() => this.refreshNow(library))
+    this.refreshing = turn.catch(() => undefined)
+    return turn
+  }
+
+  private async refreshNow(library: Channels): Promise<Refreshed> {
     const before = this.reads.get(library)
     if (!before?.repository) return { changed: false, faults: [] }
     const faults: Fault[] = []
@@ -186,9 +183,13 @@ export class Librarian {
       const number = byGit(read) ? held.get(id)!.number : (this.numbers.get(id) ?? null)
       return [id, this.withNumber(read, number)]
     })
+    const branch = line.line === siteLine ? undefined : await writtenBranch(repository, line.ref)
+    const cached = { ...around, cache: this.cacheOf(line.line) }
     const lineage: Lineage = {
       line: versionLine(held, repository, this.versions),
       commitOf: (id) => held.get(id)?.commit,
+      ...(branch !== undefined && { branch }),
+      examine: (file, bytes) => examineFile(line.files, cached, file, bytes),
     }
     return new Library(line.reading, new Map(numbered), lineage, { usage: this.usage, links, lacks })
   }
@@ -210,76 +211,16 @@ export class Librarian {
   }
 }
 
-/** Reads and checks the library of every channel; a channel with a fault is left out. */
-export async function readChannels(
-  files: SiteFiles,
-  faults: Fault[],
-  around: Surroundings,
-  repository: Repository | undefined,
-  cacheOf: (line: string) => TemplateCache,
-): Promise<ReadLine[]> {
-  const lines: ReadLine[] = []
-  for (const [role, ref] of Object.entries(around.channels)) {
-    const setting = (message: string): Fault => settingFault(files, role, message)
-    if (role !== defaultChannel && !around.people.roles.has(role)) {
-      faults.push(setting(`unknown role "${role}"; channels are named by roles, or "${defaultChannel}"`))
-      continue
-    }
-    const cached = { ...around, cache: cacheOf(role) }
-    const line = await readChannel(files.folder, role, ref, repository, cached, faults, setting)
-    if (line) lines.push(line)
-  }
-  return lines
-}
-
-async function readChannel(
-  folder: string,
-  role: string,
-  ref: string,
-  repository: Repository | undefined,
-  around: Surroundings,
-  faults: Fault[],
-  setting: (message: string) => Fault,
-): Promise<ReadLine | undefined> {
-  if (!repository) {
-    faults.push(setting('channels need the site to be in a git repository'))
-    return undefined
-  }
-  const commit = await repository.resolve(ref)
-  if (commit === undefined) {
-    faults.push(setting(`there is no branch, tag or commit "${ref}" in the site's git repository`))
-    return undefined
-  }
-  try {
-    const files = await readSiteAt(folder, commit)
-    const found: Fault[] = files.faults.filter(({ file }) => /^(prompts|skills)\//.test(file))
-    // The warnings of a branch are its own authors' business.
-    const reading = readLibrary(files, found, [], around)
-    faults.push(...found.map((fault) => ({ ...fault, file: `${ref}:${fault.file}` })))
-    return { line: role, ref, commit, files, reading }
-  } catch (error) {
-    faults.push(setting(messageOf(error)))
-    return undefined
-  }
+/** The branch that a channel stands on, unless it is checked out: then it is written to by writing the site. */
+async function writtenBranch(repository: Repository | undefined, ref: string): Promise<string | undefined> {
+  if (!repository || (await repository.branch()) === ref) return undefined
+  return (await repository.resolve(`refs/heads/${ref}`)) === undefined ? undefined : ref
 }
 
 const none: GitLine = new Map()
 
 /** The author of versions of a site that is not in git. */
 const workingTree = 'working tree'
-
-function settingFault(files: SiteFiles, role: string, message: string): Fault {
-  const file = 'config/settings.yaml'
-  return (
-    files.documents.get(file)?.fault(['library', 'channels', role], message) ?? {
-      file,
-      line: 1,
-      column: 1,
-      path: `library.channels.${role}`,
-      message,
-    }
-  )
-}
 
 function stepWarning({ id, from, to }: StatusStep, reading: LibraryReading): Fault {
   return reading.templates

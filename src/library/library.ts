@@ -4,7 +4,7 @@ import { systemManager, type Principal } from '../core/principal.ts'
 import { mayGet } from './access.ts'
 import { suggestions } from './argument-types.ts'
 import { doctypeOfDoctypes, type PromptTemplate, type RenderedPrompt, type Skill } from './words.ts'
-import type { LibraryReading } from './read-library.ts'
+import type { Examined, LibraryReading } from './read-library.ts'
 import { indexPrompts, type PromptIndex } from './search.ts'
 import { fitted, namesAny } from './lint.ts'
 import { skillsWithout } from './skill-files.ts'
@@ -29,11 +29,15 @@ export interface LinkTargets {
 /** The tools of this server that a principal is not offered; the same set for the same offer. */
 export type Lacks = (principal: Principal) => ReadonlySet<string>
 
-/** Where the versions of a reading come from: the numbers are in its templates already. */
+/** Where a reading comes from and goes to: the numbers of its versions are in its templates already. */
 export interface Lineage {
   readonly line: VersionLine
   /** The commit that a template's file stands at, where it is committed. */
   readonly commitOf: (id: string) => string | undefined
+  /** The branch that is written to in place of the working tree. */
+  readonly branch?: string
+  /** What a file of the library would be, were it these bytes. */
+  readonly examine: (file: string, bytes: Uint8Array) => Examined
 }
 
 const mostCompletions = 100
@@ -47,8 +51,7 @@ export class Library {
   readonly templates: ReadonlyMap<string, PromptTemplate>
   /** Older versions of the templates. */
   readonly line: VersionLine
-  /** The commit that a template's file stands at, where it is known. */
-  readonly commitOf: (id: string) => string | undefined
+  readonly lineage: Lineage
   private readonly usage: LibraryUsage
   /** Of the same reading of the site. */
   readonly links: LinkTargets
@@ -64,7 +67,7 @@ export class Library {
   constructor(
     reading: LibraryReading,
     templates: ReadonlyMap<string, PromptTemplate>,
-    { line, commitOf }: Lineage,
+    lineage: Lineage,
     {
       usage,
       links,
@@ -73,8 +76,8 @@ export class Library {
   ) {
     this.reading = reading
     this.templates = templates
-    this.line = line
-    this.commitOf = commitOf
+    this.line = lineage.line
+    this.lineage = lineage
     this.usage = usage
     this.links = links
     this.promptViews = new Views(templates)
@@ -111,7 +114,7 @@ export class Library {
     const read = this.read(id)
     const text = this.fit(principal, read, read.content.render(await this.valuesOf(principal, read, args)))
     this.usage.count('prompt', id)
-    const commit = this.commitOf(id)
+    const commit = this.lineage.commitOf(id)
     return { template, text, ...(commit !== undefined && { commit }) }
   }
 
@@ -201,7 +204,7 @@ export class Library {
   }
 
   /** What the package brings does not name what its reader lacks. */
-  private fit(principal: Principal, { template }: ReadTemplate, text: string): string {
+  fit(principal: Principal, { template }: ReadTemplate, text: string): string {
     if (!template.isSystem) return text
     const lacks = this.lacks(principal)
     let known = this.unfit.get(lacks)

@@ -16,19 +16,28 @@ export interface PromptTestResult {
   readonly text?: string
 }
 
+/** Renders a template with the arguments of a test. AppError `invalid` for what is wrong. */
+type RenderTest = (read: ReadTemplate, args: PromptTest['arguments']) => Promise<string>
+
+const renderHere: RenderTest = async (read, args) =>
+  read.content.render(await valuesFor(read, args, () => Promise.resolve(true)))
+
 /** Runs the tests of templates. Links are taken as existing: a test has no user and no documents. */
-export async function runPromptTests(templates: Iterable<ReadTemplate>): Promise<PromptTestResult[]> {
+export async function runPromptTests(
+  templates: Iterable<ReadTemplate>,
+  render = renderHere,
+): Promise<PromptTestResult[]> {
   const results: PromptTestResult[] = []
-  for (const read of templates) for (const test of read.tests) results.push(await runTest(read, test))
+  for (const read of templates) for (const test of read.tests) results.push(await runTest(read, test, render))
   return results
 }
 
-async function runTest(read: ReadTemplate, test: PromptTest): Promise<PromptTestResult> {
+async function runTest(read: ReadTemplate, test: PromptTest, render: RenderTest): Promise<PromptTestResult> {
   const { id, file } = read.template
   const result = { prompt: id, test: test.name, file }
   let text: string
   try {
-    text = read.content.render(await valuesFor(read, test.arguments, () => Promise.resolve(true)))
+    text = await render(read, test.arguments)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const problems = errorProblems(test, messageOf(error))

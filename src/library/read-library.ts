@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { interpret } from '../site/read-site.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import {
   checkSkill,
@@ -76,6 +77,37 @@ export function readLibrary(
     if (isOwn(read.template)) checkTemplate(read, categories, around, lint, { faults, warnings })
   for (const read of skills.values()) if (isOwn(read.skill)) checkSkill(read, around, { faults, warnings })
   return reading(templates, categories, skills)
+}
+
+/** What a file of the library would be, were it these bytes. */
+export interface Examined {
+  /** Everything that would keep the site from being used. */
+  readonly faults: readonly Fault[]
+  /** Of this file. */
+  readonly warnings: readonly Fault[]
+  readonly read: ReadTemplate | undefined
+}
+
+/** Checks a site that is in use as if one file of it were these bytes. */
+export function examineFile(
+  files: SiteFiles,
+  around: Surroundings,
+  file: string,
+  bytes: Uint8Array,
+): Examined {
+  const { document, faults: found } = interpret(file, bytes)
+  const faults = [...found]
+  const warnings: Fault[] = []
+  if (!document) return { faults, warnings, read: undefined }
+  const documents = new Map(files.documents).set(file, document)
+  // What it remembers of this file is not what stands there.
+  const cache = new Map(around.cache)
+  const { templates } = readLibrary({ ...files, documents }, faults, warnings, { ...around, cache })
+  return {
+    faults,
+    warnings: warnings.filter((warning) => warning.file === file),
+    read: [...templates.values()].find(({ template }) => template.file === file),
+  }
 }
 
 /** Where categories stand in a site. */

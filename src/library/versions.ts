@@ -13,6 +13,8 @@ export interface PromptVersion {
   /** Milliseconds since the epoch: of the commit, or of the reading that first saw it. */
   readonly time: number
   readonly commit?: string
+  /** What its author said of it. */
+  readonly subject?: string
   /** The template's file as it was. */
   readonly file: string
   readonly source: string
@@ -22,6 +24,8 @@ export interface PromptVersion {
 export interface VersionLine {
   /** The versions of a template, newest first. */
   history(prompt: string, limit: number): Promise<readonly PromptVersion[]>
+  /** The same with every change in between that began no version. */
+  changes(prompt: string, limit: number): Promise<readonly PromptVersion[]>
   /** One version; AppError `not_found`. */
   version(prompt: string, number: number): Promise<PromptVersion>
 }
@@ -124,6 +128,10 @@ export class Versions implements VersionLine {
       limit,
     })
     return found.map(withSource)
+  }
+
+  changes(prompt: string, limit: number): Promise<readonly PromptVersion[]> {
+    return this.history(prompt, limit)
   }
 
   async version(prompt: string, number: number): Promise<PromptVersion> {

@@ -16,6 +16,16 @@ export interface CommitRequest {
   readonly message: string
   readonly authorName: string
   readonly authorEmail: string
+  /** Commits onto a branch that is not checked out: nothing of the working tree or the index is read or changed. */
+  readonly onto?: BranchHead
+}
+
+/** A branch as somebody saw it; should it have moved since, nothing is committed. */
+interface BranchHead {
+  readonly branch: string
+  readonly head: string
+  /** What the paths hold there from now on. */
+  readonly contents: ReadonlyMap<string, Uint8Array>
 }
 
 /** Where the site stands in its repository. */
@@ -32,17 +42,14 @@ const unfinished = ['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'rebase-mer
 /** Commits the paths and nothing else; undefined when they are as committed. AppError `conflict`, `invalid`. */
 export async function commitFiles(place: Place, request: CommitRequest): Promise<string | undefined> {
   const { cwd, gitFolder } = place
+  const { onto } = request
   const paths = request.paths.map(relativePath)
   if (paths.length === 0) return undefined
-  for (const name of unfinished) {
-    if (await exists(join(gitFolder, name))) {
-      throw new AppError('conflict', 'git is in the middle of a merge or rebase')
-    }
-  }
-  const head = await run(cwd, ['rev-parse', '--verify', '--quiet', 'HEAD'], {}, 'none')
+  if (!onto) await requireFinished(gitFolder)
+  const head = onto?.head ?? (await run(cwd, ['rev-parse', '--verify', '--quiet', 'HEAD'], {}, 'none'))
   // An object name of zeros means "nothing" to git; its length is the repository's.
   const none = '0'.repeat(head === 'none' ? 40 : head.length)
-  const entries = (await Promise.all(paths.map((path) => entryOf(place, path, none)))).join('')
+  const entries = (await Promise.all(paths.map((path) => entryOf(place, path, none, onto)))).join('')
   const index = join(gitFolder, `index.${randomId()}`)
   try {
     const aside = { env: { GIT_INDEX_FILE: index } }
@@ -55,9 +62,10 @@ export async function commitFiles(place: Place, request: CommitRequest): Promise
     const message = { input: `${request.message.replaceAll('\0', '').trim()}\n`, env: identity(request) }
     const commit = await run(cwd, ['commit-tree', tree, ...parents], message)
     // The index before the branch: should the branch have moved, the files are merely staged.
-    await run(cwd, ['update-index', '-z', '--index-info'], { input: entries })
+    if (!onto) await run(cwd, ['update-index', '-z', '--index-info'], { input: entries })
     const before = head === 'none' ? '0'.repeat(commit.length) : head
-    await run(cwd, ['update-ref', '-m', 'commit by assistant-core', 'HEAD', commit, before])
+    const ref = onto ? `refs/heads/${onto.branch}` : 'HEAD'
+    await run(cwd, ['update-ref', '-m', 'commit by assistant-core', ref, commit, before])
     return commit
   } finally {
     await rm(index, { force: true })
@@ -65,17 +73,30 @@ export async function commitFiles(place: Place, request: CommitRequest): Promise
   }
 }
 
+async function requireFinished(gitFolder: string): Promise<void> {
+  for (const name of unfinished)
+    if (await exists(join(gitFolder, name)))
+      throw new AppError('conflict', 'git is in the middle of a merge or rebase')
+}
+
 /** `mode SP object TAB path NUL`, as the index wants it; the mode 0 removes the path. */
-async function entryOf({ cwd, prefix }: Place, path: string, none: string): Promise<string> {
+async function entryOf(
+  { cwd, prefix }: Place,
+  path: string,
+  none: string,
+  onto: BranchHead | undefined,
+): Promise<string> {
   const full = `${prefix}${path}`
+  const store = (input: Uint8Array): Promise<string> =>
+    run(cwd, ['hash-object', '-w', '--no-filters', '--stdin'], { input })
+  if (onto) return `100644 ${await store(onto.contents.get(path)!)}\t${full}\0`
   const stats = await lstat(join(cwd, path)).catch((error: unknown) => {
     if (reasonOf(error) === 'it does not exist') return undefined
     throw error
   })
   if (!stats) return `0 ${none}\t${full}\0`
   if (!stats.isFile()) throw new AppError('invalid', `"${path}" is not a file`)
-  const input = await readFile(join(cwd, path))
-  const object = await run(cwd, ['hash-object', '-w', '--no-filters', '--stdin'], { input })
+  const object = await store(await readFile(join(cwd, path)))
   return `${stats.mode & 0o100 ? '100755' : '100644'} ${object}\t${full}\0`
 }
 

@@ -40,6 +40,8 @@ export interface Repository {
   head(): Promise<string | undefined>
   /** The commit that a branch, tag or other revision names; undefined when there is none. */
   resolve(ref: string): Promise<string | undefined>
+  /** The branch that is checked out; undefined when none is. */
+  branch(): Promise<string | undefined>
   /** The commits that touched a file, newest first. */
   history(path: string, limit?: number): Promise<FileCommit[]>
   /** The states of every file below folders of the site, newest first, along the first parents of a revision. */
@@ -104,6 +106,7 @@ export async function openRepository(folder: string): Promise<Repository | undef
     lockFile: join(gitFolder, 'index.lock'),
     head: () => resolveRef('HEAD'),
     resolve: resolveRef,
+    branch: async () => one(await git(cwd, ['symbolic-ref', '--quiet', '--short', 'HEAD'])),
     contentAt,
     treeAt,
     objects,
