@@ -5,12 +5,14 @@ import type { ClientLimit, Platform } from './platform.ts'
  * itself before a pattern, a longer pattern before a shorter one.
  */
 export function clientLimitOf(platform: Platform, id: string): ClientLimit | undefined {
-  const matches = (pattern: string): boolean =>
-    pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : pattern === id
-  const fits = platform.clientLimits.flatMap((limit) =>
-    limit.clients
-      .filter(matches)
-      .map((pattern) => ({ limit, length: pattern === id ? Infinity : pattern.length })),
-  )
-  return fits.sort((a, b) => b.length - a.length)[0]?.limit
+  let narrowest: ClientLimit | undefined
+  let length = -1
+  for (const limit of platform.clientLimits)
+    for (const pattern of limit.clients) {
+      if (pattern === id) return limit
+      if (pattern.length <= length || !pattern.endsWith('*') || !id.startsWith(pattern.slice(0, -1))) continue
+      narrowest = limit
+      length = pattern.length
+    }
+  return narrowest
 }

@@ -86,8 +86,9 @@ function ownDeeds(deps: AccountDeps): Record<string, Deed> {
         if (proof.kind === 'refused') throw new AppError('forbidden', 'the current password is wrong')
         await passwords.set(user.id, fresh)
         const sessions_ended = await sessions.closeAll(user.id)
-        // Also this browser goes on under a session that nobody had before.
-        await openSession(ctx, deps, { user: user.id, method: session.method, address: origin.address })
+        // Also this browser goes on under a session that nobody had before; who they are was proven when it was.
+        const { method, authTime } = session
+        await openSession(ctx, deps, { user: user.id, method, address: origin.address, authTime })
         return { data: { sessions_ended } }
       },
     },

@@ -48,8 +48,13 @@ export function oneTimeLinkEndpoint(deps: OneTimeLinkDeps): Middleware {
     const form = await readForm(ctx)
     requireOwnForm(ctx, deps, { secret: knownVisitor(ctx, deps), purpose: 'link', token: form.get('csrf') })
     const secret = form.get('link') ?? ''
+    const refuse = async (user?: string): Promise<never> => {
+      const who = user === undefined ? {} : { user }
+      await deps.audit.record({ type: 'password.choose', status: 'denied', ...who, ...origin, error: over })
+      throw new AppError('not_found', over)
+    }
     const found = await deps.links.find(secret)
-    if (!found) throw new AppError('not_found', over)
+    if (!found) return refuse()
     const { link, user } = found
     const password = form.get('new') ?? ''
     try {
@@ -61,7 +66,7 @@ export function oneTimeLinkEndpoint(deps: OneTimeLinkDeps): Middleware {
       return showForm(ctx, secret, deps, fault, 400)
     }
     // Of two who open it at once, one chooses.
-    if (!(await deps.links.spend(link))) throw new AppError('not_found', over)
+    if (!(await deps.links.spend(link))) return refuse(user.id)
     await deps.passwords.set(user.id, password)
     if (link.secondFactor) await deps.secondFactors.remove(user.id, { all: true }, false)
     const sessions_ended = await deps.sessions.closeAll(user.id)

@@ -10,7 +10,10 @@ import type { People, User } from './people.ts'
 export type SignInMethod = 'password' | 'oidc' | 'passkey'
 
 /** What is known of a browser that signs in. */
-export interface NewSession extends Pick<Session, 'user' | 'method' | 'address' | 'agent' | 'pending'> {}
+export interface NewSession extends Pick<Session, 'user' | 'method' | 'address' | 'agent' | 'pending'> {
+  /** When the user proved who they are, if not just now. */
+  readonly authTime?: number
+}
 
 /** Whoever has the password alone must be quick. */
 const pendingMilliseconds = 600_000
@@ -65,9 +68,9 @@ export class Sessions {
   }
 
   /** Opens a session and answers its secret. Every sign-in gets a new one, so none can be planted beforehand. */
-  async open({ user, method, address, agent, pending }: NewSession): Promise<string> {
+  async open(session: NewSession): Promise<string> {
+    const { user, method, address, agent, pending, authTime = this.#clock.now() } = session
     const secret = randomSecret('ac_ss_')
-    const authTime = this.#clock.now()
     const lasts = pending ? pendingMilliseconds : this.#settings().login.session_hours * 3_600_000
     await this.#sessions.insert({
       id: sha256(secret),

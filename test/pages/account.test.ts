@@ -88,6 +88,19 @@ describe('the account page', () => {
     )
   })
 
+  it('takes a changed password for no second proof of who it is', async (t) => {
+    const server = await startServer(t)
+    const browser = await signedIn(server)
+    const [before] = await server.sessions.list(user)
+    server.clock.pass(901)
+    assert.equal((await send(browser, 'password', change)).status, 200)
+    const [after] = await server.sessions.list(user)
+    assert.notEqual(after!.id, before!.id)
+    assert.deepEqual([after!.authTime, after!.expiresAt], [before!.authTime, before!.expiresAt])
+    assert.match((await send(browser, 'key', { days: '30' })).body, /<h1>Sign in<\/h1>/)
+    assert.deepEqual(await server.apiKeys.list(user), [])
+  })
+
   it('asks who it is again before it gives out what lasts', async (t) => {
     const server = await startServer(t)
     const browser = await signedIn(server)
@@ -125,7 +138,10 @@ describe('a one-time link', () => {
     ])
     assert.deepEqual(new Set(chosen.map(({ status }) => status)), new Set([200, 404]))
     assert.match((await there.open(paths.account)).body, /<h1>Sign in<\/h1>/)
-    assert.equal((await server.auditEvents('password.choose')).length, 1)
+    const told = await server.auditEvents('password.choose')
+    assert.deepEqual(new Set(told.map(({ status }) => status)), new Set(['ok', 'denied']))
+    const [first] = chosen.flatMap(({ status }, at) => (status === 200 ? [at ? `${fresh} 2` : fresh] : []))
+    assert.equal(await server.passwords.matches(user, first!), true)
     assert.equal((await open(new Browser(server), secret)).status, 404)
   })
 
@@ -145,6 +161,11 @@ describe('a one-time link', () => {
     server.clock.pass(3601)
     assert.equal((await browser.submit(page, { new: fresh, again: fresh })).status, 404)
     assert.equal(await server.passwords.matches(user, password), true)
+    const told = await server.auditEvents('password.choose')
+    assert.deepEqual(
+      told.map(({ status, error }) => `${status}: ${error}`),
+      ['denied: this link was used already, has ended or was replaced; ask for another one'],
+    )
     await assert.rejects(
       server.links.make({ user: 'nobody@example.com', purpose: 'invite', secondFactor: false, seconds: 60 }),
       /no user nobody/,
