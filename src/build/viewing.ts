@@ -1,5 +1,5 @@
 import type { Audit } from '../audit/audit.ts'
-import { actorOf, refusalOf, type AuditStatus } from '../audit/event.ts'
+import { eventOf, refusalOf, type AuditStatus } from '../audit/event.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
@@ -25,7 +25,7 @@ export async function viewed<Seen>(
   audit.requireWritable(true)
   const shown = new Shown()
   const tell = (end: { readonly status: AuditStatus; readonly error?: string }): Promise<void> =>
-    audit.record({ ...actorOf(principal), ...event, ...end, documents: shown.told() })
+    audit.record(eventOf(principal, { ...event, ...end, documents: shown.told() }))
   try {
     const seen = await look({ ...principal, shown })
     await tell({ status: 'ok' })

@@ -74,16 +74,15 @@ export function collectionFor(
   tx?: Transaction,
 ): Collection<StoredDocument> {
   const { collections } = documents.memory
-  const name = collectionOf(doctype.name)
-  let collection = collections.get(name)
+  let collection = collections.get(doctype.name)
   if (!collection) {
     const indexed = [...doctype.fields.values()].filter((field) => field.indexed).map((field) => field.name)
     collection = documents.store.collection<StoredDocument>({
-      name,
+      name: collectionOf(doctype.name),
       indexes: ['owner', ...indexed],
       ordered: ['creation', 'modified', 'owner', ...indexed],
     })
-    collections.set(name, collection)
+    collections.set(doctype.name, collection)
   }
   return tx ? tx.in(collection) : collection
 }

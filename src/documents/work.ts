@@ -1,5 +1,5 @@
 /** A change to documents as one transaction: what is done, its history and its audit event are kept together or not at all. */
-import { actorOf } from '../audit/event.ts'
+import { eventOf } from '../audit/event.ts'
 import { isoTime } from '../core/clock.ts'
 import type { Principal } from '../core/principal.ts'
 import { redact } from '../core/redact.ts'
@@ -71,14 +71,16 @@ export async function keep(
     changes,
     ...(note !== undefined && { note }),
   })
-  await documents.audit.recordIn(tx, {
-    type: `document.${action}`,
-    status: 'ok',
-    ...actorOf(principal),
-    target: `${doctype.name}/${name}`,
-    changes: told.map((change) => openChange(documents.platform, change)),
-    ...(note !== undefined && { data: { note } }),
-  })
+  await documents.audit.recordIn(
+    tx,
+    eventOf(principal, {
+      type: `document.${action}`,
+      status: 'ok',
+      target: `${doctype.name}/${name}`,
+      changes: told.map((change) => openChange(documents.platform, change)),
+      ...(note !== undefined && { data: { note } }),
+    }),
+  )
 }
 
 /** A change as everyone may know it who reads the log; `items[row].qty` is as open as `items` and `qty` are. */

@@ -4,7 +4,7 @@
  * committed under the user's name where the site wants that, audited, and followed by a reload.
  */
 import { posix } from 'node:path'
-import { actorOf } from '../audit/event.ts'
+import { eventOf } from '../audit/event.ts'
 import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
 import { systemManager, type Principal } from '../core/principal.ts'
@@ -247,13 +247,14 @@ export class PromptWriter {
     const written = { prompt_id: work.id, file: work.file }
     if (this.isShown) return { ...written, commit: null, text: work.text }
     const commit = await writeFileOf(this.parts, principal, { work, bytes, branch })
-    await audit.record({
-      ...actorOf(principal),
-      type: event,
-      status: 'ok',
-      target: work.id,
-      data: { ...work.data, file: work.file, ...(branch && { branch }), ...(commit && { commit }) },
-    })
+    await audit.record(
+      eventOf(principal, {
+        type: event,
+        status: 'ok',
+        target: work.id,
+        data: { ...work.data, file: work.file, ...(branch && { branch }), ...(commit && { commit }) },
+      }),
+    )
     await this.parts.reload()
     return { ...written, commit: commit ?? null }
   }

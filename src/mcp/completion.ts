@@ -1,6 +1,6 @@
 /** `completion/complete`: values for prompt arguments and resource templates, only from what the principal may see. */
 import type { Audit } from '../audit/audit.ts'
-import { actorOf } from '../audit/event.ts'
+import { eventOf } from '../audit/event.ts'
 import type { Log } from '../core/log.ts'
 import { noting } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
@@ -26,7 +26,7 @@ export async function complete(
   // A name that is suggested is a document that is shown; anything else is not worth a line for each letter typed.
   if (documents)
     audit
-      .record({ ...actorOf(principal), type: 'argument.complete', status: 'ok', target: name, documents })
+      .record(eventOf(principal, { type: 'argument.complete', status: 'ok', target: name, documents }))
       .catch((fault: unknown) => log.error('a completion could not be audited', { fault }))
   const shown = values.slice(0, maxValues)
   return { completion: { values: shown, total, hasMore: total > shown.length } }

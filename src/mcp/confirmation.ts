@@ -1,6 +1,6 @@
 /** Asks a person before a tool runs that the site says must be confirmed. */
 import type { Audit } from '../audit/audit.ts'
-import { actorOf } from '../audit/event.ts'
+import { eventOf } from '../audit/event.ts'
 import { pictured } from '../audit/render.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
 import { ApprovalPending } from '../tools/tool.ts'
@@ -62,13 +62,14 @@ async function confirmInForm(
     said['action'] === 'accept' &&
     isObject(said['content']) &&
     said['content']['confirm'] === true
-  await audit.record({
-    ...actorOf(call.principal),
-    type: 'tool.confirm',
-    status: yes ? 'ok' : 'denied',
-    target: tool.name,
-    data: { arguments: args as Record<string, unknown> },
-  })
+  await audit.record(
+    eventOf(call.principal, {
+      type: 'tool.confirm',
+      status: yes ? 'ok' : 'denied',
+      target: tool.name,
+      data: { arguments: args as Record<string, unknown> },
+    }),
+  )
   return yes ? undefined : `the user did not allow this call of ${tool.name}`
 }
 

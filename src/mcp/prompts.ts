@@ -1,6 +1,6 @@
 /** `prompts/list` and `prompts/get`: the library's prompt templates in the words of specification §4.5. */
 import type { Audit } from '../audit/audit.ts'
-import { actorOf, type AuditEvent } from '../audit/event.ts'
+import { eventOf, type AuditStatus } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -33,19 +33,21 @@ export async function getPrompt(
 ): Promise<Reply> {
   const began = deps.clock.now()
   const principal = noting(call.principal, new Shown())
-  const tell = ({ data, ...event }: Pick<AuditEvent, 'status' | 'error' | 'data'>): void => {
+  const tell = (status: AuditStatus, said: Json, error?: string): void => {
     const { name = '', arguments: given } = call.params
     deps.audit
-      .record({
-        ...actorOf(principal),
-        type: 'prompt.get',
-        target: (typeof name === 'string' ? name : JSON.stringify(name)).slice(0, 128),
-        success: event.status === 'ok',
-        execution_time: (deps.clock.now() - began) / 1000,
-        documents: principal.shown.told(),
-        ...event,
-        data: { ...data, arguments: given },
-      })
+      .record(
+        eventOf(principal, {
+          type: 'prompt.get',
+          status,
+          target: (typeof name === 'string' ? name : JSON.stringify(name)).slice(0, 128),
+          success: status === 'ok',
+          execution_time: (deps.clock.now() - began) / 1000,
+          error,
+          documents: principal.shown.told(),
+          data: { ...said, arguments: given },
+        }),
+      )
       .catch((fault: unknown) => deps.log.error('a prompt could not be audited', { fault }))
   }
   try {
@@ -57,7 +59,7 @@ export async function getPrompt(
       'assistant_core/digest': template.digest,
       ...(commit !== undefined && { 'assistant_core/commit': commit }),
     }
-    tell({ status: 'ok', data })
+    tell('ok', data)
     return {
       description: template.description,
       messages: [{ role: 'user', content: { type: 'text', text } }],
@@ -65,7 +67,7 @@ export async function getPrompt(
     }
   } catch (error) {
     const denied = error instanceof AppError && (error.code === 'not_found' || error.code === 'forbidden')
-    tell({ status: denied ? 'denied' : 'error', error: messageOf(error) })
+    tell(denied ? 'denied' : 'error', {}, messageOf(error))
     throw error
   }
 }

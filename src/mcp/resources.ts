@@ -3,7 +3,7 @@
  * legacy subscriptions to single ones.
  */
 import type { Audit } from '../audit/audit.ts'
-import { actorOf } from '../audit/event.ts'
+import { eventOf } from '../audit/event.ts'
 import type { Skill, SkillFile } from '../library/words.ts'
 import type { Call, HostViews, Reply } from './call.ts'
 import { readView, viewResources } from './host-views.ts'
@@ -62,7 +62,7 @@ export async function readResource(
   // Only SKILL.md counts as reading the skill.
   if (file === skill.files[0]) await library.countSkillRead(skill.name)
   const target = file.uri.slice(skillScheme.length)
-  void audit.record({ ...actorOf(call.principal), type: 'skill.read', status: 'ok', target }).catch(() => {})
+  void audit.record(eventOf(call.principal, { type: 'skill.read', status: 'ok', target })).catch(() => {})
   return { contents: contentsOf(file) }
 }
 

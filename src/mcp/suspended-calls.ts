@@ -4,7 +4,7 @@
  * belongs to a user, a client and exact arguments, is settled once, is used up by coming again, and expires.
  */
 import type { Audit } from '../audit/audit.ts'
-import { actorOf } from '../audit/event.ts'
+import { eventOf } from '../audit/event.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
@@ -195,7 +195,7 @@ export class SuspendedCalls {
     status: 'ok' | 'denied',
   ): Promise<void> {
     const data = { approval: approval.id, arguments: approval.arguments as Record<string, unknown> }
-    const event = { ...actorOf(principal), type, status, target: approval.tool, data }
+    const event = eventOf(principal, { type, status, target: approval.tool, data })
     await this.#audit.recordIn(transaction, event)
   }
 }

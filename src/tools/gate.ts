@@ -181,14 +181,14 @@ async function run(
     const most = limits.max_concurrent_per_user
     const leave = calls.enter(principal.user, tool.name, most, setting?.maxConcurrent)
     const clockwork = setTimeout(() => stop.end(late), milliseconds)
-    const context = contextFor(gate, caught, caller, { stop, budget, once })
+    const context = new Running(gate, caught, caller, { stop, budget, once })
     // A tool that does not stop when it is told to keeps its place until it does.
     const running = new Promise((done) => done(tool.run(args, context))).finally(() => {
       clearTimeout(clockwork)
       leave()
     })
     const output = await unlessEnded(running, stop)
-    ending = { ...fit(tool, outcomeOf(tool, output), budget), output }
+    ending = fit(tool, output, budget)
   } catch (error) {
     // First the reason, since a tool that is stopped may throw anything.
     if (stop.reason === late) ending = stopped(tool, milliseconds)
@@ -201,26 +201,45 @@ async function run(
   return ending.outcome
 }
 
-/** What a tool works with. Written out: copies of parts would cost as much as the checks of the call. */
-function contextFor(
-  gate: Gate,
-  principal: Principal,
-  caller: Caller,
-  { stop, budget, once }: { readonly stop: Stop; readonly budget: number; readonly once: Once | undefined },
-): ToolContext {
-  return {
-    principal,
-    documents: once ? { ...gate.documents, once } : gate.documents,
-    library: gate.library.for(principal),
-    budget,
-    get signal() {
-      return stop.signal
-    },
-    progress: caller.progress,
-    log: caller.log,
-    ask: caller.ask,
-    repeatable: caller.repeatable,
-    callTool: programCalls(gate, principal, caller, stop),
+/** What a running tool works with; a class, since an object with a getter of its own costs as much as the checks of the call. */
+class Running implements ToolContext {
+  readonly principal: Principal
+  readonly documents: ToolContext['documents']
+  readonly library: ToolContext['library']
+  readonly budget: number
+  readonly progress: ToolContext['progress']
+  readonly log: ToolContext['log']
+  readonly ask: ToolContext['ask']
+  readonly repeatable: ToolContext['repeatable']
+  readonly #stop: Stop
+  readonly #gate: Gate
+  readonly #caller: Caller
+
+  constructor(
+    gate: Gate,
+    principal: Principal,
+    caller: Caller,
+    { stop, budget, once }: { readonly stop: Stop; readonly budget: number; readonly once: Once | undefined },
+  ) {
+    this.principal = principal
+    this.documents = once ? { ...gate.documents, once } : gate.documents
+    this.library = gate.library.for(principal)
+    this.budget = budget
+    this.progress = caller.progress
+    this.log = caller.log
+    this.ask = caller.ask
+    this.repeatable = caller.repeatable
+    this.#stop = stop
+    this.#gate = gate
+    this.#caller = caller
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  get callTool(): ToolContext['callTool'] {
+    return programCalls(this.#gate, this.principal, this.#caller, this.#stop)
   }
 }
 
@@ -238,11 +257,12 @@ function programCalls(gate: Gate, principal: Principal, caller: Caller, stop: St
         })
 }
 
-function fit(tool: Tool, outcome: ToolOutcome, budget: number): Ending {
+function fit(tool: Tool, output: unknown, budget: number): Ending {
+  const outcome = outcomeOf(tool, output)
   const bytes = Buffer.byteLength(outcome.text)
-  if (bytes <= budget) return { outcome, status: outcome.isError ? 'error' : 'ok' }
+  if (bytes <= budget) return { outcome, status: outcome.isError ? 'error' : 'ok', output }
   const text = `the answer of ${tool.name} has ${bytes} bytes, more than the ${budget} allowed; ask for fewer fields or fewer rows`
-  return { outcome: failure(text), status: 'error' }
+  return { outcome: failure(text), status: 'error', output }
 }
 
 function stopped(tool: Tool, milliseconds: number): Ending {

@@ -1,5 +1,5 @@
 /** What the audit log keeps of a call: the envelope of specification §4.5, rule 2, and the documents that were shown. */
-import { actorOf, type AuditStatus } from '../audit/event.ts'
+import { eventOf, type AuditStatus } from '../audit/event.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -52,28 +52,27 @@ export function tellCall(
   const paths = settingOf(settings, name)?.redact
   const names = documents.platform.confidential
   audit
-    .record({
-      ...actorOf(principal),
-      type: 'tool.call',
-      status,
-      target,
-      success: status === 'ok' && !outcome.isError,
-      execution_time: (clock.now() - started) / 1000,
-      error: status === 'ok' ? undefined : error.slice(0, 500),
-      result:
-        output === undefined || maxResultBytes === 0
-          ? undefined
-          : redact(dataOf(output), paths, { names, most: maxResultBytes }),
-      documents: principal.shown?.told(),
-      data: {
-        arguments: redact(args, paths, { names }),
-        ...(principal.shown?.cost && { cost: principal.shown.cost }),
-        ...(outcome.refused === undefined && {
-          result_bytes: Buffer.byteLength(outcome.text),
-          is_error: outcome.isError,
-        }),
-        ...(repeats && { repeats }),
-      },
-    })
+    .record(
+      eventOf(principal, {
+        type: 'tool.call',
+        status,
+        target,
+        success: status === 'ok' && !outcome.isError,
+        execution_time: (clock.now() - started) / 1000,
+        error: status === 'ok' ? undefined : error.slice(0, 500),
+        result:
+          output === undefined || maxResultBytes === 0
+            ? undefined
+            : redact(dataOf(output), paths, { names, most: maxResultBytes }),
+        documents: principal.shown?.told(),
+        data: {
+          arguments: redact(args, paths, { names }),
+          cost: principal.shown?.cost,
+          result_bytes: outcome.refused === undefined ? Buffer.byteLength(outcome.text) : undefined,
+          is_error: outcome.refused === undefined ? outcome.isError : undefined,
+          repeats: repeats || undefined,
+        },
+      }),
+    )
     .catch((fault: unknown) => log.error('a tool call could not be audited', { tool: target, fault }))
 }

@@ -9,12 +9,13 @@ type Json = Readonly<Record<string, unknown>>
 export function typedArguments(input: Json, args: unknown): unknown {
   const properties = input['properties']
   if (!isObject(properties) || !isObject(args)) return args
-  return Object.fromEntries(
-    Object.entries(args).map(([name, given]) => [
-      name,
-      Object.hasOwn(properties, name) ? typed(properties[name], given) : given,
-    ]),
-  )
+  let read: Record<string, unknown> | undefined
+  for (const name of Object.keys(args)) {
+    const value = Object.hasOwn(properties, name) ? typed(properties[name], args[name]) : args[name]
+    // Few calls need a copy.
+    if (value !== args[name]) (read ??= Object.fromEntries(Object.entries(args)))[name] = value
+  }
+  return read ?? args
 }
 
 function typed(property: unknown, given: unknown): unknown {
