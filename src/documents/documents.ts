@@ -26,6 +26,7 @@ import type { DocumentMemory } from './memory.ts'
 import type { Once } from './once.ts'
 import type { RunSql } from './run-sql.ts'
 import type { StoredDocument } from './stored.ts'
+import { valueTypeOf } from './values.ts'
 
 /** The documents under one reading of the site: what every verb of this folder takes first, before the principal. */
 export interface Documents {
@@ -76,11 +77,17 @@ export function collectionFor(
   const { collections } = documents.memory
   let collection = collections.get(doctype.name)
   if (!collection) {
-    const indexed = [...doctype.fields.values()].filter((field) => field.indexed).map((field) => field.name)
+    const fields = [...doctype.fields.values()].filter((field) => field.indexed)
+    const indexed = fields.map((field) => field.name)
+    const texts = fields
+      .filter(({ type }) => ['text', 'link'].includes(valueTypeOf(type)))
+      .map((field) => field.name)
     collection = documents.store.collection<StoredDocument>({
       name: collectionOf(doctype.name),
       indexes: ['owner', ...indexed],
       ordered: ['creation', 'modified', 'owner', ...indexed],
+      // Links are looked for by parts of names and titles.
+      texts: ['id', ...(doctype.titleField === undefined ? [] : [doctype.titleField]), ...texts],
     })
     collections.set(doctype.name, collection)
   }

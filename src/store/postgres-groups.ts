@@ -2,9 +2,8 @@
 import { Decimal } from '../core/decimal.ts'
 import { type DatePart, type GroupAnswer, type GroupQuestion, numberPlaces } from '../core/groups.ts'
 import type { Statement } from './postgres-connection.ts'
-import { datePattern, sortable, unsorted } from './postgres-language.ts'
+import { datePattern, field, sortable, unsorted } from './postgres-language.ts'
 import type { SqlQuestion } from './postgres-questions.ts'
-import { field } from './postgres-words.ts'
 
 type Measured = GroupQuestion['measures'][number]
 

@@ -137,6 +137,26 @@ export function lowered(text: string): string {
   return `lower(${text} COLLATE "und-x-icu") COLLATE "C"`
 }
 
+/** The place of a field in an order, as the indexes hold it. */
+export function sortPlace(name: string): string {
+  return `assistant_core.place(${field(name)})`
+}
+
+/** A field of the document as JSON. */
+export function field(name: string, data = 'd.data'): string {
+  return `(${data} -> ${quoted(name)})`
+}
+
+/** The text of a field in small letters, as the indexes of trigrams hold it. */
+export function smallText(name: string, data?: string): string {
+  return lowered(`(${field(name, data)} #>> '{}')`)
+}
+
+/** A text as it stands in a statement. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
 /** What a text begins with that is a date, as `core/expression-values.ts` has it. */
 export const datePattern = '^(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
 

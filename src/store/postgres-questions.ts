@@ -16,7 +16,8 @@ import {
 import { isIndexKey } from './field-index.ts'
 import { keyBytes } from './postgres-entries.ts'
 import type { Known } from './postgres-known.ts'
-import { sortPlace, quoted, Words } from './postgres-words.ts'
+import { quoted, sortPlace } from './postgres-language.ts'
+import { Words } from './postgres-words.ts'
 import type { AnyQuery } from './select.ts'
 
 /** A question in two parts: a statement with its values, and what the database cannot be asked. */

@@ -32,16 +32,24 @@ export async function findDocuments(on: Queryable, view: Known, query: AnyQuery)
   return found.slice(Math.max(0, offset), end)
 }
 
-/** How many documents a query asks for. */
+/** How many documents a query asks for, up to its limit. */
 export async function countFound(on: Queryable, view: Known, query: AnyQuery): Promise<number> {
   const { name, from, values, rest } = questionOf(view, query)
+  const { limit = Infinity } = query
+  if (!rest && Number.isFinite(limit)) {
+    const text = `SELECT count(*) FROM (${from('1')} LIMIT $${values.length + 1}) AS counted`
+    return Number((await on.rows({ text, values: [...values, limit] }))[0]![0])
+  }
   if (!rest) {
     const [row] = await on.rows({ ...(name && { name: `count_${name}` }), text: from('count(*)'), values })
     return Number(row![0])
   }
   let count = 0
-  for await (const some of filtered(on, view, query)) count += some.length
-  return count
+  for await (const some of filtered(on, view, query)) {
+    count += some.length
+    if (count >= limit) break
+  }
+  return Math.min(count, limit)
 }
 
 /** What is calculated over groups of the documents that a query asks for. */

@@ -1,5 +1,5 @@
 /** Finding documents by words, as one statement over the column that holds them; `core/words.ts` says what it means. */
-import { all, hasWords } from '../core/conditions.ts'
+import { all, always, type Condition, hasWords } from '../core/conditions.ts'
 import { smallest } from '../core/smallest.ts'
 import { bestFirst, scorer, type WordAnswer, type WordHit, type WordQuestion } from '../core/words.ts'
 import type { Queryable } from './postgres-connection.ts'
@@ -18,7 +18,7 @@ export async function findWords(
   query: AnyQuery,
 ): Promise<WordAnswer> {
   const { offset = 0, limit = Infinity } = query
-  const holds = all(hasWords(asked), ...(query.holds ? [query.holds] : []))
+  const holds = all(...(await divided(on, view, asked)), ...(query.holds ? [query.holds] : []))
   const { from, values, rest } = questionOf(view, { holds })
   if (rest) {
     const found: WordHit[] = []
@@ -44,6 +44,43 @@ export async function findWords(
       .map(([, id, points]) => ({ id: idText(id as Buffer), score: points as number })),
     total: rows[0]![0] as number,
   }
+}
+
+/** A word in more than this part of the documents is not looked up in the index: that reads all that is known of it. */
+const common = 0.25
+
+/** That a document has the words: those that stand in many are asked of what the others find. */
+async function divided(on: Queryable, view: Known, asked: WordQuestion): Promise<readonly Condition[]> {
+  const { words, all: every } = asked
+  if (!every || words.length === 1) return [hasWords(asked)]
+  const values: unknown[] = []
+  const some = [[], ...words.map((word) => [word])].map((one) => {
+    const { from, values: bound } = questionOf(view, {
+      holds: one.length > 0 ? hasWords({ ...asked, words: one }) : always,
+    })
+    const text = `(${from('1')} LIMIT 1)`.replace(
+      /\$(\d+)/g,
+      (_, at: string) => `$${values.length + Number(at)}`,
+    )
+    values.push(...bound)
+    return text
+  })
+  const [row] = await on.rows({ text: `EXPLAIN (FORMAT JSON) SELECT ${some.join(', ')}`, values })
+  const [{ Plan: plan }] = row![0] as [{ readonly Plan: Estimate }]
+  const [whole = 0, ...each] = (plan.Plans ?? []).map((one) => one.Plans?.[0]?.['Plan Rows'] ?? 0)
+  const least = Math.min(...each)
+  const rare = words.filter((_, at) => each[at] === least || each[at]! < whole * common)
+  const others = words.filter((word) => !rare.includes(word))
+  return [
+    hasWords({ ...asked, words: rare }),
+    ...(others.length > 0 ? [{ call: 'is true', of: [hasWords({ ...asked, words: others })] }] : []),
+  ]
+}
+
+/** What the planner thinks of a step. */
+interface Estimate {
+  readonly 'Plan Rows': number
+  readonly Plans?: readonly Estimate[]
 }
 
 /** Words of documents that begin so. */

@@ -162,15 +162,16 @@ async function requireAble(on: Queryable): Promise<void> {
   if (version < 120_000) throw new AppError('invalid', 'the database is older than PostgreSQL 12')
 }
 
-/** A collection that was declared by version 2.6 has no word of an order. */
-type PartialSpec = Omit<TableSpec, 'name' | 'ordered'> & Partial<Pick<TableSpec, 'ordered'>>
+/** A collection that was declared by an older version has no word of an order, or of texts. */
+type PartialSpec = Omit<TableSpec, 'name' | 'ordered' | 'texts'> &
+  Partial<Pick<TableSpec, 'ordered' | 'texts'>>
 
 /** How the collections were declared, by name. */
 export async function readSpecs(on: Queryable): Promise<Map<string, TableSpec>> {
   const rows = await on.rows({ text: 'SELECT name, spec FROM assistant_core.collection', values: [] })
   const specs = rows.map(([name, spec]): [string, TableSpec] => {
-    const { indexes, unique, ordered = [], expires } = JSON.parse(spec as string) as PartialSpec
-    return [name as string, { name: name as string, indexes, unique, ordered, expires }]
+    const { indexes, unique, ordered = [], texts = [], expires } = JSON.parse(spec as string) as PartialSpec
+    return [name as string, { name: name as string, indexes, unique, ordered, texts, expires }]
   })
   return new Map(specs)
 }

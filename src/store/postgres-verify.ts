@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { type Clock, isoTime } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import { type Migration, type MigrationReport, migrate } from './migrate.ts'
+import { noTrigrams, trigramsQuery } from './postgres-indexes.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
 import { endAt, entriesOf, type Entry, idBytes, idText } from './postgres-entries.ts'
@@ -48,7 +49,8 @@ export async function verifyPostgres(url: string, clock: Clock): Promise<Verific
     }
     const { bytes } = await sizes(on)
     const time = isoTime(clock.now())
-    return { ok: faults.length === 0, schema, time, documents, last: 0, bytes, faults, notes: [] }
+    const notes = (await on.rows({ text: trigramsQuery, values: [] })).length > 0 ? [] : [noTrigrams]
+    return { ok: faults.length === 0, schema, time, documents, last: 0, bytes, faults, notes }
   })
 }
 

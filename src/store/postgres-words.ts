@@ -2,7 +2,7 @@
 import { type Condition, comparison, isAlways, isNever, not, type Term } from '../core/conditions.ts'
 import type { WordQuestion } from '../core/words.ts'
 import { idBytes } from './postgres-entries.ts'
-import { lowered } from './postgres-language.ts'
+import { field, quoted, smallText, sortPlace } from './postgres-language.ts'
 import { nearWord, sameWord } from './postgres-tsquery.ts'
 import { type Calculated, calculations, check } from './postgres-terms.ts'
 
@@ -13,19 +13,9 @@ const longestText = 20_000
 /** More values than this are looked for in a list of the database's own. */
 const mostAlternatives = 50
 
-/** The place of a field in an order, as the indexes hold it. */
-export function sortPlace(name: string): string {
-  return `assistant_core.place(${field(name)})`
-}
-
-/** A field of the document as JSON. */
-export function field(name: string): string {
-  return `(d.data -> ${quoted(name)})`
-}
-
-/** A text as it stands in a statement. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
+/** A text as a pattern that only itself is like. */
+function literally(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
 }
 
 /** Conditions as texts that are true or false of a row, never unknown; what they compare with is bound. */
@@ -75,6 +65,7 @@ export class Words {
     }
     if (call === 'has words') return this.#hasWords((of[0] as { readonly value: WordQuestion }).value)
     if (call === 'shares') return this.#shares(of[0]!, of[1]!)
+    if (call === 'starts_with') return this.#begins(of[0]!, of[1]!)
     const one = comparison(condition)
     return (one && this.#compared(one)) ?? (call === 'in' ? this.#inRows(of[0]!, of[1]!) : undefined)
   }
@@ -146,9 +137,7 @@ export class Words {
       case 'in':
         return Array.isArray(value) ? this.#among(name, value) : undefined
       case 'contains':
-        return typeof value === 'string' && !/[%_]/.test(value)
-          ? this.#text(name, this.#like(name, `%${value}%`))
-          : undefined
+        return this.#contains(name, value)
       case 'like':
         return this.#like(name, value)
       case 'sorts with':
@@ -197,22 +186,39 @@ export class Words {
     return `d.words @@ ${this.#value(parts.join(all ? ' & ' : ' | '))}::tsquery`
   }
 
-  #text(name: string, holds: string | undefined): string | undefined {
-    return holds && `COALESCE(jsonb_typeof(${field(name)}) = 'string' AND ${holds}, false)`
+  #contains(name: string, part: unknown): string | undefined {
+    return typeof part === 'string'
+      ? this.#matches(name, `%${literally(part.toLowerCase())}%`, ['string'])
+      : undefined
+  }
+
+  /** That a text in small letters begins so. */
+  #begins(text: Term, start: Term): string | undefined {
+    const held = 'call' in text && text.call === 'lower' ? text.of[0]! : undefined
+    if (!held || !('field' in held) || held.column !== undefined) return undefined
+    return 'value' in start && typeof start.value === 'string'
+      ? this.#matches(held.field, `${literally(start.value)}%`, ['string'])
+      : undefined
   }
 
   #like(name: string, pattern: unknown): string | undefined {
     // `_` stands for one UTF-16 unit, which the database does not know.
     if (typeof pattern !== 'string' || pattern.includes('_')) return undefined
-    const wanted = pattern.toLowerCase()
-    const text = this.#value(stored(wanted.includes('%') ? wanted : `%${wanted}%`))
-    const kind = `jsonb_typeof(${field(name)}) IN ('string', 'number', 'boolean')`
-    return `COALESCE(${kind} AND ${lowered(`(${field(name)} #>> '{}')`)} LIKE ${text} ESCAPE '', false)`
+    const wanted = pattern.toLowerCase().replaceAll('\\', '\\\\')
+    const anywhere = wanted.includes('%') ? wanted : `%${wanted}%`
+    return this.#matches(name, anywhere, ['string', 'number', 'boolean'])
+  }
+
+  /** That the text of a field of one of these kinds, in small letters, is like a pattern: as an index of trigrams reads it. */
+  #matches(name: string, pattern: string, kinds: readonly string[]): string {
+    const kind = `COALESCE(jsonb_typeof(${field(name)}) IN (${kinds.map(quoted).join(', ')}), false)`
+    return `(${smallText(name)} LIKE ${this.#value(stored(pattern))} AND ${kind})`
   }
 
   /** Ids have an order of their own, and stand in a column of their own. */
   #id(operator: string, value: unknown): string | undefined {
     if (operator === 'like') return this.#like('id', value)
+    if (operator === 'contains') return this.#contains('id', value)
     if (operator === 'in')
       return Array.isArray(value)
         ? `d.id = ANY(${this.#value(value.filter((one) => typeof one === 'string').map((one) => idBytes(one)))}::bytea[])`

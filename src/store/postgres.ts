@@ -214,13 +214,15 @@ class Postgres implements PostgresStore {
   stats(): StoreStats {
     const fault = this.#foreign ?? this.#database.fault ?? this.#time.fault
     const { told } = this.#time
+    const { left: building, lacks } = this.#indexes
     const documents = new Map(this.#documents)
     for (const name of this.#collections.keys()) if (!documents.has(name)) documents.set(name, 0)
     return {
       kind: 'postgres',
       documents: Object.fromEntries([...documents].sort(([a], [b]) => (a < b ? -1 : 1))),
       bytes: this.#bytes,
-      building: this.#indexes.left,
+      building,
+      ...(lacks !== undefined && { lacks }),
       ...(told !== undefined && { clock: told }),
       ...(fault !== undefined && { fault }),
     }

@@ -1,13 +1,14 @@
 /** Finding documents in a table, with or without the changes of a transaction on top. */
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { comparison, conjuncts, following, isNever, type SortKey, tester } from '../core/conditions.ts'
+import { conjuncts, following, isNever, type SortKey, tester } from '../core/conditions.ts'
 import { type GroupAnswer, type GroupQuestion, Groups } from '../core/groups.ts'
 import { newEffort } from '../core/expression-functions.ts'
 import { smallest } from '../core/smallest.ts'
 import { order as sortingOf } from '../core/expression-values.ts'
+import { type Candidates, narrowest } from './candidates.ts'
 import type { Query, Stored } from './store.ts'
-import { fieldOf, type IndexKey, isIndexKey } from './field-index.ts'
+import { fieldOf } from './field-index.ts'
 import type { SortedDocuments } from './sorted-documents.ts'
 import type { Table } from './table.ts'
 
@@ -47,15 +48,6 @@ export async function inTurns<R>(work: Slices<R>): Promise<R> {
   }
 }
 
-/** Some of the documents, in no order, among which all are that a query asks for. */
-interface Candidates {
-  readonly count: number
-  /** Whether exactly these are asked for, as far as one of the conditions says. */
-  readonly exact: boolean
-  each(visit: Visit): void
-  readonly has?: (id: string) => boolean
-}
-
 /** The documents that a query asks for, in its order. */
 export function* select(view: TableView, query: AnyQuery): Slices<Stored[]> {
   const [offset, end] = bounds(query)
@@ -90,8 +82,12 @@ export function arranged(found: Stored[], query: AnyQuery): Stored[] {
   return smallest(found, sorting(query.order ?? []), end).slice(offset)
 }
 
-/** How many documents a query asks for. */
+/** How many documents a query asks for, up to its limit. */
 export function* count(view: TableView, query: AnyQuery): Slices<number> {
+  return Math.min(yield* countAll(view, query), query.limit ?? Infinity)
+}
+
+function* countAll(view: TableView, query: AnyQuery): Slices<number> {
   const { table } = view
   const still = !view.changes?.touched.size && !table.expiry?.countOver(view.now)
   const narrow = narrowest(table, query)
@@ -201,66 +197,6 @@ function* walk(
     if (left !== 0) return
     yield
   }
-}
-
-/** The indexes that leave the fewest documents to read; undefined where none helps. */
-function narrowest(table: Table, { where = {}, holds }: AnyQuery): Candidates | undefined {
-  const found: Candidates[] = []
-  for (const [field, wanted] of Object.entries(where)) {
-    const index = table.index(field)
-    if (index && isIndexKey(wanted)) found.push(withKeys(table, field, [wanted], true))
-  }
-  for (const condition of holds ? conjuncts(holds) : []) {
-    const compared = comparison(condition)
-    if (!compared) continue
-    const { field, operator, value } = compared
-    const keys = operator === '=' ? keysOf([value]) : operator === 'in' ? keysOf(value) : undefined
-    const index = table.index(field)
-    if (index && keys) found.push(withKeys(table, field, keys, index.arrays === 0))
-    else if (isRange(operator) && (typeof value === 'number' || typeof value === 'string')) {
-      const range = table.ordered(field)?.compared(operator, value)
-      if (range) found.push({ ...range, exact: true })
-    }
-  }
-  const [best, second] = found.sort((a, b) => a.count - b.count)
-  if (!best || !second?.has) return best
-  const { has } = second
-  return { ...best, exact: false, each: (visit) => best.each((one) => !has(one.id) || visit(one)) }
-}
-
-function withKeys(table: Table, field: string, keys: readonly IndexKey[], exact: boolean): Candidates {
-  const index = table.index(field)!
-  return {
-    count: keys.reduce<number>((sum, key) => sum + index.count(key), 0),
-    exact,
-    has: (id) => keys.some((key) => index.has(key, id)),
-    each: (visit) => {
-      const seen = keys.length > 1 && index.arrays > 0 ? new Set<string>() : undefined
-      for (const key of keys)
-        for (const id of index.ids(key)) {
-          if (seen?.has(id)) continue
-          seen?.add(id)
-          if (!visit(table.get(id)!)) return
-        }
-    },
-  }
-}
-
-/** The keys under which everything lies that equals one of the values; undefined where an index does not know. */
-function keysOf(values: unknown): readonly IndexKey[] | undefined {
-  const keys = new Set<IndexKey>()
-  for (const value of Array.isArray(values) ? (values as readonly unknown[]) : [undefined]) {
-    if (!isIndexKey(value)) return undefined
-    keys.add(value)
-    // A check is 1 or true.
-    if (typeof value === 'boolean') keys.add(Number(value))
-    else if (value === 0 || value === 1) keys.add(value === 1)
-  }
-  return [...keys]
-}
-
-function isRange(operator: string): operator is '<' | '<=' | '>' | '>=' {
-  return ['<', '<=', '>', '>='].includes(operator)
 }
 
 /** Whether a document holds all of these values, each with its field. */

@@ -22,6 +22,8 @@ export interface CollectionSpec<T extends Stored> {
   readonly indexes?: readonly (keyof T & string)[]
   /** Fields that `find` can sort by and compare with a value without reading every document. */
   readonly ordered?: readonly string[]
+  /** Fields in whose texts `like` and `contains` may look without reading every document, where the store can. */
+  readonly texts?: readonly string[]
   /** Indexed fields of which no two documents may share a value (absent and null values are not counted). */
   readonly unique?: readonly (keyof T & string)[]
   /** A field holding milliseconds since the epoch, after which the document does not exist any more. */
@@ -47,7 +49,8 @@ export interface Collection<T extends Stored> {
   get(id: string): Promise<T | undefined>
   find(query?: Query<T>): Promise<readonly T[]>
   first(query: Query<T>): Promise<T | undefined>
-  count(query?: Pick<Query<T>, 'where' | 'holds'>): Promise<number>
+  /** How many documents a query asks for; with a limit, no more are counted. */
+  count(query?: Pick<Query<T>, 'where' | 'holds' | 'limit'>): Promise<number>
   /** Counts, sums and extremes over the documents that a query asks for. */
   aggregate(groups: GroupQuestion, query?: Pick<Query<T>, 'where' | 'holds'>): Promise<GroupAnswer>
   /** The documents that have words, best first; of a collection with an order. */
@@ -113,6 +116,8 @@ export interface StoreStats {
   readonly bytes: number
   /** How many indexes are being built beside the work, where the store builds them so. */
   readonly building?: number
+  /** What would make questions faster, where the store lacks it. */
+  readonly lacks?: string
   /** How far the machine's clock is off; absent while it is not. */
   readonly clock?: string
   /** Why writes fail now, such as a full disk; absent when they do not. */

@@ -12,6 +12,8 @@ export interface TableSpec {
   readonly unique: readonly string[]
   /** What `find` can sort by and compare without reading every document. */
   readonly ordered: readonly string[]
+  /** Whose texts can be looked into without reading every document, where the store can. */
+  readonly texts: readonly string[]
   readonly expires: string | undefined
 }
 
@@ -20,7 +22,8 @@ function tableSpec<T extends Stored>(spec: CollectionSpec<T>): TableSpec {
   const unique = [...new Set<string>(spec.unique ?? [])].sort()
   const indexes = [...new Set<string>([...(spec.indexes ?? []), ...unique])].sort()
   const ordered = [...new Set<string>(spec.ordered ?? [])].sort()
-  return { name: spec.name, indexes, unique, ordered, expires: spec.expires }
+  const texts = [...new Set<string>(spec.texts ?? [])].sort()
+  return { name: spec.name, indexes, unique, ordered, texts, expires: spec.expires }
 }
 
 /**

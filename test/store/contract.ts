@@ -500,6 +500,8 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       await Promise.all([counting, ...writes])
       const found = await all.find({ holds })
       assert.equal(await all.count({ holds }), found.length)
+      assert.equal(await all.count({ holds, limit: 100 }), 100)
+      assert.equal(await all.count({ holds: compared('age', '<=', 9), limit: 10_000 }), 2494)
       assert.equal(found.filter(({ name }) => name === 'N3').length, 0)
       await all.delete(found[0]!.id)
       await all.insert({ id: 'q', name: 'N1' })

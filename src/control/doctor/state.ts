@@ -100,10 +100,10 @@ async function examineContent(state: string): Promise<Finding> {
   }
 }
 
-function verified(check: string, { ok, documents, faults }: Verification, cause: string): Finding {
+function verified(check: string, { ok, documents, faults, notes }: Verification, cause: string): Finding {
   const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
   return ok
-    ? fine(check, `${count} records`)
+    ? fine(check, [`${count} records`, ...notes].join('; '))
     : wrong(
         check,
         'failure',

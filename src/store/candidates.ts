@@ -1,0 +1,95 @@
+/** Which indexes of a table leave the fewest documents to read for a question. */
+import { comparison, conjuncts } from '../core/conditions.ts'
+import { type IndexKey, isIndexKey } from './field-index.ts'
+import type { Query, Stored } from './store.ts'
+import type { Table } from './table.ts'
+
+type Visit = (document: Stored) => boolean
+
+/** Some of the documents, in no order, among which all are that a query asks for. */
+export interface Candidates {
+  readonly count: number
+  /** Whether exactly these are asked for, as far as one of the conditions says. */
+  readonly exact: boolean
+  each(visit: Visit): void
+  readonly has?: (id: string) => boolean
+}
+
+/** The indexes that leave the fewest documents to read; undefined where none helps. */
+export function narrowest(
+  table: Table,
+  { where = {}, holds }: Pick<Query<Stored>, 'where' | 'holds'>,
+): Candidates | undefined {
+  const found: Candidates[] = []
+  for (const [field, wanted] of Object.entries(where)) {
+    const index = table.index(field)
+    if (index && isIndexKey(wanted)) found.push(withKeys(table, field, [wanted], true))
+  }
+  for (const condition of holds ? conjuncts(holds) : []) {
+    const compared = comparison(condition)
+    if (!compared) continue
+    const { field, operator, value } = compared
+    const wanted = operator === '=' ? [value] : operator === 'in' ? value : undefined
+    if (field === 'id' && Array.isArray(wanted)) {
+      found.push(named(table, wanted))
+      continue
+    }
+    const keys = wanted === undefined ? undefined : keysOf(wanted)
+    const index = table.index(field)
+    if (index && keys) found.push(withKeys(table, field, keys, index.arrays === 0))
+    else if (isRange(operator) && (typeof value === 'number' || typeof value === 'string')) {
+      const range = table.ordered(field)?.compared(operator, value)
+      if (range) found.push({ ...range, exact: true })
+    }
+  }
+  const [best, second] = found.sort((a, b) => a.count - b.count)
+  if (!best || !second?.has) return best
+  const { has } = second
+  return { ...best, exact: false, each: (visit) => best.each((one) => !has(one.id) || visit(one)) }
+}
+
+/** The documents of these ids. */
+function named(table: Table, ids: readonly unknown[]): Candidates {
+  const there = new Set(ids.filter((id) => typeof id === 'string' && table.get(id) !== undefined) as string[])
+  return {
+    count: there.size,
+    exact: true,
+    has: (id) => there.has(id),
+    each: (visit) => void [...there].every((id) => visit(table.get(id)!)),
+  }
+}
+
+function withKeys(table: Table, field: string, keys: readonly IndexKey[], exact: boolean): Candidates {
+  const index = table.index(field)!
+  return {
+    count: keys.reduce<number>((sum, key) => sum + index.count(key), 0),
+    exact,
+    has: (id) => keys.some((key) => index.has(key, id)),
+    each: (visit) => {
+      const seen = keys.length > 1 && index.arrays > 0 ? new Set<string>() : undefined
+      for (const key of keys)
+        for (const id of index.ids(key)) {
+          if (seen?.has(id)) continue
+          seen?.add(id)
+          if (!visit(table.get(id)!)) return
+        }
+    },
+  }
+}
+
+/** The keys under which everything lies that equals one of the values; undefined where an index does not know. */
+function keysOf(values: unknown): readonly IndexKey[] | undefined {
+  const keys = new Set<IndexKey>()
+  for (const value of Array.isArray(values) ? (values as readonly unknown[]) : [undefined]) {
+    if (!isIndexKey(value)) return undefined
+    keys.add(value)
+    // A check is 1 or true.
+    if (typeof value === 'boolean') keys.add(Number(value))
+    else if (value === 0 || value === 1) keys.add(value === 1)
+  }
+  return [...keys]
+}
+
+function isRange(operator: string): operator is '<' | '<=' | '>' | '>=' {
+  return ['<', '<=', '>', '>='].includes(operator)
+}

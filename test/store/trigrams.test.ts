@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { Client } from 'pg'
+import { systemClock } from '../../src/core/clock.ts'
+import { compared, type Condition } from '../../src/core/conditions.ts'
+import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts'
+import { verifyPostgres } from '../../src/store/postgres-verify.ts'
+import type { Stored } from '../../src/store/store.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { testLog, until } from './state-folder.ts'
+
+interface Thing extends Stored {
+  readonly creation: string
+  readonly title: string
+}
+
+const things = { name: 'document.thing', ordered: ['creation'], texts: ['id', 'title'] } as const
+/** Parts of texts as rules, filters and fields that look for links ask for them. */
+const questions: readonly (readonly [string, Condition, number])[] = [
+  ['like', compared('title', 'like', '%NUMBER 4711%'), 1],
+  ['like without %', compared('title', 'like', 'number 471'), 11],
+  ['contains', compared('title', 'contains', 'Number 4711'), 1],
+  ['contains what patterns are made of', compared('title', 'contains', '100 %_\\'), 1],
+  ['a name', compared('id', 'contains', 't4711'), 1],
+  [
+    'a beginning',
+    { call: 'starts_with', of: [{ call: 'lower', of: [{ field: 'title' }] }, { value: 'number 4711' }] },
+    1,
+  ],
+]
+
+describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
+  let server: TestPostgres
+  const cleanups: (() => Promise<void>)[] = []
+  before(async () => {
+    server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
+  })
+  after(async () => {
+    for (const step of cleanups) await step()
+  })
+
+  const open = async (t: TestContext, url: string): Promise<PostgresStore> => {
+    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
+    t.after(() => store.close())
+    return store
+  }
+
+  async function fill(client: Client): Promise<void> {
+    await client.query(`INSERT INTO assistant_core.document (collection, id, body)
+      SELECT 'document.thing', decode(regexp_replace(encode(convert_to('t' || n, 'UTF8'), 'hex'), '(..)', '00\\1', 'g'), 'hex'), json_build_object('id', 't' || n, 'creation', '2026',
+        'title', CASE n WHEN 9 THEN '100 %_\\ sure' ELSE 'Number ' || n END)::text FROM generate_series(0, 9999) AS n;
+      ANALYZE assistant_core.document`)
+  }
+
+  it('are found by an index of trigrams, which is built beside the work', async (t) => {
+    const url = await server.newDatabase()
+    const client = new Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    await (await openPostgresStore({ url, clock: systemClock, log: testLog() })).close()
+    await fill(client)
+    const store = await open(t, url)
+    const all = store.collection<Thing>(things)
+    const scans = async (): Promise<number> => {
+      const { rows } = await client.query<{ scans: string }>(
+        "SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname LIKE 'trigrams_%'",
+      )
+      return Number(rows[0]?.scans ?? -1)
+    }
+    await until(async () => (await scans()) === 0 && store.stats().building === 0)
+    for (const [name, holds, wanted] of questions) {
+      const known = await scans()
+      assert.equal((await all.find({ holds })).length, wanted, name)
+      // The database counts what it did when it comes to rest.
+      await until(async () => (await scans()) > known)
+    }
+    assert.equal(store.stats().lacks, undefined)
+    assert.deepEqual((await verifyPostgres(url, systemClock)).notes, [])
+  })
+
+  it('are looked for in every document where the database may have no trigrams, and status says so', async (t) => {
+    const url = await server.newDatabase()
+    const database = url.slice(url.lastIndexOf('/') + 1)
+    const client = new Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    await client.query(`CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE ${database} TO plain`)
+    const plain = url.replace('postgres@', 'plain@')
+    await (await openPostgresStore({ url: plain, clock: systemClock, log: testLog() })).close()
+    await client.query(`REVOKE CREATE ON DATABASE ${database} FROM plain; DROP EXTENSION IF EXISTS pg_trgm`)
+    await fill(client)
+    const store = await open(t, plain)
+    const all = store.collection<Thing>(things)
+    for (const [name, holds, wanted] of questions)
+      assert.equal((await all.find({ holds })).length, wanted, name)
+    await until(() => store.stats().lacks !== undefined && store.stats().building === 0)
+    assert.match(store.stats().lacks!, /pg_trgm is missing.*CREATE EXTENSION pg_trgm$/)
+    assert.match((await verifyPostgres(plain, systemClock)).notes.join(), /pg_trgm is missing/)
+  })
+})
