@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { Column, PermittedTables } from '../../src/analysis/permitted.ts'
-import { Python } from '../../src/analysis/python/python.ts'
+import { Python, type PythonProgram } from '../../src/analysis/python/python.ts'
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
 import { defaultAnalysisSettings } from '../../src/analysis/settings.ts'
 import { Sql } from '../../src/analysis/sql/sql.ts'
@@ -87,7 +87,7 @@ if (isolation.kind === 'bubblewrap') {
       .map((pair) => pair.join(' '))
       .join(', ')}`,
   )
-  const run = (code: string, data?: { columns: Column[]; rows: unknown[][] }) => async () => {
+  const run = (code: string, data?: PythonProgram['data']) => async () => {
     const { error } = await python.run({ code, ...(data && { data }), signal })
     if (error) throw new Error(error.traceback)
   }
@@ -96,12 +96,12 @@ if (isolation.kind === 'bubblewrap') {
   report('Python, warm, no data', await rounds(run('1 + 1')))
   report(
     'Python, warm, sum over data',
-    await rounds(run('sum(row["total"] for row in data)', { columns, rows })),
+    await rounds(run('sum(row["total"] for row in data)', { columns, pages: [rows] })),
   )
   if (python.versions['pandas'] !== undefined)
     report(
       'Python, warm, groupby on df',
-      await rounds(run('df.groupby("customer").total.sum().head()', { columns, rows })),
+      await rounds(run('df.groupby("customer").total.sum().head()', { columns, pages: [rows] })),
     )
   const eight = () =>
     Promise.all(

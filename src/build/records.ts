@@ -77,6 +77,7 @@ async function listOf(
       cells: columns.map(({ name }) => textOf(row[name])),
     })),
     total: page.total,
+    moreThanTotal: page.moreThanTotal,
     next: page.more ? page.cursorAfter(page.data.length) : '',
   }
 }

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { all, always, type Condition, type SortKey } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import type { Collection } from '../store/store.ts'
 import { comparableField, conditionOf, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Documents, readable, requireAction } from './documents.ts'
 import { type Access, maskMarker } from './permission.ts'
@@ -31,6 +32,8 @@ export interface DocumentPage {
   readonly doctype: string
   readonly data: readonly DocumentView[]
   readonly total: number
+  /** Whether there are more than the total, up to which they were counted. */
+  readonly moreThanTotal: boolean
   readonly offset: number
   /** Whether there are more after these. */
   readonly more: boolean
@@ -50,6 +53,8 @@ export interface GetOptions {
 /** What a model reads with ease when it does not say how much it wants; `maxLimit` bounds one answer. */
 const defaultLimit = 20
 const maxLimit = 1000
+/** Beside a page no more documents are counted: among a million it costs what it does among these. */
+const mostCounted = 10_000
 
 /**
  * A page of the documents that the principal may read, newest first unless asked otherwise. AppError
@@ -70,25 +75,38 @@ export async function listDocuments(
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor, order)
   const offset = after ? 0 : Math.max(0, query.offset ?? 0)
   const collection = collectionFor(documents, access.doctype)
-  const [found, total] = await Promise.all([
+  const [found, counted] = await Promise.all([
     collection.find({ holds, order, after, offset, limit: limit + 1 }),
-    collection.count({ holds }),
+    countSome(collection, holds),
   ])
   const page = found.slice(0, limit)
   access.show(page)
   return {
     doctype: query.doctype,
     data: page.map((document) => listView(access, document, fields)),
-    total,
+    ...counted,
     offset,
     more: found.length > limit,
     cursorAfter: (count) => cursorOf(order, page[count - 1]!),
   }
 }
 
+/** How many documents there are in all, as far as it is told beside some of them. */
+export async function countSome(
+  collection: Collection<StoredDocument>,
+  holds: Condition,
+): Promise<Pick<DocumentPage, 'total' | 'moreThanTotal'>> {
+  const counted = await collection.count({ holds, limit: mostCounted + 1 })
+  return { total: Math.min(counted, mostCounted), moreThanTotal: counted > mostCounted }
+}
+
 function cursorOf(order: readonly SortKey[], last: StoredDocument): string {
-  const values = order.map(({ field }) => last[field] ?? null)
-  return Buffer.from(JSON.stringify([order, ...values, last.id])).toString('base64url')
+  return Buffer.from(JSON.stringify([order, ...placeOf(order, last)])).toString('base64url')
+}
+
+/** What comes after a document is known by these. */
+function placeOf(order: readonly SortKey[], document: StoredDocument): readonly unknown[] {
+  return [...order.map(({ field }) => document[field] ?? null), document.id]
 }
 
 /** The values of a cursor. AppError `invalid` for one of another order, or of nobody. */
@@ -131,20 +149,21 @@ export function openTo(access: Access, condition: Condition = always): Condition
 
 const pageLength = 500
 
-/** Every such document, by name, in pages: however many there are, few are held, and others are answered meanwhile. */
+/** Every such document, by name unless asked otherwise, in pages: however many there are, few are held, and others are answered meanwhile. */
 export async function* permitted(
   documents: Documents,
   access: Access,
   condition: Condition = always,
+  { order = [], limit = Infinity }: { readonly order?: readonly SortKey[]; readonly limit?: number } = {},
 ): AsyncGenerator<readonly StoredDocument[]> {
   const collection = collectionFor(documents, access.doctype)
   const holds = openTo(access, condition)
   let after: readonly unknown[] | undefined
-  for (;;) {
-    const page = await collection.find({ holds, after, limit: pageLength })
+  for (let left = limit; left > 0; left -= pageLength) {
+    const page = await collection.find({ holds, order, after, limit: Math.min(pageLength, left) })
     if (page.length > 0) yield page
     if (page.length < pageLength) return
-    after = [page.at(-1)!.id]
+    after = placeOf(order, page.at(-1)!)
     await setImmediate()
   }
 }

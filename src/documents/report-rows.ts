@@ -125,7 +125,7 @@ async function list(
       ]),
     ),
   )
-  return { rows, total: page.total }
+  return { rows, total: rows.length + Number(page.more) }
 }
 
 /** The sums of the columns that a report totals, over the rows that it shows. */

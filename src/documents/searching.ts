@@ -1,5 +1,5 @@
 /** Finding documents by words: only in fields that the caller could filter by, only among rows that it may read. */
-import { all, any, not, type Term } from '../core/conditions.ts'
+import { all, any, compared, not, type Term } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { smallest } from '../core/smallest.ts'
@@ -15,7 +15,7 @@ import { comparableField, conditionOf, readFilters } from './filters.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import { type Access, accessTo } from './permission.ts'
 import type { Doctype, Field } from './platform.ts'
-import { openTo } from './reading.ts'
+import { countSome, type DocumentPage, openTo } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 
 /** A document that was found. */
@@ -63,20 +63,20 @@ export async function searchDocuments(
     total += answer.total
     for (const hit of answer.found) found.push({ access, hit })
   }
-  const page = smallest(found, (a, b) => bestFirst(a.hit, b.hit), offset + limit)
-  const results: SearchHit[] = []
-  for (const { access, hit } of page.slice(offset)) {
-    const document = await collectionFor(documents, access.doctype).get(hit.id)
-    if (!document) continue
-    access.show([document])
-    results.push({
-      doctype: access.doctype.name,
-      name: hit.id,
-      title: titleOf(access, document),
-      score: hit.score,
-      modified: document.modified,
-    })
+  const page = smallest(found, (a, b) => bestFirst(a.hit, b.hit), offset + limit).slice(offset)
+  const shown = new Map<Access, ReadonlyMap<string, StoredDocument>>()
+  for (const access of new Set(page.map((one) => one.access))) {
+    const ids = page.filter((one) => one.access === access).map(({ hit }) => hit.id)
+    const some = await collectionFor(documents, access.doctype).find({ holds: compared('id', 'in', ids) })
+    access.show(some)
+    shown.set(access, new Map(some.map((document) => [document.id, document])))
   }
+  const results = page.flatMap(({ access, hit: { id: name, score } }): SearchHit[] => {
+    const document = shown.get(access)!.get(name)
+    const { name: doctype } = access.doctype
+    if (!document) return []
+    return [{ doctype, name, title: titleOf(access, document), score, modified: document.modified }]
+  })
   return { results, total, searched: accesses.map((access) => access.doctype.name) }
 }
 
@@ -145,7 +145,9 @@ export async function suggestLinks(
     readonly filters?: unknown
     readonly limit: number
   },
-): Promise<{ readonly suggestions: readonly LinkSuggestion[]; readonly total: number }> {
+): Promise<
+  { readonly suggestions: readonly LinkSuggestion[] } & Pick<DocumentPage, 'total' | 'moreThanTotal'>
+> {
   const access = accessFor(documents, principal, query.doctype)
   requireAction(access, 'read')
   const typed = { value: query.typed.trim().toLowerCase() }
@@ -168,7 +170,7 @@ export async function suggestLinks(
     )
   access.show(found)
   return {
-    total: await collection.count({ holds: all(open, within) }),
+    ...(await countSome(collection, all(open, within))),
     suggestions: found.map((document) => ({
       value: document.id,
       label: titleOf(access, document),

@@ -11,27 +11,31 @@ import type { ReadableRows, ReadableTable, ReadableTables, TableColumn } from '.
 import { type Access, accessTo } from './permission.ts'
 import { type Doctype, type Field, type Platform, standardFields } from './platform.ts'
 import { unknownName } from '../core/names.ts'
-import { openTo, permitted } from './reading.ts'
+import { countSome, type DocumentPage, openTo, permitted } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
 import { placesOf } from './values.ts'
 
-/** Rows of one doctype for analysis and charts: `list_documents` without its cap, and without markers. */
+/** Rows of one doctype for analysis: `list_documents` without its cap, and without markers. */
 export interface RowsQuery {
   readonly doctype: string
   /** All readable ones without it. */
   readonly fields?: readonly string[]
   readonly filters?: unknown
-  readonly orderBy?: string
-  /** 0 for the columns alone. */
   readonly limit: number
 }
 
-/** Values in the order of the columns, rows in the order of the query. */
-export interface RowsPage {
+/** Rows that pass filters, the newest first, in pages; values in the order of the columns. */
+export interface TableRows {
+  readonly columns: readonly TableColumn[]
+  readonly pages: AsyncIterable<readonly (readonly unknown[])[]>
+  /** How many pass, beyond the limit too. */
+  readonly count: () => Promise<Pick<DocumentPage, 'total' | 'moreThanTotal'>>
+}
+
+/** All of them at once. */
+export interface RowsPage extends Pick<DocumentPage, 'total' | 'moreThanTotal'> {
   readonly columns: readonly TableColumn[]
   readonly rows: readonly (readonly unknown[])[]
-  /** How many the filters let through, beyond the limit too. */
-  readonly total: number
 }
 
 /** What a document adds to a table. */
@@ -96,25 +100,51 @@ export function emptyTables({ doctypes }: Platform, names: readonly string[]): R
   return { key: 'empty', tables }
 }
 
-/** Rows of one doctype that pass filters. AppError `not_found`, `forbidden` or `invalid` as for a list. */
+/** What a principal may read of a doctype, and in which columns. AppError `not_found`, `forbidden` or `invalid` as for a list. */
+export function readableColumns(
+  documents: Documents,
+  principal: Principal,
+  doctype: string,
+  fields?: readonly string[],
+): { readonly access: Access; readonly columns: readonly TableColumn[] } {
+  const access = accessFor(documents, principal, doctype)
+  requireAction(access, 'read')
+  return { access, columns: plain(chosen(columnsOf(access), fields)) }
+}
+
+/** Rows of one doctype that pass filters, read when they are asked for. AppError as for a list. */
+export function openTableRows(
+  documents: Documents,
+  principal: Principal,
+  { doctype, fields, filters, limit }: RowsQuery,
+): TableRows {
+  const { access } = readableColumns(documents, principal, doctype)
+  const columns = chosen(columnsOf(access), fields)
+  const holds = conditionOf(readFilters(access, filters))
+  const order = readOrder(access, 'creation desc')
+  const pages = async function* (): AsyncGenerator<readonly (readonly unknown[])[]> {
+    for await (const page of permitted(documents, access, holds, { order, limit })) {
+      access.show(page)
+      yield page.map((document) => rowOf(access, columns, document))
+    }
+  }
+  return {
+    columns: plain(columns),
+    pages: pages(),
+    count: () => countSome(collectionFor(documents, access.doctype), openTo(access, holds)),
+  }
+}
+
+/** The same at once, and how many there are in all. */
 export async function readTableRows(
   documents: Documents,
   principal: Principal,
   query: RowsQuery,
 ): Promise<RowsPage> {
-  const access = accessFor(documents, principal, query.doctype)
-  requireAction(access, 'read')
-  const columns = chosen(columnsOf(access), query.fields)
-  const holds = openTo(access, conditionOf(readFilters(access, query.filters)))
-  const order = readOrder(access, query.orderBy ?? 'creation desc')
-  const collection = collectionFor(documents, access.doctype)
-  const found = await collection.find({ holds, order, limit: Math.max(0, query.limit) })
-  access.show(found)
-  return {
-    columns: plain(columns),
-    rows: found.map((document) => rowOf(access, columns, document)),
-    total: await collection.count({ holds }),
-  }
+  const { columns, pages, count } = openTableRows(documents, principal, query)
+  const rows: (readonly unknown[])[] = []
+  for await (const page of pages) rows.push(...page)
+  return { columns, rows, ...(await count()) }
 }
 
 /** A statement may have read every row, whether or not they had been handed on before. */

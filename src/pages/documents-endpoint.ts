@@ -47,6 +47,8 @@ export interface Records {
     readonly fields: readonly string[]
     readonly rows: readonly { readonly name: string; readonly cells: readonly string[] }[]
     readonly total: number
+    /** Whether there are more than were counted. */
+    readonly moreThanTotal: boolean
     /** What the next page begins after; empty when this is the last. */
     readonly next: string
   }>

@@ -62,6 +62,7 @@ export const analyzeBusinessData = defineTool({
       analysis_type: kind,
       record_count: page.rows.length,
       total_count: page.total,
+      ...(page.moreThanTotal && { more_than_total: true }),
       analysis_result: analyzeBusiness(kind, { columns, rows: page.rows, dateField }),
     }
   },

@@ -1,7 +1,10 @@
 /** Where a part of some rows stands among all of them. */
 export interface Part {
   readonly total: number
-  readonly offset: number
+  /** Whether there are more than the total. */
+  readonly moreThanTotal?: boolean
+  /** Nothing behind a cursor has one. */
+  readonly offset?: number | undefined
   /** Whether there are more after these, where that does not follow from the offset. */
   readonly more?: boolean
   /** What goes on after so many of these. */
@@ -15,7 +18,7 @@ export interface Part {
 export function fitRows(
   result: Readonly<Record<string, unknown>>,
   key: string,
-  { total, offset, more, cursorAfter }: Part,
+  { total, moreThanTotal, offset, more, cursorAfter }: Part,
   budget: number,
 ): Readonly<Record<string, unknown>> {
   const rows = result[key] as readonly unknown[]
@@ -25,18 +28,19 @@ export function fitRows(
     mostBytes(result, room) < room || Buffer.byteLength(JSON.stringify(result)) < room
       ? rows.length
       : countThatFit(rows, room - Buffer.byteLength(JSON.stringify({ ...result, [key]: [] })))
-  const next = offset + count
+  const next = (offset ?? total) + count
   const goesOn = count < rows.length || (more ?? next < total)
   const fitting: Record<string, unknown> = { ...result }
   fitting[key] = count === rows.length ? rows : rows.slice(0, count)
   fitting['count'] = count
   fitting['total_count'] = total
+  if (moreThanTotal) fitting['more_than_total'] = true
   fitting['has_more'] = goesOn
-  if (next < total) fitting['next_offset'] = next
+  if (goesOn && offset !== undefined) fitting['next_offset'] = next
   if (goesOn && cursorAfter) fitting['next_cursor'] = cursorAfter(count)
   if (count < rows.length)
     fitting['note'] =
-      `${rows.length - count} rows were left out to keep the answer short; go on with offset ${next} or ask for fewer fields`
+      `${rows.length - count} rows were left out to keep the answer short; go on with ${offset === undefined ? 'next_cursor' : `offset ${next}`} or ask for fewer fields`
   return fitting
 }
 

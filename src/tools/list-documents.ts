@@ -13,7 +13,7 @@ export const listDocumentsTool = defineTool({
   name: 'list_documents',
   title: 'List documents',
   description:
-    'Lists documents of one doctype that match filters, newest first, with the total. search_documents finds by words. `aggregate` computes.',
+    'Lists documents of one doctype that match filters, newest first, with the total (counted up to 10,000). search_documents finds by words. `aggregate` computes.',
   category: 'read_only',
   input: objectWith(
     { doctype },
@@ -60,7 +60,7 @@ export const listDocumentsTool = defineTool({
     return fitRows(
       { doctype, data: page.data },
       'data',
-      cursor === undefined ? page : { ...page, total: page.total, offset: page.total },
+      cursor === undefined ? page : { ...page, offset: undefined },
       budget,
     )
   },

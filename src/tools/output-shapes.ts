@@ -39,6 +39,11 @@ export function rowsShape(key: string, required: Readonly<Record<string, Shape>>
       total_count: wholeNumberShape,
       has_more: yesNoShape,
     },
-    { next_offset: wholeNumberShape, next_cursor: textShape, note: textShape },
+    {
+      more_than_total: yesNoShape,
+      next_offset: wholeNumberShape,
+      next_cursor: textShape,
+      note: textShape,
+    },
   )
 }

@@ -1,4 +1,4 @@
-import { readTableRows } from '../documents/tables.ts'
+import { openTableRows } from '../documents/tables.ts'
 import { columnOf } from '../analysis/permitted.ts'
 import type { Python, PythonProgram, PythonResult } from '../analysis/python/python.ts'
 import { optionalRoles } from './optional-tools.ts'
@@ -43,7 +43,7 @@ export function runPythonCode(python: Python): Tool {
     example: { code: 'import statistics\nstatistics.mean([1, 2, 6])' },
     async run(args, context) {
       const { code, timeout, capture_output: captureOutput, return_variables: returnVariables } = args
-      const data = args.data_query && (await preload(args.data_query, context))
+      const data = args.data_query && preload(args.data_query, context)
       context.progress(0, 1, 'running the program')
       const result = await python.run({
         code,
@@ -85,20 +85,17 @@ interface DataQuery {
   readonly limit?: number | undefined
 }
 
-async function preload(
+function preload(
   { doctype, fields, filters, limit = 100 }: DataQuery,
   { principal, documents }: ToolContext,
-): Promise<PythonProgram['data']> {
-  const page = await readTableRows(documents, principal, {
+): NonNullable<PythonProgram['data']> {
+  const { columns, pages } = openTableRows(documents, principal, {
     doctype,
     ...(fields && { fields }),
     ...(filters !== undefined && { filters }),
     limit,
   })
-  return {
-    columns: page.columns.map(columnOf),
-    rows: page.rows,
-  }
+  return { columns: columns.map(columnOf), pages }
 }
 
 function outputOf(

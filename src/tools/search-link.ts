@@ -25,12 +25,13 @@ export const searchLink = defineTool({
   }),
   example: { doctype: 'Customer', query: 'mül' },
   async run({ doctype, query, filters }, { principal, documents }) {
-    const { suggestions, total } = await suggestLinks(documents, principal, {
+    const { suggestions, total, moreThanTotal } = await suggestLinks(documents, principal, {
       doctype,
       typed: query,
       filters,
       limit: 20,
     })
-    return { doctype, results: suggestions, count: suggestions.length, total_count: total }
+    const counted = { total_count: total, ...(moreThanTotal && { more_than_total: true }) }
+    return { doctype, results: suggestions, count: suggestions.length, ...counted }
   },
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { AppError } from '../../src/core/errors.ts'
 import { Python, type PythonProgram, type PythonResult } from '../../src/analysis/python/python.ts'
 import {
   allGone,
@@ -80,11 +81,11 @@ match [1, 2]:
   })
 
   it('gives the data as dicts, and as a data frame where pandas is installed', async () => {
-    const result = await run('data[0]', { data: { columns, rows } })
+    const result = await run('data[0]', { data: { columns, pages: [rows] } })
     assert.equal(result.result, `{'name': 'SO-1', 'total': 10.5, 'day': '2026-01-31'}`)
     if (!pandas) return
     const frame = await run('t = [str(d) for d in df.dtypes]\ns = df.total.sum()\nf = df', {
-      data: { columns, rows },
+      data: { columns, pages: [rows] },
       returnVariables: ['t', 's', 'f'],
     })
     assert.deepEqual(frame.variables, {
@@ -99,6 +100,27 @@ match [1, 2]:
         index: [0, 1],
         row_count: 2,
       },
+    })
+  })
+
+  it('reads the data a part at a time, each when the one before is handed over', async () => {
+    let parts = 0
+    const pages = async function* (): AsyncGenerator<readonly (readonly unknown[])[]> {
+      for (; parts < 40; parts++) yield Array.from({ length: 500 }, (_, n) => [`SO-${parts}-${n}`, 1, null])
+    }
+    const { result } = await run('[len(data), data[-1]["name"], sum(row["total"] for row in data)]', {
+      data: { columns, pages: pages() },
+    })
+    assert.equal(result, "[20000, 'SO-39-499', 20000]")
+    const none = await run('data', { data: { columns, pages: [] } })
+    assert.equal(none.result, '[]')
+    const broken = async function* (): AsyncGenerator<readonly (readonly unknown[])[]> {
+      yield [['SO-1', 1, null]]
+      throw new AppError('unavailable', 'the documents cannot be read')
+    }
+    await assert.rejects(run('1', { data: { columns, pages: broken() } }), {
+      code: 'unavailable',
+      message: 'the documents cannot be read',
     })
   })
 

@@ -78,7 +78,7 @@ describe('money', { skip: withoutSql || withoutPython }, () => {
   }
   const data = async () => {
     const page = await readTableRows(company.documents, clerk, { doctype: 'Bill', limit: 100 })
-    return { columns: page.columns.map(columnOf), rows: page.rows }
+    return { columns: page.columns.map(columnOf), rows: page.rows, pages: [page.rows] }
   }
 
   it('would differ by what binary fractions lose', () => {

@@ -161,7 +161,7 @@ describe('the same rows', { skip: withoutSql || withoutPython }, () => {
     const columns = page.columns.map(columnOf)
     const { variables, error } = await python.run({
       code: 'rows = data',
-      data: { columns, rows: page.rows },
+      data: { columns, pages: [page.rows] },
       returnVariables: ['rows'],
       signal: signal(),
     })

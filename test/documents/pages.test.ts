@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { countDocuments } from '../../src/documents/aggregating.ts'
 import { createDocument } from '../../src/documents/creating.ts'
+import { collectionFor } from '../../src/documents/documents.ts'
 import { readPlatform } from '../../src/documents/read-platform.ts'
 import { listDocuments } from '../../src/documents/reading.ts'
-import { searchDocuments } from '../../src/documents/searching.ts'
+import { searchDocuments, suggestLinks } from '../../src/documents/searching.ts'
 import { deleteDocument } from '../../src/documents/updating.ts'
+import { fitRows } from '../../src/tools/fit-rows.ts'
 import type { Fault } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import { openCompany, siteOf, someone } from './trading-company.ts'
@@ -44,6 +47,41 @@ describe('pages that go on after a row', () => {
       assert.deepEqual(new Set(seen).size, seen.length, orderBy)
       for (const name of names) assert.ok(seen.includes(name), `${orderBy} ${String(name)}`)
     }
+  })
+
+  it('count no more than ten thousand beside them, and say so', async (t) => {
+    const { documents, platform } = await openCompany(t, { files: site(), seeds: false })
+    const things = collectionFor(documents, platform.doctypes.get('Thing')!)
+    const time = '2026-03-01T10:00:00.000Z'
+    const document = {
+      owner: clerk.user,
+      creation: time,
+      modified: time,
+      modified_by: '',
+      docstatus: 0,
+    } as const
+    await documents.store.transaction(async (tx) => {
+      for (let n = 1; n <= 10_001; n++) await tx.in(things).insert({ ...document, id: `T-${n}`, rank: n })
+    })
+    const list = async (filters: object, offset = 0) => {
+      const page = await listDocuments(documents, clerk, { doctype: 'Thing', filters, offset })
+      return fitRows({ data: page.data }, 'data', page, 100_000)
+    }
+    const { data: _, next_cursor: __, ...all } = await list({})
+    assert.deepEqual(all, {
+      count: 20,
+      total_count: 10_000,
+      more_than_total: true,
+      has_more: true,
+      next_offset: 20,
+    })
+    assert.equal((await list({}, 9_990))['next_offset'], undefined)
+    assert.equal((await list({}, 9_970))['next_offset'], 9_990)
+    const fewer = await list({ rank: ['<=', 10_000] })
+    assert.deepEqual([fewer['total_count'], fewer['more_than_total']], [10_000, undefined])
+    assert.equal(await countDocuments(documents, clerk, 'Thing'), 10_001)
+    const suggested = await suggestLinks(documents, clerk, { doctype: 'Thing', typed: 't-', limit: 5 })
+    assert.deepEqual([suggested.total, suggested.moreThanTotal], [10_000, true])
   })
 
   it('go on where the last row was, though it is gone', async (t) => {

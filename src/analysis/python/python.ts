@@ -15,11 +15,17 @@ import type { AnalysisSettings } from '../settings.ts'
 import { type Done, isPng, type PythonError, readMessage, type ToolCall } from './protocol.ts'
 import { Zygote } from './zygote.ts'
 
+type Rows = readonly (readonly unknown[])[]
+
 /** One program and what it is given. */
 export interface PythonProgram {
   readonly code: string
   /** What it finds as `data` (a list of dicts) and, with pandas, as `df`. */
-  readonly data?: { readonly columns: readonly Column[]; readonly rows: readonly (readonly unknown[])[] }
+  readonly data?: {
+    readonly columns: readonly Column[]
+    /** In parts, so that few are held here. */
+    readonly pages: AsyncIterable<Rows> | Iterable<Rows>
+  }
   readonly returnVariables?: readonly string[]
   readonly captureOutput?: boolean
   /** Milliseconds. */
@@ -55,7 +61,6 @@ export interface PythonResult {
 }
 
 const maxCode = 200_000
-const rowsPerMessage = 5000
 const maxImage = 3_000_000
 /** A program that ignores its own alarm is killed after this many milliseconds more. */
 const grace = 1000
@@ -155,6 +160,8 @@ export class Python {
     try {
       await child.send(jobOf(program, settings, timeout))
       await sendData(child, program.data)
+      // What the program waits for is not its own time.
+      timer.refresh()
       for (;;) {
         const message = readMessage(await child.receive())
         if (message === undefined) return finish({ error: stopped('said what it cannot say') })
@@ -254,7 +261,6 @@ function jobOf(
         columns: data.columns.map(({ name }) => name),
         types: data.columns.map(({ type }) => type),
         places: data.columns.map(({ places = 0 }) => places),
-        parts: Math.ceil(data.rows.length / rowsPerMessage),
       },
     }),
   }
@@ -263,12 +269,12 @@ function jobOf(
 /** A part at a time, with room for others in between: writing much JSON holds the event loop. */
 async function sendData(child: Child, data: PythonProgram['data']): Promise<void> {
   if (!data) return
-  for (let start = 0; start < data.rows.length; start += rowsPerMessage) {
-    const rows = data.rows.slice(start, start + rowsPerMessage)
+  for await (const rows of data.pages) {
     // By column: half the bytes of records, and what a data frame is made of.
     await child.send(data.columns.map((_, index) => rows.map((row) => row[index] ?? null)))
     await setImmediate()
   }
+  await child.send(null)
 }
 
 async function answerTo(

@@ -358,9 +358,9 @@ def namespace_of(job, libraries):
     if data is not None:
         columns = data["columns"]
         data["values"] = [[] for _ in columns]
-        for _ in range(data["parts"]):
-            for values, part in zip(data["values"], receive()):
-                values.extend(part)
+        while (part := receive()) is not None:
+            for values, more in zip(data["values"], part):
+                values.extend(more)
         if mentions(job, "data") or mentions(job, "df"):
             exact_decimals(data)
         if mentions(job, "data"):
