@@ -2,7 +2,7 @@
  * The one evaluator (D5): every function of this folder asks here who may do what to which document
  * and which of its fields. Deny by default. What may not be seen does not exist.
  */
-import { all, always, any, asserted, bound, compared, type Condition } from '../core/conditions.ts'
+import { all, always, any, asserted, bound, compared, type Condition, never } from '../core/conditions.ts'
 import type { Asker } from '../core/expression-functions.ts'
 import type { Principal } from '../core/principal.ts'
 import { systemManager } from '../core/principal.ts'
@@ -21,6 +21,8 @@ export interface Access {
   where(action: Action): Condition
   /** How a field of this document appears. */
   shows(field: Field, document: StoredDocument): FieldVisibility
+  /** What holds of the documents on which a field appears as it is. */
+  whereShown(field: Field): Condition
   /** Whether the principal may set the field on this document by this action. */
   mayset(field: Field, action: Action, document: StoredDocument): boolean
   /** Whether the field can be read on every document that the principal can read, so that a query on it tells nothing. */
@@ -65,14 +67,10 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
   const matches = (rule: Rule, document: StoredDocument): boolean =>
     (!rule.ifOwner || document.owner === principal.user) &&
     (rule.when === undefined || holds(rule.when, { doc: document, user, now }))
-  const grantedWhere = (action: Action): Condition =>
-    any(...rules(action).map((rule) => conditionOf(rule, { user, now })))
+  const grantedWhere = (action: Action): Condition => reached(rules(action), { user, now })
   const granted = (action: Action, document: StoredDocument): boolean =>
     rules(action).some((rule) => matches(rule, document))
-  const masks = (field: Field): boolean =>
-    field.mask !== undefined &&
-    !principal.roles.has(systemManager) &&
-    ![...field.mask].some((role) => principal.roles.has(role))
+  const masks = (field: Field): boolean => isMasked(field, principal)
   return {
     doctype,
     rules,
@@ -90,6 +88,7 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
         return 'hidden'
       return masks(field) ? 'masked' : 'clear'
     },
+    whereShown: (field) => (masks(field) ? never : reached(showing(rules('read'), field), { user, now })),
     mayset: (field, action, document) =>
       !masks(field) && rules(action).some((rule) => rule.levels.has(field.level) && matches(rule, document)),
     queryable: (field) => {
@@ -117,6 +116,19 @@ function note(
 ): void {
   const names = found.map(({ id }) => id)
   shown?.note(name, names, more)
+}
+
+function isMasked({ mask }: Field, { roles }: Principal): boolean {
+  return mask !== undefined && !roles.has(systemManager) && ![...mask].some((role) => roles.has(role))
+}
+
+function showing(rules: readonly Rule[], { level }: Field): readonly Rule[] {
+  return rules.filter(({ levels }) => levels.has(level))
+}
+
+/** What holds of the documents that one of the rules reaches. */
+function reached(rules: readonly Rule[], asker: { user: Asker; now: number }): Condition {
+  return any(...rules.map((rule) => conditionOf(rule, asker)))
 }
 
 function conditionOf({ ifOwner, when }: Rule, asker: { user: Asker; now: number }): Condition {

@@ -1,4 +1,4 @@
-import { readTableRows } from '../documents/tables.ts'
+import { readableColumns } from '../documents/tables.ts'
 import { createDocument } from '../documents/creating.ts'
 import type { Charts } from '../analysis/charts/charts.ts'
 import { chartPoints } from '../analysis/charts/chart-data.ts'
@@ -58,7 +58,7 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
     example,
     async run({ dashboard_name: dashboard, format = 'png', ...given }, context) {
       const { principal, documents, signal, progress } = context
-      const { columns } = await readTableRows(documents, principal, { doctype: given.doctype, limit: 0 })
+      const { columns } = readableColumns(documents, principal, given.doctype)
       const { definition, warnings } = completeChart(given as ChartDefinition, columns)
       progress(0, 3, 'reading the documents')
       const points = await chartPoints(documents, principal, definition, clock.now())

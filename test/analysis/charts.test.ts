@@ -117,6 +117,75 @@ describe('the numbers of a chart', () => {
     ])
   })
 
+  it('count a value, a group and a day only where they may be seen', async (t) => {
+    const files = siteOf({
+      'config/doctypes/thing.yaml': `
+doctype: Thing
+naming: {rule: hash}
+fields:
+  - {fieldname: status, type: text, level: 1}
+  - {fieldname: amount, type: currency, level: 1}
+  - {fieldname: day, type: date, level: 1}
+  - {fieldname: plain, type: text}
+permissions:
+  - {role: Clerk, actions: [read]}
+  - {role: Clerk, actions: [read], if_owner: true, levels: [1]}
+`,
+    })
+    const { documents, platform } = await openCompany(t, { files, seeds: false })
+    const things = collectionFor(documents, platform.doctypes.get('Thing')!)
+    const time = '2026-03-01T10:00:00.000Z'
+    const owners = [clerk.user, clerk.user, 'boss@example.com', 'boss@example.com', 'boss@example.com']
+    await documents.store.transaction(async (tx) => {
+      for (const [index, owner] of owners.entries())
+        await tx.in(things).insert({
+          id: `T-${index}`,
+          owner,
+          creation: time,
+          modified: time,
+          modified_by: owner,
+          docstatus: 0,
+          status: index === 1 ? null : 'Open',
+          amount: 10,
+          day: '2026-03-01',
+          plain: 'p',
+        })
+    })
+    const drawn = async (more: Partial<ChartDefinition>) =>
+      (await chartPoints(documents, clerk, { ...bar, ...more }, now)).map(({ label, value }) => [
+        label,
+        value,
+      ])
+    assert.deepEqual(await drawn({}), [
+      ['(none)', 4],
+      ['Open', 1],
+    ])
+    const sum = { aggregate_function: 'Sum', value_based_on: 'amount' } as const
+    assert.deepEqual(await drawn({ ...sum, based_on: 'plain' }), [['p', 20]])
+    const line = { chart_type: 'line', time_series_based_on: 'day', timespan: 'All Time' } as const
+    assert.deepEqual(await drawn(line), [['2026-03-01', 2]])
+    assert.deepEqual(await drawn({ ...line, timespan: 'Last Month' }), [['2026-03-01', 2]])
+    await assert.rejects(drawn({ based_on: 'statu' }), { code: 'invalid', message: /did you mean "status"/ })
+  })
+
+  it('are of weeks from Monday, also where a year begins within one', async (t) => {
+    const days = ['2025-12-28', '2025-12-29', '2026-01-04', '2026-01-05', '2027-01-03', '2021-01-03']
+    assert.deepEqual(
+      await points(
+        t,
+        { chart_type: 'line', time_series_based_on: 'day', timespan: 'All Time', time_interval: 'Weekly' },
+        days.map((date) => ['Open', 1, date]),
+      ),
+      [
+        ['2020-12-28', 1],
+        ['2025-12-22', 1],
+        ['2025-12-29', 2],
+        ['2026-01-05', 1],
+        ['2026-12-28', 1],
+      ],
+    )
+  })
+
   it('put the smallest of very many groups together', async (t) => {
     const many = await points(
       t,
