@@ -1,17 +1,19 @@
 /**
- * Questions about documents at three sizes, on both stores side by side, and the same questions in hand-written SQL
- * over the same tables as the anchor. CPU time of this process (what the daemon would spend) and time until the
- * answer, in milliseconds, medians of 15; memory after all of them.
+ * Questions about documents at several sizes, on both stores side by side, and the same questions in hand-written SQL
+ * over the same tables as the anchor. Each store at each size is asked in a process of its own, as a daemon would be:
+ * its CPU time for a question, the time until the answer, medians of 15, and its memory after all of them.
  *
- *   node --expose-gc --import tsx bench/documents/documents.ts [sizes]     1000,100000 without sizes; 1000000 takes minutes
+ *   node --import tsx bench/documents/documents.ts [sizes]     1000,100000,1000000 without sizes
  *
  * Without PostgreSQL on the machine only the embedded store is measured.
  */
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
@@ -33,7 +35,6 @@ import type { Store } from '../../src/store/store.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import { noPostgres, startPostgres } from '../../test/helpers/postgres.ts'
 
-const sizes = (process.argv[2] ?? '1000,100000').split(',').map(Number)
 const repeats = 15
 const doctype = 'Opportunity'
 const log = createLog('silent', process.stderr)
@@ -57,17 +58,24 @@ const lead: StoredDocument = {
   docstatus: 0,
 }
 
-const from = `FROM assistant_core.document d WHERE collection = 'document.opportunity'`
+const from = `FROM assistant_core.document d WHERE collection = 'document.opportunity' AND data IS NOT NULL`
 const newest = `ORDER BY assistant_core.place(data -> 'creation') DESC, id LIMIT 20`
+/** A page and how many there are, up to as many as a list counts. */
+const listed = (where: string, order = newest): string =>
+  `SELECT body, (SELECT count(*) FROM (SELECT 1 ${from} ${where} LIMIT 10001) AS counted) ${from} ${where} ${order}`
+const searched = (words: string): string =>
+  `SELECT id, count(*) OVER () ${from} AND words @@ $$${words}$$::tsquery ORDER BY ts_rank(words, $$${words}$$::tsquery) DESC, id LIMIT 20`
 const anchors: Record<string, string> = {
-  'list newest': `SELECT body, (SELECT count(*) ${from} AND data IS NOT NULL) ${from} AND data IS NOT NULL ${newest}`,
-  'list, indexed filter': `SELECT body, (SELECT count(*) ${from} AND data ->> 'stage' = 'Won') ${from} AND data ->> 'stage' = 'Won' AND data IS NOT NULL ${newest}`,
-  'list, rule': `SELECT body, (SELECT count(*) ${from} AND data ->> 'owner' = 'sales@example.com') ${from} AND data ->> 'owner' = 'sales@example.com' AND data IS NOT NULL ${newest}`,
-  'page 500': `SELECT body, (SELECT count(*) ${from} AND data IS NOT NULL) ${from} AND data IS NOT NULL ${newest.replace('20', '500')}`,
+  'list newest': listed(''),
+  'list, indexed filter': listed(`AND data ->> 'stage' = 'Won'`),
+  'list, rule': listed(`AND data ->> 'owner' = 'sales@example.com'`),
+  'list, part of a text': listed(`AND lower(data ->> 'title') LIKE '%order 472%'`),
+  'page 500': listed('', newest.replace('20', '500')),
   'count, indexed': `SELECT count(*) ${from} AND data ->> 'stage' = 'Won'`,
   'count, rule': `SELECT count(*) ${from} AND data ->> 'owner' = 'sales@example.com'`,
-  search: `SELECT id, count(*) OVER () ${from} AND words @@ $$'title=amber':* & 'title=47':*$$::tsquery AND data IS NOT NULL LIMIT 20`,
   'sum by group': `SELECT data ->> 'stage', sum((data ->> 'amount')::numeric) ${from} GROUP BY 1`,
+  'search, one found': searched(`('title=order' | 'id=order') & ('title=00472' | 'id=00472')`),
+  'search, many found': searched(`'title=amber':* & 'title=47':*`),
   get: `SELECT body ${from} AND id = decode('004f00500050002d00300030003000300031', 'hex')`,
 }
 
@@ -77,45 +85,49 @@ interface Measured {
 }
 type Row = Record<string, Measured>
 
-const cleanups: (() => Promise<void>)[] = []
-const server = noPostgres
-  ? undefined
-  : await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
-try {
-  for (const size of sizes) {
-    // PostgreSQL first, as the memory of the daemon is not to be the other's.
-    const columns = server ? await postgres(size, await server.newDatabase()) : {}
-    print(size, { embedded: await embedded(size), ...columns })
+const [given = '1000,100000,1000000', count, place] = process.argv.slice(2)
+if (given === 'fill') await fillEmbedded(Number(count), place!)
+else if (given === 'embedded' || given === 'PostgreSQL') await answer(given, Number(count), place!)
+else await compare(given.split(',').map(Number))
+
+async function compare(sizes: readonly number[]): Promise<void> {
+  const cleanups: (() => Promise<void>)[] = []
+  const server = noPostgres
+    ? undefined
+    : await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
+  try {
+    const measured: { readonly size: number; readonly columns: Record<string, Row> }[] = []
+    for (const size of sizes) {
+      const columns = {
+        embedded: await embedded(size),
+        ...(server && (await postgres(size, await server.newDatabase()))),
+      }
+      measured.push({ size, columns })
+      print(size, columns)
+    }
+    conclude(measured)
+  } finally {
+    for (const step of cleanups) await step()
   }
-} finally {
-  for (const step of cleanups) await step()
+}
+
+async function child(...words: string[]): Promise<string> {
+  const flags = ['--expose-gc', '--import', 'tsx', import.meta.filename]
+  return (await promisify(execFile)(process.execPath, [...flags, ...words])).stdout
 }
 
 async function embedded(size: number): Promise<Row> {
   const folder = await mkdtemp(join(tmpdir(), 'documents-bench-'))
-  const open = () => openEmbeddedStore({ folder, clock: systemClock, log })
   try {
-    const first = await open()
-    await fill(documentsOn(first), size)
-    await first.compact()
-    await first.close()
-    const before = process.cpuUsage()
-    const start = performance.now()
-    const store = await open()
-    const documents = documentsOn(store)
-    collectionFor(documents, platform.doctypes.get(doctype)!)
-    const row: Row = { start: since(before, start) }
-    await questions(documents, row, size)
-    await store.close()
-    return row
+    await child('fill', String(size), folder)
+    return JSON.parse(await child('embedded', String(size), folder)) as Row
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
 async function postgres(size: number, url: string): Promise<Record<string, Row>> {
-  const open = () => openPostgresStore({ url, clock: systemClock, log })
-  const first = await open()
+  const first = await openPostgresStore({ url, clock: systemClock, log })
   const client = new Client(url)
   await client.connect()
   await client.query(filling(size))
@@ -124,18 +136,34 @@ async function postgres(size: number, url: string): Promise<Record<string, Row>>
   while ((first.stats().building ?? 0) > 0)
   await client.query('VACUUM ANALYZE assistant_core.document')
   await first.close()
+  const row = JSON.parse(await child('PostgreSQL', String(size), url)) as Row
+  const sql: Row = {}
+  for (const [name, text] of Object.entries(anchors)) sql[name] = await measured(() => client.query(text))
+  await client.end()
+  return { PostgreSQL: row, SQL: sql }
+}
+
+async function fillEmbedded(size: number, folder: string): Promise<void> {
+  const store = await openEmbeddedStore({ folder, clock: systemClock, log })
+  await fill(documentsOn(store), size)
+  await store.compact()
+  await store.close()
+}
+
+/** What a process of one store measures of itself. */
+async function answer(kind: string, size: number, place: string): Promise<void> {
   const before = process.cpuUsage()
   const start = performance.now()
-  const store = await open()
+  const store =
+    kind === 'embedded'
+      ? await openEmbeddedStore({ folder: place, clock: systemClock, log })
+      : await openPostgresStore({ url: place, clock: systemClock, log })
   const documents = documentsOn(store)
   collectionFor(documents, platform.doctypes.get(doctype)!)
   const row: Row = { start: since(before, start) }
   await questions(documents, row, size)
   await store.close()
-  const sql: Row = {}
-  for (const [name, text] of Object.entries(anchors)) sql[name] = await measured(() => client.query(text))
-  await client.end()
-  return { PostgreSQL: row, SQL: sql }
+  console.log(JSON.stringify(row))
 }
 
 async function questions(documents: Documents, row: Row, size: number): Promise<void> {
@@ -147,6 +175,7 @@ async function questions(documents: Documents, row: Row, size: number): Promise<
   row['list newest'] = await measured(list(boss, {}))
   row['list, indexed filter'] = await measured(list(boss, { filters: { stage: 'Won' } }))
   row['list, rule'] = await measured(list(seller, {}))
+  row['list, part of a text'] = await measured(list(boss, { filters: [['title', 'like', 'order 472']] }), 5)
   row['page 500'] = await measured(list(boss, { limit: 500 }))
   row['list by amount, offset 500'] = await measured(list(boss, { orderBy: 'amount desc', offset: 500 }))
   row['count, indexed'] = await measured(() => countDocuments(documents, boss, doctype, { stage: 'Won' }))
@@ -160,14 +189,10 @@ async function questions(documents: Documents, row: Row, size: number): Promise<
       }),
     3,
   )
-  row['first search'] = await measured(
-    () => searchDocuments(documents, boss, { doctype, words: 'amber 47', limit: 20 }),
-    1,
-  )
-  row['search'] = await measured(
-    () => searchDocuments(documents, boss, { doctype, words: 'amber 47', limit: 20 }),
-    5,
-  )
+  const search = (words: string) => () => searchDocuments(documents, boss, { doctype, words, limit: 20 })
+  row['first search'] = await measured(search('order 00472'), 1)
+  row['search, one found'] = await measured(search('order 00472'), 5)
+  row['search, many found'] = await measured(search('amber 47'), 5)
   row['get'] = await measured(() => getDocument(documents, boss, doctype, 'OPP-00001'))
   row['create'] = await measured((n) =>
     createDocument(
@@ -216,6 +241,26 @@ function print(size: number, columns: Record<string, Row>): void {
       return (one ? `${one.cpu.toFixed(1).padStart(9)} ${one.wall.toFixed(1).padStart(9)}` : '').padStart(22)
     })
     console.log(`${question.padEnd(34)}${cells.join('')}`)
+  }
+}
+
+/** CPU time at each size and how it grew, and at the largest how the time until the answer compares with SQL. */
+function conclude(
+  measured: readonly { readonly size: number; readonly columns: Record<string, Row> }[],
+): void {
+  const stores = ['embedded', 'PostgreSQL'].filter((name) => measured[0]!.columns[name])
+  const [first, last] = [measured[0]!.columns, measured.at(-1)!.columns]
+  const heads = stores.flatMap((name) => [...measured.map(({ size }) => `${name}, ${size}`), '×'])
+  console.log(`\n| CPU ms | ${heads.join(' | ')} | time beside SQL |`)
+  console.log(`|${' --- |'.repeat(heads.length + 2)}`)
+  for (const question of Object.keys(first['embedded']!)) {
+    const cells = stores.flatMap((name) => {
+      const times = measured.map(({ columns }) => columns[name]![question]!.cpu)
+      return [...times.map((time) => time.toFixed(time < 10 ? 2 : 0)), (times.at(-1)! / times[0]!).toFixed(1)]
+    })
+    const anchor = last['SQL']?.[question]
+    const beside = anchor ? `${(last['PostgreSQL']![question]!.wall / anchor.wall).toFixed(1)} ×` : ''
+    console.log(`| ${question} | ${cells.join(' | ')} | ${beside} |`)
   }
 }
 
