@@ -82,8 +82,9 @@ async function bytesOf(parts: Parts, user: User, path: string): Promise<Buffer> 
 /** Why this user cannot edit the site here. */
 async function refusalFor({ site, folders }: Parts, user: User): Promise<string | undefined> {
   if (!hasRole(user, systemManager)) return `only a ${systemManager} edits the site here`
-  if (!site.current().settings.git.commit)
-    return 'the setting git.commit is off: edit the file where the site comes from'
+  const { git, site: source } = site.current().settings
+  if (source.git.url !== null) return 'the site is pulled from a git repository: edit the file there'
+  if (!git.commit) return 'the setting git.commit is off: edit the file where the site comes from'
   return (await openRepository(folders.site)) ? undefined : 'the site is not in a git repository'
 }
 
@@ -105,7 +106,8 @@ async function save(
   if (faults.length > 0)
     throw new AppError('invalid', 'the file was not saved, because it has faults', { data: { faults } })
   const author = { fullName: user.fullName, user: user.id }
-  const place = { folder: parts.folders.site, commits: () => true }
+  const { site } = parts.site.current().settings
+  const place = { folder: parts.folders.site, commits: () => true, isPulled: () => site.git.url !== null }
   const commit = await writeFileOf(place, author, { work, bytes, branch: undefined })
   await parts.site.reload('a file was edited')
   return commit ?? ''

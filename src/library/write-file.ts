@@ -13,11 +13,13 @@ export interface WritingPlace {
   readonly folder: string
   /** The setting `git.commit`. */
   readonly commits: () => boolean
+  /** Whether the site comes from elsewhere (`site.git`): what is written here would hold back what is pulled. */
+  readonly isPulled: () => boolean
 }
 
 /** Writes the file whole or not at all; answers the commit, if one was made in the principal's name. */
 export async function writeFileOf(
-  { folder, commits }: WritingPlace,
+  { folder, commits, isPulled }: WritingPlace,
   { fullName: authorName, user: authorEmail }: Pick<Principal, 'fullName' | 'user'>,
   {
     work,
@@ -30,6 +32,11 @@ export async function writeFileOf(
   },
 ): Promise<string | undefined> {
   const { file, message, began } = work
+  if (isPulled())
+    throw new AppError(
+      'forbidden',
+      `the site is read-only: it is pulled from a git repository (site.git); change ${file} there`,
+    )
   const request = { paths: [file], message, authorName, authorEmail }
   if (branch !== undefined) {
     if (!commits())
