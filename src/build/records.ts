@@ -1,7 +1,7 @@
 import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { listAssignments, listAttachments, listComments, readAttachment } from '../documents/belongings.ts'
+import { listBelongings, readAttachment } from '../documents/belongings.ts'
 import { listDoctypes } from '../documents/describing.ts'
 import { accessFor, type Documents } from '../documents/documents.ts'
 import { historyOf } from '../documents/history.ts'
@@ -38,7 +38,7 @@ export function createRecords(documents: () => Documents, audit: Audit): Records
         user,
         { type: 'document.view', target: `${doctype}/${name}`, data: { file: id } },
         async (principal) => {
-          const own = await listAttachments(documents(), principal, doctype, name)
+          const own = await listBelongings(documents(), principal, doctype, name, 'attachment')
           if (!own.some((file) => file.id === id)) throw new AppError('not_found', 'there is no such file')
           const { attachment, content } = await readAttachment(documents(), principal, id)
           return { name: attachment.file_name, bytes: Buffer.from(content) }
@@ -97,9 +97,9 @@ async function recordOf(
     title: textOf(titleField === undefined ? name : (view[titleField] ?? name)),
     fields: fieldsOf(documents, access, view),
     tables: tablesOf(documents, access, view),
-    comments: await listComments(...ask),
-    assignments: await listAssignments(...ask),
-    files: await listAttachments(...ask),
+    comments: await listBelongings(...ask, 'comment'),
+    assignments: await listBelongings(...ask, 'assignment'),
+    files: await listBelongings(...ask, 'attachment'),
     history: (await historyOf(...ask, mostChanges)).map(({ time, user, action, changes, note }) => ({
       time,
       user,

@@ -1,5 +1,5 @@
 /** What hangs on a document: comments, assignments, attachments. Whoever may read the document may read them. */
-import { any, compared } from '../core/conditions.ts'
+import { any, compared, type Condition } from '../core/conditions.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
@@ -43,9 +43,11 @@ export interface Attachment {
   readonly time: string
 }
 
-interface Content {
-  readonly id: string
-  readonly base64: string
+/** Everything that hangs on documents, by its kind. */
+interface Belongings {
+  readonly comment: Comment
+  readonly assignment: Assignment
+  readonly attachment: Attachment
 }
 
 /** The largest file that can be attached. */
@@ -78,21 +80,10 @@ export async function addComment(
       time: now(documents),
       text: clean,
     }
-    await work.tx.in(commentsOf(documents.store)).insert(comment)
+    await work.tx.in(belonging(documents.store, 'comment')).insert(comment)
     await keep(work, access.doctype, name, 'comment', [])
     return comment
   })
-}
-
-/** The comments of a document that the principal may read, oldest first. */
-export async function listComments(
-  documents: Documents,
-  principal: Principal,
-  doctype: string,
-  name: string,
-): Promise<readonly Comment[]> {
-  await readable(documents, accessFor(documents, principal, doctype), name)
-  return await commentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, order: byTime })
 }
 
 /** Assigns a document to a user who may read it. */
@@ -107,7 +98,7 @@ export async function assign(
   const access = accessFor(documents, principal, doctype)
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     const document = await changeable(documents, access, 'assign', name, work.tx)
-    const assignments = work.tx.in(assignmentsOf(documents.store))
+    const assignments = work.tx.in(belonging(documents.store, 'assignment'))
     const key = keyOf(doctype, name)
     const user = documents.platform.people.find(to.user)
     const id = `${key}\n${(user?.id ?? to.user).toLowerCase()}`
@@ -140,17 +131,6 @@ export async function assign(
   })
 }
 
-/** For whom a document waits that the principal may read, oldest first. */
-export async function listAssignments(
-  documents: Documents,
-  principal: Principal,
-  doctype: string,
-  name: string,
-): Promise<readonly Assignment[]> {
-  await readable(documents, accessFor(documents, principal, doctype), name)
-  return await assignmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, order: byTime })
-}
-
 /**
  * Keeps a file with a document that the principal may write. AppError `invalid` for its name or size,
  * `conflict` for a name that is there already and for too many files.
@@ -175,7 +155,7 @@ export async function attachFile(
     )
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     await changeable(documents, access, 'write', name, work.tx)
-    const attachments = work.tx.in(attachmentsOf(documents.store))
+    const attachments = work.tx.in(belonging(documents.store, 'attachment'))
     const key = keyOf(doctype, name)
     const there = await attachments.find({ where: { key } })
     if (there.length >= mostAttachments)
@@ -202,26 +182,31 @@ export async function attachFile(
   })
 }
 
-/** The files on a document that the principal may read, without their bytes, oldest first. */
-export async function listAttachments(
+/** What hangs on a document that the principal may read, oldest first; files without their bytes. */
+export async function listBelongings<K extends keyof Belongings>(
   documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
-): Promise<readonly Attachment[]> {
+  kind: K,
+): Promise<readonly Belongings[K][]> {
   await readable(documents, accessFor(documents, principal, doctype), name)
-  return await attachmentsOf(documents.store).find({ where: { key: keyOf(doctype, name) }, order: byTime })
+  return await belonging(documents.store, kind).find({ where: { key: keyOf(doctype, name) }, order: byTime })
 }
 
 /** Whether a file of that id or name hangs on a document. */
 export async function hasAttachment(
-  { documents, tx }: Work,
+  work: Work,
   doctype: string,
   name: string,
   file: string,
 ): Promise<boolean> {
-  const all = await tx.in(attachmentsOf(documents.store)).find({ where: { key: keyOf(doctype, name) } })
-  return all.some((other) => other.id === file || other.file_name === file)
+  const all = work.tx.in(belonging(work.documents.store, 'attachment'))
+  return (await all.count({ where: { key: keyOf(doctype, name) }, holds: called(file) })) > 0
+}
+
+function called(file: string): Condition {
+  return any(compared('id', '=', file), compared('file_name', '=', file))
 }
 
 /** An attachment with its bytes; permission is that of the document it hangs on. */
@@ -230,7 +215,7 @@ export async function readAttachment(
   principal: Principal,
   id: string,
 ): Promise<{ readonly attachment: Attachment; readonly content: Uint8Array }> {
-  const attachment = await attachmentsOf(documents.store).get(id)
+  const attachment = await belonging(documents.store, 'attachment').get(id)
   const content = await contentsOf(documents.store).get(id)
   if (attachment && content && (await mayRead(documents, principal, attachment.key)))
     return { attachment, content: Buffer.from(content.base64, 'base64') }
@@ -255,13 +240,8 @@ export async function removeAttachment(
   const access = accessFor(documents, principal, doctype)
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     await changeable(documents, access, 'write', name, work.tx)
-    const attachments = work.tx.in(attachmentsOf(documents.store))
-    const key = keyOf(doctype, name)
-    const found = await attachments.find({
-      where: { key },
-      holds: any(compared('id', '=', id), compared('file_name', '=', id)),
-    })
-    const attachment = found[0]
+    const attachments = work.tx.in(belonging(documents.store, 'attachment'))
+    const attachment = await attachments.first({ where: { key: keyOf(doctype, name) }, holds: called(id) })
     if (!attachment) throw new AppError('not_found', `"${name}" has no attachment "${id}"`)
     await attachments.delete(attachment.id)
     await work.tx.in(contentsOf(documents.store)).delete(attachment.id)
@@ -273,15 +253,12 @@ export async function removeAttachment(
 /** Removes everything that hangs on a document that is deleted. */
 export async function removeBelongings(work: Work, doctype: string, name: string): Promise<void> {
   const { documents, tx } = work
-  const key = keyOf(doctype, name)
-  for (const collection of [commentsOf(documents.store), assignmentsOf(documents.store)]) {
-    const inside = tx.in<{ readonly id: string; readonly key: string }>(collection)
-    for (const { id } of await inside.find({ where: { key } })) await inside.delete(id)
-  }
-  const attachments = tx.in(attachmentsOf(documents.store))
-  for (const { id } of await attachments.find({ where: { key } })) {
-    await attachments.delete(id)
-    await tx.in(contentsOf(documents.store)).delete(id)
+  for (const kind of ['comment', 'assignment', 'attachment'] as const) {
+    const inside = tx.in<Belongings[typeof kind]>(belonging(documents.store, kind))
+    for (const { id } of await inside.find({ where: { key: keyOf(doctype, name) } })) {
+      await inside.delete(id)
+      if (kind === 'attachment') await tx.in(contentsOf(documents.store)).delete(id)
+    }
   }
 }
 
@@ -300,20 +277,13 @@ async function mayRead(documents: Documents, principal: Principal, key: string):
   }
 }
 
-function commentsOf(store: Store): Collection<Comment> {
-  return store.collection<Comment>({ name: 'platform.comment', indexes: ['key'] })
+function belonging<K extends keyof Belongings>(store: Store, kind: K): Collection<Belongings[K]> {
+  const indexes = kind === 'assignment' ? (['key', 'user'] as const) : (['key'] as const)
+  return store.collection<Belongings[K]>({ name: `platform.${kind}`, indexes })
 }
 
-function assignmentsOf(store: Store): Collection<Assignment> {
-  return store.collection<Assignment>({ name: 'platform.assignment', indexes: ['key', 'user'] })
-}
-
-function attachmentsOf(store: Store): Collection<Attachment> {
-  return store.collection<Attachment>({ name: 'platform.attachment', indexes: ['key'] })
-}
-
-function contentsOf(store: Store): Collection<Content> {
-  return store.collection<Content>({ name: 'platform.attachment_content' })
+function contentsOf(store: Store): Collection<{ readonly id: string; readonly base64: string }> {
+  return store.collection({ name: 'platform.attachment_content' })
 }
 
 /** No doctype has a slash in its name, so the first one ends it. */

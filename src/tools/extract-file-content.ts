@@ -1,4 +1,4 @@
-import { listAttachments, readAttachment } from '../documents/belongings.ts'
+import { listBelongings, readAttachment } from '../documents/belongings.ts'
 import type { FileContent, FilePart, Files } from '../analysis/files/files.ts'
 import { AppError } from '../core/errors.ts'
 import { documentShape, objectShape, yesNoShape } from './output-shapes.ts'
@@ -119,7 +119,7 @@ async function idOf(
   if (attachment !== undefined) return attachment
   if (doctype === undefined || name === undefined || file === undefined)
     throw new AppError('invalid', 'give attachment, or doctype, name and file_name')
-  const all = await listAttachments(documents, principal, doctype, name)
+  const all = await listBelongings(documents, principal, doctype, name, 'attachment')
   const found = all.findLast((other) => other.file_name === file)
   if (found) return found.id
   throw new AppError(

@@ -1,6 +1,6 @@
 import { getDocument } from '../documents/reading.ts'
 import { historyOf } from '../documents/history.ts'
-import { listAssignments, listAttachments, listComments } from '../documents/belongings.ts'
+import { listBelongings } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
 import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
@@ -38,15 +38,17 @@ export const getDocumentTool = defineTool({
       // The last fifty changes: more would crowd out the document itself.
       ...(history && { history: await historyOf(documents, principal, doctype, name, 50) }),
       ...(comments && {
-        comments: (await listComments(documents, principal, doctype, name)).map(({ user, time, text }) => ({
-          user,
-          time,
-          text,
-        })),
-        assignments: (await listAssignments(documents, principal, doctype, name)).map(
+        comments: (await listBelongings(documents, principal, doctype, name, 'comment')).map(
+          ({ user, time, text }) => ({
+            user,
+            time,
+            text,
+          }),
+        ),
+        assignments: (await listBelongings(documents, principal, doctype, name, 'assignment')).map(
           ({ user, by, time, note }) => ({ user, by, time, note }),
         ),
-        attachments: (await listAttachments(documents, principal, doctype, name)).map(
+        attachments: (await listBelongings(documents, principal, doctype, name, 'attachment')).map(
           ({ id, file_name, bytes }) => ({ id, file_name, bytes }),
         ),
       }),

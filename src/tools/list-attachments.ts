@@ -1,4 +1,4 @@
-import { listAttachments } from '../documents/belongings.ts'
+import { listBelongings } from '../documents/belongings.ts'
 import type { Attachment } from '../documents/belongings.ts'
 import { doctype, name } from './arguments.ts'
 import { aboutDocument, documentShape, listShape, wholeNumberShape } from './output-shapes.ts'
@@ -15,7 +15,9 @@ export const listAttachmentsTool = defineTool({
   largeOutput: aboutDocument({ attachments: listShape(documentShape), count: wholeNumberShape }),
   example: { doctype: 'Task', name: 'TASK-00001' },
   async run({ doctype, name }, { principal, documents }) {
-    const attachments = (await listAttachments(documents, principal, doctype, name)).map(attachmentView)
+    const attachments = (await listBelongings(documents, principal, doctype, name, 'attachment')).map(
+      attachmentView,
+    )
     return { doctype, name, attachments, count: attachments.length }
   },
 })

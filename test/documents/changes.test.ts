@@ -5,13 +5,7 @@ import { getDocument, listDocuments } from '../../src/documents/reading.ts'
 import { historyOf } from '../../src/documents/history.ts'
 import { explainAccess } from '../../src/documents/explaining.ts'
 import { createDocument } from '../../src/documents/creating.ts'
-import {
-  addComment,
-  attachFile,
-  listAttachments,
-  listComments,
-  readAttachment,
-} from '../../src/documents/belongings.ts'
+import { addComment, attachFile, listBelongings, readAttachment } from '../../src/documents/belongings.ts'
 import { countDocuments } from '../../src/documents/aggregating.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -184,7 +178,7 @@ describe('a document of a deleted one’s name', () => {
       mimeType: 'text/plain',
       content: Buffer.from('x'),
     })
-    const [file] = await listAttachments(documents, admin, 'Customer', 'Twice')
+    const [file] = await listBelongings(documents, admin, 'Customer', 'Twice', 'attachment')
     await deleteDocument(documents, admin, 'Customer', 'Twice')
     await assert.rejects(readAttachment(documents, admin, file!.id), { code: 'not_found' })
     await createDocument(documents, sales, 'Customer', { customer_name: 'Twice' })
@@ -192,8 +186,8 @@ describe('a document of a deleted one’s name', () => {
       (await historyOf(documents, sales, 'Customer', 'Twice', 10)).map(({ action }) => action),
       ['create'],
     )
-    assert.deepEqual(await listComments(documents, sales, 'Customer', 'Twice'), [])
-    assert.deepEqual(await listAttachments(documents, sales, 'Customer', 'Twice'), [])
+    assert.deepEqual(await listBelongings(documents, sales, 'Customer', 'Twice', 'comment'), [])
+    assert.deepEqual(await listBelongings(documents, sales, 'Customer', 'Twice', 'attachment'), [])
   })
 })
 
