@@ -6,7 +6,7 @@
  * command line runs the same function over the locked state. `doctor/` is apart: it examines the
  * machine from outside, whether or not a daemon runs.
  */
-import { explainAccessTo, overviewOfAccess } from './access.ts'
+import { explainAccessTo } from './access.ts'
 import {
   acceptAuditLosses,
   changeAuditKey,
@@ -24,15 +24,13 @@ import {
   showClient,
   updateClient,
 } from './clients.ts'
-import { consultDoctor } from './doctor/consult.ts'
 import { listKeys, rotateKeys, traceAttempts } from './keys.ts'
 import { daemonHealth, metrics } from './metrics.ts'
 import { expectProbe, probeArrival } from './probe.ts'
 import { listPromptTemplates, previewPrompt, promptMethodOperations, showPrompt } from './prompts.ts'
 import { reload, listStateProblems, status } from './status.ts'
 import { backup } from './store.ts'
-import { issueTokens, listGrants, listTokens, revokeTokens } from './tokens.ts'
-import { listToolSettings } from './tools.ts'
+import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
 import {
   createApiKey,
   inviteUser,
@@ -56,7 +54,6 @@ const list = [
   revokeApiKey,
   issueTokens,
   listTokens,
-  listGrants,
   revokeTokens,
   registerClient,
   listClients,
@@ -79,9 +76,6 @@ const list = [
   changeAuditKey,
   acceptAuditLosses,
   explainAccessTo,
-  overviewOfAccess,
-  listToolSettings,
-  consultDoctor,
   backup,
   metrics,
   daemonHealth,

@@ -1,4 +1,3 @@
-import type { AuditEvent } from '../audit/event.ts'
 import { AppError } from '../core/errors.ts'
 import { compileSchema, problemsText, type Check } from '../core/schema.ts'
 import type { Services } from '../build/services.ts'
@@ -49,22 +48,11 @@ export function defineOperation<
   }
 }
 
-/** Who asks, as the audit log tells it. */
-export interface AskedBy extends Pick<AuditEvent, 'user' | 'request_id' | 'address'> {
-  /** At a command line, the name of the operating system's user. */
-  readonly operating_system_user?: string
-}
-
-/** Who asks at the command line of this machine. */
-export function commandLineOf(actor: string): AskedBy {
-  return { user: 'cli', operating_system_user: actor }
-}
-
 /** Checks the parameters, runs the operation, and audits it when it changes something. */
 export async function runOperation(
   operation: Operation,
   params: unknown,
-  { operating_system_user, ...asker }: AskedBy,
+  actor: string,
   context: OperationContext,
 ): Promise<unknown> {
   const problems = operation.check(params)
@@ -74,9 +62,9 @@ export async function runOperation(
   // The log redacts what must not be kept, such as the new password.
   const event = {
     type: 'cli.run',
-    ...asker,
+    user: 'cli',
     target: operation.name,
-    data: { params, ...(operating_system_user !== undefined && { operating_system_user }) },
+    data: { params, operating_system_user: actor },
   }
   try {
     const result = await operation.run(params, context)

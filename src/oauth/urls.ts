@@ -30,7 +30,6 @@ export const paths = {
   approvals: '/approvals',
   desk: '/desk',
   audit: '/audit',
-  admin: '/admin',
   stylesheet: '/assets/pages.css',
 } as const
 

@@ -34,15 +34,7 @@ async function desk(
     library = (await open(w, folder, { channels })).library
   }
   await reload()
-  const isPulled = (): boolean => false
-  const parts = {
-    folder,
-    library: () => library,
-    audit: w.parts.audit,
-    commits: () => commits,
-    isPulled,
-    reload,
-  }
+  const parts = { folder, library: () => library, audit: w.parts.audit, commits: () => commits, reload }
   const text = (): Promise<string> => readFile(join(folder, file), 'utf8')
   return {
     folder,

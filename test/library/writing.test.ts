@@ -49,7 +49,6 @@ async function desk(
     library: () => library,
     audit: w.parts.audit,
     commits: () => commits,
-    isPulled: () => false,
     reload,
   })
   return { writer, library: () => library, world: w, folder, reload }
