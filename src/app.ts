@@ -9,6 +9,7 @@ import type { Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
+import { administrationPages } from './build/administration.ts'
 import { subjects } from './build/approving.ts'
 import { createAuditor } from './build/auditor.ts'
 import { createRecords } from './build/records.ts'
@@ -121,6 +122,9 @@ export function createApp(services: Services): RequestListener {
   const records = createRecords(() => site.current().documents, services.audit)
   const company = (): ReturnType<typeof site.current> => site.current()
   routePages(router, { ...services, auditor, company, desk, records, subjectOf, powers, render, principalOf })
+
+  for (const page of administrationPages(services, render))
+    routeOwnPage(router, page, { ...services, render })
 
   const guard = bearer(services)
   const mcp = guardedMcp(services, guard, createHostViews({ ...services, render }))

@@ -10,9 +10,11 @@ import { setTimeout } from 'node:timers/promises'
 import { createApp } from './app.ts'
 import { listenForControl, type ControlServer } from './control/server.ts'
 import { AppError } from './core/errors.ts'
+import { createLog } from './core/log.ts'
 import { readSettingsAlone } from './build/open-state.ts'
 import { listenForMetrics } from './http/metrics-listener.ts'
 import type { ServicesOptions } from './build/foundation.ts'
+import { prepareSite } from './build/pulling.ts'
 import { openServices, type Services } from './build/services.ts'
 
 export interface DaemonOptions extends ServicesOptions {
@@ -36,6 +38,7 @@ export interface Daemon {
 
 /** Starts a daemon; what fails on the way is undone. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  await prepareSite(options.site, options.log ?? createLog(options.logLevel ?? 'info', process.stdout))
   await requireFreePort(options)
   const services = await openServices({ ...options, daemon: true })
   let server: Server | undefined
@@ -78,7 +81,7 @@ export async function runDaemon(
   ready: (daemon: Daemon) => Promise<void>,
 ): Promise<void> {
   const daemon = await startDaemon(options)
-  const { log, site } = daemon.services
+  const { log, reload } = daemon.services
   const ended = new Promise<NodeJS.Signals>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', ...(options.onTerminal ? ['SIGHUP' as const] : [])] as const)
       process.once(signal, resolve)
@@ -86,7 +89,7 @@ export async function runDaemon(
   if (!options.onTerminal)
     process.on(
       'SIGHUP',
-      () => void site.reload('SIGHUP').catch((error: unknown) => log.error('reload failed', { error })),
+      () => void reload('SIGHUP').catch((error: unknown) => log.error('reload failed', { error })),
     )
   log.info('listening', {
     url: daemon.services.publicUrl(),

@@ -23,7 +23,7 @@ const mayImport: Record<string, readonly string[]> = {
   tools: ['documents', 'analysis', 'library', 'audit', 'users', 'site', 'core'],
   oauth: ['users', 'audit', 'store', 'core'],
   mcp: ['tools', 'library', 'audit', 'store', 'core'],
-  pages: ['oauth', 'users', 'audit', 'core'],
+  pages: ['control', 'oauth', 'users', 'audit', 'core'],
   http: ['analysis', 'oauth', 'library', 'site', 'store', 'audit', 'core'],
   // What ties the folders together.
   build: ['*'],

@@ -37,7 +37,7 @@ export class Daemons {
   readonly #id: string
   readonly #folder: string
   #timer: NodeJS.Timeout | undefined
-  #served: { readonly digest: string; readonly commit: string | undefined } | undefined
+  #served: { readonly digest: string; readonly read: number; readonly commit: string | undefined } | undefined
 
   constructor(foundation: Foundation, site: () => SiteState) {
     const { store, folders } = foundation
@@ -103,10 +103,12 @@ export class Daemons {
   }
 
   async #serves(): Promise<{ digest: string; commit: string | undefined }> {
-    const { digest } = this.#site()
-    if (this.#served?.digest !== digest) {
+    const { digest, faults, loadedAt, lastReload } = this.#site()
+    // A commit that changes nothing of the site is served as well; one with faults is not.
+    const read = faults.length === 0 ? (lastReload?.at ?? loadedAt) : loadedAt
+    if (this.#served?.digest !== digest || this.#served.read < read) {
       const repository = await openRepository(this.#deps.folders.site)
-      this.#served = { digest, commit: await repository?.head() }
+      this.#served = { digest, read, commit: await repository?.head() }
     }
     return this.#served
   }

@@ -19,11 +19,23 @@ import { OwnTools } from '../tools/own/own-tools.ts'
 import { searchAuditTool } from '../tools/search-audit.ts'
 import { reportSql } from '../tools/report-sql.ts'
 import type { Foundation, ServicesOptions, Undo } from './foundation.ts'
-import { buildSnapshot, readBuiltIns, refresherOf, type Snapshot, type SnapshotParts } from './snapshot.ts'
+import { Pulling } from './pulling.ts'
+import {
+  buildSnapshot,
+  faultsOf,
+  readBuiltIns,
+  refresherOf,
+  type Snapshot,
+  type SnapshotParts,
+} from './snapshot.ts'
 
 /** The live site over the state. */
 export interface House {
   readonly site: Site<Snapshot>
+  /** Where the site comes from, when it is pulled. */
+  readonly pulling: Pulling
+  /** Pulls the site, where it is pulled, and reads it again. */
+  readonly reload: (reason: string) => Promise<ReloadResult>
   /** What the site says at the moment of asking. */
   readonly settings: () => Snapshot['settings']
   readonly people: () => Snapshot['people']
@@ -71,10 +83,26 @@ export async function openHouse(
   }
   obey(site.current())
   if (options.daemon) await followBranches(foundation, { site, librarian, changed }, undo)
+  const pulling = new Pulling({
+    folder: folders.site,
+    clock,
+    log,
+    audit,
+    settings: () => site.current().settings.site.git,
+    check: (files) => faultsOf(files, parts),
+    reload: (reason) => site.reload(reason),
+  })
+  undo.push(() => pulling.close())
+  if (options.daemon) pulling.start()
   const { documents, seeds } = site.current()
   await loadSeeds(documents, seeds, () => foundation.log.info('the first documents are being made'))
   return {
     site,
+    pulling,
+    reload: async (reason) => {
+      await pulling.pull()
+      return await site.reload(reason)
+    },
     settings: () => site.current().settings,
     people: () => site.current().people,
     librarian,
@@ -128,6 +156,7 @@ function promptDoors(
     library,
     audit,
     commits: () => site.current().settings.git.commit,
+    isPulled: () => site.current().settings.site.git.url !== null,
     reload: async () => {
       await site.reload('a prompt was written')
       if ((await librarian.refresh(library())).changed) changed()

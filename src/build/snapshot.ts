@@ -178,6 +178,14 @@ export async function readWholeSite(
   return readParts(files ?? (await readSite(site)), await readBuiltIns(), builtInTools, read, runSql)
 }
 
+/** What is wrong with a site that is not in use yet, as the daemon would find it. */
+export async function faultsOf(
+  files: SiteFiles,
+  { builtIns, tools, runSql }: Pick<SnapshotParts, 'builtIns' | 'tools' | 'runSql'>,
+): Promise<readonly Fault[]> {
+  return (await readParts(files, builtIns, tools, readLibraryWithChannels, runSql)).faults
+}
+
 async function readLibraryWithChannels(
   files: SiteFiles,
   faults: Fault[],

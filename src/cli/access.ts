@@ -2,13 +2,35 @@ import type { Command } from './command.ts'
 import { askAndPrint, type Answer } from './control.ts'
 import { table, visible } from './output.ts'
 
-/** `assistant-core access explain`: why a user may or may not. */
+/** `assistant-core access …`: what there is to be used, and why a user may or may not. */
 export function addAccessCommands(program: Command): void {
-  program
+  const access = program
     .command('access')
     .description('who may do what, and which line of the site decides it')
-    .command('explain <user> <tool-or-doctype> [name]')
-    .description('explain what a user may do with a tool, a doctype, or one document of it')
+  access
+    .command('tools')
+    .description('list the tools, with what the site says about each and where')
+    .example('access tools')
+    .action((_flags, command: Command) =>
+      askAndPrint(command, 'tools.list', {}, (list) =>
+        table(
+          ['tool', 'category', 'roles', 'profiles', 'confirm', 'source'],
+          list.map((one) => [
+            one.tool,
+            one.category,
+            one.roles,
+            one.profiles,
+            one.confirm,
+            one.enabled ? one.source : `off: ${one.source}`,
+          ]),
+        ),
+      ),
+    )
+  access
+    .command('explain <user> [tool-or-doctype] [name]')
+    .description(
+      'explain what a user may do with a tool, a doctype, or one document of it; without one, with each',
+    )
     .example(
       'access explain sales@example.com create_document',
       'access explain sales@example.com Customer CUST-0001 --client CLIENT_ID',
@@ -18,12 +40,27 @@ export function addAccessCommands(program: Command): void {
     .action(
       (
         user: string,
-        subject: string,
+        subject: string | undefined,
         name: string | undefined,
         flags: { client?: string },
         command: Command,
-      ) => askAndPrint(command, 'access.explain', { user, subject, name, ...flags }, explanationText),
+      ) =>
+        subject === undefined
+          ? askAndPrint(command, 'access.overview', { user, ...flags }, overviewText)
+          : askAndPrint(command, 'access.explain', { user, subject, name, ...flags }, explanationText),
     )
+}
+
+function overviewText({ user, roles, gates, subjects }: Answer<'access.overview'>): string {
+  const shut = gates.filter(({ allowed }) => !allowed)
+  return [
+    visible(`${user} (${roles.join(', ') || 'no role'})`),
+    ...shut.map(({ because, source }) => visible(`may do nothing: ${because}  ${source}`)),
+    table(
+      ['subject', 'allowed', 'because', 'source'],
+      subjects.map((one) => [one.subject, one.actions, one.because, one.source]),
+    ),
+  ].join('\n')
 }
 
 function explanationText(one: Answer<'access.explain'>): string {

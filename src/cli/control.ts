@@ -142,12 +142,13 @@ async function* itemsOf(response: IncomingMessage): AsyncGenerator {
 
 async function* runHere(options: Options, name: Name, params: unknown): AsyncGenerator {
   // Loaded when no daemon runs: a command that speaks to one should start at once.
-  const [{ openServices }, { createLog }, { operations }, { isStream, runOperation }] = await Promise.all([
-    import('../build/services.ts'),
-    import('../core/log.ts'),
-    import('../control/index.ts'),
-    import('../control/operation.ts'),
-  ])
+  const [{ openServices }, { createLog }, { operations }, { commandLineOf, isStream, runOperation }] =
+    await Promise.all([
+      import('../build/services.ts'),
+      import('../core/log.ts'),
+      import('../control/index.ts'),
+      import('../control/operation.ts'),
+    ])
   const services = await openServices({
     ...options,
     log: createLog('error', process.stderr),
@@ -155,7 +156,7 @@ async function* runHere(options: Options, name: Name, params: unknown): AsyncGen
     logLevel: 'error',
   })
   try {
-    const result = await runOperation(operations[name], params, actor(), {
+    const result = await runOperation(operations[name], params, commandLineOf(actor()), {
       services,
       signal: new AbortController().signal,
       daemon: false,

@@ -155,7 +155,18 @@ async function checkSite(site: string): Promise<Checked> {
   const { siteFaults } = await import('../site/site.ts')
   const { runPromptTests } = await import('../library/prompt-tests.ts')
   const { withSql } = await import('../build/check-sql.ts')
-  const { reading, faults, warnings } = await withSql((runSql) => readWholeSite(site, undefined, runSql))
+  const { comingSite } = await import('../build/pulling.ts')
+  const { unfinishedCheckout } = await import('../site/pull-site.ts')
+  const { readSiteAt } = await import('../site/read-site-at.ts')
+  const source = await comingSite(site)
+  if (source) {
+    const warnings = [`the site is cloned from ${source.url} when the service starts`]
+    return { site, users: 0, doctypes: 0, prompts: 0, skills: 0, warnings }
+  }
+  // What the daemon brings to its end before it reads the site.
+  const commit = await unfinishedCheckout(site)
+  const files = commit === undefined ? undefined : await readSiteAt(site, commit)
+  const { reading, faults, warnings } = await withSql((runSql) => readWholeSite(site, files, runSql))
   if (faults.length > 0) throw siteFaults(site, faults)
   // Only on a site that reads well: a test of a broken prompt says nothing new.
   const failed = (await runPromptTests(reading.library.templates.values())).filter((test) => !test.ok)

@@ -86,6 +86,7 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     `site          ${site.folder}   ${site.digest} of ${site.loaded}: ${site.users} users, ${site.doctypes} doctypes, ${site.prompts} prompts, ${site.skills} skills`,
     ...problems('site fault', site.faults),
     ...problems('site warning', site.warnings),
+    ...pullText(site.pulled),
     `state         ${state.folder}   ${state.kind}, ${documents} records, ${megabytes(state.bytes)}`,
     ...daemonsText(rest.daemons, site.digest),
     ...problems('state fault', state.fault === undefined ? [] : [state.fault]),
@@ -106,6 +107,15 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     ),
   ]
   return lines.map(visible).join('\n')
+}
+
+function pullText(pulled: Answer<'status'>['site']['pulled']): string[] {
+  if (pulled === null) return []
+  const { url, ref, commit, tried, problem, faults } = pulled
+  return [
+    `pulled        ${ref} of ${url}: commit ${commit?.slice(0, 12) ?? 'none'}, tried ${tried}`,
+    ...problems('not pulled', problem === '' ? [] : [problem, ...faults]),
+  ]
 }
 
 /** Who else is on the database, and where that serves another site or is another version than is asked here. */

@@ -52,6 +52,27 @@ export function addTokensCommands(program: Command): void {
       },
     )
 
+  addListingCommands(tokens)
+
+  tokens
+    .command('revoke')
+    .description('end tokens at once, with everything that could be refreshed from them')
+    .example('tokens revoke --user sales@example.com')
+    .option('--user <user>', 'all of this user')
+    .option('--client <id>', 'all of this client')
+    .option('--token <token>', 'this one, given as its id or as the token itself')
+    .option('--all', 'all there are')
+    .action(
+      async (flags: { user?: string; client?: string; token?: string; all?: true }, command: Command) => {
+        // Ending everything by leaving out a flag would be too easy.
+        if (Object.keys(flags).length === 0)
+          command.error('error: say which: --user, --client, --token or --all')
+        await askAndPrint(command, 'tokens.revoke', flags, (done) => `${done.revoked} revoked`)
+      },
+    )
+}
+
+function addListingCommands(tokens: Command): void {
   tokens
     .command('list')
     .description('list access tokens, without the tokens themselves')
@@ -76,19 +97,24 @@ export function addTokensCommands(program: Command): void {
     )
 
   tokens
-    .command('revoke')
-    .description('end tokens at once, with everything that could be refreshed from them')
-    .example('tokens revoke --user sales@example.com')
-    .option('--user <user>', 'all of this user')
-    .option('--client <id>', 'all of this client')
-    .option('--token <token>', 'this one, given as its id or as the token itself')
-    .option('--all', 'all there are')
-    .action(
-      async (flags: { user?: string; client?: string; token?: string; all?: true }, command: Command) => {
-        // Ending everything by leaving out a flag would be too easy.
-        if (Object.keys(flags).length === 0)
-          command.error('error: say which: --user, --client, --token or --all')
-        await askAndPrint(command, 'tokens.revoke', flags, (done) => `${done.revoked} revoked`)
-      },
+    .command('grants')
+    .description('list what users allowed apps; revoke one with its user and client')
+    .example('tokens grants --user sales@example.com')
+    .option('--user <user>', 'only those of this user')
+    .option('--client <id>', 'only those for this client')
+    .action((flags: { user?: string; client?: string }, command: Command) =>
+      askAndPrint(command, 'grants.list', flags, (list) =>
+        table(
+          ['grant', 'user', 'client', 'sent to', 'allowed', 'only reads'],
+          list.map((one) => [
+            one.grant,
+            one.user,
+            one.client_name,
+            one.redirect_host,
+            one.allowed,
+            one.read_only ? 'yes' : 'no',
+          ]),
+        ),
+      ),
     )
 }

@@ -81,6 +81,48 @@ export const explainAccessTo = defineOperation({
   },
 })
 
+/** What a user may do with every tool and every doctype, each with the line of the site that decides it. */
+export const overviewOfAccess = defineOperation({
+  name: 'access.overview',
+  input: objectWith({ user: { type: 'string' } }, { client: { type: 'string' } }),
+  run: async ({ user, client }, { services }) => {
+    const { principal, gates } = await principalAs(services, user, client)
+    const { tools, toolSettings, platform, documents } = services.site.current()
+    const ofTools = tools.map((tool) => {
+      const { refusal, reason: because, source } = offerOf(principal, tool, toolSettings)
+      return {
+        subject: tool.name,
+        kind: 'tool',
+        actions: refusal === undefined ? ['call'] : [],
+        because,
+        source,
+      }
+    })
+    const ofDoctypes = await Promise.all(
+      [...platform.doctypes.keys()].map(async (subject) => {
+        const { actions } = await explainDoctype(documents, principal, subject)
+        const allowed = actions.filter((one) => one.allowed)
+        const { because, source } = allowed[0] ?? actions[0]!
+        return {
+          subject,
+          kind: 'doctype',
+          actions: allowed.map<string>(({ action }) => action),
+          because,
+          source,
+        }
+      }),
+    )
+    const subjects = [...ofTools, ...ofDoctypes].sort((a, b) => (a.subject < b.subject ? -1 : 1))
+    return {
+      user: principal.user,
+      client: client ?? null,
+      roles: [...principal.roles].sort(),
+      gates,
+      subjects,
+    }
+  },
+})
+
 /** The user as a request would stand for it, and what stands before every tool and document. */
 async function principalAs(
   services: Pick<Services, 'people' | 'clients' | 'clientLimits'>,

@@ -6,7 +6,7 @@
  * command line runs the same function over the locked state. `doctor/` is apart: it examines the
  * machine from outside, whether or not a daemon runs.
  */
-import { explainAccessTo } from './access.ts'
+import { explainAccessTo, overviewOfAccess } from './access.ts'
 import {
   acceptAuditLosses,
   changeAuditKey,
@@ -24,13 +24,15 @@ import {
   showClient,
   updateClient,
 } from './clients.ts'
+import { consultDoctor } from './doctor/consult.ts'
 import { listKeys, rotateKeys, traceAttempts } from './keys.ts'
 import { daemonHealth, metrics } from './metrics.ts'
 import { expectProbe, probeArrival } from './probe.ts'
 import { listPromptTemplates, previewPrompt, promptMethodOperations, showPrompt } from './prompts.ts'
 import { reload, listStateProblems, status } from './status.ts'
 import { backup } from './store.ts'
-import { issueTokens, listTokens, revokeTokens } from './tokens.ts'
+import { issueTokens, listGrants, listTokens, revokeTokens } from './tokens.ts'
+import { listToolSettings } from './tools.ts'
 import {
   createApiKey,
   inviteUser,
@@ -54,6 +56,7 @@ const list = [
   revokeApiKey,
   issueTokens,
   listTokens,
+  listGrants,
   revokeTokens,
   registerClient,
   listClients,
@@ -76,6 +79,9 @@ const list = [
   changeAuditKey,
   acceptAuditLosses,
   explainAccessTo,
+  overviewOfAccess,
+  listToolSettings,
+  consultDoctor,
   backup,
   metrics,
   daemonHealth,

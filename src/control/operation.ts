@@ -1,3 +1,4 @@
+import type { AuditEvent } from '../audit/event.ts'
 import { AppError } from '../core/errors.ts'
 import { compileSchema, problemsText, type Check } from '../core/schema.ts'
 import type { Services } from '../build/services.ts'
@@ -48,11 +49,22 @@ export function defineOperation<
   }
 }
 
+/** Who asks, as the audit log tells it. */
+export interface AskedBy extends Pick<AuditEvent, 'user' | 'request_id' | 'address'> {
+  /** At a command line, the name of the operating system's user. */
+  readonly operating_system_user?: string
+}
+
+/** Who asks at the command line of this machine. */
+export function commandLineOf(actor: string): AskedBy {
+  return { user: 'cli', operating_system_user: actor }
+}
+
 /** Checks the parameters, runs the operation, and audits it when it changes something. */
 export async function runOperation(
   operation: Operation,
   params: unknown,
-  actor: string,
+  { operating_system_user, ...asker }: AskedBy,
   context: OperationContext,
 ): Promise<unknown> {
   const problems = operation.check(params)
@@ -62,9 +74,9 @@ export async function runOperation(
   // The log redacts what must not be kept, such as the new password.
   const event = {
     type: 'cli.run',
-    user: 'cli',
+    ...asker,
     target: operation.name,
-    data: { params, operating_system_user: actor },
+    data: { params, ...(operating_system_user !== undefined && { operating_system_user }) },
   }
   try {
     const result = await operation.run(params, context)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Services } from '../build/services.ts'
 import { operations, type Operations } from './index.ts'
-import { isStream, runOperation } from './operation.ts'
+import { commandLineOf, isStream, runOperation } from './operation.ts'
 import { controlSocketName, type ControlLine, type ControlRequest } from './protocol.ts'
 
 /** A listening control socket. */
@@ -43,7 +43,7 @@ async function answer(services: Services, request: IncomingMessage, response: Se
     if (request.method !== 'POST' || !isOperation(name))
       throw new AppError('not_found', `no operation "${name}"`)
     const { actor, params } = JSON.parse(await bodyOf(request)) as ControlRequest
-    const result = await runOperation(operations[name], params, actor, {
+    const result = await runOperation(operations[name], params, commandLineOf(actor), {
       services,
       signal: gone.signal,
       daemon: true,

@@ -1,5 +1,7 @@
 import process from 'node:process'
+import type { PullState } from '../build/pulling.ts'
 import { isoTime } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
 import { roleKeyOf } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
@@ -42,6 +44,7 @@ export const status = defineOperation({
         loaded: isoTime(state.loadedAt),
         faults: state.faults.map(faultText),
         warnings: state.warnings.map(faultText),
+        pulled: pullText(services.pulling.state),
         users: people.users.size,
         roles: people.roles.size,
         doctypes: platform.doctypes.size,
@@ -65,6 +68,13 @@ export const status = defineOperation({
     }
   },
 })
+
+/** Where the site comes from, and why what is served is not what stands there; null when it is not pulled. */
+function pullText(pulled: PullState | undefined) {
+  if (pulled === undefined) return null
+  const { url, ref, at, commit, seen, problem, faults } = pulled
+  return { url, ref, tried: isoTime(at), commit: commit ?? null, seen: seen ?? null, problem, faults }
+}
 
 /** How large the tool list is for the users of each role set, in tokens of about four characters. */
 function toolTokens({ people, catalogue, library, settings }: Snapshot) {
@@ -100,9 +110,15 @@ export const reload = defineOperation({
   writes: true,
   input: objectWith({}),
   run: async (_params, { services }) => {
-    const result = await services.site.reload('command line')
+    const result = await services.reload('command line')
     if (result.outcome === 'rejected')
       throw siteFaults(services.folders.site, result.faults, '; the last good one stays in use')
+    const { problem = '', faults = [] } = services.pulling.state ?? {}
+    if (problem !== '')
+      throw new AppError(
+        faults.length > 0 ? 'invalid' : 'conflict',
+        [`the site is not pulled, what is checked out was read: ${problem}`, ...faults].join('\n  '),
+      )
     return {
       outcome: result.outcome,
       digest: result.digest.slice(0, 12),

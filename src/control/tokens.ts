@@ -72,6 +72,24 @@ export const listTokens = defineOperation({
   },
 })
 
+/** What users allowed apps; ended by `tokens.revoke` with its user and client. */
+export const listGrants = defineOperation({
+  name: 'grants.list',
+  input: objectWith({}, { user: { type: 'string' }, client: { type: 'string' } }),
+  run: async ({ user, client }, { services }) =>
+    (
+      await services.grants.list({ ...(user && { user: user.toLowerCase() }), ...(client && { client }) })
+    ).map((grant) => ({
+      grant: grant.id,
+      user: grant.user,
+      client: grant.client,
+      client_name: grant.clientName,
+      redirect_host: grant.redirectHost,
+      read_only: grant.readOnly ?? false,
+      allowed: isoTime(grant.approvedAt),
+    })),
+})
+
 /** Ends tokens, with everything that was or could be refreshed from them. */
 export const revokeTokens = defineOperation({
   name: 'tokens.revoke',

@@ -83,6 +83,9 @@ export function roleKeyOf(roles: Iterable<string>): string {
   return [...roles].sort().join('\n')
 }
 
+/** The role that runs the assistant: clients, tokens, what there is to see of the site. */
+export const assistantAdmin = 'Assistant Admin'
+
 /** Whether the principal holds the role; a System Manager holds every role. */
 export function hasRole(principal: Pick<Principal, 'roles'>, role: string): boolean {
   return principal.roles.has(role) || principal.roles.has(systemManager)

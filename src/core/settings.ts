@@ -115,6 +115,25 @@ export const settingsSchema = objectWith({
     channels: { type: 'object', additionalProperties: { type: 'string' }, default: {} },
   }),
   git: section({ commit: { ...flag, default: false } }),
+  site: section({
+    git: section({
+      url: {
+        type: ['string', 'null'],
+        pattern:
+          '^(https://[A-Za-z0-9.:\\[\\]-]+/[^\\s@]+|ssh://([A-Za-z0-9_][\\w.-]*@)?[A-Za-z0-9][\\w.:-]*/[^\\s]+|file:///[^\\s]+)$',
+        title: 'https://HOST/PATH, ssh://USER@HOST/PATH or file:///PATH, without a password',
+        default: null,
+      },
+      ref: {
+        type: 'string',
+        pattern: '^(?!.*\\.\\.)[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$',
+        title: 'a branch, a tag or HEAD',
+        default: 'HEAD',
+      },
+      interval: { ...nonNegative, default: 60 },
+      credentials_file: filePath,
+    }),
+  }),
   tools: section({
     timeout_seconds: { ...positive, default: 60 },
     max_concurrent_per_user: { ...positive, default: 8 },

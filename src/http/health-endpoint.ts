@@ -31,6 +31,7 @@ export interface Vitals {
   readonly clientDocuments: Pick<ClientDocuments, 'probed'>
   readonly leaving: { readonly begun: boolean }
   readonly clients: Pick<Clients, 'places'>
+  readonly pulling: { readonly state: { readonly problem: string; readonly ref: string } | undefined }
 }
 
 /** Answers while requests are accepted; tells what is wrong without telling strangers what is inside. */
@@ -83,6 +84,7 @@ export async function readiness({
   clientDocuments,
   leaving,
   clients,
+  pulling,
 }: Vitals): Promise<readonly ReadinessCheck[]> {
   const state = site.state()
   const { enabled } = site.current().settings.server
@@ -100,6 +102,7 @@ export async function readiness({
       `the reading of ${isoTime(state.loadedAt)} is in use`,
       'the last edit was rejected; the last good one is in use',
     ),
+    ...pullChecks(pulling),
     check(
       'store',
       fault === undefined,
@@ -126,6 +129,14 @@ export async function readiness({
     placesCheck(clients.places),
     documentsCheck(site.current().settings, clientDocuments.probed),
   ]
+}
+
+/** Only of a site that is pulled. */
+function pullChecks({ state }: Vitals['pulling']): readonly ReadinessCheck[] {
+  if (state === undefined) return []
+  const { ref, problem } = state
+  const bad = `what ${ref} stands on is not in use; the log and status say why`
+  return [check('site_pull', problem === '', 'degraded', `${ref} is checked out`, bad)]
 }
 
 function auditCheck({ fault, losses, on_reserve: onReserve }: AuditStats): ReadinessCheck {

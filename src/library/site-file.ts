@@ -22,7 +22,7 @@ export async function replaceSiteFile(
   const target = join(site, path)
   const draft = join(dirname(target), `.${randomId()}.tmp`)
   try {
-    await requireInside(site, dirname(target))
+    await requireInside(site, path)
     const before = kind === 'old' ? await readFile(target) : undefined
     const mode = before ? (await stat(target)).mode & 0o777 : 0o644
     await replaceFile(target, bytes, { draft, mode, missing: kind === 'new' })
@@ -35,15 +35,17 @@ export async function replaceSiteFile(
 }
 
 /** Links inside the site must not lead writing out of it; folders that are not there yet are made. */
-async function requireInside(site: string, folder: string): Promise<void> {
-  const prompts = join(await realpath(site), 'prompts')
-  await mkdir(prompts, { recursive: true })
+async function requireInside(site: string, path: string): Promise<void> {
+  const name = path.split('/')[0]!
+  const top = join(await realpath(site), name)
+  await mkdir(top, { recursive: true })
   // What exists of the way down must be inside before anything is made below it.
+  const folder = dirname(join(site, path))
   let existing = folder
   while (!(await realpath(existing).catch(() => undefined))) existing = dirname(existing)
   const real = await realpath(existing)
-  if (real !== prompts && !real.startsWith(`${prompts}${sep}`)) {
-    throw new AppError('forbidden', 'the file would not be inside the prompts of the site')
+  if (real !== top && !real.startsWith(`${top}${sep}`)) {
+    throw new AppError('forbidden', `the file would not be inside the ${name} of the site`)
   }
   await mkdir(folder, { recursive: true })
 }

@@ -1,4 +1,4 @@
-/** A template's file in the working tree, committed where the site wants that, or on a branch that is not checked out. */
+/** A file of the site in the working tree, committed where the site wants that, or on a branch that is not checked out. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../core/errors.ts'
@@ -13,19 +13,30 @@ export interface WritingPlace {
   readonly folder: string
   /** The setting `git.commit`. */
   readonly commits: () => boolean
+  /** Whether the site comes from elsewhere (`site.git`): what is written here would hold back what is pulled. */
+  readonly isPulled: () => boolean
 }
 
 /** Writes the file whole or not at all; answers the commit, if one was made in the principal's name. */
 export async function writeFileOf(
-  { folder, commits }: WritingPlace,
-  { fullName: authorName, user: authorEmail }: Principal,
+  { folder, commits, isPulled }: WritingPlace,
+  { fullName: authorName, user: authorEmail }: Pick<Principal, 'fullName' | 'user'>,
   {
     work,
     bytes,
     branch,
-  }: { readonly work: TemplateWork; readonly bytes: Uint8Array; readonly branch: string | undefined },
+  }: {
+    readonly work: Pick<TemplateWork, 'file' | 'message' | 'began'>
+    readonly bytes: Uint8Array
+    readonly branch: string | undefined
+  },
 ): Promise<string | undefined> {
   const { file, message, began } = work
+  if (isPulled())
+    throw new AppError(
+      'forbidden',
+      `the site is read-only: it is pulled from a git repository (site.git); change ${file} there`,
+    )
   const request = { paths: [file], message, authorName, authorEmail }
   if (branch !== undefined) {
     if (!commits())

@@ -49,7 +49,10 @@ export function requireGood(library: Library, { id, file, admit }: TemplateWork,
 }
 
 /** Nobody's work is overwritten by who has not seen it. */
-export function requireBegan({ file, began }: TemplateWork, present: Uint8Array | undefined): void {
+export function requireBegan(
+  { file, began }: Pick<TemplateWork, 'file' | 'began'>,
+  present: Uint8Array | undefined,
+): void {
   if (present && fileDigest(present) === began) return
   const message = present
     ? `${file} was changed by somebody else since you began; nothing is saved yet`

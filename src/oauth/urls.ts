@@ -30,6 +30,7 @@ export const paths = {
   approvals: '/approvals',
   desk: '/desk',
   audit: '/audit',
+  admin: '/admin',
   stylesheet: '/assets/pages.css',
 } as const
 

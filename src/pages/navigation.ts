@@ -1,5 +1,5 @@
 /** Where a user may go: the one list of the pages, by what each may do. */
-import { auditor, hasRole } from '../core/principal.ts'
+import { assistantAdmin, auditor, hasRole } from '../core/principal.ts'
 import { paths } from '../oauth/urls.ts'
 import type { User } from '../users/people.ts'
 
@@ -16,6 +16,7 @@ const destinations: readonly Destination[] = [
   { path: paths.desk, name: 'navigation.dashboards', isFor: (user) => user.assistantEnabled },
   { path: paths.documents, name: 'navigation.documents', isFor: (user) => user.assistantEnabled },
   { path: paths.audit, name: 'navigation.audit', isFor: (user) => hasRole(user, auditor) },
+  { path: paths.admin, name: 'navigation.admin', isFor: (user) => hasRole(user, assistantAdmin) },
   { path: paths.connect, name: 'navigation.connect', isFor: (user) => user.assistantEnabled },
   { path: paths.connectedApps, name: 'navigation.connected_apps' },
   { path: paths.account, name: 'navigation.account' },

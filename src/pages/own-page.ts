@@ -18,6 +18,7 @@ import {
 import { originOf, readForm } from '../oauth/http-middleware.ts'
 import type { Params } from '../oauth/protocol.ts'
 import { paths } from '../oauth/urls.ts'
+import type { User } from '../users/people.ts'
 import type { SignedIn } from '../users/sessions.ts'
 import { faultPage } from './authorization-pages.ts'
 import { messages } from './messages.ts'
@@ -44,8 +45,8 @@ interface Outcome extends Pick<AuditEvent, 'target' | 'data'> {
 export interface Deed {
   /** What the audit log calls it; a form that changes nothing has none. */
   readonly type?: string
-  /** Only for somebody who proved who they are a short while ago; others prove it first. */
-  readonly recent?: true
+  /** Only for somebody who proved who they are a short while ago; others prove it first, and `keep` what they typed. */
+  readonly recent?: true | 'keep'
   run(visit: Visit, form: Params): Promise<Outcome | undefined>
 }
 
@@ -58,6 +59,8 @@ export interface OwnPage {
   readonly script?: true
   /** How many bytes its forms may have; 65,536 unless told. */
   readonly largest?: number
+  /** Whom it is there for; for others nothing is at its address. */
+  readonly isFor?: (user: User) => boolean
   show(visit: Visit): Promise<Readonly<Record<string, unknown>>>
   readonly deeds: Readonly<Record<string, Deed>>
 }
@@ -79,6 +82,7 @@ export function routeOwnPage(router: Router, page: OwnPage, deps: OwnPageDeps): 
     pageEndpoint(fault, async (ctx) => {
       const signed = await signedIn(ctx, deps)
       if (!signed) return toSignIn(ctx, ctx.path)
+      requireForThem(ctx, page, signed)
       const asked = new URLSearchParams(ctx.querystring).get('done')
       const done = Object.keys(page.deeds).find((name) => name === asked)
       return answer({ ...signed, ctx }, { page, here: ctx.path }, deps, { done: done ?? '' })
@@ -93,9 +97,13 @@ export function routeOwnPage(router: Router, page: OwnPage, deps: OwnPageDeps): 
         const signed = await signedIn(ctx, deps)
         const secret = signed?.secret
         requireOwnForm(ctx, deps, { secret, purpose: purposeOf(page), token: form.get('csrf') })
-        if (deed.recent && deps.clock.now() - signed!.session.authTime > recentMilliseconds)
-          return toSignIn(ctx, here)
-        return perform({ ...signed!, ctx, form }, form, { name, deed, page, here }, deps)
+        requireForThem(ctx, page, signed!)
+        const visit = { ...signed!, ctx, form }
+        const isLate = deps.clock.now() - visit.session.authTime > recentMilliseconds
+        if (!deed.recent || !isLate) return perform(visit, form, { name, deed, page, here }, deps)
+        if (deed.recent !== 'keep') return toSignIn(ctx, here)
+        const why = messages[languageOf(ctx)].fault('you signed in too long ago for this; sign in again')
+        return answer(visit, { page, here }, deps, { fault: why, failed: name }, 403)
       }),
     )
 }
@@ -113,7 +121,9 @@ async function perform(
   try {
     const { once, to, ...told } = (await deed.run(visit, form)) ?? {}
     await tell({ status: 'ok', ...told })
-    if (!once) return sendTo(ctx, 303, to ?? `${place.here}?done=${name}`)
+    const search = searchOf(ctx)
+    const again = `${place.here}${search}${search === '' ? '?' : '&'}done=${name}`
+    if (!once) return sendTo(ctx, 303, to ?? again)
     return await answer(visit, place, deps, { once })
   } catch (error) {
     if (!(error instanceof AppError)) throw error
@@ -151,11 +161,26 @@ async function answer(
   const view = await page.show({ ...visit, ...signed })
   const csrf = formToken(signed.secret, purposeOf(page))
   const blank = { done: '', once: {}, fault: '', failed: '' }
-  answerPage(ctx, status, deps.render(ctx, page.view, { ...blank, ...state, ...view, page: here, csrf }))
+  const place = { page: here, search: searchOf(ctx), csrf }
+  answerPage(ctx, status, deps.render(ctx, page.view, { ...blank, ...state, ...view, ...place }))
+}
+
+/** What the page is about beside its path: forms are sent with it, and lead back to it. */
+function searchOf(ctx: Context): string {
+  const query = new URLSearchParams(ctx.querystring)
+  query.delete('done')
+  return query.size === 0 ? '' : `?${query.toString()}`
+}
+
+function requireForThem(ctx: Context, { isFor }: OwnPage, { user }: SignedIn): void {
+  if (isFor?.(user) ?? true) return
+  // What is at no address greets nobody.
+  delete ctx.state['signed']
+  throw new AppError('not_found', 'nothing is at this address')
 }
 
 function toSignIn(ctx: Context, here: string): void {
-  sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(here)}`)
+  sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(here + searchOf(ctx))}`)
 }
 
 function purposeOf({ path }: OwnPage): string {

@@ -124,7 +124,7 @@ export function formActionOf(next: string): string {
   return scheme === undefined ? "'self'" : `'self' https: ${scheme}`
 }
 
-const ownPage = /^\/(connected-apps|approvals|desk|audit|account|connect|documents)(\/[\w%.~-]+)*$/
+const ownPage = /^\/(connected-apps|approvals|desk|audit|account|connect|documents|admin)(\/[\w%.~-]+)*$/
 
 /** Where the browser goes after signing in: one of our own pages, never elsewhere. */
 export function safeNext(next: string | null): string {

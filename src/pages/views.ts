@@ -54,6 +54,7 @@ export function createViews(deps: { settings: () => Settings }): Render {
       language,
       t: translator(language),
       when: (time: number) => html(timeIn(signed?.account.timezone ?? 'UTC', time)),
+      at: (text: string) => html(timeIn(signed?.account.timezone ?? 'UTC', Date.parse(text))),
       company: companyOf(settings),
       navigation: signed ? navigationFor(signed.user) : [],
       here: ctx?.path ?? '',

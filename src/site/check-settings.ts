@@ -40,6 +40,9 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
     const wanted = `links and buttons need ${readableContrast}; choose a darker one`
     fault(['company', 'accent_color'], `"${accent}" has a contrast of ${contrast} to the page; ${wanted}`)
   }
+  if (settings.git.commit && settings.site.git.url !== null) {
+    fault(['git', 'commit'], 'commits made here would reach no other daemon: the site is pulled (site.git)')
+  }
   const oidc = settings.login.oidc
   if (oidc && !isSecureUrl(oidc.issuer)) {
     fault(['login', 'oidc', 'issuer'], 'must use https, except on localhost')

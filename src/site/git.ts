@@ -132,7 +132,7 @@ function isRef(ref: string): boolean {
 }
 
 /** `mode SP type SP object SP+ size TAB path NUL`; submodules are not files. */
-function treeFiles(output: Buffer): TreeFile[] {
+export function treeFiles(output: Buffer): TreeFile[] {
   const files: TreeFile[] = []
   for (const entry of text(output).split('\0')) {
     const match = /^(\d{6}) blob ([0-9a-f]+) +(\d+)\t(.+)$/s.exec(entry)

@@ -57,6 +57,10 @@ async function followLinks(
     const below = `${target}/`
     const inside = !posix.isAbsolute(text) && siteFolders.some((name) => target.startsWith(`${name}/`))
     const file = byPath.get(target)
+    if (siteFolders.includes(link.path)) {
+      faults.push(fileFault(link.path, 'must be a folder of the site itself'))
+      continue
+    }
     const named = file
       ? [{ ...file, path: link.path }]
       : files

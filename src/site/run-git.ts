@@ -46,28 +46,41 @@ const fixedEnvironment = {
   GIT_NO_REPLACE_OBJECTS: '1',
 }
 
+/** What one run of git is given beside its arguments. */
+export interface GitOptions {
+  readonly input?: string | Uint8Array
+  readonly env?: Readonly<Record<string, string>>
+  /** `key=value`, over the repository's own. */
+  readonly settings?: readonly string[]
+  readonly milliseconds?: number
+  readonly signal?: AbortSignal
+}
+
 /** Runs git; never fails, because no git, no repository and no such object are ordinary answers. */
-export function runGit(
-  cwd: string,
-  args: readonly string[],
-  options: { input?: string | Uint8Array; env?: Record<string, string> } = {},
-): Promise<GitAnswer> {
+export function runGit(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> {
+  const { env, settings = [], milliseconds = commandMilliseconds, signal } = options
   return new Promise((done) => {
     const child = execFile(
       'git',
-      [...fixedArguments, ...args],
+      [...fixedArguments, ...settings.flatMap((setting) => ['-c', setting]), ...args],
       {
         cwd,
-        env: { ...fixedEnvironment, ...options.env },
+        env: { ...fixedEnvironment, ...env },
         encoding: 'buffer',
-        timeout: commandMilliseconds,
-        killSignal: 'SIGKILL',
+        timeout: milliseconds,
+        // Whoever speaks to another machine has a child that must end as well, which git sees to.
+        killSignal: signal ? 'SIGTERM' : 'SIGKILL',
         maxBuffer: outputBytes,
+        ...(signal && { signal }),
       },
       (error, output, complaint) => {
-        const problem =
-          complaint.toString('utf8').split('\n')[0] || (error ? error.message.split('\n')[0]! : '')
-        done({ ok: error === null, output, problem })
+        const told = complaint.toString('utf8').split('\n')[0]!
+        const ended = error?.killed === true ? `it was ended after ${milliseconds / 1000} seconds` : undefined
+        done({
+          ok: error === null,
+          output,
+          problem: (ended ?? told) || (error?.message.split('\n')[0] ?? ''),
+        })
       },
     )
     // Git that ends early closes its input; what it answered is what counts.

@@ -4,8 +4,7 @@
  * `watch-site.ts` notices changes, `read-site.ts` reads the files that `list-site.ts` finds,
  * `parse-source.ts` turns each into data that knows its lines (`site-files.ts`). What the data mean is
  * for other folders, which get them through `build`; only settings are read here (`read-settings.ts`,
- * `check-settings.ts`; `migrate-settings.ts` for older layouts). `git.ts` and `run-git.ts` ask the
- * repository that the site lies in, if there is one.
+ * `check-settings.ts`; `migrate-settings.ts` for older layouts). `git.ts` asks the repository around it, `pull-site.ts` follows another.
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../core/clock.ts'

@@ -2,7 +2,7 @@
  * `config/users.yaml` and `config/roles.yaml`. The three roles that the program itself asks for always
  * exist; roles.yaml describes them at will and adds the site's own.
  */
-import { assistantUser, systemManager } from '../core/principal.ts'
+import { assistantAdmin, assistantUser, systemManager } from '../core/principal.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import { checkDocument, checkNames, requiredDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
@@ -16,7 +16,7 @@ export const rolesFile = 'config/roles.yaml'
 const builtInRoles: readonly Role[] = [
   { name: systemManager, description: 'May do everything a role may allow.', source: 'built in' },
   {
-    name: 'Assistant Admin',
+    name: assistantAdmin,
     description: 'Runs the assistant: its library, clients, tokens and audit log.',
     source: 'built in',
   },

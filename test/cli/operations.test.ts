@@ -33,6 +33,9 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['tokens.list', () => ({ user })],
   ['access.explain', ({ client_id: client }) => ({ user, subject: 'create_document', client })],
   ['access.explain', () => ({ user, subject: 'Customer' })],
+  ['access.overview', () => ({ user })],
+  ['tools.list', () => ({})],
+  ['grants.list', () => ({ user })],
   ['tokens.revoke', () => ({ user })],
   ['clients.prune', () => ({ dry_run: true })],
   ['clients.remove', ({ client_id }) => ({ client_id })],
@@ -69,6 +72,7 @@ const daemonOnly: ReadonlySet<string> = new Set([
   'daemon.health',
   'doctor.expect',
   'doctor.arrival',
+  'doctor.examine',
 ])
 
 const refusals: readonly (readonly [string, object, string])[] = [

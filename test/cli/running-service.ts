@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { startDaemon, type Daemon } from '../../src/daemon.ts'
 import type { Options } from '../../src/cli/options.ts'
@@ -46,6 +47,7 @@ export async function runService(
   t: Pick<TestContext, 'after'>,
   where: Folders = folders(t),
   publicUrl?: string,
+  clock?: Clock,
 ): Promise<RunningService> {
   const lines: Record<string, unknown>[] = []
   const log = createLog('debug', {
@@ -58,6 +60,7 @@ export async function runService(
     log,
     logLevel: 'debug',
     ...(publicUrl !== undefined && { publicUrl }),
+    ...(clock && { clock }),
   })
   let running = true
   const stop = async (): Promise<void> => {

@@ -91,6 +91,15 @@ describe('the pages', { skip }, () => {
         record: '/documents/Sales%20Order/SO-00001',
         passkey: '/sign-in/passkey',
         'choose-password': new URL(JSON.parse(reset.stdout).url as string).href.slice(daemon.url.length),
+        admin: '/admin',
+        'admin-people': '/admin/people',
+        'admin-person': `/admin/people?user=${people.sales}&subject=Customer`,
+        'admin-tools': '/admin/tools',
+        'admin-clients': '/admin/clients',
+        'admin-client': '/admin/clients?client=assistant-core-cli',
+        'admin-files': '/admin/files',
+        'admin-file': '/admin/files?file=config/users.yaml',
+        'admin-edit': '/admin/files?file=config/users.yaml&edit=1',
         'sign-out': '/sign-out',
       })) {
         await go(path)

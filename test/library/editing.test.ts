@@ -34,7 +34,15 @@ async function desk(
     library = (await open(w, folder, { channels })).library
   }
   await reload()
-  const parts = { folder, library: () => library, audit: w.parts.audit, commits: () => commits, reload }
+  const isPulled = (): boolean => false
+  const parts = {
+    folder,
+    library: () => library,
+    audit: w.parts.audit,
+    commits: () => commits,
+    isPulled,
+    reload,
+  }
   const text = (): Promise<string> => readFile(join(folder, file), 'utf8')
   return {
     folder,

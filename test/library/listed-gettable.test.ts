@@ -74,6 +74,7 @@ describe('what is listed is what can be had, but for System Managers, who can ge
             library: () => library,
             audit: parts.audit,
             commits: () => false,
+            isPulled: () => false,
             reload: () => Promise.resolve(),
           })
           const methods: Readonly<Record<string, PromptMethod>> = promptMethods({

@@ -39,6 +39,7 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
     library: () => library,
     audit: w.parts.audit,
     commits: () => false,
+    isPulled: () => false,
     reload,
   })
   const methods: Readonly<Record<string, PromptMethod>> = promptMethods({

@@ -49,6 +49,7 @@ async function desk(
     library: () => library,
     audit: w.parts.audit,
     commits: () => commits,
+    isPulled: () => false,
     reload,
   })
   return { writer, library: () => library, world: w, folder, reload }
