@@ -1,8 +1,10 @@
 /** Servers that are measured from outside: processes of their own, on a core of their own where the machine lets us choose. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 
 const children: ChildProcess[] = []
 
@@ -25,6 +27,31 @@ export async function startServerProcess(
     })
   })
   return { port, pid: child.pid! }
+}
+
+/** The real daemon over a copy of the shipped site in that folder, without limits of what one user may ask for. */
+export async function startService(folder: string): Promise<{
+  readonly port: number
+  readonly pid: number
+  readonly tokenOf: (user: string) => Promise<string>
+}> {
+  const root = resolve(import.meta.dirname, '..')
+  const site = join(folder, 'site')
+  for (const part of ['config', 'prompts', 'skills'])
+    cpSync(join(root, part), join(site, part), { recursive: true })
+  const settings = join(site, 'config/settings.yaml')
+  const text = readFileSync(settings, 'utf8')
+  const unlimited = text.replace(/(^rate_limits:\n(?:\s*#.*\n)*\s+enabled:) true/m, '$1 false')
+  writeFileSync(settings, unlimited.replace('max_concurrent_per_user: 8', 'max_concurrent_per_user: 1000'))
+  const env = { ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: join(folder, 'state') }
+  const program = join(root, 'bin/assistant-core')
+  const started = await startServerProcess([program, 'serve', '--port', '0'], { env })
+  const tokenOf = async (user: string): Promise<string> => {
+    const args = [program, 'tokens', 'issue', '--user', user, '--json']
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env } })
+    return (JSON.parse(stdout) as { access_token: string }).access_token
+  }
+  return { ...started, tokenOf }
 }
 
 /** Ends them all, and waits for that. */

@@ -99,7 +99,7 @@ import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts
 import { createViews, type Render } from './pages/views.ts'
 import { edge, killSwitch } from './http/edge-middleware.ts'
 import { answerBare, isProgramCall } from './http/program-calls.ts'
-import { doctorProbes, knownCaller, requests, trustedProxies } from './http/requests-middleware.ts'
+import { doctorProbes, knownCaller, lined, requests, trustedProxies } from './http/requests-middleware.ts'
 import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './build/services.ts'
 
@@ -145,7 +145,7 @@ export function createApp(services: Services): RequestListener {
     ctx.path.startsWith(promptMethodPrefix)
       ? caller(ctx, () =>
           previewed(ctx, services, () => {
-            knownCaller(ctx)
+            knownCaller(ctx, services.line)
             return promptMethods(ctx, next)
           }),
         )
@@ -156,20 +156,18 @@ export function createApp(services: Services): RequestListener {
   app.use(router.allowedMethods())
   app.use(notFound(render))
   const listener = app.callback()
-  const around: Guard = (exchange, next) =>
-    arrive(exchange, () => catching(exchange, () => open(exchange, next)))
-  return (request, response) => {
-    if (isProgramCall(request))
-      answerBare(request, response, (exchange) => around(exchange, () => mcp(exchange, nothing)), log)
-    else void listener(request, response)
-  }
+  const answer = (exchange: Exchange): Promise<unknown> =>
+    arrive(exchange, () => catching(exchange, () => open(exchange, () => mcp(exchange, nothing))))
+  return lined({ ...services, trusted }, (request, response) =>
+    isProgramCall(request) ? answerBare(request, response, answer, log) : void listener(request, response),
+  )
 }
 
 type Answer = (exchange: Exchange, reached: () => void) => Promise<unknown>
 
 /** The MCP endpoint behind its guards; `reached` is called when it will write the answer itself. */
 function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer {
-  const { settings, site, publicUrl } = services
+  const { settings, site, publicUrl, line } = services
   const origins = originGuard({ publicUrl, settings })
   const mcp = mcpEndpoint({
     ...services,
@@ -181,7 +179,7 @@ function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer 
   return (exchange, reached) =>
     origins(exchange, () =>
       guard(exchange, () => {
-        knownCaller(exchange)
+        knownCaller(exchange, line)
         reached()
         return mcp(exchange)
       }),

@@ -64,6 +64,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const address = await listen(server, listeningFd === undefined ? { host, port } : { fd: listeningFd })
     // The port is part of the public URL when none is set, so the surface is built once it is known.
     services.listening(address.port)
+    server.on('connection', () => services.line.connected())
     server.on('request', createApp(services))
     control = await listenForControl(services)
     if (settings.metrics.listen !== null)

@@ -5,17 +5,23 @@
  * servers run on one core and the load comes from the other. The first number is the share of the floor's requests a
  * second, then the server's processor time for one request, then the 99th percentile of latency.
  */
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { execFile } from 'node:child_process'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs, promisify } from 'node:util'
 import autocannon from 'autocannon'
 import { freePort } from '../../test/helpers/free-port.ts'
-import { median, startServerProcess, stopServerProcesses, table, usedBy } from '../server-process.ts'
+import {
+  median,
+  startServerProcess,
+  startService,
+  stopServerProcesses,
+  table,
+  usedBy,
+} from '../server-process.ts'
 
-const root = resolve(import.meta.dirname, '../..')
 const path = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '1' }, rounds: { type: 'string', default: '3' } },
@@ -106,24 +112,9 @@ function shown(measured: readonly Measured[] | undefined, base: readonly Measure
   return `**${share.toFixed(2)}**, ${Math.round(middle(measured, 'microseconds'))} µs, ${middle(measured, 'p99')} ms`
 }
 
-/** The real daemon over a copy of the shipped site, without rate limits. */
 async function startDaemon(): Promise<Target> {
-  const site = join(folder, 'site')
-  for (const part of ['config', 'prompts', 'skills'])
-    cpSync(join(root, part), join(site, part), { recursive: true })
-  const settings = join(site, 'config/settings.yaml')
-  const text = readFileSync(settings, 'utf8')
-  writeFileSync(settings, text.replace(/(^rate_limits:\n(?:\s*#.*\n)*\s+enabled:) true/m, '$1 false'))
-  const env = { ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: join(folder, 'state') }
-  const program = join(root, 'bin/assistant-core')
-  const { port, pid } = await startServerProcess([program, 'serve', '--port', '0'], { env })
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [program, 'tokens', 'issue', '--user', 'sales@example.com', '--json'],
-    { env: { ...process.env, ...env } },
-  )
-  const { access_token: token } = JSON.parse(stdout) as { access_token: string }
-  const headers = { authorization: `Bearer ${token}` }
+  const { port, pid, tokenOf } = await startService(folder)
+  const headers = { authorization: `Bearer ${await tokenOf('sales@example.com')}` }
   return { name: 'assistant-core', url: `http://127.0.0.1:${port}${path}`, headers, pid, lacks: [] }
 }
 

@@ -1,114 +1,118 @@
 /**
- * What is left of the service when three times as much is asked of it as it can do, and while 5,000 slow bodies are
- * held open: `node --import tsx bench/overload/overload.ts [seconds]`. One user floods, another works as always.
+ * What is left of the service when three times as much is asked of it as it can do, and while 5,000 slow bodies are held
+ * open: `node --import tsx bench/overload/overload.ts [seconds]`. The daemon has one core for itself; the load, on the
+ * other, are processes of their own (`load.ts`) that wait for no answer. One user floods, another works as always, and
+ * somebody asks `/healthz`. What the daemon can do is measured first, in the same run, with the same calls.
  */
-import { Agent, request } from 'node:http'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import process from 'node:process'
-import type { TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { paths } from '../../src/oauth/urls.ts'
-import { tokenOf, watchedDaemon } from '../../test/attacks/lag.ts'
+import { startService, stopServerProcesses, table, usedBy } from '../server-process.ts'
+import type { Asked, Told } from './load.ts'
 
-const seconds = Number(process.argv[2] ?? 5)
-const lanes = 32
-const closing: (() => unknown)[] = []
-const context = { after: (close: () => unknown) => closing.unshift(close) } as unknown as TestContext
-const { daemon } = await watchedDaemon(context, {
-  'enabled: true\n  # MCP requests': 'enabled: false\n  # MCP',
-})
-const flooder = await tokenOf(daemon, 'admin@example.com')
-const worker = await tokenOf(daemon, 'sales@example.com')
-const { port } = new URL(daemon.url)
-const agent = new Agent({ keepAlive: true })
-const body = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'tools/call',
-  params: { name: 'list_documents', arguments: { doctype: 'Customer', limit: 5 } },
-})
+const seconds = Number(process.argv[2] ?? 10)
+const tool = (name: string, args: unknown): string => message('tools/call', { name, arguments: args })
+const cheapest = [tool('get_document', { doctype: 'Customer', name: 'Müller Bau' })]
+/** What an assistant asks for on the way to an answer; one call in eight writes. */
+const session = [
+  message('tools/list', {}),
+  tool('list_documents', { doctype: 'Customer', limit: 20 }),
+  ...cheapest,
+  tool('search_documents', { query: 'Bau' }),
+  tool('list_documents', { doctype: 'Sales Order', filters: { status: 'To Deliver' }, limit: 20 }),
+  tool('generate_report', { report_name: 'Sales by Customer' }),
+  message('prompts/get', { name: 'sales_analysis', arguments: { analysis_focus: 'revenue_trends' } }),
+  tool('create_document', { doctype: 'Note', data: { title: 'A call' } }),
+]
 
-await closedLoop(1)
-const capacity = await closedLoop(seconds)
-console.log(`capacity: ${capacity.toFixed(0)} calls a second in ${lanes} lanes`)
-
-const { good, shed, health, others } = await overload(capacity * 3)
-const share = (part: number, of: number): string => `${Math.round((part / of) * 100)} %`
-console.log(`at 3 × capacity: ${good.toFixed(0)} a second answered (${share(good, capacity)}), ${shed} shed`)
-console.log(`/healthz: ${health.length} asked, ${Math.max(...health).toFixed(0)} ms at most`)
-const served = others.filter(({ status }) => status === 200)
-const times = served.map(({ ms }) => ms).sort((a, b) => a - b)
-console.log(
-  `another user: ${served.length} of ${others.length} answered, median ${times[times.length >> 1]?.toFixed(0)} ms`,
-)
-
-const sockets = await slowBodies(5000)
-const under = await closedLoop(seconds)
-console.log(`with 5,000 slow bodies: ${under.toFixed(0)} calls a second (${share(under, capacity)})`)
-for (const socket of sockets) socket.destroy()
-agent.destroy()
-for (const close of closing) await close()
-
-/** One call over a connection that is kept; 0 when none could be had. */
-function call(token: string, path: string = paths.mcp): Promise<{ status: number; ms: number }> {
-  const began = performance.now()
-  const method = path === paths.mcp ? 'POST' : 'GET'
-  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }
-  return new Promise((resolve) => {
-    const done = (status: number): void => resolve({ status, ms: performance.now() - began })
-    request({ agent, port, host: '127.0.0.1', path, method, headers }, (response) => {
-      response.resume().on('end', () => done(response.statusCode ?? 0))
-    })
-      .on('error', () => done(0))
-      .end(method === 'POST' ? body : undefined)
-  })
+const folder = mkdtempSync(join(tmpdir(), 'bench-overload-'))
+try {
+  spawnSync('taskset', ['-cp', '1', String(process.pid)])
+  const rows: string[][] = []
+  await measure('calls of a session', session, rows)
+  await measure('only get_document', cheapest, rows)
+  const head = [
+    '',
+    'asked a second',
+    'answered a second',
+    'of all that it can',
+    'the same by its processor time',
+  ]
+  table([...head, 'told to come again', 'median', '99 %', 'most'], rows)
+} finally {
+  await stopServerProcesses()
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
 
-/** Calls a second when each lane waits for its answer. */
-async function closedLoop(duration: number): Promise<number> {
-  const end = performance.now() + duration * 1000
-  let count = 0
-  const work = async (): Promise<void> => {
-    while (performance.now() < end) if ((await call(flooder)).status === 200) count++
+async function measure(what: string, bodies: readonly string[], rows: string[][]): Promise<void> {
+  const { port, pid, tokenOf } = await startService(join(folder, what.replaceAll(' ', '-')))
+  const [flooder, worker] = [await tokenOf('admin@example.com'), await tokenOf('sales@example.com')]
+  const lanes = (duration: number): Promise<Told> =>
+    load({ port, seconds: duration, bodies, token: flooder, lanes: 32 })
+  const spent = async <T>(work: () => Promise<T>): Promise<{ told: T; processor: number }> => {
+    const before = usedBy(pid)
+    return { told: await work(), processor: (usedBy(pid) - before) / 1e6 }
   }
-  await Promise.all(Array.from({ length: lanes }, work))
-  return count / duration
+  let full = { rate: 0, aProcessorSecond: 0 }
+  const row = (who: string, told: Told, processor?: number): void => {
+    const good = told.statuses[200] ?? 0
+    const rate = good / told.seconds
+    if (full.rate === 0) full = { rate, aProcessorSecond: good / processor! }
+    const percent = (part: number, of: number): string => `${Math.round((part / of) * 100)} %`
+    rows.push([
+      `${what}: ${who}`,
+      (told.sent / seconds).toFixed(0),
+      rate.toFixed(0),
+      processor === undefined ? '' : percent(rate, full.rate),
+      processor === undefined ? '' : percent(good / processor, full.aProcessorSecond),
+      percent(told.statuses[503] ?? 0, told.sent),
+      ...told.times.map((time) => `${time.toFixed(0)} ms`),
+    ])
+    process.stderr.write(`${rows.at(-1)!.join('   ')}   ${JSON.stringify(told.statuses)}\n`)
+  }
+  await lanes(5)
+  const alone = await spent(() => lanes(seconds))
+  row('all that it can do, in 32 lanes', alone.told, alone.processor)
+  const when = { port, seconds, at: Date.now() + 5000 }
+  const { told: together, processor } = await spent(() =>
+    Promise.all([
+      load({ ...when, bodies, token: flooder, rate: 3 * full.rate, connections: 1000 }),
+      load({ ...when, bodies, token: worker, rate: 20 }),
+      load({ ...when, bodies: [], rate: 20, anew: true }),
+    ]),
+  )
+  row('one floods with three times that', together[0], processor)
+  row('another user meanwhile', together[1])
+  row('`/healthz` meanwhile', together[2])
+  const sockets = await slowBodies(port, 5000)
+  const beside = await spent(() => lanes(seconds))
+  row('in 32 lanes beside 5,000 slow bodies', beside.told, beside.processor)
+  for (const socket of sockets) socket.destroy()
+  await stopServerProcesses()
 }
 
-/** Calls at a rate that waits for nobody; beside it another user, and /healthz. */
-async function overload(rate: number) {
-  const answers: Promise<{ status: number; ms: number }>[] = []
-  const others: { status: number; ms: number }[] = []
-  const health: number[] = []
-  const began = performance.now()
-  const end = began + seconds * 1000
-  const every = async (milliseconds: number, work: () => Promise<void>): Promise<void> => {
-    while (performance.now() < end) await Promise.all([work(), delay(milliseconds)])
-  }
-  const flood = async (): Promise<void> => {
-    while (performance.now() < end) {
-      const due = ((performance.now() - began) / 1000) * rate
-      while (answers.length < due) answers.push(call(flooder))
-      await delay(5)
-    }
-  }
-  await Promise.all([
-    flood(),
-    every(50, async () => void others.push(await call(worker))),
-    every(100, async () => void health.push((await call(worker, '/healthz')).ms)),
-  ])
-  const all = await Promise.all(answers)
-  const took = (performance.now() - began) / 1000
-  const count = (status: number): number => all.filter((answer) => answer.status === status).length
-  return { good: count(200) / took, shed: count(503), health, others }
+function message(method: string, params: unknown): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+}
+
+async function load(asked: Asked): Promise<Told> {
+  const program = join(import.meta.dirname, 'load.ts')
+  const args = ['-c', '1', process.execPath, '--import', 'tsx', program, JSON.stringify(asked)]
+  const { stdout } = await promisify(execFile)('taskset', args)
+  return JSON.parse(stdout) as Told
 }
 
 /** Connections that promise a body and send one byte of it. */
-async function slowBodies(count: number): Promise<Socket[]> {
+async function slowBodies(port: number, count: number): Promise<Socket[]> {
   const head = `POST ${paths.token} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ng`
   const open = (): Promise<Socket> =>
     new Promise((resolve) => {
-      const socket = connect(Number(port), '127.0.0.1', () => socket.write(head, () => resolve(socket)))
+      const socket = connect(port, '127.0.0.1', () => socket.write(head, () => resolve(socket)))
       socket.on('error', () => resolve(socket))
     })
   const sockets: Socket[] = []

@@ -2,6 +2,7 @@
 import { systemManager } from '../core/principal.ts'
 import { DoctorProbe } from '../http/doctor-probe.ts'
 import { Leaving } from '../http/leaving.ts'
+import { WaitingLine } from '../http/waiting-line.ts'
 import { Places } from '../http/places.ts'
 import { Daemons } from './daemons.ts'
 import { openDoors, type Doors } from './doors.ts'
@@ -11,6 +12,7 @@ import { openHouse, type House } from './house.ts'
 /** What the daemon and the offline command line work with. */
 export interface Services extends Foundation, House, Doors {
   readonly places: Places
+  readonly line: WaitingLine
   readonly leaving: Leaving
   readonly probe: DoctorProbe
   readonly daemons: Daemons
@@ -35,7 +37,8 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
     const house = await openHouse(foundation, options, undo)
     const doors = await openDoors(foundation, house, options, undo)
     const { clock } = foundation
-    const places = new Places({ clock, most: () => house.settings().server.max_concurrent_requests })
+    const most = (): number => house.settings().server.max_concurrent_requests
+    const places = new Places({ clock, most })
     undo.push(() => places.close())
     const daemons = new Daemons(foundation, () => house.site.state())
     undo.push(() => daemons.close())
@@ -48,6 +51,7 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
       ...house,
       ...doors,
       places,
+      line: new WaitingLine({ most }),
       leaving: new Leaving(),
       probe: new DoctorProbe({ clock }),
       daemons,

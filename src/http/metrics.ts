@@ -37,7 +37,7 @@ export class Metrics {
     this.#requestSeconds = new Timings(
       histogram(
         'http_request_seconds',
-        'Time from the head of a request to the end of its answer',
+        'Time from the beginning of a request to the end of its answer',
         ['endpoint'],
         requestBuckets,
       ),
@@ -58,17 +58,19 @@ export class Metrics {
 
   /** A request was answered. */
   answered(endpoint: string, method: string, status: number, seconds: number): void {
-    this.#requests.add(`${endpoint} ${method} ${status}`, () => ({
-      endpoint,
-      method,
-      status: String(status),
-    }))
+    this.#count(endpoint, method, status)
     this.#requestSeconds.observe(endpoint, seconds)
   }
 
-  /** A request was refused to keep the others going. */
+  /** A request was refused to keep the others going; it will be answered like any other. */
   refused(): void {
     this.#shed.inc()
+  }
+
+  /** A request was refused before it began. */
+  shed(endpoint: string, method: string): void {
+    this.#shed.inc()
+    this.#count(endpoint, method, 503)
   }
 
   /** A changed site was read. */
@@ -82,12 +84,12 @@ export class Metrics {
     return {
       folder: audit.folder,
       record: (event) => {
-        this.#count(event)
+        this.#countEvent(event)
         return audit.record(event)
       },
       recordIn: async (transaction, event) => {
         await audit.recordIn(transaction, event)
-        transaction.onCommit(() => this.#count(event))
+        transaction.onCommit(() => this.#countEvent(event))
       },
       requireWritable: (reading) => audit.requireWritable(reading),
       stats: () => audit.stats(),
@@ -111,7 +113,12 @@ export class Metrics {
     return this.#registry.contentType
   }
 
-  #count({ type, status, target, execution_time: seconds }: AuditEvent): void {
+  #count(endpoint: string, method: string, status: number): void {
+    const labels = (): Record<string, string> => ({ endpoint, method, status: String(status) })
+    this.#requests.add(`${endpoint} ${method} ${status}`, labels)
+  }
+
+  #countEvent({ type, status, target, execution_time: seconds }: AuditEvent): void {
     this.#events.add(`${type} ${status}`, () => ({ type, status }))
     if (type !== 'tool.call') return
     const tool = target !== undefined && this.#isTool(target) ? target : 'unknown'

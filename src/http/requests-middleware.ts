@@ -1,4 +1,5 @@
 /** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Middleware } from 'koa'
 import { clientAddress, networkKey, networksOf, type Networks } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
@@ -6,12 +7,13 @@ import type { Exchange, Guard } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import { guardBody, hasBody } from '../core/request-body.ts'
-import { randomId } from '../core/secrets.ts'
+import { randomId, sha256 } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import type { Leaving } from './leaving.ts'
+import type { WaitingLine } from './waiting-line.ts'
 import type { Metrics } from './metrics.ts'
 import type { TakenPlace, Places } from './places.ts'
 import { promptMethodPrefix } from '../library/prompt-methods-endpoint.ts'
@@ -116,10 +118,59 @@ async function withPlace(
   if (!ctx.req.complete) ctx.set('Connection', 'close')
 }
 
-/** Whoever asks is known by a token or session that works: such work has places in reserve. */
-export function knownCaller(ctx: Pick<Exchange, 'state'>): void {
-  ;(ctx.state['place'] as TakenPlace | undefined)?.isKnown()
+/** Whoever asks is known by a token or session that works: such work has places in reserve, and its user's place in the line. */
+export function knownCaller({ state, req }: Pick<Exchange, 'state' | 'req'>, line: WaitingLine): void {
+  ;(state['place'] as TakenPlace | undefined)?.isKnown()
+  line.know(presentedBy(req), (state['principal'] as Principal).user)
 }
+
+/** What says who asks, as a digest: nothing secret is kept to know it by. */
+function presentedBy({ headers }: IncomingMessage): string {
+  return sha256(headers.authorization ?? headers.cookie ?? '')
+}
+
+/** Begins each request when it is its turn, or tells its sender to come again: before it is looked at, since that must cost little. */
+export function lined(
+  needed: Pick<Needed, 'leaving' | 'metrics' | 'trusted'> & { readonly line: WaitingLine },
+  listener: RequestListener,
+): RequestListener {
+  const { line, leaving, metrics, trusted } = needed
+  return (request, response) => {
+    if (line.isFree()) return listener(request, response)
+    const path = (request.url ?? '').split('?', 1)[0]!
+    if (healthPaths.has(path)) return listener(request, response)
+    const begin = (): void => listener(request, response)
+    const isGone = (): boolean => request.socket.destroyed
+    if (line.wait(callerOf(request, line, trusted), { begin, isGone })) {
+      // Whoever waits is waited for when the daemon stops.
+      leaving.add(response)
+      response.once('close', () => leaving.remove(response))
+    } else {
+      metrics.shed(endpointOf(path), methodOf(request.method ?? ''))
+      // What came along with the head has been read by then; what is still to come is not waited for.
+      setImmediate(() => response.writeHead(503, request.complete ? comeAgain : goAway).end(refusedInLine))
+    }
+  }
+}
+
+/** Whose line a request belongs in: its user's where that is known, otherwise its network's. */
+function callerOf(request: IncomingMessage, line: WaitingLine, trusted: () => Networks): string {
+  const user = line.userOf(presentedBy(request))
+  if (user !== undefined) return `user ${user}`
+  const forwarded = request.headers['x-forwarded-for']
+  return networkKey(
+    clientAddress(request.socket.remoteAddress ?? '', forwarded && String(forwarded), trusted()),
+  )
+}
+
+const refusedInLine = JSON.stringify({ error: 'unavailable', message: 'too many requests are in progress' })
+const comeAgain = {
+  'Content-Type': 'application/json',
+  'Content-Length': refusedInLine.length,
+  'Retry-After': '1',
+  'X-Content-Type-Options': 'nosniff',
+}
+const goAway = { ...comeAgain, Connection: 'close' }
 
 /** Which of two credentials counts is read differently by others on the way. */
 function repeatsCredential(rawHeaders: readonly string[]): boolean {

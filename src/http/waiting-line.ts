@@ -1,0 +1,138 @@
+/**
+ * The line in front of everything. While there is time a request is begun as it comes; otherwise it waits in the line of
+ * whoever sent it, and these take turns. A line that does not end is no burst: from then on it is kept short, and who has
+ * most in it is told to come again before anything of theirs was looked at. What is asked about health stands in no line.
+ */
+import process from 'node:process'
+
+/** A request that was not begun. */
+export interface Waiting {
+  readonly begin: () => void
+  /** Nobody waits for its answer any more. */
+  readonly isGone: () => boolean
+}
+
+/** Milliseconds of work that are begun in a row; then the thread looks who came meanwhile. */
+const slice = 2
+/** It takes in one connection each time it looks (libuv since 1.45): where one came, it looks for others for so long. */
+const looking = 1
+/** A line that was never empty for so many milliseconds stands; until then it may become as long. */
+const burst = 1000
+/** As long as this it is kept from then on. */
+const patience = 250
+const mostRemembered = 2000
+
+/** The line of one daemon. */
+export class WaitingLine {
+  readonly #most: () => number
+  readonly #now: () => number
+  /** By caller; whose turn is next comes first. */
+  readonly #lines = new Map<string, Waiting[]>()
+  /** For whom whoever presents something works, by its digest. */
+  readonly #users = new Map<string, string>()
+  #waiting = 0
+  /** Since when somebody has been waiting. */
+  #since = 0
+  #sliceBegan: number | undefined
+  #begun = 0
+  /** Milliseconds from one beginning to the next, with all that these bring about. */
+  #pace = 1
+  #connected = false
+  #lookingSince: number | undefined
+
+  constructor(deps: { most: () => number; now?: () => number }) {
+    this.#most = deps.most
+    this.#now = deps.now ?? (() => performance.now())
+  }
+
+  /** Whether one more request may be begun as it comes. */
+  isFree(): boolean {
+    if (this.#waiting > 0) return false
+    const now = this.#now()
+    if (now >= this.#endOfSlice(now)) return false
+    this.#begun++
+    return true
+  }
+
+  /** Has a request wait for its turn; false when it cannot. */
+  wait(caller: string, request: Waiting): boolean {
+    const now = this.#now()
+    const own = this.#lines.get(caller)
+    if (!this.#hasRoom(own?.length ?? 0, now)) return false
+    this.#endOfSlice(now)
+    if (this.#waiting++ === 0) this.#since = now
+    if (own) own.push(request)
+    else this.#lines.set(caller, [request])
+    return true
+  }
+
+  /** Somebody connected; others may be waiting for that. */
+  connected(): void {
+    this.#connected = true
+  }
+
+  /** It turned out for whom whoever presents this works. */
+  know(presented: string, user: string): void {
+    if (this.#users.get(presented) === user) return
+    if (this.#users.size >= mostRemembered) this.#users.clear()
+    this.#users.set(presented, user)
+  }
+
+  /** For whom whoever presents this works, where that is known. */
+  userOf(presented: string): string | undefined {
+    return this.#users.get(presented)
+  }
+
+  /** Who has less in the line than others have on the average is let in while there is any room at all. */
+  #hasRoom(own: number, now: number): boolean {
+    const most = this.#most()
+    if (own === 0 || own * this.#lines.size < this.#waiting) return this.#waiting < most
+    const longest = now - this.#since > burst ? patience : burst
+    return this.#waiting < most / 2 && this.#waiting * this.#pace < longest
+  }
+
+  /** A slice begins with the first request that the thread finds when it looks. */
+  #endOfSlice(now: number): number {
+    if (this.#sliceBegan === undefined) {
+      this.#sliceBegan = now
+      setImmediate(() => this.#beginSlice())
+    }
+    return this.#sliceBegan + slice
+  }
+
+  #beginSlice(): void {
+    const now = this.#now()
+    this.#lookingSince ??= now
+    const again = this.#connected && this.#waiting > 0 && now - this.#lookingSince < looking
+    this.#connected = false
+    if (again) return void setImmediate(() => this.#beginSlice())
+    this.#lookingSince = undefined
+    if (this.#begun > 0) this.#pace += ((now - this.#sliceBegan!) / this.#begun - this.#pace) / 8
+    this.#begun = 0
+    this.#sliceBegan = undefined
+    if (this.#waiting === 0) return
+    this.#endOfSlice(now)
+    this.#takeTurn()
+  }
+
+  #takeTurn(): void {
+    const next = this.#now() < this.#sliceBegan! + slice ? this.#next() : undefined
+    if (!next) return
+    this.#begun++
+    next.begin()
+    // Once what it began has come as far as it can without waiting for anything.
+    queueMicrotask(() => process.nextTick(() => this.#takeTurn()))
+  }
+
+  /** The first of the caller who waited longest for a turn. */
+  #next(): Waiting | undefined {
+    for (const [caller, own] of this.#lines) {
+      const first = own.shift()!
+      this.#waiting--
+      this.#lines.delete(caller)
+      if (own.length > 0) this.#lines.set(caller, own)
+      if (!first.isGone()) return first
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { setImmediate as look } from 'node:timers/promises'
+import { describe, it } from 'node:test'
+import { WaitingLine } from '../../src/http/waiting-line.ts'
+
+/** A line whose requests take so many milliseconds each, and what was begun in it. */
+function open(milliseconds: number, most = 1000) {
+  let now = 0
+  const begun: string[] = []
+  const line = new WaitingLine({ most: () => most, now: () => now })
+  const begin = (name: string) => (): void => {
+    now += milliseconds
+    begun.push(name)
+  }
+  const come = (caller: string, name = caller, isGone = false): 'begun' | 'waits' | 'refused' => {
+    if (!line.isFree())
+      return line.wait(caller, { begin: begin(name), isGone: () => isGone }) ? 'waits' : 'refused'
+    begin(name)()
+    return 'begun'
+  }
+  /** How many of that many are let in. */
+  const flood = (caller: string, count: number): number =>
+    Array.from({ length: count }, () => come(caller)).filter((how) => how !== 'refused').length
+  const pass = (time: number): void => void (now += time)
+  return { line, begun, come, flood, pass }
+}
+
+describe('the line of requests', () => {
+  it('is none while there is time: who comes is begun at once', async () => {
+    const { come } = open(0.1)
+    for (let n = 0; n < 10; n++) assert.equal(come('a'), 'begun')
+    await look()
+    assert.equal(come('a'), 'begun')
+  })
+
+  it('lets callers take turns, however much one of them asks for', async () => {
+    const { come, begun } = open(3)
+    come('a', 'a0')
+    for (const name of ['a1', 'a2', 'a3']) assert.equal(come('a', name), 'waits')
+    assert.equal(come('b', 'b1'), 'waits')
+    assert.equal(come('c', 'c1'), 'waits')
+    while (begun.length < 6) await look()
+    assert.deepEqual(begun, ['a0', 'a1', 'b1', 'c1', 'a2', 'a3'])
+  })
+
+  it('begins nothing whose sender has gone', async () => {
+    const { come, begun } = open(3)
+    come('a', 'a0')
+    come('a', 'gone', true)
+    come('a', 'a2')
+    while (begun.length < 2) await look()
+    await look()
+    assert.deepEqual(begun, ['a0', 'a2'])
+    assert.equal(come('a'), 'begun')
+  })
+
+  it('takes what comes in a moment, and is kept short once it does not end', async () => {
+    const { flood, pass, begun } = open(3)
+    // Three milliseconds each are learnt: a second has room for some three hundred, a quarter of it for some eighty.
+    flood('a', 30)
+    while (begun.length < 30) await look()
+    const atOnce = flood('a', 1000)
+    assert.ok(atOnce > 200 && atOnce < 500, String(atOnce))
+    while (begun.length < 130) await look()
+    pass(1000)
+    assert.equal(flood('a', 1000), 0)
+    while (begun.length < atOnce) await look()
+    const later = flood('a', 1000)
+    assert.ok(later > 20 && later < 100, String(later))
+  })
+
+  it('turns away who has most in it, and nobody who has less than others', async () => {
+    const { flood, come, pass, begun } = open(3)
+    const letIn = flood('a', 1000)
+    pass(2000)
+    assert.equal(come('a'), 'refused')
+    assert.equal(come('b'), 'waits')
+    assert.equal(come('b'), 'waits')
+    assert.equal(come('a'), 'refused')
+    assert.equal(begun.length, 1)
+    while (begun.filter((name) => name === 'b').length < 2) await look()
+    assert.ok(begun.length < 6, 'b waited for its turn and not for all of a')
+    while (begun.length < letIn + 2) await look()
+    await look()
+    assert.equal(come('a'), 'begun')
+  })
+
+  it('has an end, whoever comes', () => {
+    const { come, flood } = open(3, 10)
+    assert.equal(flood('a', 100), 6)
+    const others = Array.from({ length: 20 }, (_, n) => come(`caller ${n}`)).filter((how) => how === 'waits')
+    assert.equal(others.length, 5)
+  })
+
+  it('remembers for whom who presents something works', () => {
+    const { line } = open(1)
+    assert.equal(line.userOf('digest'), undefined)
+    line.know('digest', 'ann@example.com')
+    assert.equal(line.userOf('digest'), 'ann@example.com')
+  })
+})
