@@ -240,14 +240,14 @@ function median(numbers: number[]): number {
 
 function print(size: number, columns: Record<string, Row>): void {
   const names = Object.keys(columns)
-  console.log(`\n${size} documents${' '.repeat(20)}${names.map((name) => name.padStart(22)).join('')}`)
-  console.log(`${''.padEnd(34)}${names.map(() => 'CPU      wall'.padStart(22)).join('')}`)
+  console.error(`\n${size} documents${' '.repeat(20)}${names.map((name) => name.padStart(22)).join('')}`)
+  console.error(`${''.padEnd(34)}${names.map(() => 'CPU      wall'.padStart(22)).join('')}`)
   for (const question of Object.keys(columns['embedded']!)) {
     const cells = names.map((name) => {
       const one = columns[name]![question]
       return (one ? `${shown(one.cpu, 1).padStart(9)} ${shown(one.wall, 1).padStart(9)}` : '').padStart(22)
     })
-    console.log(`${question.padEnd(34)}${cells.join('')}`)
+    console.error(`${question.padEnd(34)}${cells.join('')}`)
   }
 }
 
@@ -258,7 +258,7 @@ function conclude(
   const stores = ['embedded', 'PostgreSQL'].filter((name) => measured[0]!.columns[name])
   const [first, last] = [measured[0]!.columns, measured.at(-1)!.columns]
   const heads = stores.flatMap((name) => [...measured.map(({ size }) => `${name}, ${size}`), '×'])
-  console.log(`\n| CPU ms | ${heads.join(' | ')} | time beside SQL |`)
+  console.log(`| CPU ms | ${heads.join(' | ')} | time beside SQL |`)
   console.log(`|${' --- |'.repeat(heads.length + 2)}`)
   for (const question of Object.keys(first['embedded']!)) {
     const cells = stores.flatMap((name) => {
