@@ -1,10 +1,10 @@
 /** The map of the source (`src/README.md`) leads where it says: its paths exist, and its how-to rows work as written. */
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, it } from 'node:test'
 import { paths } from '../src/oauth/urls.ts'
-import { copyOfShippedSite, projectRoot, startDaemon, temporaryFolder } from './helpers/daemon.ts'
+import { copyOfProgram, copyOfShippedSite, projectRoot, startDaemon } from './helpers/daemon.ts'
 
 const map = readFileSync(join(projectRoot, 'src/README.md'), 'utf8')
 
@@ -203,22 +203,6 @@ const additions: Readonly<Record<string, Addition>> = {
     },
     expect: async ({ url }) => assert.equal((await fetch(`${url}/teapot`)).status, 418),
   },
-}
-
-/** The program in a folder of its own, which a test may change. */
-function copyOfProgram(t: TestContext): string {
-  const program = temporaryFolder(t)
-  for (const part of ['src', 'packages', 'config', 'prompts', 'skills', 'package.json', 'CHANGELOG.md'])
-    cpSync(join(projectRoot, part), join(program, part), { recursive: true })
-  symlinkSync(resolve(projectRoot, 'node_modules'), join(program, 'node_modules'))
-  const start = [
-    "import { register } from 'tsx/esm/api'",
-    'register()',
-    "const { main } = await import('./src/cli/main.ts')",
-    'await main(process.argv)',
-  ]
-  writeFileSync(join(program, 'start.mjs'), start.join('\n'))
-  return program
 }
 
 function edit(file: string, what: RegExp, into: string): void {

@@ -6,7 +6,7 @@ import { applicationName, type Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
 import { idBytes } from './postgres-entries.ts'
 import { wholeState } from './postgres-picture.ts'
-import { hasTables, openTables, readStateHead } from './postgres-tables.ts'
+import { hasTables, lockAll, openTables, readStateHead } from './postgres-tables.ts'
 import type { State } from './state.ts'
 
 const atOnce = 1000
@@ -82,6 +82,8 @@ async function alone<R>(url: string, work: (on: Queryable) => Promise<R>): Promi
           `the database is in use by a daemon (${String(row![0])} connections); stop it first`,
         )
       }
+      // One whose connections had just broken comes back, and waits here with what it writes.
+      if (await hasTables(on)) await on.rows({ text: lockAll, values: [] })
       return await work(on)
     })
   } finally {

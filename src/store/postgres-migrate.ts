@@ -6,12 +6,12 @@ import { migrate, type Migration, type MigrationReport, requireKnownSchema } fro
 import type { Queryable } from './postgres-connection.ts'
 import { backupHeader, documentsOf, wholeState } from './postgres-picture.ts'
 import { idBytes } from './postgres-entries.ts'
-import type { StateHead } from './postgres-tables.ts'
+import { lockAll, type StateHead } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
 
 /**
  * Runs the steps that the documents still lack, after putting a backup of them into the folder. The caller
- * writes alone and keeps all of it or nothing. AppError `invalid` when a newer version wrote them.
+ * founds alone and keeps all of it or nothing. AppError `invalid` when a newer version wrote them.
  */
 export async function migrateTables(
   on: Queryable,
@@ -22,6 +22,8 @@ export async function migrateTables(
   const { schema } = head
   requireKnownSchema(schema, migrations.length)
   if (schema === migrations.length) return { from: schema, to: schema, steps: [] }
+  // What an older daemon is keeping just now comes first; what it wants to keep later it sees that it may not.
+  await on.rows({ text: lockAll, values: [], patience: 60_000 })
   if (folder !== undefined) {
     const backup = join(folder, `before-schema-${migrations.length}.backup`)
     await rm(backup, { force: true })

@@ -1,6 +1,6 @@
 /** Starts the real program in a child process, from another directory, over folders of the test's own. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -49,6 +49,22 @@ export function copyOfShippedSite(t: TestContext): string {
   const settings = join(site, 'config/settings.yaml')
   writeFileSync(settings, readFileSync(settings, 'utf8').replace('drain_seconds: 3', 'drain_seconds: 0'))
   return site
+}
+
+/** The program in a folder of its own, which a test may change. */
+export function copyOfProgram(t: TestContext): string {
+  const program = temporaryFolder(t)
+  for (const part of ['src', 'packages', 'config', 'prompts', 'skills', 'package.json', 'CHANGELOG.md'])
+    cpSync(join(projectRoot, part), join(program, part), { recursive: true })
+  symlinkSync(resolve(projectRoot, 'node_modules'), join(program, 'node_modules'))
+  const start = [
+    "import { register } from 'tsx/esm/api'",
+    'register()',
+    "const { main } = await import('./src/cli/main.ts')",
+    'await main(process.argv)',
+  ]
+  writeFileSync(join(program, 'start.mjs'), start.join('\n'))
+  return program
 }
 
 /** Runs a command of the program to its end. */

@@ -1,9 +1,14 @@
 import { after, before, describe, it } from 'node:test'
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { systemClock } from '../../src/core/clock.ts'
+import { sha256 } from '../../src/core/secrets.ts'
+import { lockState } from '../../src/store/lock.ts'
+import { idBytes } from '../../src/store/postgres-entries.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
 import { digestsOf, readEmbedded, requireSame, writeEmbedded } from '../../src/store/copy.ts'
 import { readPostgres, writePostgres } from '../../src/store/postgres-copy.ts'
@@ -12,7 +17,7 @@ import { openPostgresStore } from '../../src/store/postgres.ts'
 import type { Store, Stored } from '../../src/store/store.ts'
 import { verifyStore } from '../../src/store/verify.ts'
 import { isApp } from './contract.ts'
-import { afterwards, openStore, temporaryFolder, testClock, testLog } from './state-folder.ts'
+import { afterwards, openStore, temporaryFolder, testClock, testLog, until } from './state-folder.ts'
 
 interface Note extends Stored {
   readonly text?: string
@@ -95,6 +100,92 @@ describe('carrying the state between the stores', { skip: noPostgres }, () => {
       await planPostgres(url, []).catch((error: Error) => error.message.slice(0, 18)),
       'the state has sche',
     )
+  })
+
+  it('carries what a daemon was keeping whose connections had broken, and lets it write nothing more', async (t) => {
+    const url = await server.newDatabase()
+    await (await openPostgresStore({ url, clock: systemClock, log: testLog() })).close()
+    const [late, watcher] = [await connect(url), await connect(url)]
+    afterwards(t, async () => void (await Promise.all([late.end(), watcher.end()])))
+    const write = (n: number): Promise<unknown> =>
+      late.query('INSERT INTO assistant_core.document (collection, id, body) VALUES ($1, $2, $3)', [
+        notes.name,
+        idBytes(`late${n}`),
+        `{"id":"late${n}"}`,
+      ])
+    const begin = 'BEGIN; LOCK TABLE assistant_core.state IN ROW SHARE MODE'
+    await late.query(begin)
+    await write(1)
+    const reading = readPostgres(url, 0)
+    await until(async () => {
+      const { rows } = await watcher.query<{ count: string }>(
+        'SELECT count(*) FROM pg_locks WHERE NOT granted',
+      )
+      return rows[0]!.count === '1'
+    })
+    await late.query('COMMIT')
+    const state = await reading
+    assert.deepEqual(
+      digestsOf(state).map(({ collection, documents }) => [collection, documents]),
+      [[notes.name, 1]],
+    )
+  })
+
+  it('loses nothing while people go on writing: it refuses beside a daemon, and both moves have the hash of what was kept', async (t) => {
+    const [here, back] = [await temporaryFolder(t), await temporaryFolder(t)]
+    const url = await server.newDatabase()
+    let store: Store | undefined = await openStore(t, here)
+    /** What was acknowledged, by id. */
+    const kept = new Map<string, string>()
+    const over = new AbortController()
+    const writer = async (name: string): Promise<void> => {
+      for (let n = 0; !over.signal.aborted; n++) {
+        const note = { id: `${name}-${n}`, text: sha256(`${name} ${n}`), email: `${name}-${n}@example.com` }
+        // As clients do: again until somebody says that it is kept.
+        for (let done = false; !done && !over.signal.aborted;)
+          try {
+            await store!.collection<Note>(notes).put(note)
+            kept.set(note.id, JSON.stringify(note))
+            done = true
+          } catch (error) {
+            if (store && !isApp('unavailable')(error)) throw error
+            await wait(5)
+          }
+      }
+    }
+    const writers = ['a', 'b', 'c', 'd'].map(writer)
+    const more = async (): Promise<void> => {
+      const wanted = kept.size + 200
+      await until(() => kept.size >= wanted)
+    }
+    const stop = async (): Promise<string> => {
+      const running = store!
+      store = undefined
+      await running.close()
+      // Whoever was answered notes it first.
+      await wait(0)
+      const all = [...kept].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, note]) => `${note}\n`)
+      return createHash('sha256').update(all.join('')).digest('hex')
+    }
+    await more()
+    await assert.rejects(lockState(here, systemClock), isApp('conflict'))
+    const first = await stop()
+    const [there] = await writePostgres(await readEmbedded(here), url)
+    assert.equal(there!.sha256, first)
+    store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
+    await more()
+    await assert.rejects(readPostgres(url, 0), isApp('conflict'))
+    await assert.rejects(writePostgres(await readEmbedded(here), url), isApp('conflict'))
+    const second = await stop()
+    assert.notEqual(second, first)
+    const [again] = await writeEmbedded(await readPostgres(url, 0), back, systemClock)
+    assert.equal(again!.sha256, second)
+    store = await openStore(t, back)
+    await more()
+    over.abort()
+    await Promise.all(writers)
+    const held = await store.collection<Note>(notes).find()
+    assert.deepEqual(new Map(held.map((note) => [note.id, JSON.stringify(note)])), kept)
   })
 
   it('refuses an embedded state that is damaged or not there', async (t) => {

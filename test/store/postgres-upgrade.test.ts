@@ -5,6 +5,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { compared } from '../../src/core/conditions.ts'
 import { idBytes, keyBytes } from '../../src/store/postgres-entries.ts'
 import { openPostgresStore } from '../../src/store/postgres.ts'
+import type { Migration } from '../../src/store/migrate.ts'
 import type { Stored } from '../../src/store/store.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
 import { testLog, until } from './state-folder.ts'
@@ -95,5 +96,48 @@ describe('a database of version 2.6.0', { skip: noPostgres }, () => {
     assert.equal(first?.id, 't9')
     const { rows } = await client.query<{ format: number }>('SELECT format FROM assistant_core.state')
     assert.equal(rows[0]!.format, 2)
+  })
+
+  it('has what an older daemon was keeping meanwhile migrated, too', async (t) => {
+    const url = await server.newDatabase()
+    const old = await openPostgresStore({ url, clock: systemClock, log: testLog() })
+    t.after(() => old.close())
+    const notes = old.collection<Stored & { text: string }>({ name: 'test.note' })
+    await notes.put({ id: 'before', text: 'old' })
+    const watcher = new Client(url)
+    await watcher.connect()
+    t.after(() => watcher.end())
+    let newer: ReturnType<typeof openPostgresStore> | undefined
+    const step: Migration = {
+      to: 1,
+      title: 'texts are new',
+      run: (documents) => {
+        for (const note of documents.all('test.note'))
+          documents.put('test.note', { ...note, text: 'new' } as Stored)
+      },
+    }
+    await old.transaction(async (transaction) => {
+      await transaction.in(notes).put({ id: 'meanwhile', text: 'old' })
+      newer = openPostgresStore({ url, clock: systemClock, log: testLog(), migrations: [step] })
+      newer.catch(() => undefined)
+      await until(async () => {
+        const { rows } = await watcher.query<{ waits: boolean }>(
+          "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'assistant_core.state'::regclass) AS waits",
+        )
+        return rows[0]!.waits
+      })
+    })
+    const store = await newer!
+    t.after(() => store.close())
+    const found = await store.collection<Stored & { text: string }>({ name: 'test.note' }).find()
+    assert.deepEqual(
+      new Map(found.map(({ id, text }) => [id, text])),
+      new Map([
+        ['before', 'new'],
+        ['meanwhile', 'new'],
+      ]),
+    )
+    await assert.rejects(notes.put({ id: 'after', text: 'old' }), /schema version 1/)
+    assert.equal(await notes.get('after'), undefined)
   })
 })
