@@ -40,8 +40,11 @@ export interface TestPostgres {
   start(): Promise<void>
 }
 
-/** Starts a server that is stopped, and whose folder is removed, after the test. */
-export async function startPostgres(t: Pick<TestContext, 'after'>): Promise<TestPostgres> {
+/** Starts a server that is stopped, and whose folder is removed, after the test; unless it is `durable`, it waits for no disk. */
+export async function startPostgres(
+  t: Pick<TestContext, 'after'>,
+  { durable = false }: { readonly durable?: boolean } = {},
+): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
   if (account?.uid !== undefined) chownSync(folder, account.uid, account.gid!)
   const data = join(folder, 'data')
@@ -52,11 +55,12 @@ export async function startPostgres(t: Pick<TestContext, 'after'>): Promise<Test
   let admin: Client | undefined
   let databases = 0
   const start = async (): Promise<void> => {
-    server = spawn(
-      join(bin!, 'postgres'),
-      ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', folder, '-F'],
-      { stdio: 'ignore', cwd: folder, ...account },
-    )
+    const settings = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', folder]
+    server = spawn(join(bin!, 'postgres'), [...settings, ...(durable ? [] : ['-F'])], {
+      stdio: 'ignore',
+      cwd: folder,
+      ...account,
+    })
     admin = await connectTo(port)
   }
   const stop = async (): Promise<void> => {
