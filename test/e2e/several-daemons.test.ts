@@ -6,6 +6,10 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernTransport,
+} from '@modelcontextprotocol/client'
 import { auth } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -114,6 +118,61 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
       await call(client, 'add_comment', { doctype: 'Note', name: made.name, comment: `number ${n}` })
       assert.equal(asked, n)
     }
+    await client.close()
+  })
+
+  it('ask the person of a client of the newest revision in rounds, each of which another daemon takes up', async () => {
+    const { provider } = await signedIn()
+    const client = new ModernClient(
+      { name: 'several', version: '1.0.0' },
+      { capabilities: { elicitation: {} }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+    )
+    let asked = 0
+    let says = true
+    client.setRequestHandler('elicitation/create', () => {
+      asked++
+      return says ? { action: 'accept', content: { confirm: true } } : { action: 'decline' }
+    })
+    const headers = { authorization: `Bearer ${provider.saved!.access_token}` }
+    await client.connect(new ModernTransport(url, { requestInit: { headers } }))
+    const modernCall = async (
+      name: string,
+      args: Record<string, unknown>,
+    ): Promise<{ isError: boolean; text: string }> => {
+      const { content, isError } = await client.callTool({ name, arguments: args })
+      return { isError: isError === true, text: (content as { text: string }[])[0]!.text }
+    }
+    const made = await modernCall('create_document', { doctype: 'Note', data: { title: 'In rounds' } })
+    const { name } = JSON.parse(made.text) as { name: string }
+    for (let n = 1; n <= 6; n++) {
+      const { isError, text } = await modernCall('add_comment', {
+        doctype: 'Note',
+        name,
+        comment: `round ${n}`,
+      })
+      assert.ok(!isError, text)
+      assert.equal(asked, n)
+    }
+    says = false
+    for (const _ of daemons)
+      assert.ok((await modernCall('add_comment', { doctype: 'Note', name, comment: 'never' })).isError)
+    await client.close()
+  })
+
+  it('make a report in the background once, and show its state and its result whichever is asked', async () => {
+    const { client } = await signedIn()
+    const ask = (report_name: string): Promise<any> => call(client, 'generate_report', { report_name })
+    const all = await Promise.all(daemons.map(() => ask('Item Sales')))
+    assert.deepEqual(
+      all.map(({ status, made, total_count }) => [status, made, total_count]),
+      all.map(() => ['done', all[0].made, all[0].total_count]),
+    )
+    for (const _ of daemons) assert.equal((await ask('Item Sales')).made, all[0].made)
+    const begun = await Promise.all(daemons.map(() => ask('Endless')))
+    assert.deepEqual(
+      begun.map(({ status, started }) => [status, started]),
+      begun.map(() => ['running', begun[0].started]),
+    )
     await client.close()
   })
 
@@ -288,11 +347,19 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
       .replace('  kind: embedded\n', '  kind: postgres\n')
       .replace('  url_file: null\n', `  url_file: ${file}\n`)
       .replace('    points: 600\n    seconds: 3600', `    points: ${mostRegistrations}\n    seconds: 3600`)
+      .replace(
+        '    # A statement that takes longer is killed.\n    timeout_seconds: 10',
+        '    timeout_seconds: 55',
+      )
       // What is computed in other processes is not what this is about.
       .replace('  python:\n    enabled: true', '  python:\n    enabled: false')
     writeFileSync(settings, text)
     const tools = 'tools: { delete_document: { confirm: page }, add_comment: { confirm: client } }\n'
     writeFileSync(join(site, 'config/tools.yaml'), tools)
+    writeFileSync(
+      join(site, 'config/reports/endless.yaml'),
+      'report: Endless\ndescription: Never comes to its end.\ntype: sql\ndoctypes: [Item]\nsql: SELECT count(*) AS n FROM range(1000000000000) WHERE range % 7 = 3\ncache_seconds: 60\n',
+    )
     mkdirSync(join(site, 'config/tools'), { recursive: true })
     writeFileSync(
       join(site, 'config/tools/slow.yaml'),
