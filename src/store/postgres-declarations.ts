@@ -1,6 +1,9 @@
 import { messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import type { Queryable } from './postgres-connection.ts'
+import { endAt, entriesOf, isTaken } from './postgres-entries.ts'
 import { covers } from './postgres-known.ts'
+import { parsed } from './postgres-reading.ts'
 import type { TableSpec } from './table.ts'
 
 /** How the collections of this process become known to the database: together at a start, and once each. */
@@ -61,5 +64,52 @@ export class Declarations {
     } finally {
       for (const { name } of specs) this.#underWay.delete(name)
     }
+  }
+}
+
+const madeAtOnce = 500
+
+/** Makes what the documents of a collection are looked up by anew. */
+export async function makeEntries(on: Queryable, spec: TableSpec): Promise<void> {
+  const { name } = spec
+  await on.rows({ text: 'DELETE FROM assistant_core.entry WHERE collection = $1', values: [name] })
+  if (spec.ordered.length > 0 && spec.unique.length === 0 && spec.expires === undefined) return
+  let after: Buffer = Buffer.alloc(0)
+  for (;;) {
+    const rows = await on.rows({
+      text: `SELECT id, body FROM assistant_core.document WHERE collection = $1 AND id > $2 ORDER BY id LIMIT ${madeAtOnce}`,
+      values: [name, after],
+    })
+    if (rows.length === 0) return
+    const documents = rows.map(([id, body]) => ({ id: id as Buffer, document: parsed(body) }))
+    const entries = documents.flatMap(({ id, document }) =>
+      entriesOf(spec, document).map((entry) => ({ ...entry, id })),
+    )
+    await on.rows({
+      text: `UPDATE assistant_core.document d SET ends = e.ends
+        FROM unnest($2::bytea[], $3::double precision[]) AS e (id, ends)
+        WHERE d.collection = $1 AND d.id = e.id AND d.ends IS DISTINCT FROM e.ends`,
+      values: [name, documents.map(({ id }) => id), documents.map(({ document }) => endAt(spec, document))],
+    })
+    await on
+      .rows({
+        text: `INSERT INTO assistant_core.entry (collection, field, key, id, single)
+        SELECT $1, e.* FROM unnest($2::text[], $3::bytea[], $4::bytea[], $5::boolean[]) AS e`,
+        values: [
+          name,
+          entries.map(({ field }) => field),
+          entries.map(({ key }) => key),
+          entries.map(({ id }) => id),
+          entries.map(({ single }) => single),
+        ],
+      })
+      .catch((error: unknown) => {
+        if (!isTaken(error)) throw error
+        throw new Error(
+          `collection ${name}: ${spec.unique.join(' or ')} is declared unique, but several documents hold the same value`,
+          { cause: error },
+        )
+      })
+    after = documents.at(-1)!.id
   }
 }

@@ -1,7 +1,8 @@
 /** What a document is found by, and the statements that keep it in step with the document. */
 import { sha256 } from '../core/secrets.ts'
 import { fieldOf, indexKeys, type IndexKey } from './field-index.ts'
-import type { Statement } from './postgres-connection.ts'
+import { codeOf, type Statement } from './postgres-connection.ts'
+import { uniqueConstraint } from './postgres-tables.ts'
 import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
 
@@ -90,4 +91,9 @@ function columns(entries: readonly Entry[]): unknown[] {
 /** Equal for the same thing to be found by. */
 export function textOf({ field, key }: Entry): string {
   return `${field}\n${key.toString('latin1')}`
+}
+
+/** Whether a statement failed because another document holds a unique value. */
+export function isTaken(error: unknown): boolean {
+  return codeOf(error) === '23505' && (error as { constraint?: string }).constraint === uniqueConstraint
 }

@@ -62,6 +62,32 @@ export async function wholeState(on: Queryable, schema: number): Promise<State> 
   }
 }
 
+/** How much there is: counted now and then, and known of one's own writes at once. */
+export class Sizes {
+  #documents = new Map<string, number>()
+  #bytes = 0
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** By collection; those that are named are there, if empty. */
+  documents(names: readonly string[]): Readonly<Record<string, number>> {
+    const all = [...new Set([...this.#documents.keys(), ...names])].sort()
+    return Object.fromEntries(all.map((name) => [name, this.#documents.get(name) ?? 0]))
+  }
+
+  grow(growth: ReadonlyMap<string, number>): void {
+    for (const [name, by] of growth) this.#documents.set(name, (this.#documents.get(name) ?? 0) + by)
+  }
+
+  async count(on: Queryable): Promise<void> {
+    const { documents, bytes } = await sizes(on)
+    this.#documents = documents
+    this.#bytes = bytes
+  }
+}
+
 /** How much there is. */
 export async function sizes(
   on: Queryable,

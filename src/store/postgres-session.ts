@@ -2,18 +2,26 @@
 import { AppError } from '../core/errors.ts'
 import { Expiry } from './expiry.ts'
 import { storable } from './plain-json.ts'
-import { codeOf, ourError, type Queryable, type Statement } from './postgres-connection.ts'
-import { adding, endAt, entriesOf, type Entry, idBytes, replacing, textOf } from './postgres-entries.ts'
+import { ourError, type Queryable, type Statement } from './postgres-connection.ts'
+import { makeEntries } from './postgres-declarations.ts'
+import {
+  adding,
+  endAt,
+  entriesOf,
+  type Entry,
+  idBytes,
+  isTaken,
+  replacing,
+  textOf,
+} from './postgres-entries.ts'
 import { channel } from './postgres-listener.ts'
 import { covers, known, type Known } from './postgres-known.ts'
 import { parsed } from './postgres-reading.ts'
 import { keptAfterEnd } from './shared-time.ts'
-import { readSpecs, uniqueConstraint } from './postgres-tables.ts'
+import { readSpecs } from './postgres-tables.ts'
 import type { Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
 import { Turns } from './turns.ts'
-
-const rebuiltAtOnce = 500
 
 export interface SessionOptions {
   readonly on: Queryable
@@ -129,7 +137,7 @@ export class PgSession {
       }
       const indexes = [...new Set([...(known?.indexes ?? []), ...wanted.indexes])].sort()
       const spec: TableSpec = { ...wanted, indexes }
-      await this.#rebuild(spec)
+      await makeEntries(this.#guarded, spec)
       await this.#rows({
         text: `INSERT INTO assistant_core.collection (name, spec) VALUES ($1, $2)
           ON CONFLICT (name) DO UPDATE SET spec = excluded.spec`,
@@ -154,48 +162,6 @@ export class PgSession {
   async settled(): Promise<void> {
     await this.#turns.take()
     this.#turns.done()
-  }
-
-  async #rebuild(spec: TableSpec): Promise<void> {
-    const { name } = spec
-    await this.#rows({ text: 'DELETE FROM assistant_core.entry WHERE collection = $1', values: [name] })
-    if (spec.ordered.length > 0 && spec.unique.length === 0 && spec.expires === undefined) return
-    let after: Buffer = Buffer.alloc(0)
-    for (;;) {
-      const rows = await this.#rows({
-        text: `SELECT id, body FROM assistant_core.document WHERE collection = $1 AND id > $2 ORDER BY id LIMIT ${rebuiltAtOnce}`,
-        values: [name, after],
-      })
-      if (rows.length === 0) return
-      const documents = rows.map(([id, body]) => ({ id: id as Buffer, document: parsed(body) }))
-      const entries = documents.flatMap(({ id, document }) =>
-        entriesOf(spec, document).map((entry) => ({ ...entry, id })),
-      )
-      await this.#rows({
-        text: `UPDATE assistant_core.document d SET ends = e.ends
-          FROM unnest($2::bytea[], $3::double precision[]) AS e (id, ends)
-          WHERE d.collection = $1 AND d.id = e.id AND d.ends IS DISTINCT FROM e.ends`,
-        values: [name, documents.map(({ id }) => id), documents.map(({ document }) => endAt(spec, document))],
-      })
-      await this.#rows({
-        text: `INSERT INTO assistant_core.entry (collection, field, key, id, single)
-          SELECT $1, e.* FROM unnest($2::text[], $3::bytea[], $4::bytea[], $5::boolean[]) AS e`,
-        values: [
-          name,
-          entries.map(({ field }) => field),
-          entries.map(({ key }) => key),
-          entries.map(({ id }) => id),
-          entries.map(({ single }) => single),
-        ],
-      }).catch((error: unknown) => {
-        if (!isTaken(error)) throw error
-        throw new Error(
-          `collection ${name}: ${spec.unique.join(' or ')} is declared unique, but several documents hold the same value`,
-          { cause: error },
-        )
-      })
-      after = documents.at(-1)!.id
-    }
   }
 
   /** What lies under an id, ended or not. */
@@ -308,10 +274,6 @@ export class PgSession {
 
 function expiryOf({ expires }: TableSpec): Expiry | undefined {
   return expires === undefined ? undefined : new Expiry(expires)
-}
-
-function isTaken(error: unknown): boolean {
-  return codeOf(error) === '23505' && (error as { constraint?: string }).constraint === uniqueConstraint
 }
 
 function taken(name: string, what: string, cause?: unknown): AppError {

@@ -17,7 +17,7 @@ import { Declarations } from './postgres-declarations.ts'
 import { IndexBuilder } from './postgres-indexes.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
-import { backupHeader, picture, sizes } from './postgres-picture.ts'
+import { backupHeader, picture, Sizes } from './postgres-picture.ts'
 import { covers, known, type Known } from './postgres-known.ts'
 import { readDocument } from './postgres-reading.ts'
 import { PgSession } from './postgres-session.ts'
@@ -26,7 +26,7 @@ import { type StateHead, openTables, readStateHead, readSpecs, requireOurs } fro
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { declaredSpec, type TableSpec } from './table.ts'
-import { follow, inTime, type Turn, Turns } from './turns.ts'
+import { follow, inTime, repeat, type Turn, Turns } from './turns.ts'
 
 const sweepBatch = 500
 /** How many looks at the database pass between two counts of everything in it. */
@@ -92,8 +92,7 @@ class Postgres implements PostgresStore {
   /** How the collections can be looked up, as of the generation. */
   #specs = new Map<string, TableSpec>()
   #generation = -1
-  #documents = new Map<string, number>()
-  #bytes = 0
+  readonly #sizes = new Sizes()
   /** Why the state is another version's now. */
   #foreign: string | undefined
   #looks = 0
@@ -147,16 +146,10 @@ class Postgres implements PostgresStore {
     await this.#listener.open()
     await this.#count()
     const every = (milliseconds: number, what: string, work: () => Promise<unknown>): void => {
-      let running = false
-      const run = async (): Promise<void> => {
-        if (running) return
-        running = true
-        await work().catch((error: unknown) => {
-          if (!this.#closed) this.#log.warn(what, { reason: messageOf(error) })
-        })
-        running = false
+      const failed = (error: unknown): void => {
+        if (!this.#closed) this.#log.warn(what, { reason: messageOf(error) })
       }
-      this.#timers.push(setInterval(() => void run(), milliseconds).unref())
+      this.#timers.push(repeat(milliseconds, work, failed))
     }
     const { sweepMilliseconds = 30_000, lookMilliseconds = 5_000 } = this.#options
     every(sweepMilliseconds, 'ended documents were not removed', () => this.sweep())
@@ -215,12 +208,10 @@ class Postgres implements PostgresStore {
     const fault = this.#foreign ?? this.#database.fault ?? this.#time.fault
     const { told } = this.#time
     const { left: building, lacks } = this.#indexes
-    const documents = new Map(this.#documents)
-    for (const name of this.#collections.keys()) if (!documents.has(name)) documents.set(name, 0)
     return {
       kind: 'postgres',
-      documents: Object.fromEntries([...documents].sort(([a], [b]) => (a < b ? -1 : 1))),
-      bytes: this.#bytes,
+      documents: this.#sizes.documents([...this.#collections.keys()]),
+      bytes: this.#sizes.bytes,
       building,
       ...(lacks !== undefined && { lacks }),
       ...(told !== undefined && { clock: told }),
@@ -281,7 +272,7 @@ class Postgres implements PostgresStore {
       if (session.failure) throw session.failure.error
       return { result, session }
     })
-    for (const [name, by] of session.growth) this.#documents.set(name, (this.#documents.get(name) ?? 0) + by)
+    this.#sizes.grow(session.growth)
     if (session.rebuilt.size > 0) this.#specs = new Map([...this.#specs, ...session.rebuilt])
     return result
   }
@@ -316,17 +307,8 @@ class Postgres implements PostgresStore {
     this.#generation = head.generation
   }
 
-  /** Puts the time right, and tells when the machine's is wrong. */
   #noteTime(asked: number, head: StateHead): void {
-    const { told, fault } = this.#time
-    this.#time.note(asked, this.#options.databaseClock?.now() ?? head.time)
-    const now = this.#time.fault ?? this.#time.told
-    if (now === undefined && told !== undefined) this.#log.info("the clock agrees with the database's again")
-    if (
-      now !== undefined &&
-      (told === undefined || (fault === undefined) !== (this.#time.fault === undefined))
-    )
-      this.#log.warn(now)
+    this.#time.noteAloud(asked, this.#options.databaseClock?.now() ?? head.time, this.#log)
   }
 
   async #learnAnew(): Promise<void> {
@@ -360,8 +342,6 @@ class Postgres implements PostgresStore {
   }
 
   async #count(): Promise<void> {
-    const { documents, bytes } = await this.#database.read(sizes)
-    this.#documents = documents
-    this.#bytes = bytes
+    await this.#database.read((on) => this.#sizes.count(on))
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 
 /** What a clock that is kept by a time service never reaches: from here on it is told. */
 const toldSkew = 3_000
@@ -42,6 +43,16 @@ export class SharedTime implements Clock, ClockFaults {
     return Math.abs(this.#offset) > borneSkew
       ? `${skewText(-this.#offset, "the database's")}, so nothing is written`
       : undefined
+  }
+
+  /** Notes it, and tells when the machine's clock is wrong, or right again. */
+  noteAloud(asked: number, told: number, log: Log): void {
+    const before = [this.told, this.fault] as const
+    this.note(asked, told)
+    const now = this.fault ?? this.told
+    if (now === undefined && before[0] !== undefined) log.info("the clock agrees with the database's again")
+    const isNews = before[0] === undefined || (before[1] === undefined) !== (this.fault === undefined)
+    if (now !== undefined && isNews) log.warn(now)
   }
 
   /** Takes what the database told between `asked`, by the machine's clock, and now; only a proof of being wrong changes anything. */

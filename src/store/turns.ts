@@ -49,3 +49,19 @@ export function follow(steps: readonly (() => void)[], log: Log): void {
     }
   }
 }
+
+/** Does work again and again, not while it is under way still. */
+export function repeat(
+  milliseconds: number,
+  work: () => Promise<unknown>,
+  failed: (error: unknown) => void,
+): NodeJS.Timeout {
+  let running = false
+  const run = async (): Promise<void> => {
+    if (running) return
+    running = true
+    await work().catch(failed)
+    running = false
+  }
+  return setInterval(() => void run(), milliseconds).unref()
+}
