@@ -1,20 +1,25 @@
 import { crc32 } from 'node:zlib'
 
-/** The bytes of a ZIP archive (APPNOTE 4.3) that holds these files as they are, by name. */
-export function zipOf(files: Readonly<Record<string, string | Uint8Array>>): Buffer {
+/** The bytes of a ZIP archive (APPNOTE 4.3) that holds these files by name: as they are, or deflated by `pack`. */
+export function zipOf(
+  files: Readonly<Record<string, string | Uint8Array>>,
+  pack?: (bytes: Buffer) => Buffer,
+): Buffer {
   const bodies: Buffer[] = []
   const entries: Buffer[] = []
   let offset = 0
   for (const [path, content] of Object.entries(files)) {
     const name = Buffer.from(path)
     const bytes = Buffer.from(content)
+    const packed = pack?.(bytes) ?? bytes
     const fields = Buffer.alloc(26)
     fields.writeUInt16LE(20, 0)
-    // Names are UTF-8; nothing is compressed; the first day that the format knows, so that equal files are equal archives.
+    // Names are UTF-8; the first day that the format knows, so that equal files are equal archives.
     fields.writeUInt16LE(0x0800, 2)
+    fields.writeUInt16LE(pack ? 8 : 0, 4)
     fields.writeUInt16LE(0x0021, 8)
     fields.writeUInt32LE(crc32(bytes), 10)
-    fields.writeUInt32LE(bytes.length, 14)
+    fields.writeUInt32LE(packed.length, 14)
     fields.writeUInt32LE(bytes.length, 18)
     fields.writeUInt16LE(name.length, 22)
     const entry = Buffer.alloc(46)
@@ -23,8 +28,8 @@ export function zipOf(files: Readonly<Record<string, string | Uint8Array>>): Buf
     fields.copy(entry, 6)
     entry.writeUInt32LE(offset, 42)
     entries.push(entry, name)
-    bodies.push(signature(0x04034b50), fields, name, bytes)
-    offset += 30 + name.length + bytes.length
+    bodies.push(signature(0x04034b50), fields, name, packed)
+    offset += 30 + name.length + packed.length
   }
   const directory = Buffer.concat(entries)
   const end = Buffer.alloc(22)

@@ -1,49 +1,10 @@
 /** Files made in memory: office archives and PDFs as small as they can be. */
-import { crc32, deflateRawSync } from 'node:zlib'
+import { deflateRawSync } from 'node:zlib'
+import { zipOf } from '../../src/core/zip.ts'
 
 /** A zip archive, its names written as they are given. */
 export function zip(parts: Readonly<Record<string, string | Buffer>>): Buffer {
-  const locals: Buffer[] = []
-  const centrals: Buffer[] = []
-  let offset = 0
-  for (const [name, content] of Object.entries(parts)) {
-    const raw = Buffer.from(content)
-    const packed = deflateRawSync(raw)
-    const nameBytes = Buffer.from(name)
-    const common = Buffer.alloc(26)
-    common.writeUInt16LE(20, 0)
-    common.writeUInt16LE(0x0800, 2)
-    common.writeUInt16LE(8, 4)
-    common.writeUInt32LE(checksum(raw), 10)
-    common.writeUInt32LE(packed.length, 14)
-    common.writeUInt32LE(raw.length, 18)
-    common.writeUInt16LE(nameBytes.length, 22)
-    const local = Buffer.concat([Buffer.from('504b0304', 'hex'), common, nameBytes, packed])
-    const tail = Buffer.alloc(14)
-    tail.writeUInt32LE(offset, 10)
-    centrals.push(Buffer.concat([Buffer.from('504b01021400', 'hex'), common, tail, nameBytes]))
-    locals.push(local)
-    offset += local.length
-  }
-  const directory = Buffer.concat(centrals)
-  const end = Buffer.alloc(22)
-  end.write('504b0506', 0, 'hex')
-  end.writeUInt16LE(centrals.length, 8)
-  end.writeUInt16LE(centrals.length, 10)
-  end.writeUInt32LE(directory.length, 12)
-  end.writeUInt32LE(offset, 16)
-  return Buffer.concat([...locals, directory, end])
-}
-
-/** Node 20.15 and later have crc32 in zlib, some 20.x builds do not. */
-function checksum(bytes: Buffer): number {
-  if (typeof crc32 === 'function') return crc32(bytes)
-  let crc = ~0
-  for (const byte of bytes) {
-    crc ^= byte
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
-  }
-  return ~crc >>> 0
+  return zipOf(parts, (bytes) => deflateRawSync(bytes))
 }
 
 export function docx(): Buffer {

@@ -3,8 +3,21 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { after, before, describe, it } from 'node:test'
+import { Files } from '../../src/analysis/files/files.ts'
 import { Python, type PythonResult } from '../../src/analysis/python/python.ts'
-import { allGone, descendants, isolation, settings, signal, withoutPython } from '../analysis/machine.ts'
+import { join } from 'node:path'
+import { viewForWorker } from '../../src/analysis/sandbox/node-program.ts'
+import { spawnChild } from '../../src/analysis/sandbox/spawned.ts'
+import {
+  allGone,
+  caller,
+  descendants,
+  isolation,
+  settings,
+  signal,
+  withoutPython,
+  withoutSql,
+} from '../analysis/machine.ts'
 
 describe('a program beside others', { skip: withoutPython }, () => {
   const python = new Python(isolation, settings.python)
@@ -100,5 +113,46 @@ libc.capget(header, data)
       }
     assert.equal((await killed).error?.type, 'Stopped')
     assert.equal((await run('1 + 1')).result, '2')
+  })
+})
+
+/** Tries to make a folder in each folder that it sees, and says in which it could. */
+const tryEverywhere = `
+import os
+made = []
+for place, folders, _ in os.walk('/'):
+    if place.count('/') > 6: folders.clear()
+    try:
+        os.mkdir(os.path.join(place, 'mine'))
+        made.append(place)
+    except OSError: pass
+print(made, os.path.isdir('/tmp'))
+`
+
+describe('what reads files, draws charts or runs SQL', { skip: withoutPython }, () => {
+  const source = join(import.meta.dirname, '../../src/analysis')
+  const kinds: [what: string, worker: string, packages: string[]][] = [
+    ['files', 'files/worker.mjs', ['yauzl', 'saxes', 'csv-parse/sync', 'unpdf']],
+    ['charts', 'charts/worker.mjs', ['vega', 'vega-lite']],
+    ['SQL', 'sql/worker.mjs', withoutSql ? [] : ['@duckdb/node-api']],
+  ]
+  for (const [what, worker, packages] of kinds)
+    it(`has no place to make a file in, whatever code runs there (${what})`, async () => {
+      const child = spawnChild({
+        isolation,
+        view: viewForWorker(join(source, worker), packages),
+        program: ['/usr/bin/python3', '-I', '-c', tryEverywhere],
+        limits: { fileBytes: 0, openFiles: 64 },
+        maxMessageBytes: 1000,
+        maxOutputBytes: 10_000,
+      })
+      await child.finished
+      assert.equal(child.output.toString(), '[] True\n', child.status)
+    })
+
+  it('has none in the command that reads images either', async () => {
+    const ocr_command = ['/usr/bin/python3', '-I', '-c', tryEverywhere]
+    const files = new Files(isolation, { ...settings.files, ocr_command })
+    assert.equal(await files.readImage(Buffer.alloc(1), 'en', caller()), '[] True')
   })
 })

@@ -168,6 +168,16 @@ describe('§2.7 argument rules', () => {
     assert.ok(process.hrtime.bigint() - begun < 5_000_000_000n)
   })
 
+  it('asks a pattern about 20,000 characters at most, unless the author allows more', () => {
+    const { check } = compile({ argument_name: 'x', validation_regex: '[a-z]+' })
+    assert.deepEqual(check({ x: 'a'.repeat(20_000) }).problems, [])
+    assert.deepEqual(check({ x: 'a'.repeat(20_001) }).problems, [
+      { argument: 'x', problem: 'must have at most 20000 characters where there is a pattern, has 20001' },
+    ])
+    const wide = compile({ argument_name: 'x', validation_regex: '[a-z]+', max_length: 30_000 })
+    assert.deepEqual(wide.check({ x: 'a'.repeat(30_000) }).problems, [])
+  })
+
   it('counts characters, not UTF-16 units', () => {
     const { check } = compile({ argument_name: 'x', min_length: 2, max_length: 2 })
     assert.deepEqual(check({ x: '🦊🦊' }).problems, [])

@@ -154,12 +154,11 @@ export class Files {
         show: [],
         showIfThere: ['/etc/fonts'],
         environment: { PATH: '/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8', OMP_THREAD_LIMIT: '1' },
-        scratchBytes: 64 * 1_048_576,
       },
       program: this.#settings.ocr_command.map((word) => word.replaceAll('{language}', language)),
       limits: {
         dataBytes: 1024 * 1_048_576,
-        fileBytes: 64 * 1_048_576,
+        fileBytes: 0,
         openFiles: 64,
         cpuSeconds: this.#settings.timeout_seconds,
       },

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
-import type { Isolation, SandboxView } from '../sandbox/bubblewrap.ts'
+import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { type Child, ChildEnded } from '../sandbox/child.ts'
 import { cancelled, type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
 import { kernelBytes } from '../sandbox/spawned.ts'
@@ -86,7 +86,7 @@ export class Python {
     const { cgroups = 'nobody looked' } = this.#isolation
     return typeof cgroups === 'object'
       ? 'a cgroup for each program, file, chart and process of SQL'
-      : `scratch bounded to ${this.#settings.scratch_mb} MB and 10000 files, without a cgroup (${cgroups})`
+      : `scratch bounded to ${this.#settings.scratch_mb} MB and 10000 files, without a cgroup (${cgroups}); what reads files, draws charts and runs SQL can make none`
   }
 
   load(): Load {
@@ -223,7 +223,7 @@ export class Python {
   }
 }
 
-function viewFor(settings: AnalysisSettings['python'], scratchBytes: number): SandboxView {
+function viewFor(settings: AnalysisSettings['python'], scratchBytes: number) {
   return {
     show: settings.paths,
     showIfThere: ['/etc/fonts', '/etc/matplotlibrc'],

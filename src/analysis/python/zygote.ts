@@ -45,7 +45,7 @@ export class Zygote {
   static async start(
     isolation: Isolation & { kind: 'bubblewrap' },
     interpreter: string,
-    view: SandboxView,
+    view: SandboxView & { readonly scratchBytes: number },
     memoryBytes: number,
   ): Promise<Zygote> {
     const { cgroups } = isolation

@@ -1,5 +1,5 @@
 /**
- * bubblewrap: a program sees `/usr` read-only, a small `/tmp`, and nothing else – no files of the
+ * bubblewrap: a program sees `/usr` read-only, an empty `/tmp`, and nothing else – no files of the
  * host, no network, no other process, no `/proc`, an empty environment, no privilege.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -39,8 +39,8 @@ export interface SandboxView {
   /** Shown where they exist. */
   readonly showIfThere?: readonly string[]
   readonly environment: Readonly<Record<string, string>>
-  /** Bytes that `/tmp` may hold. */
-  readonly scratchBytes: number
+  /** Bytes that `/tmp` may hold; without it nothing can be written or made anywhere. */
+  readonly scratchBytes?: number
   /**
    * A folder of the daemon's, shown as `/tmp/calls`, for a program of ours that shuts off its own
    * forks: it keeps the means to make namespaces, and takes them from each fork.
@@ -90,7 +90,9 @@ export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, vi
     ...['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'].flatMap(systemFolder),
     ...fixed('--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache'),
     ...fixed('--ro-bind-try /etc/alternatives /etc/alternatives'),
-    ...fixed(`--size ${scratchBytes} --perms 1777 --tmpfs /tmp --dev /dev`),
+    // How many files a tmpfs may hold bubblewrap cannot say: who needs some mounts their own (`runner.py`).
+    ...fixed(scratchBytes === undefined ? '--dir /tmp' : `--size ${scratchBytes} --perms 1777 --tmpfs /tmp`),
+    ...fixed('--dev /dev'),
     ...(forks === undefined ? [] : ['--bind', forks, '/tmp/calls', ...fixed('--bind /proc /proc')]),
     ...show.flatMap((path) => ['--ro-bind', path, path]),
     ...Object.entries(showAs).flatMap(([path, as]) => ['--ro-bind', path, as]),

@@ -28,7 +28,6 @@ export function viewForWorker(worker: string, packages: readonly string[]): Sand
     ],
     showIfThere: ['/usr/share/fonts', '/etc/fonts', '/proc/sys/vm/overcommit_memory'],
     environment: { HOME: '/tmp', TZ: 'UTC', LANG: 'C.UTF-8' },
-    scratchBytes: 1 << 20,
   }
 }
 

@@ -83,7 +83,7 @@ export function spawnChild(options: ChildOptions): Child {
 }
 
 /** Beside its private memory a process has its scratch, and the kernel what it keeps for both. */
-function jobLimits({ dataBytes }: ProcessLimits, { scratchBytes, forks }: SandboxView): JobLimits {
+function jobLimits({ dataBytes }: ProcessLimits, { scratchBytes = 0, forks }: SandboxView): JobLimits {
   // Forks have cgroups of their own.
   if (dataBytes === undefined || forks !== undefined) return { processes: mostProcesses }
   return { memoryBytes: dataBytes + scratchBytes + kernelBytes, processes: mostProcesses }
