@@ -1,6 +1,7 @@
+import type { listTokens } from '../control/tokens.ts'
 import type { Command } from './command.ts'
 import { askAndPrint } from './control.ts'
-import { secondsOption } from './durations.ts'
+import { countOption, secondsOption } from './durations.ts'
 import { table } from './output.ts'
 
 /** `assistant-core tokens …`: access without a browser, and cutting access off. */
@@ -79,21 +80,11 @@ function addListingCommands(tokens: Command): void {
     .example('tokens list --user sales@example.com')
     .option('--user <user>', 'only those of this user')
     .option('--client <id>', 'only those of this client')
-    .action((flags: { user?: string; client?: string }, command: Command) =>
-      askAndPrint(command, 'tokens.list', flags, (list) =>
-        table(
-          ['token', 'user', 'client', 'status', 'expires', 'last used', 'calls'],
-          list.map((token) => [
-            token.token,
-            token.user,
-            token.client_name,
-            token.status,
-            token.expires,
-            token.last_used,
-            token.calls,
-          ]),
-        ),
-      ),
+    .option('-n <count>', 'how many', countOption, 100)
+    .option('--after <token>', 'go on after this one, the last of a list')
+    .action(
+      ({ n, ...flags }: { user?: string; client?: string; n: number; after?: string }, command: Command) =>
+        askAndPrint(command, 'tokens.list', { ...flags, limit: n }, (list) => listText(list, n)),
     )
 
   tokens
@@ -117,4 +108,21 @@ function addListingCommands(tokens: Command): void {
         ),
       ),
     )
+}
+
+/** A page of tokens; a full one says how to go on. */
+function listText(list: Awaited<ReturnType<typeof listTokens.run>>, limit: number): string {
+  const rows = table(
+    ['token', 'user', 'client', 'status', 'expires', 'last used', 'calls'],
+    list.map((token) => [
+      token.token,
+      token.user,
+      token.client_name,
+      token.status,
+      token.expires,
+      token.last_used,
+      token.calls,
+    ]),
+  )
+  return list.length < limit ? rows : `${rows}\n\nperhaps more: --after ${list.at(-1)!.token}`
 }

@@ -51,16 +51,22 @@ export const issueTokens = defineOperation({
   },
 })
 
-/** Access tokens that are known, without the tokens themselves. */
+/** The newest access tokens that are known, or those after one of them, without the tokens themselves. */
 export const listTokens = defineOperation({
   name: 'tokens.list',
-  input: objectWith({}, { user: { type: 'string' }, client: { type: 'string' } }),
-  run: async ({ user, client }, { services }) => {
-    const tokens = await services.tokens.list({
-      // Users are kept in lower case; people type addresses as they like.
-      ...(user && { user: user.toLowerCase() }),
-      ...(client && { client }),
-    })
+  input: objectWith(
+    {},
+    {
+      user: { type: 'string' },
+      client: { type: 'string' },
+      limit: { type: 'integer', minimum: 1, maximum: 1000 },
+      after: { type: 'string' },
+    },
+  ),
+  run: async ({ user, client, limit = 100, after }, { services }) => {
+    // Users are kept in lower case; people type addresses as they like.
+    const where = { ...(user && { user: user.toLowerCase() }), ...(client && { client }) }
+    const tokens = await services.tokens.list(where, { limit, after })
     return Promise.all(
       tokens.map(async (token) => ({ ...tokenView(token, services.clock.now()), ...(await lastUse(token)) })),
     )

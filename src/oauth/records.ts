@@ -156,6 +156,7 @@ export const tokenRecords: CollectionSpec<AccessToken> = {
   name: 'oauth.token',
   indexes: ['hash', 'family', 'user', 'client'],
   unique: ['hash'],
+  ordered: ['issuedAt'],
   expires: 'forgetAt',
 }
 /** Use of families and API keys; apart from them, since it is written far more often. */

@@ -4,6 +4,7 @@
  */
 import { all, compared } from '../core/conditions.ts'
 import { networksOf } from '../core/address.ts'
+import { AppError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
@@ -243,11 +244,16 @@ export class Tokens {
     return this.#families.find({ where, order: [{ field: 'createdAt', descending: true }] })
   }
 
-  /** Access tokens that are known, newest first. */
+  /** Access tokens that are known, newest first: so many, those that come after one of them. AppError `not_found` for no token. */
   async list(
     where: { user?: string; client?: string; family?: string } = {},
+    { limit, after }: { readonly limit?: number | undefined; readonly after?: string | undefined } = {},
   ): Promise<readonly AccessToken[]> {
-    return this.#tokens.find({ where, order: [{ field: 'issuedAt', descending: true }] })
+    const order = [{ field: 'issuedAt', descending: true }]
+    if (after === undefined) return this.#tokens.find({ where, order, limit })
+    const last = await this.#tokens.get(after)
+    if (!last) throw new AppError('not_found', `no token ${after}`)
+    return this.#tokens.find({ where, order, limit, after: [last.issuedAt, last.id] })
   }
 
   /** Whether a client has tokens that can still be used or refreshed. */

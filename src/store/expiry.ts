@@ -6,7 +6,7 @@ const bucketMilliseconds = 60_000
 /** When the documents of one collection end, by the minute, so that sweeping and counting read only what has ended. */
 export class Expiry {
   readonly field: string
-  readonly #buckets = new Map<number, Map<string, number>>()
+  readonly #buckets = new Map<number, Set<Stored>>()
 
   constructor(field: string) {
     this.field = field
@@ -24,8 +24,8 @@ export class Expiry {
     if (typeof end !== 'number') return
     const bucket = Math.floor(end / bucketMilliseconds)
     const held = this.#buckets.get(bucket)
-    if (held) held.set(document.id, end)
-    else this.#buckets.set(bucket, new Map([[document.id, end]]))
+    if (held) held.add(document)
+    else this.#buckets.set(bucket, new Set([document]))
   }
 
   remove(document: Stored): void {
@@ -33,7 +33,7 @@ export class Expiry {
     if (typeof end !== 'number') return
     const bucket = Math.floor(end / bucketMilliseconds)
     const held = this.#buckets.get(bucket)
-    held?.delete(document.id)
+    held?.delete(document)
     if (held?.size === 0) this.#buckets.delete(bucket)
   }
 
@@ -43,7 +43,7 @@ export class Expiry {
     let count = 0
     for (const [bucket, held] of this.#buckets) {
       if (bucket < current) count += held.size
-      else if (bucket === current) for (const end of held.values()) if (end < now) count++
+      else if (bucket === current) for (const document of held) if (this.isOver(document, now)) count++
     }
     return count
   }
@@ -53,9 +53,9 @@ export class Expiry {
     const ids: string[] = []
     for (const [bucket, held] of this.#buckets) {
       if (bucket * bucketMilliseconds > now) continue
-      for (const [id, end] of held) {
+      for (const document of held) {
         if (ids.length >= limit) return ids
-        if (end < now) ids.push(id)
+        if (this.isOver(document, now)) ids.push(document.id)
       }
     }
     return ids

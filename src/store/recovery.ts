@@ -5,7 +5,7 @@ import type { JournalLine, SegmentHeader } from './journal.ts'
 import { segmentName, segmentNumber } from './journal.ts'
 import { journalHeadName, readJournalHead } from './journal-head.ts'
 import { readChecked } from './lines.ts'
-import { deepFreeze } from './plain-json.ts'
+import { RepeatedValues } from './repeated-values.ts'
 import { readSnapshot, requireKnownFormat, type SnapshotHeader } from './snapshot.ts'
 import type { StoredChange } from './state.ts'
 import type { Stored } from './store.ts'
@@ -68,15 +68,17 @@ export async function readState(folder: string, reader: Reader): Promise<Recover
     }
     return undefined
   }
+  const values = new RepeatedValues()
   const header = await readSnapshot(
     join(folder, snapshotName),
-    (collection, document, line) => reader.document(collection, document, `${snapshotName}:${line}`),
+    (collection, document, line) =>
+      reader.document(collection, values.freeze(collection, document), `${snapshotName}:${line}`),
     (line, message) => reader.fault(`${snapshotName}:${line}`, message),
   )
   if (!header) return undefined
   requireKnownFormat(header.format, snapshotName)
   const current = segments.filter((segment) => segment >= header.segment)
-  const replay = new Replay(folder, header, reader)
+  const replay = new Replay(folder, header, { reader, values })
   for (const [index, segment] of current.entries()) {
     if (segment !== header.segment + index) {
       reader.fault(`${segmentName(header.segment + index)}:1`, 'the file is missing')
@@ -117,6 +119,7 @@ class Replay {
   readonly #folder: string
   readonly #snapshotLast: number
   readonly #reader: Reader
+  readonly #values: RepeatedValues
   #previous: number | undefined
   /** What the segments say that they belong to. */
   id: string | undefined
@@ -124,11 +127,16 @@ class Replay {
   bytes = 0
   lastSegment: LastSegment | undefined
 
-  constructor(folder: string, header: SnapshotHeader, reader: Reader) {
+  constructor(
+    folder: string,
+    header: SnapshotHeader,
+    { reader, values }: { readonly reader: Reader; readonly values: RepeatedValues },
+  ) {
     this.#folder = folder
     this.#snapshotLast = header.last
     this.seen = Date.parse(header.time)
     this.#reader = reader
+    this.#values = values
   }
 
   get last(): number {
@@ -188,7 +196,11 @@ class Replay {
       c.map(([collection, document, id]) =>
         document === null
           ? { collection, id: id ?? '', document: null }
-          : { collection, id: (document as Stored).id, document: deepFreeze(document as Stored) },
+          : {
+              collection,
+              id: (document as Stored).id,
+              document: this.#values.freeze(collection, document as Stored),
+            },
       ),
     )
   }

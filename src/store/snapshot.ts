@@ -3,7 +3,6 @@ import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../core/errors.ts'
 import { stateFormat } from './journal.ts'
 import { lineOf, goesOn, opensBatch, readChecked } from './lines.ts'
-import { deepFreeze } from './plain-json.ts'
 import type { Stored } from './store.ts'
 
 const sliceDocuments = 256
@@ -51,7 +50,7 @@ export async function* snapshotText(header: SnapshotHeader, documents: Portions)
 }
 
 /**
- * Reads a snapshot and hands over each document, frozen. Every fault is handed to `fault` with its line; the
+ * Reads a snapshot and hands over each document as it was parsed. Every fault is handed to `fault` with its line; the
  * header is undefined when the first line is not one.
  */
 export async function readSnapshot(
@@ -73,7 +72,7 @@ export async function readSnapshot(
     } else if (Array.isArray(line.value)) {
       const [collection, document] = line.value as [string, Stored]
       documents++
-      visit(collection, deepFreeze(document), line.number)
+      visit(collection, document, line.number)
     } else if (isFooter(line.value)) footer = line.value
     else fault(line.number, 'this is neither a document nor the end')
   })

@@ -77,6 +77,7 @@ const daemonOnly: ReadonlySet<string> = new Set([
 
 const refusals: readonly (readonly [string, object, string])[] = [
   ['tokens.issue', { user: 'nobody@example.com' }, 'no user nobody@example.com'],
+  ['tokens.list', { after: 'nobody' }, 'no token nobody'],
   ['tokens.issue', { usr: user }, '"user" is required; usr: unknown key; did you mean "user"?'],
   ['users.passwd', { user, password: 'short' }, 'password'],
   ['clients.show', { client_id: 'none' }, 'no client none'],
