@@ -18,6 +18,7 @@ import {
   type Family,
   type Grant,
 } from './records.ts'
+import { announcedBy, announcementOf, type Ended } from './revocation-news.ts'
 import {
   companionOf,
   firstRefreshToken,
@@ -323,39 +324,9 @@ export class Tokens {
 
   /** Another daemon revoked something; when it is not known what, everything may have been. */
   #hear(message: string | undefined): void {
-    if (message === undefined) this.#onRevoked(undefined)
-    else if (message.startsWith(announcing)) this.#onRevoked(readEnded(message.slice(announcing.length)))
+    const news = message === undefined ? { ended: undefined } : announcedBy(message)
+    if (news) this.#onRevoked(news.ended)
   }
-}
-
-/** Whose tokens ended. */
-export type Ended = Pick<Family, 'user' | 'client'>
-
-const announcing = 'tokens.revoked '
-const everything = `${announcing}*`
-const longestAnnouncement = 7000
-
-function announcementOf(families: readonly Family[]): string {
-  const text = announcing + JSON.stringify(families.map(({ user, client }) => ({ user, client })))
-  return Buffer.byteLength(text) > longestAnnouncement ? everything : text
-}
-
-/**
- * Who is meant; undefined for everybody, and so for what cannot be understood: any role that may connect to the
- * database can announce, and so can a daemon of another version.
- */
-function readEnded(text: string): readonly Ended[] | undefined {
-  try {
-    const ended = JSON.parse(text) as unknown
-    return Array.isArray(ended) && ended.every(isEnded) ? ended : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isEnded(value: unknown): value is Ended {
-  const { user, client } = (value ?? {}) as { user?: unknown; client?: unknown }
-  return typeof user === 'string' && typeof client === 'string'
 }
 
 function definedOnly<T extends object>(value: T): T {
