@@ -40,7 +40,9 @@ export async function main(argv: readonly string[]): Promise<void> {
   // Every command throws; only here does a fault become text and an exit code.
   try {
     const program = createProgram()
-    await program.parseAsync(withHelpOption(argv, program))
+    // `npx assistant-core` and nothing more: somebody tries it.
+    const tries = argv.length === 2 && process.env['npm_command'] === 'exec'
+    await program.parseAsync(tries ? [...argv, 'serve'] : withHelpOption(argv, program))
   } catch (error) {
     process.exitCode = report(error)
   }

@@ -89,7 +89,7 @@ export function endings({ ask }: AdministrationDeps): Record<string, Deed> {
 
 /** `config/users.yaml:12` as a place to look at; nothing for what stands in no file. */
 function sourceOf(source: string): string {
-  const [, file, line] = /^(config\/[^:]+):(\d+)/.exec(source) ?? []
+  const [, file, line = '1'] = /^(config\/[^:]+\.ya?ml)(?::(\d+))?/.exec(source) ?? []
   return file === undefined ? '' : `${paths.admin}/files?file=${encodeURIComponent(file)}#L${line}`
 }
 

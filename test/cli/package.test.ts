@@ -1,12 +1,14 @@
 /** The package as a stranger gets it: packed, installed without development packages and install scripts, and run. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { version } from '../../src/core/version.ts'
+import { Browser } from '../helpers/browser.ts'
 import { projectRoot, temporaryFolder } from '../helpers/daemon.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 describe('the package', () => {
   it(
@@ -53,6 +55,7 @@ describe('the package', () => {
       })
       const health = (await (await fetch(`http://localhost:${port}/healthz`)).json()) as { version: string }
       assert.equal(health.version, version)
+      await tryIt(t, folder, prefix)
     },
   )
 
@@ -68,6 +71,39 @@ describe('the package', () => {
     assert.deepEqual(repeated, [])
   })
 })
+
+/** `npx assistant-core` in an otherwise empty folder. */
+async function tryIt(t: TestContext, folder: string, prefix: string): Promise<void> {
+  const empty = join(folder, 'empty')
+  const modules = join(prefix, 'lib/node_modules')
+  // What npx puts into its cache: the package, and a link to its program.
+  mkdirSync(join(modules, '.bin'))
+  symlinkSync('../assistant-core/bin/assistant-core', join(modules, '.bin/assistant-core'))
+  mkdirSync(empty)
+  symlinkSync(modules, join(empty, 'node_modules'))
+  const settings = join(modules, 'assistant-core/config/settings.yaml')
+  const port = await freePort()
+  // 8787 may be taken where tests run.
+  writeFileSync(settings, readFileSync(settings, 'utf8').replace('port: 8787', `port: ${port}`))
+  const child = spawn('npx', ['--no', 'assistant-core'], { cwd: empty, detached: true })
+  t.after(() => process.kill(-child.pid!, 'SIGKILL'))
+  let told = ''
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`npx ended with ${code}: ${told}`)))
+    child.stderr.on('data', (chunk: Buffer) => {
+      told += chunk.toString()
+      if (told.includes('the browser opens for sign-in')) resolve()
+    })
+  })
+  const [, password] = /password +(\S+)/.exec(told) ?? []
+  assert.match(told, new RegExp(`listens at http://localhost:${port}\\n`))
+  assert.match(told, /claude mcp add --transport http assistant http/)
+  const browser = new Browser()
+  const form = await browser.open(`http://localhost:${port}/sign-in`)
+  assert.ok('html' in form)
+  const home = await browser.submit(form, { username: 'admin@example.com', password: password! })
+  assert.ok('html' in home && home.html.includes('You are signed in as admin@example.com'))
+}
 
 function run(program: string, args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {

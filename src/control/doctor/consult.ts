@@ -4,11 +4,8 @@ import { Worker } from 'node:worker_threads'
 import { objectWith } from '../../core/object-schema.ts'
 import { daemonHealth } from '../metrics.ts'
 import { defineOperation } from '../operation.ts'
+import type { Case } from './consult-thread.ts'
 import type { Finding } from './finding.ts'
-import type { Patient } from './patient.ts'
-
-/** What the thread is told to look at. */
-export type Case = Pick<Patient, 'site' | 'state' | 'publicUrl' | 'health'>
 
 let running: Promise<readonly Finding[]> | undefined
 
