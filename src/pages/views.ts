@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Context } from 'koa'
 import nunjucks from 'nunjucks'
+import { renderSVG } from 'uqr'
 import { isoTime } from '../core/clock.ts'
 import type { Settings } from '../core/settings.ts'
 import { paths } from '../oauth/urls.ts'
@@ -40,6 +41,7 @@ export function createViews(deps: { settings: () => Settings }): Render {
     ['bdi', 'bdi'],
   ] as const)
     environment.addGlobal(name, (text: unknown) => html(`<${opening}>${escaped(text)}</${name}>`))
+  environment.addGlobal('qr', (uri: string) => html(renderSVG(uri, { pixelSize: 1 })))
   environment.addGlobal('link', (to: string, text: unknown) =>
     html(`<a href="${escaped(to)}">${escaped(text)}</a>`),
   )

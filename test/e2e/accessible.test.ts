@@ -1,9 +1,11 @@
 /** The pages as people see them: axe-core in a real browser, by day and by night, on a desk and on a phone. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import axe from 'axe-core'
+import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import { authorizeInBrowser } from '../helpers/browser.ts'
 import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
@@ -99,7 +101,6 @@ describe('the pages', { skip }, () => {
         'admin-client': '/admin/clients?client=assistant-core-cli',
         'admin-files': '/admin/files',
         'admin-file': '/admin/files?file=config/users.yaml',
-        'admin-edit': '/admin/files?file=config/users.yaml&edit=1',
         'sign-out': '/sign-out',
       })) {
         await go(path)
@@ -110,7 +111,81 @@ describe('the pages', { skip }, () => {
     }
     assert.deepEqual(found, [])
   })
+
+  it('have nothing either while somebody sets up a second factor, and while somebody edits the site', async (t) => {
+    const site = copyOfShippedSite(t)
+    const settings = join(site, 'config/settings.yaml')
+    const text = readFileSync(settings, 'utf8')
+      .replace('second_factor_roles: []', 'second_factor_roles: [HR User]')
+      .replace('commit: false', 'commit: true')
+    assert.match(text, /\[HR User\][^]*commit: true/)
+    writeFileSync(settings, text)
+    for (const words of [
+      ['init', '-q'],
+      ['add', '.'],
+      [...author, 'commit', '-qm', 'the site'],
+    ])
+      execFileSync('git', ['-C', site, ...words])
+    const daemon = await startDaemon(t, { site })
+    const browser = await startChromium(t)
+    const found: string[] = []
+    const opened = async (email: string, path: string): Promise<Page> => {
+      await daemon.cli(['users', 'passwd', email, '--password-stdin'], password)
+      const page = await (await browser.newContext()).newPage()
+      await page.goto(daemon.url + path)
+      await signIn(page, email, password)
+      return page
+    }
+    const visit = async (page: Page, name: string): Promise<void> => {
+      for (const look of looks) found.push(...(await faultsOf(page, name, look)))
+    }
+    const codeOf = (secret: string | null): string =>
+      new TOTP({ secret: Secret.fromBase32(secret!) }).generate()
+
+    const enrolling = await opened('hr@example.com', '/account')
+    const secret = await enrolling.locator('code.address').textContent()
+    await visit(enrolling, 'second-enrol')
+    await enrolling.getByLabel('Code that the app shows').fill('000000')
+    await enrolling.getByRole('button', { name: 'Go on' }).click()
+    await enrolling.getByRole('alert').waitFor()
+    await visit(enrolling, 'second-enrol-refused')
+    await enrolling.getByLabel('Code that the app shows').fill(codeOf(secret))
+    await enrolling.getByRole('button', { name: 'Go on' }).click()
+    await enrolling.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
+    await visit(enrolling, 'recovery-codes')
+    await enrolling.goto(`${daemon.url}/account`)
+    await visit(enrolling, 'account-second-factor')
+    await enrolling.getByRole('button', { name: 'Make new recovery codes' }).click()
+    await enrolling.getByText('Each signs you in once').waitFor()
+    await visit(enrolling, 'account-codes')
+    const again = await opened('hr@example.com', '/account')
+    await again.getByRole('heading', { name: 'One more step' }).waitFor()
+    await visit(again, 'second-step')
+
+    const page = await opened(people.admin, '/account')
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
+    await page.getByRole('img', { name: 'The key as a picture' }).waitFor()
+    await visit(page, 'account-authenticator')
+    await page.goto(`${daemon.url}/account`)
+    await page.getByRole('button', { name: 'Make a key' }).click()
+    await visit(page, 'account-key')
+    await page.goto(`${daemon.url}/admin/files?file=config/users.yaml&edit=1`)
+    await visit(page, 'admin-edit')
+    await page.getByLabel('Text of the file').fill('users: [')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').waitFor()
+    await visit(page, 'admin-edit-refused')
+    await page.goto(`${daemon.url}/admin`)
+    await page.getByRole('button', { name: 'Ask the doctor' }).click()
+    await page.getByRole('heading', { name: 'What the doctor says' }).waitFor()
+    await visit(page, 'admin-doctor')
+    await page.goto(`${daemon.url}/choose-password?link=used`)
+    await visit(page, 'one-time-link-used')
+    assert.deepEqual(found, [])
+  })
 })
+
+const author = ['-c', 'user.name=Seed', '-c', 'user.email=seed@example.com']
 
 /** What axe-core finds wrong with a page as it looks, and whether it has to be pushed sideways to be read. */
 async function faultsOf(
