@@ -151,7 +151,7 @@ async function crawl(
     if (kinds.has(kind)) continue
     kinds.add(kind)
     const page = await open(service, browser, path)
-    if (!/^text\/html/.test(page.headers.get('content-type') ?? '')) continue
+    if (!page.headers.get('content-type')?.startsWith('text/html')) continue
     pages.set(path, page)
     for (const form of formsOn(path, page.html)) forms.set(form.action.split('?')[0]!, form)
     for (const [, href] of page.html.matchAll(/<a [^>]*href="(\/[^"#]*)/g))
