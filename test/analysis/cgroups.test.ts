@@ -5,14 +5,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { openAnalysis } from '../../src/analysis/analysis.ts'
 import { Python } from '../../src/analysis/python/python.ts'
 import { Cgroups } from '../../src/analysis/sandbox/cgroups.ts'
 import { Sql } from '../../src/analysis/sql/sql.ts'
 import { createLog } from '../../src/core/log.ts'
 import { Shown } from '../../src/core/shown.ts'
+import { searchAudit } from '../../src/audit/search.ts'
+import { analysisTools } from '../../src/tools/analysis-tools.ts'
 import { turnOf } from '../../src/tools/tool.ts'
+import { startAudit } from '../audit/audit-folder.ts'
 import { someone } from '../documents/trading-company.ts'
+import { openOffice } from '../tools/offices.ts'
 import { isolation, noSandbox, settings, signal, tablesOf, withoutPython, withoutSql } from './machine.ts'
 
 /** What the kernel shows of a unit with `Delegate=yes`: a folder with a few files. */
@@ -94,6 +99,39 @@ describe('the cgroup of a job', () => {
       assert.deepEqual(principal.shown.cost, { cpu_seconds: 1.25, memory_bytes: 140_000_000 })
     },
   )
+
+  it('has its cost in the event of the call, as the log has it', { skip: withoutPython }, async (t) => {
+    const { folder, open, jobs } = unit(t)
+    const analysis = await openAnalysis({ log: createLog('silent', process.stderr), cgroups: open() })
+    t.after(() => analysis.close())
+    const { call, events } = await openOffice(t, {
+      tools: analysisTools(analysis, { now: Date.now }),
+      toolsYaml: '',
+    })
+    const called = call(
+      { ...someone('ann@example.com', 'Assistant User', 'System Manager'), shown: new Shown() },
+      'run_python_code',
+      { code: 'import time\ntime.sleep(2)' },
+    )
+    const before = new Set(jobs())
+    let started: string | undefined
+    while (started === undefined) {
+      await wait(20)
+      started = jobs().find((name) => !before.has(name))
+    }
+    for (const name of jobs()) {
+      writeFileSync(join(folder, name, 'cpu.stat'), 'usage_usec 1250000\nuser_usec 1\n')
+      writeFileSync(join(folder, name, 'memory.peak'), '140000000\n')
+    }
+    const { isError, text } = await called
+    assert.equal(isError, false, text)
+    const { audit, folder: log } = await startAudit(t)
+    for (const event of events) await audit.record(event)
+    await audit.settled()
+    const costs = []
+    for await (const { data } of searchAudit(log, { target: 'run_python_code' })) costs.push(data?.['cost'])
+    assert.deepEqual(costs, [{ cpu_seconds: 1.25, memory_bytes: 140_000_000 }])
+  })
 
   it('holds the process of SQL from its first step', { skip: withoutSql }, async (t) => {
     const { read, open, jobs } = unit(t)
