@@ -10,10 +10,7 @@ import { version } from './core/version.ts'
 import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
 import { administrationPages } from './build/administration.ts'
-import { subjects } from './build/approving.ts'
-import { createAuditor } from './build/auditor.ts'
-import { createRecords } from './build/records.ts'
-import { createDesk } from './build/desk.ts'
+import { createDesks } from './build/desks.ts'
 import { powersIn } from './build/powers.ts'
 import type { HostViews } from './mcp/call.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
@@ -74,6 +71,10 @@ import {
   type OneTimeLinkDeps,
 } from './pages/one-time-link-endpoint.ts'
 import { routeOwnPage } from './pages/own-page.ts'
+import { newPromptPage, promptEditorPage } from './pages/prompt-editor-page.ts'
+import { promptHistoryPage, promptPage, type PromptPageDeps } from './pages/prompt-page.ts'
+import { promptsEndpoint } from './pages/prompts-endpoint.ts'
+import { skillEndpoint, skillsEndpoint, type SkillsDeps } from './pages/skills-endpoint.ts'
 import {
   passkeyEndpoint,
   passkeyPageEndpoint,
@@ -105,11 +106,10 @@ import type { Services } from './build/services.ts'
 
 /** Everything that answers HTTP. */
 export function createApp(services: Services): RequestListener {
-  const { settings, site, log } = services
+  const { settings, log } = services
   const render = createViews({ settings })
   const principalOf = (ctx: Context, user: string): Principal | undefined =>
     browserPrincipal(ctx, services, user)
-  const desk = createDesk(() => site.current(), services)
   const powers = powersIn(services)
 
   const router = new Router()
@@ -117,11 +117,7 @@ export function createApp(services: Services): RequestListener {
   router.get('/readyz', readinessEndpoint(services))
   routeDiscovery(router, services)
   routeOAuth(router, { ...services, powers, pages: authorizationPages(render) })
-  const subjectOf = subjects(() => site.current().documents, services.audit)
-  const auditor = createAuditor(services)
-  const records = createRecords(() => site.current().documents, services.audit)
-  const company = (): ReturnType<typeof site.current> => site.current()
-  routePages(router, { ...services, auditor, company, desk, records, subjectOf, powers, render, principalOf })
+  routePages(router, { ...services, ...createDesks(services), powers, render, principalOf })
 
   for (const page of administrationPages(services, render))
     routeOwnPage(router, page, { ...services, render })
@@ -229,6 +225,8 @@ function routePages(
     AuditPageDeps &
     AccountDeps &
     DocumentsDeps &
+    PromptPageDeps &
+    SkillsDeps &
     SecondStepDeps &
     OneTimeLinkDeps & { readonly company: Parameters<typeof logoEndpoint>[0] },
 ): void {
@@ -243,7 +241,8 @@ function routePages(
   router.post(paths.secondStep, secondStepEndpoint(deps))
   router.get(paths.oneTimeLink, oneTimeLinkPageEndpoint(deps))
   router.post(paths.oneTimeLink, oneTimeLinkEndpoint(deps))
-  for (const page of [accountPage(deps), connectPage(deps)]) routeOwnPage(router, page, deps)
+  const promptPages = [promptEditorPage, promptHistoryPage, promptPage, newPromptPage]
+  for (const page of [accountPage, connectPage, ...promptPages]) routeOwnPage(router, page(deps), deps)
   router.get(`${paths.connect}/assistant-core.mcpb`, bundleEndpoint(deps))
   router.get('/assets/page.mjs', scriptEndpoint())
   router.get(paths.signOut, signOutPageEndpoint(deps))
@@ -260,6 +259,9 @@ function routePages(
   router.get(`${paths.documents}/:doctype`, recordsEndpoint(deps))
   router.get(`${paths.documents}/:doctype/:name`, recordEndpoint(deps))
   router.get(`${paths.documents}/:doctype/:name/files/:id`, fileEndpoint(deps))
+  router.get(paths.prompts, promptsEndpoint(deps))
+  router.get(paths.skills, skillsEndpoint(deps))
+  router.get([`${paths.skills}/:name`, `${paths.skills}/:name/files/{*path}`], skillEndpoint(deps))
   router.get(paths.audit, auditEndpoint(deps))
   router.get(`${paths.audit}/:file`, auditExportEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint(deps.settings))

@@ -2,7 +2,7 @@
 import { AppError } from '../core/errors.ts'
 import { systemManager, type Principal } from '../core/principal.ts'
 import { fileDigest } from '../site/read-site.ts'
-import { faultText } from '../site/site-files.ts'
+import { faultText, fileFault, type Fault } from '../site/site-files.ts'
 import { isWider, mayChange } from './access.ts'
 import type { Library } from './library.ts'
 import type { ReadTemplate } from './template-file.ts'
@@ -37,8 +37,14 @@ export function changeableTemplate(
 }
 
 /** What is about to be written must be a good template, and leave the site a good one. */
-export function requireGood(library: Library, { id, file, admit }: TemplateWork, bytes: Uint8Array): void {
-  const { faults, read } = library.lineage.examine(file, bytes)
+export function requireGood(
+  principal: Principal,
+  library: Library,
+  { id, file, admit }: TemplateWork,
+  bytes: Uint8Array,
+): void {
+  const { faults: found, read } = library.lineage.examine(file, bytes)
+  const faults = faultsFor(principal, file, found)
   if (faults.length > 0) {
     const told = faults.map(faultText).join('; ')
     throw new AppError('invalid', `the result would not be a good template: ${told}`, { data: { faults } })
@@ -46,6 +52,16 @@ export function requireGood(library: Library, { id, file, admit }: TemplateWork,
   if (read?.template.id !== id)
     throw new AppError('invalid', `prompt_id: it stays "${id}"; duplicate the template to give it another`)
   admit?.(read.template)
+}
+
+/** Faults in words that tell nobody of templates which they may not see: another's id is only taken. */
+export function faultsFor(principal: Principal, file: string, faults: readonly Fault[]): readonly Fault[] {
+  if (principal.roles.has(systemManager)) return faults
+  return faults.map((fault) =>
+    fault.file === file && !fault.message.includes('is already used by')
+      ? fault
+      : { ...fileFault(file, 'it is taken; choose another'), path: 'prompt_id' },
+  )
 }
 
 /** Nobody's work is overwritten by who has not seen it. */

@@ -116,7 +116,7 @@ export class PromptWriter {
   ): Promise<WrittenPrompt> {
     return this.inTurn(principal, { event: 'prompt.create', line }, () => ({
       id,
-      file: `${principal.roles.has(systemManager) ? 'prompts' : folderOf(principal)}/${id}.md`,
+      file: `${folderOf(principal)}/${id}.md`,
       text: text.replaceAll('\r\n', '\n'),
       began: undefined,
       message: `prompts: ${note === '' ? 'create' : note} (${id})`,
@@ -176,7 +176,7 @@ export class PromptWriter {
       const base = `${id}_copy_${person}`.slice(0, 130)
       const numbered = (count: number): string => (count === 1 ? base : `${base}_${count}`)
       const copyId = numbered(this.firstFree(numbered, 1))
-      return this.copy(principal, template, copyId, folderOf(principal), {
+      return this.copy(principal, template, copyId, ownFolderOf(principal), {
         front: {
           title: `${template.title} (My Copy)`,
           visibility: 'Private',
@@ -243,7 +243,7 @@ export class PromptWriter {
       throw new AppError('not_found', `there is no channel "${line}" that stands on a branch`)
     const work = await plan(library)
     const bytes = Buffer.from(work.text)
-    requireGood(library, work, bytes)
+    requireGood(principal, library, work, bytes)
     const written = { prompt_id: work.id, file: work.file }
     if (this.isShown) return { ...written, commit: null, text: work.text }
     const commit = await writeFileOf(this.parts, principal, { work, bytes, branch })
@@ -260,8 +260,12 @@ export class PromptWriter {
   }
 }
 
-/** Where people's own templates stand. */
-function folderOf(principal: Principal): string {
+/** Where new templates of a person stand. */
+export function folderOf(principal: Principal): string {
+  return principal.roles.has(systemManager) ? 'prompts' : ownFolderOf(principal)
+}
+
+function ownFolderOf(principal: Principal): string {
   return `prompts/users/${nameOf(principal)}`
 }
 

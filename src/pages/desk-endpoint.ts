@@ -90,15 +90,31 @@ export function forUsers(
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const signed = await signedIn(ctx, deps)
     if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
-    const principal = deps.principalOf(ctx, signed.user.id)
-    if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
-    await handle(ctx, { ...principal, requestId: originOf(ctx).request_id })
+    await handle(ctx, principalAt({ ...signed, ctx }, deps))
   })
 }
 
+/** The principal of who is signed in; AppError `forbidden` for those who may not use the service. */
+export function principalAt(
+  { ctx, user }: { readonly ctx: Context; readonly user: { readonly id: string } },
+  deps: Pick<UserPageDeps, 'principalOf'>,
+): Principal {
+  const principal = deps.principalOf(ctx, user.id)
+  if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
+  return { ...principal, requestId: originOf(ctx).request_id }
+}
+
 function idOf(ctx: Context): string {
+  return partsBelow(ctx, paths.desk).at(-1)!
+}
+
+/** The parts of the address below a path, as they were before they were written into it. AppError `not_found`. */
+export function partsBelow(ctx: Context, path: string): string[] {
   try {
-    return decodeURIComponent(ctx.path.slice(ctx.path.lastIndexOf('/') + 1))
+    return ctx.path
+      .slice(path.length + 1)
+      .split('/')
+      .map((part) => decodeURIComponent(part))
   } catch {
     throw new AppError('not_found', 'nothing is at this address')
   }

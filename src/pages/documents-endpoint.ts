@@ -1,10 +1,9 @@
 /** Documents for people: which kinds there are, lists with filters, one with all that belongs to it. It only reads. */
 import type { Context, Middleware } from 'koa'
-import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { answerPage } from '../oauth/browser-middleware.ts'
 import { paths } from '../oauth/urls.ts'
-import { forUsers, type UserPageDeps } from './desk-endpoint.ts'
+import { forUsers, partsBelow, type UserPageDeps } from './desk-endpoint.ts'
 
 /** Which documents somebody looks for, and after which row the page begins. */
 export interface RecordQuestion {
@@ -98,7 +97,7 @@ export function doctypesEndpoint(deps: DocumentsDeps): Middleware {
 /** GET: a page of the documents of one kind. */
 export function recordsEndpoint(deps: DocumentsDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
-    const [doctype = ''] = partsOf(ctx)
+    const [doctype = ''] = partsBelow(ctx, paths.documents)
     const filters = filtersOf(ctx)
     const after = new URLSearchParams(ctx.querystring).get('after') ?? undefined
     const page = await deps.records.list(principal, doctype, { filters, ...(after && { after }) })
@@ -116,7 +115,7 @@ export function recordsEndpoint(deps: DocumentsDeps): Middleware {
 /** GET: one document. */
 export function recordEndpoint(deps: DocumentsDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
-    const [doctype = '', name = ''] = partsOf(ctx)
+    const [doctype = '', name = ''] = partsBelow(ctx, paths.documents)
     const record = await deps.records.one(principal, doctype, name)
     answerPage(ctx, 200, deps.render(ctx, 'record', { doctype, name, ...record }))
   })
@@ -125,25 +124,13 @@ export function recordEndpoint(deps: DocumentsDeps): Middleware {
 /** GET: a file on a document, to be kept and never shown as a page of ours. */
 export function fileEndpoint(deps: DocumentsDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
-    const [doctype = '', name = '', , id = ''] = partsOf(ctx)
+    const [doctype = '', name = '', , id = ''] = partsBelow(ctx, paths.documents)
     const file = await deps.records.file(principal, doctype, name, id)
     ctx.status = 200
     ctx.type = 'application/octet-stream'
     ctx.attachment(file.name)
     ctx.body = file.bytes
   })
-}
-
-/** The parts of the path below the list of kinds, as they were before they were written into an address. */
-function partsOf(ctx: Context): string[] {
-  try {
-    return ctx.path
-      .slice(paths.documents.length + 1)
-      .split('/')
-      .map((part) => decodeURIComponent(part))
-  } catch {
-    throw new AppError('not_found', 'nothing is at this address')
-  }
 }
 
 /** Fields that were left blank ask nothing. */

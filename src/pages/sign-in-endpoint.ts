@@ -124,7 +124,8 @@ export function formActionOf(next: string): string {
   return scheme === undefined ? "'self'" : `'self' https: ${scheme}`
 }
 
-const ownPage = /^\/(connected-apps|approvals|desk|audit|account|connect|documents|admin)(\/[\w%.~-]+)*$/
+const ownPage =
+  /^\/(connected-apps|approvals|desk|audit|account|connect|documents|admin|prompts|new-prompt|skills)(\/[\w%.~-]+)*$/
 
 /** Where the browser goes after signing in: one of our own pages, never elsewhere. */
 export function safeNext(next: string | null): string {

@@ -42,6 +42,8 @@ export function createViews(deps: { settings: () => Settings }): Render {
   ] as const)
     environment.addGlobal(name, (text: unknown) => html(`<${opening}>${escaped(text)}</${name}>`))
   environment.addGlobal('qr', (uri: string) => html(renderSVG(uri, { pixelSize: 1 })))
+  // Only for what we made of a text ourselves.
+  environment.addGlobal('markup', html)
   environment.addGlobal('link', (to: string, text: unknown) =>
     html(`<a href="${escaped(to)}">${escaped(text)}</a>`),
   )

@@ -9,6 +9,7 @@ import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import { authorizeInBrowser } from '../helpers/browser.ts'
 import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { everyPage } from '../helpers/every-page.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 
 const password = 'correct horse battery staple'
@@ -22,8 +23,26 @@ const looks = [
 /** What a page may weigh. */
 const mostBytes = 100_000
 const unfold = 'document.querySelectorAll("details").forEach((details) => (details.open = true))'
-/** A folder for pictures of every page, for whoever wants to look. */
-const pictures = process.env['PICTURES']
+/** A folder for pictures of every page, for whoever wants to look; and which, when not all of them. */
+const { PICTURES: pictures, PAGES: only } = process.env
+const letterFile = 'prompts/letter.md'
+const letter = `---
+title: A letter to somebody
+description: Greets whoever it is for, formally or not.
+status: Draft
+visibility: Private
+owner: ${people.admin}
+arguments:
+  - { argument_name: who, display_label: Who, description: The name as it is to stand there., is_required: 1 }
+  - { argument_name: regions, display_label: Regions, argument_type: multiselect, allowed_values: [North, South] }
+  - { argument_name: when, display_label: When, argument_type: date }
+  - { argument_name: formal, display_label: Formal, argument_type: boolean }
+tests:
+  - { name: greets, arguments: { who: Ada }, contains: Ada }
+  - { name: is formal, arguments: { who: Ada }, contains: Esteemed }
+---
+Dear {{ who }}{% if formal %},{% endif %} {{ regions }} {{ when }}
+`
 
 describe('the pages', { skip }, () => {
   it('have nothing that axe-core finds, in light and dark, wide and narrow', async (t) => {
@@ -33,6 +52,7 @@ describe('the pages', { skip }, () => {
       users,
       `${readFileSync(users, 'utf8').trimEnd()}\n  - { email: ${people.auditor}, full_name: Ada Audit, roles: [Assistant User, Auditor], assistant_enabled: 1 }\n`,
     )
+    writeFileSync(join(site, letterFile), letter)
     const tools = join(site, 'config/tools.yaml')
     const confirmed = ['create_document', 'update_document', 'delete_document', 'run_python_code']
     writeFileSync(
@@ -51,6 +71,7 @@ describe('the pages', { skip }, () => {
     const browser = await startChromium(t)
     const found: string[] = []
     const visit = async (page: Page, name: string): Promise<void> => {
+      if (only !== undefined && !new RegExp(only).test(name)) return
       for (const look of looks) found.push(...(await faultsOf(page, name, look)))
     }
     for (const [person, email] of Object.entries(people)) {
@@ -85,27 +106,13 @@ describe('the pages', { skip }, () => {
       const reset = await daemon.cli(['users', 'reset', people.sales, '--json'])
       for (const [name, path] of Object.entries({
         ...waiting,
-        apps: '/connected-apps',
-        account: '/account',
-        connect: '/connect',
-        documents: '/documents',
-        records: '/documents/Sales%20Order',
-        record: '/documents/Sales%20Order/SO-00001',
-        passkey: '/sign-in/passkey',
+        ...everyPage,
         'choose-password': new URL(JSON.parse(reset.stdout).url as string).href.slice(daemon.url.length),
-        admin: '/admin',
-        'admin-people': '/admin/people',
-        'admin-person': `/admin/people?user=${people.sales}&subject=Customer`,
-        'admin-tools': '/admin/tools',
-        'admin-clients': '/admin/clients',
-        'admin-client': '/admin/clients?client=assistant-core-cli',
-        'admin-files': '/admin/files',
-        'admin-file': '/admin/files?file=config/users.yaml',
-        'sign-out': '/sign-out',
       })) {
         await go(path)
         await visit(page, name)
       }
+      await promptStates(page, daemon, visit)
       await go('/approvals/nothing-here')
       await visit(page, 'fault')
     }
@@ -186,6 +193,37 @@ describe('the pages', { skip }, () => {
 })
 
 const author = ['-c', 'user.name=Seed', '-c', 'user.email=seed@example.com']
+
+/** The page of a prompt and its editor as they are after their forms. */
+async function promptStates(
+  page: Page,
+  { url }: RunningDaemon,
+  visit: (page: Page, name: string) => Promise<void>,
+): Promise<void> {
+  const press = async (name: string): Promise<void> => {
+    await page.getByRole('button', { name }).click()
+    await page.waitForLoadState()
+  }
+  await page.goto(`${url}/prompts/letter`)
+  await press('Preview')
+  await visit(page, 'prompt-refused')
+  await page.getByLabel('Who').fill('Ada')
+  await press('Preview')
+  await visit(page, 'prompt-preview')
+  await press('Run 2 tests')
+  await visit(page, 'prompt-tests')
+  await press('Publish')
+  await visit(page, 'prompt-by-hand')
+  await page.goto(`${url}/prompts/letter/edit`)
+  await visit(page, 'prompt-edit')
+  const text = page.getByLabel('The whole file')
+  await text.fill(`${await text.inputValue()}{% if who %}{{ whom }}`)
+  await press('Check')
+  await visit(page, 'prompt-faults')
+  await page.goto(`${url}/prompts/letter/edit`)
+  await press('Check')
+  await visit(page, 'prompt-checked')
+}
 
 /** What axe-core finds wrong with a page as it looks, and whether it has to be pushed sideways to be read. */
 async function faultsOf(

@@ -1,0 +1,97 @@
+/** Skills for people: which there are, each as a page, and the files beside it. It only reads. */
+import { posix } from 'node:path'
+import type { Middleware } from 'koa'
+import { AppError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { answerPage } from '../oauth/browser-middleware.ts'
+import { paths } from '../oauth/urls.ts'
+import { forUsers, partsBelow, type UserPageDeps } from './desk-endpoint.ts'
+import { leadsOutside, markdownHtml } from './markdown.ts'
+
+/** A skill in a list. */
+export interface ListedSkill {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+}
+
+/** A file of a skill. */
+export interface ShownFile {
+  readonly path: string
+  readonly bytes: Uint8Array
+  /** Whether it is text that a page can show. */
+  readonly text: boolean
+}
+
+/** Where the pages get what they show; AppError `not_found` for what the principal may not see. */
+export interface SkillShelf {
+  list(principal: Principal): Promise<readonly ListedSkill[]>
+  one(
+    principal: Principal,
+    name: string,
+  ): Promise<ListedSkill & { readonly tools: readonly string[]; readonly files: readonly ShownFile[] }>
+}
+
+/** What the pages of skills work with. */
+export interface SkillsDeps extends UserPageDeps {
+  readonly skills: SkillShelf
+}
+
+const mainFile = 'SKILL.md'
+/** A page shows so much of a file; the whole is for those who read it by program. */
+const mostCharacters = 40_000
+
+/** GET: the skills that the user may read. */
+export function skillsEndpoint(deps: SkillsDeps): Middleware {
+  return forUsers(deps, async (ctx, principal) => {
+    answerPage(ctx, 200, deps.render(ctx, 'skills', { skills: await deps.skills.list(principal) }))
+  })
+}
+
+/** GET: one skill, or a file of it; what is no text is downloaded and never shown as a page of ours. */
+export function skillEndpoint(deps: SkillsDeps): Middleware {
+  return forUsers(deps, async (ctx, principal) => {
+    const [name = '', , ...rest] = partsBelow(ctx, paths.skills)
+    const { files, ...skill } = await deps.skills.one(principal, name)
+    const path = rest.length === 0 ? mainFile : rest.join('/')
+    const file = files.find((one) => one.path === path)
+    if (!file) throw new AppError('not_found', 'there is no such file')
+    if (!file.text) {
+      ctx.status = 200
+      ctx.type = 'application/octet-stream'
+      ctx.attachment(posix.basename(path))
+      ctx.body = Buffer.from(file.bytes)
+      return
+    }
+    const whole = Buffer.from(file.bytes).toString('utf8')
+    const cut = whole.length > mostCharacters
+    const text = whole.slice(0, mostCharacters)
+    const hrefOf = (to: string): string => `${paths.skills}/${encodeURIComponent(name)}/files/${pathText(to)}`
+    const leads = (href: string): string | undefined => {
+      const to = relativeTo(path, href)
+      return files.some((one) => one.path === to) ? hrefOf(to) : leadsOutside(href)
+    }
+    const html = path.endsWith('.md') ? markdownHtml(bodyOf(text), leads) : undefined
+    const others = files.map((one) => ({ path: one.path, href: hrefOf(one.path), isHere: one.path === path }))
+    answerPage(ctx, 200, deps.render(ctx, 'skill', { skill, path, text, html, cut, files: others }))
+  })
+}
+
+/** A path as an address names it, part by part. */
+function pathText(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/')
+}
+
+/** The file that a link in another means. */
+function relativeTo(path: string, href: string): string {
+  try {
+    return posix.join(posix.dirname(path), decodeURIComponent(href.replace(/#.*$/s, '')))
+  } catch {
+    return ''
+  }
+}
+
+/** What stands below the front matter. */
+function bodyOf(text: string): string {
+  return text.replace(/^---[ \t]*\r?\n[^]*?^---[ \t]*(?:\r?\n|$)/m, '')
+}
