@@ -23,9 +23,12 @@ function anchorIn(text: string): KnownLine | undefined {
   } catch {
     return undefined
   }
-  const { type, seq, prev, hash, signed } = value ?? {}
+  const { type, seq, prev, hash, signed, writer } = value ?? {}
   if (typeof seq !== 'number') return undefined
   // A checkpoint names the line before it; its own text may have been written anew on its way.
-  if (type === 'audit.checkpoint' && typeof prev === 'string') return { seq: seq - 1, hash: prev }
+  if (type === 'audit.checkpoint' && typeof prev === 'string') {
+    const by = typeof writer === 'string' ? { writer } : {}
+    return { seq: seq - 1, hash: prev, ...by }
+  }
   return typeof hash === 'string' && typeof signed === 'string' ? { seq, hash } : undefined
 }

@@ -1,13 +1,13 @@
 /**
- * The audit log: append-only files of JSON lines, each with the hash of the line before, signed now and
- * then.
+ * The audit log: lines of JSON that are only ever added, each with the hash of the line before, signed now and then.
  *
- * An event (`event.ts`) is redacted and bounded (`line.ts`), goes through the `outbox.ts` when it
- * belongs to a transaction, and is appended by `log-writer.ts`, which also signs (`checkpoint.ts`).
- * `open-audit.ts` ties these together, keeps old files in bounds (`retention.ts`) and hands lines on
- * (`forward.ts` to `syslog.ts` and `webhook.ts`). Reading never goes through the writer: `search.ts`,
- * `summary.ts`, `export.ts` and `verify.ts` read the files themselves. What other folders need is this
- * file.
+ * An event (`event.ts`) is redacted and bounded (`line.ts`) and becomes a line at the end of its writer's `chain.ts`, which
+ * also signs (`checkpoint.ts`). A daemon that is alone keeps files (`file-log.ts`: `log-writer.ts`, the `outbox.ts` for
+ * events of transactions, `retention.ts`); daemons that share a database keep its ledger (`ledger-log.ts`:
+ * `ledger-writer.ts`, each with a chain of its own, what a change tells in its transaction). `open-audit.ts` ties these
+ * together and hands lines on (`forward.ts` to `syslog.ts` and `webhook.ts`). Reading never goes through the writer:
+ * `search.ts`, `summary.ts` and `export.ts` read files or ledger, `verify.ts` and `verify-ledger.ts` check them
+ * (`chain-check.ts`). What other folders need is this file.
  */
 import type { Transaction } from '../store/store.ts'
 import type { AuditEvent } from './event.ts'

@@ -15,6 +15,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../core/files.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
+import type { KnownLine } from './known-log.ts'
 import { type ToldEvent, toldBefore } from './line.ts'
 
 /** The private key that signs; readable for the daemon alone. */
@@ -23,6 +24,11 @@ export const keyName = 'key.pem'
 export const publicKeyName = 'key.pub.pem'
 /** How far the log has come, signed as well. */
 export const headName = 'head.json'
+
+/** The same of a ledger, by its name. */
+export function headNameOf(ledger: string): string {
+  return `head-${ledger}.json`
+}
 
 /** The pair of keys of one log. */
 export interface LogKey {
@@ -73,6 +79,27 @@ export async function openPublicKeys(folder: string): Promise<PublicKeys> {
   return { id, all }
 }
 
+/** Public keys as they are written, the present one last. What is no key signs nothing. */
+export function publicKeysOf(texts: readonly string[]): PublicKeys {
+  const all = new Map<string, KeyObject>()
+  for (const text of texts) {
+    try {
+      const key = createPublicKey(text)
+      all.set(keyId(key), key)
+    } catch {
+      // Whoever asks finds that the lines are signed with another.
+    }
+  }
+  return { id: [...all.keys()].at(-1) ?? '-', all }
+}
+
+/** The public keys of a folder as they are written, the present one last. */
+export async function publicTextsIn(folder: string): Promise<readonly string[]> {
+  const { id, all } = await openPublicKeys(folder)
+  const present = [...all].sort(([one], [other]) => Number(one === id) - Number(other === id))
+  return present.map(([, key]) => key.export({ type: 'spki', format: 'pem' }) as string)
+}
+
 /** A pair of keys, as its private half is written. */
 export function keyOf(pem: string): LogKey {
   const key = createPrivateKey(pem)
@@ -92,16 +119,28 @@ export function publicText(pem: string): string {
   return createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
 }
 
+/** How far another writer of the same log had come, and with which key it signed: its id, number, hash and key. */
+export type WriterHead = readonly [writer: string, seq: number, hash: string, key: string]
+
+/** What a checkpoint signs: its own number, the line before it, and how far the others had come that write beside it. */
+export interface CheckpointContent {
+  readonly seq: number
+  readonly prev: string
+  readonly heads?: readonly WriterHead[] | undefined
+}
+
 /** The event of a line that signs its number and the line before it. */
-export function checkpoint(key: LogKey, time: string, seq: number, prev: string): ToldEvent {
+export function checkpoint(key: LogKey, time: string, content: CheckpointContent): ToldEvent {
+  const { heads } = content
   // Made here and not told by anybody: a signature would be redacted.
-  const data = { key: key.id, signed: key.sign(checkpointText(seq, prev)) }
+  const data = { key: key.id, signed: key.sign(checkpointText(content)), heads }
   return toldBefore(randomId(), time, { type: 'audit.checkpoint', status: 'ok', user: 'system', data })
 }
 
 /** What a checkpoint line signs. */
-export function checkpointText(seq: number, prev: string): string {
-  return `assistant-core audit checkpoint\n${seq}\n${prev}`
+export function checkpointText({ seq, prev, heads }: CheckpointContent): string {
+  const others = heads === undefined ? '' : `\n${JSON.stringify(heads)}`
+  return `assistant-core audit checkpoint\n${seq}\n${prev}${others}`
 }
 
 /** Whether a signature over the text was made with the key. */
@@ -110,17 +149,23 @@ export function isSigned(key: KeyObject, text: string, signed: string): boolean 
 }
 
 /** Says how far the log has come. */
-export async function writeHead(folder: string, key: LogKey, seq: number, hash: string): Promise<void> {
+export async function writeHead(
+  folder: string,
+  key: LogKey,
+  { seq, hash }: KnownLine,
+  name = headName,
+): Promise<void> {
   const head: Head = { seq, hash, key: key.id, signed: key.sign(headText(seq, hash)) }
-  await replaceFile(join(folder, headName), `${JSON.stringify(head)}\n`)
+  await replaceFile(join(folder, name), `${JSON.stringify(head)}\n`)
 }
 
 /** How far the log had come; undefined when nothing says so, `forged` when the signature does not hold. */
 export async function readHead(
   folder: string,
   keys: PublicKeys | undefined,
+  name = headName,
 ): Promise<Head | 'forged' | undefined> {
-  const text = await readFile(join(folder, headName), 'utf8').catch(() => undefined)
+  const text = await readFile(join(folder, name), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
   try {
     const head = JSON.parse(text) as Head

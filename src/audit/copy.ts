@@ -5,12 +5,17 @@ import { join } from 'node:path'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openPrivateFolder, replaceFile } from '../core/files.ts'
-import { headName, openPublicKeys, publicKeyName } from './checkpoint.ts'
+import type { Ledger } from '../store/ledger.ts'
+import { headName, keyName, keyOf, openPublicKeys, publicKeyName } from './checkpoint.ts'
+import { exportedLogs, exportLog, writerOf } from './import-log.ts'
 import { listLogFiles, type LogFile } from './log-files.ts'
 import { logEnd } from './log-end.ts'
-import { type AuditVerification, verifyAudit } from './verify.ts'
+import type { AuditVerification } from './verification.ts'
+import { verifyAudit } from './verify.ts'
 
 const attempts = 10
+/** What a copy of the log in files consists of; beside the folders of daemons it is what lay there before. */
+const ofFiles = /^(audit-.*|head\.json|key.*\.pem)(\.new)?$/
 
 /** What a copy holds now. */
 export interface AuditCopy extends AuditVerification {
@@ -51,10 +56,60 @@ export async function copyAudit(from: string, to: string, log: Log): Promise<Aud
   return { folder: to, copied, ...verification }
 }
 
+/** Brings a copy of the log that daemons share up to date: a folder for each of them. The key of the one whose folder is given is copied too. */
+export async function copyLedger(ledger: Ledger, from: string, to: string, log: Log): Promise<AuditCopy> {
+  const there: readonly string[] = await readdir(to).catch(() => [])
+  const known = new Set((await exportedLogs(to)).map(({ id }) => id))
+  const strange = there.find((name) => !known.has(name) && !ofFiles.test(name))
+  if (strange !== undefined)
+    throw new AppError('conflict', `${to} holds other things, such as ${strange}; name a folder of its own`)
+  await openPrivateFolder(to, log)
+  const key = await readFile(join(from, keyName), 'utf8').catch(() => undefined)
+  const own = key === undefined ? undefined : await writerOf(ledger, from, keyOf(key).id)
+  let copied = 0
+  for (const writer of await ledger.writers()) {
+    if (await exportLog(ledger, writer, join(to, writer.id), log)) copied++
+    if (writer.id === own) await replaceFile(join(to, own, keyName), key!)
+  }
+  const verification = await verifyExported(to)
+  if (!verification.ok)
+    throw new AppError(
+      'unavailable',
+      `the copy of the audit log in ${to} is not as the log was written: ${verification.faults[0]}`,
+    )
+  return { folder: to, copied, ...verification }
+}
+
+/** Reads a copy of the log that daemons share. */
+export async function verifyExported(folder: string): Promise<AuditVerification> {
+  const all = await Promise.all(
+    (await exportedLogs(folder)).map(async (one) => ({
+      ...one,
+      ...(await verifyAudit(one.folder, { exported: true })),
+    })),
+  )
+  const sum = (field: 'files' | 'lines' | 'signed' | 'pruned'): number =>
+    all.reduce((total, one) => total + one[field], 0)
+  const said = (field: 'faults' | 'notes'): string[] =>
+    all.flatMap((one) => one[field].map((text) => `${one.id}/${text}`))
+  const lines = sum('lines')
+  return {
+    ok: all.every(({ ok }) => ok),
+    files: sum('files'),
+    lines,
+    first: Math.min(lines, 1),
+    last: lines,
+    signed: all.reduce((total, one) => total + Math.max(0, one.signed - one.first + 1), 0),
+    pruned: sum('pruned'),
+    faults: said('faults'),
+    notes: said('notes'),
+  }
+}
+
 /** The folder is closed to others, with all that is in it: it must be for this alone. */
 async function requireOwnFolder(to: string): Promise<void> {
   const names: readonly string[] = await readdir(to).catch(() => [])
-  const strange = names.filter((name) => !/^(audit-.*|head\.json|key.*\.pem)(\.new)?$/.test(name))
+  const strange = names.filter((name) => !ofFiles.test(name))
   if (strange.length > 0 && !names.includes(publicKeyName))
     throw new AppError(
       'conflict',

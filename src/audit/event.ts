@@ -55,8 +55,10 @@ export interface AuditEvent {
 
 /** An event as it stands in the log, one JSON object a line. */
 export interface AuditLine extends AuditEvent {
-  /** Counts from 1 without gaps over all files of the log. */
+  /** Counts from 1 without gaps over all of the log; where several daemons write one, over what its writer wrote. */
   readonly seq: number
+  /** Which daemon wrote it, by the name of its key, where several write. */
+  readonly writer?: string
   /** ISO 8601, UTC. */
   readonly time: string
   readonly id: string

@@ -16,6 +16,7 @@ import {
   publicText,
 } from './checkpoint.ts'
 import type { KnownLog } from './known-log.ts'
+import type { LogPlace } from './ledger-lines.ts'
 import { type ToldEvent, toldBefore } from './line.ts'
 import { tailAudit } from './search.ts'
 
@@ -39,6 +40,11 @@ export async function takeNextKey(folder: string): Promise<void> {
   await rm(join(folder, nextKeyName))
 }
 
+/** The public half of the next key, as it is written. */
+export async function nextPublicText(folder: string): Promise<string> {
+  return publicText(await readFile(join(folder, nextKeyName), 'utf8'))
+}
+
 async function openNextKey(folder: string): Promise<LogKey | undefined> {
   const pem = await readFile(join(folder, nextKeyName), 'utf8').catch(() => undefined)
   return pem === undefined ? undefined : keyOf(pem)
@@ -56,30 +62,38 @@ export function keyChangeText(from: string, to: string): string {
 }
 
 /** A change of keys that a crash cut off counts when the log tells of it. */
-export async function finishKeyChange(folder: string): Promise<void> {
+export async function finishKeyChange(folder: string, place: LogPlace): Promise<void> {
   const next = await openNextKey(folder)
-  if (next && (await lastKeyChange(folder))?.to === next.id) await takeNextKey(folder)
+  if (next && (await keyChanges(place, next.id)).length > 0) await takeNextKey(folder)
 }
 
-async function handedOver(folder: string, from: string, to: string): Promise<boolean> {
-  const change = await lastKeyChange(folder)
+async function handedOver(folder: string, place: LogPlace, from: string, to: string): Promise<boolean> {
+  const [change] = await keyChanges(place, to)
   const key = (await openPublicKeys(folder)).all.get(from)
-  const told = change?.from === from && change.to === to && typeof change.signed === 'string'
-  return told && key !== undefined && isSigned(key, keyChangeText(from, to), change.signed as string)
+  const told = change?.['from'] === from && typeof change['signed'] === 'string'
+  return told && key !== undefined && isSigned(key, keyChangeText(from, to), change['signed'] as string)
 }
 
-async function lastKeyChange(folder: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-  return (await tailAudit(folder, 1, { type: 'audit.key' }))[0]?.data
+/** What the log tells of the last changes of keys, if it was to this key. */
+async function keyChanges(
+  place: LogPlace,
+  to: string,
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  // Where several write, others change their keys too.
+  const most = typeof place === 'string' ? 1 : Infinity
+  const changes = (await tailAudit(place, most, { type: 'audit.key' })).map(({ data = {} }) => data)
+  return changes.filter((change) => change['to'] === to)
 }
 
 /** What the state knows to have been there and is not; undefined when nothing is missing. */
 export async function whatIsMissing(
   folder: string,
+  place: LogPlace,
   key: string,
   known: KnownLog | undefined,
   { expected, found }: { readonly expected: number; readonly found: number },
 ): Promise<string | undefined> {
-  const sameKey = !known || known.key === key || (await handedOver(folder, known.key, key))
+  const sameKey = !known || known.key === key || (await handedOver(folder, place, known.key, key))
   if (sameKey && expected <= found) return undefined
   const ends = `it ends at line ${found}, and line ${expected} had been written`
   return sameKey ? ends : `${ends}; it was signed with key ${known.key}, and now key ${key} lies there`

@@ -6,6 +6,8 @@ import type { Collection, Store, Stored } from '../store/store.ts'
 export interface KnownLine {
   readonly seq: number
   readonly hash: string
+  /** Who wrote it, where several daemons do. */
+  readonly writer?: string | undefined
 }
 
 /** How far the log had come, in whose hand, and what of it was found to be missing. */
@@ -54,14 +56,28 @@ export class LogMemory {
   }
 
   /** Notes how far the log has come, and what was found to be missing. */
-  async remember(key: string, { seq, hash }: KnownLine, loss?: AuditLoss): Promise<void> {
-    const losses = [...(this.#known?.losses ?? []), ...(loss ? [loss] : [])].slice(-mostLosses)
-    await this.#keep({ id: this.#name, key, seq, hash, losses })
+  remember(key: string, { seq, hash }: KnownLine, loss?: AuditLoss): Promise<void> {
+    return this.#inOrder(async () => {
+      // Another daemon may have answered for what was missing.
+      const kept = await this.#kept.get(this.#name).catch(() => this.#known)
+      const losses = [...(kept?.losses ?? []), ...(loss ? [loss] : [])].slice(-mostLosses)
+      this.#known = { id: this.#name, key, seq, hash, losses }
+      await this.#kept.put(this.#known)
+    })
+  }
+
+  /** What is known of every log that lies in the same state. */
+  async all(): Promise<readonly KnownLog[]> {
+    return await this.#kept.find()
   }
 
   /** Forgets what was missing: somebody has answered for it. */
-  async accept(): Promise<void> {
-    if (this.#known) await this.#keep({ ...this.#known, losses: [] })
+  accept(): Promise<void> {
+    return this.#inOrder(async () => {
+      for (const { id, losses } of await this.all())
+        if (losses.length > 0) await this.#kept.update(id, (known) => ({ ...known, losses: [] }))
+      if (this.#known) this.#known = { ...this.#known, losses: [] }
+    })
   }
 
   /** Settles when what was noted so far is in the store, or could not be kept. */
@@ -69,22 +85,23 @@ export class LogMemory {
     await this.#writing
   }
 
-  async #keep(known: KnownLog): Promise<void> {
-    this.#known = known
-    const written = this.#kept.put(known).catch((error: unknown) => {
+  #inOrder(work: () => Promise<void>): Promise<void> {
+    this.#writing = this.#writing.then(work).catch((error: unknown) => {
       this.#log.warn('how far the audit log has come could not be kept in the state', { error })
     })
-    this.#writing = Promise.all([this.#writing, written]).then(() => undefined)
-    await written
+    return this.#writing
   }
 
-  /** Until 2.6 what was known lay under the name of the log's key, so that another key knew nothing. */
+  /** Until 2.6 what was known lay under the name of the log's key; and in another kind of store under another name. */
   async #earlier(key: string): Promise<KnownLog | undefined> {
-    const all = await this.#kept.find()
-    const mine = this.#name === 'log' ? all : all.filter(({ id }) => id === key)
+    const all: readonly (Stored & KnownLine & Partial<KnownLog>)[] = await this.#kept.find()
+    const mine = all.filter((one) =>
+      one.key === undefined ? this.#name === 'log' || one.id === key : one.key === key,
+    )
     const furthest = mine.find(({ id }) => id === key) ?? mine.toSorted((a, b) => b.seq - a.seq)[0]
     if (!furthest) return undefined
-    await this.#keep({ ...furthest, id: this.#name, key: furthest.id, losses: [] })
+    const { seq, hash, losses, key: signer = furthest.id } = furthest
+    this.#known = await this.#kept.put({ id: this.#name, key: signer, seq, hash, losses: losses ?? [] })
     for (const { id } of mine) await this.#kept.delete(id)
     return this.#known
   }

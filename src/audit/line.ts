@@ -42,8 +42,9 @@ export function toldBefore(id: string, time: string, event: AuditEvent): ToldEve
 }
 
 /** The event as a line of the log (an AuditLine), without the newline. */
-export function lineText({ id, time, text }: ToldEvent, seq: number, prev: string): string {
-  return `{"seq":${seq},"time":"${time}","id":"${id}","prev":"${prev}",${text.slice(1)}`
+export function lineText({ id, time, text }: ToldEvent, seq: number, prev: string, writer?: string): string {
+  const by = writer === undefined ? '' : `"writer":"${writer}",`
+  return `{"seq":${seq},"time":"${time}","id":"${id}","prev":"${prev}",${by}${text.slice(1)}`
 }
 
 /** The hash by which the next line names this one. */

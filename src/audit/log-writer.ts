@@ -6,19 +6,18 @@ import { AppError } from '../core/errors.ts'
 import { syncFolder } from '../core/files.ts'
 import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
-import { LineLog, type Lines } from '../line-log/line-log.ts'
-import { checkpoint, type LogKey, readHead, writeHead } from './checkpoint.ts'
-import { keyChange } from './key-change.ts'
+import { appendLines, LineLog, type Lines } from '../line-log/line-log.ts'
+import { Chain } from './chain.ts'
+import { type LogKey, readHead, writeHead } from './checkpoint.ts'
 import type { KnownLine } from './known-log.ts'
-import { firstPrev, lineHash, lineText, tellEvent, type ToldEvent } from './line.ts'
+import { firstPrev, tellEvent, type ToldEvent } from './line.ts'
 import { logEnd, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 import { Reserve } from './reserve.ts'
 
 /** Events that come within this time share one write and one sync, which is what a write costs. */
-const gatherMilliseconds = 10
-const checkpointMilliseconds = 60_000
-const checkpointLines = 1_000
+export const gatherMilliseconds = 10
+export const checkpointMilliseconds = 60_000
 const reserveMilliseconds = 500
 
 /** What a writer works with. Sizes are asked for anew at each write, since settings change while it runs. */
@@ -48,33 +47,31 @@ export class LogWriter {
   readonly #lines: LineLog<ToldEvent>
   readonly #reserve: Reserve
   #reserveTimer: NodeJS.Timeout | undefined
-  #key: LogKey
-  #change: { readonly told: ToldEvent; readonly key: LogKey } | undefined
+  readonly #chain: Chain
   #file: AppendFile | undefined
   #day = ''
-  #seq = 0
-  #hash = firstPrev
-  #unsigned = 0
   #signTimer: NodeJS.Timeout | undefined
   #signDue = false
 
   constructor(options: LogWriterOptions) {
     this.#options = options
-    this.#key = options.key
+    this.#chain = new Chain(options.clock, options.key)
     this.#reserve = new Reserve(options.folder, options.reserveBytes ?? 0)
     this.#lines = new LineLog({
       name: 'the audit log',
       log: options.log,
       gatherMilliseconds,
-      file: () => this.#fileNow(),
-      lines: (events, trial) => this.#linesOf(events, this.#signDue || (trial && events.length === 0)),
+      write: async (events, trial) => {
+        const file = await this.#fileNow()
+        await appendLines(file, this.#linesOf(events, this.#signDue || (trial && events.length === 0)))
+      },
       rescue: (error) => this.#rescue(error),
     })
   }
 
   /** The last line on disk. */
   get end(): KnownLine {
-    return { seq: this.#seq, hash: this.#hash }
+    return this.#chain.end
   }
 
   get waiting(): number {
@@ -103,21 +100,22 @@ export class LogWriter {
         this.#day = file.day
       }
       if (end.last) {
-        this.#seq = end.last.seq
-        this.#hash = end.last.hash
+        this.#chain.goOn(end.last)
         break
       }
       // Just begun when the machine stopped: the line before is in the file before, or has been pruned.
       if (index === files.length - 1 && file.first > 1) {
         const head = await readHead(folder, undefined)
-        this.#seq = file.first - 1
-        if (head !== 'forged' && head?.seq === this.#seq) this.#hash = head.hash
-        else log.error('the line before the first of the audit log is not known', { file: file.name })
+        const seq = file.first - 1
+        const isKnown = head !== 'forged' && head?.seq === seq
+        this.#chain.goOn({ seq, hash: isKnown ? head.hash : firstPrev })
+        if (!isKnown)
+          log.error('the line before the first of the audit log is not known', { file: file.name })
       }
     }
     // A log that has no line yet: from now on, a missing head is a sign.
-    if (this.#seq === 0 && (await readHead(folder, undefined)) === undefined)
-      await writeHead(folder, this.#key, 0, firstPrev)
+    if (this.end.seq === 0 && (await readHead(folder, undefined)) === undefined)
+      await writeHead(folder, this.#chain.key, this.end)
     if (repair) this.add(repair).catch(() => undefined)
     await this.#keepReserve()
   }
@@ -170,9 +168,7 @@ export class LogWriter {
 
   /** Hands over to another key: the present one signs for it, and what follows is signed with it. */
   changeKey(key: LogKey): Promise<void> {
-    const told = keyChange(this.#key, key, isoTime(this.#options.clock.now()))
-    this.#change = { told, key }
-    return this.#lines.add(told)
+    return this.#lines.add(this.#chain.handOver(key))
   }
 
   /** Settles when everything accepted so far is on disk or the log cannot be written; what comes meanwhile is not waited for. */
@@ -205,53 +201,36 @@ export class LogWriter {
 
   /** The lines of the events and, when it is due, of a checkpoint. */
   #linesOf(events: readonly ToldEvent[], sign: boolean): Lines | undefined {
-    const { clock } = this.#options
-    const change = this.#change && events.includes(this.#change.told) ? this.#change : undefined
-    const key = change?.key ?? this.#key
-    let seq = this.#seq
-    let hash = this.#hash
-    const lines: string[] = []
-    const add = (told: ToldEvent): void => {
-      const line = lineText(told, ++seq, hash)
-      hash = lineHash(line)
-      lines.push(line)
-    }
-    for (const told of events) add(told)
-    const unsigned = this.#unsigned + events.length
-    const signed = sign || change !== undefined || unsigned >= checkpointLines
-    if (signed) add(checkpoint(key, isoTime(clock.now()), seq + 1, hash))
-    if (lines.length === 0) return undefined
+    const links = this.#chain.next(events, sign)
+    if (!links) return undefined
     const written = async (): Promise<void> => {
-      this.#seq = seq
-      this.#hash = hash
-      this.#unsigned = signed ? 0 : unsigned
-      this.#key = key
-      if (change) this.#change = undefined
-      this.#options.written(lines)
-      if (signed) await this.#signed()
+      this.#chain.took(links)
+      this.#options.written(links.lines)
+      if (links.signed) await this.#signed()
       else
         this.#signTimer ??= setTimeout(() => {
           this.#signTimer = undefined
           this.#sign()
         }, checkpointMilliseconds).unref()
     }
-    return { bytes: Buffer.from(`${lines.join('\n')}\n`), written }
+    return { bytes: Buffer.from(`${links.lines.join('\n')}\n`), written }
   }
 
   #sign(): void {
-    if (this.#unsigned === 0) return
+    if (this.#chain.unsigned === 0) return
     this.#signDue = true
     this.#lines.wake()
   }
 
   async #signed(): Promise<void> {
     const { folder, log, signed } = this.#options
+    const { key, end } = this.#chain
     this.#signDue = false
     // The line itself is signed and written; the head only says that it must be there.
-    await writeHead(folder, this.#key, this.#seq, this.#hash).catch((error: unknown) =>
+    await writeHead(folder, key, end).catch((error: unknown) =>
       log.warn('how far the audit log has come could not be noted', { error }),
     )
-    signed(this.#key.id, this.end)
+    signed(key.id, end)
   }
 
   /** The file to go on in. One that is full, or of another day, ends with a checkpoint. */
@@ -259,11 +238,7 @@ export class LogWriter {
     const before = this.#file
     if (!before) return (this.#file = await this.#begin())
     if (!this.#isFull(before)) return before
-    const last = this.#unsigned > 0 ? this.#linesOf([], true) : undefined
-    if (last) {
-      await before.append(last.bytes)
-      await last.written()
-    }
+    if (this.#chain.unsigned > 0) await appendLines(before, this.#linesOf([], true))
     this.#file = await this.#begin()
     await before.close()
     this.#options.rotated()
@@ -278,7 +253,7 @@ export class LogWriter {
   async #begin(): Promise<AppendFile> {
     const { folder } = this.#options
     const day = this.#today()
-    const path = join(folder, logFileName(this.#seq + 1, day))
+    const path = join(folder, logFileName(this.end.seq + 1, day))
     // An attempt that failed half-way may have left an empty one.
     const left = await stat(path).catch(() => undefined)
     if (left?.size === 0) await unlink(path)

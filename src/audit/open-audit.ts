@@ -1,31 +1,31 @@
-import { unlink } from 'node:fs/promises'
-import { hostname } from 'node:os'
-import { resolve } from 'node:path'
 import { type Clock, isoTime } from '../core/clock.ts'
 import { openPrivateFolder } from '../core/files.ts'
 import type { Log } from '../core/log.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import type { Audit } from './audit.ts'
-import { type LogKey, openKey, openPublicKeys, readHead } from './checkpoint.ts'
+import { type LogKey, openKey } from './checkpoint.ts'
 import type { AuditEvent } from './event.ts'
+import { FileLog } from './file-log.ts'
+import type { Forwarder, ForwardStats } from './forward.ts'
+import type { LogParts } from './kept-log.ts'
 import { finishKeyChange, makeNextKey, takeNextKey, whatIsMissing } from './key-change.ts'
 import { type AuditLoss, type KnownLine, LogMemory } from './known-log.ts'
-import type { Forwarder, ForwardStats } from './forward.ts'
+import type { LogPlace } from './ledger-lines.ts'
+import { LedgerLog, type LedgerPart, nameOf, partOf } from './ledger-log.ts'
 import { tellEvent, type ToldEvent } from './line.ts'
-import { listLogFiles } from './log-files.ts'
-import { LogWriter } from './log-writer.ts'
-import { Outbox } from './outbox.ts'
-import { compressLogFile, prunable, removeUnfinished } from './retention.ts'
+import { removeUnfinished } from './retention.ts'
 import { type AuditSettings, auditSettings } from './settings.ts'
 import { forwardersOf, sameSinks } from './sinks.ts'
-import { type AuditVerification, verifyAudit } from './verify.ts'
+import type { AuditVerification } from './verification.ts'
 
 const retentionMilliseconds = 3_600_000
 
 /** The audit log as the daemon and the offline command line hold it. */
 export interface AuditLog extends Audit {
-  /** Where the log lies; `searchAudit`, `tailAudit`, `followAudit` and `verifyAudit` read it there. */
+  /** Where keys and head lie, and the files of a log that is kept in files. */
   readonly folder: string
+  /** Where the lines lie; `searchAudit`, `tailAudit` and `followAudit` read them there. */
+  readonly place: LogPlace
   stats(): Promise<AuditStats>
   /** Reads the whole log and says whether it is as it was written, and as the anchors know it. */
   verify(anchors?: readonly KnownLine[]): Promise<AuditVerification>
@@ -44,12 +44,14 @@ export interface AuditLog extends Audit {
 
 /** How the log stands, for `status`, `audit stats` and the metrics. */
 export interface AuditStats {
-  /** The number of the last line on disk. */
+  /** How many lines were written, and are kept where several daemons write them. */
   readonly seq: number
   readonly files: number
   readonly bytes: number
-  /** The day of the oldest file, as `2026-01-31`. */
+  /** The day of the oldest line or file, as `2026-01-31`. */
   readonly oldest?: string
+  /** How many daemons wrote it, where they share one. */
+  readonly writers?: number
   /** Events accepted and not yet on disk. */
   readonly waiting: number
   /** Why the log cannot be written now. */
@@ -71,12 +73,16 @@ export interface AuditOptions {
   readonly reserveBytes?: number
 }
 
-/** Opens the log in a folder of its own, which is made when it is missing, and moves into it what a crash left in the store. */
+/** Opens the log, with a folder of its own that is made when it is missing, and takes what was left outside of it. */
 export async function openAudit(options: AuditOptions): Promise<AuditLog> {
-  await openPrivateFolder(options.folder, options.log)
-  await removeUnfinished(options.folder)
-  await finishKeyChange(options.folder)
-  const audit = new OpenedAudit(options, await openKey(options.folder))
+  const { folder, log, store } = options
+  const { ledger } = store
+  await openPrivateFolder(folder, log)
+  await removeUnfinished(folder)
+  await finishKeyChange(folder, ledger ?? folder)
+  const key = await openKey(folder)
+  const part = ledger && (await partOf(ledger, folder, key.id))
+  const audit = new OpenedAudit(options, key, part)
   await audit.open()
   return audit
 }
@@ -84,10 +90,8 @@ export async function openAudit(options: AuditOptions): Promise<AuditLog> {
 class OpenedAudit implements AuditLog {
   readonly folder: string
   readonly #clock: Clock
-  readonly #believed: Clock
   readonly #log: Log
-  readonly #writer: LogWriter
-  readonly #outbox: Outbox
+  readonly #kept: FileLog | LedgerLog
   #key: LogKey
   readonly #memory: LogMemory
   #settings: AuditSettings
@@ -98,50 +102,66 @@ class OpenedAudit implements AuditLog {
   #now = Number.NaN
   #time = ''
 
-  constructor(options: AuditOptions, key: LogKey) {
+  constructor(options: AuditOptions, key: LogKey, part: LedgerPart | undefined) {
     const { folder, store, log } = options
     this.folder = folder
     this.#clock = options.clock
-    this.#believed = store.believed
     this.#log = log
     this.#key = key
     this.#settings = auditSettings(options.settings)
     this.#forwarders = forwardersOf(this.#settings, log)
-    this.#memory = new LogMemory(store, `${hostname()} ${resolve(folder)}`, log)
-    this.#outbox = new Outbox(store, log, key.id)
-    this.#writer = new LogWriter({
+    this.#memory = new LogMemory(store, nameOf(folder), log)
+    const parts: LogParts = {
       ...options,
       key,
-      maximumFileBytes: () => this.#settings.max_file_bytes,
-      maximumEventBytes: () => this.#settings.max_event_bytes,
+      memory: this.#memory,
+      settings: () => this.#settings,
+      tell: (event) => this.#tell(event),
       written: (lines) => {
         for (const forwarder of this.#forwarders) forwarder.offer(lines)
       },
       rotated: () => this.#keepHouse(),
       signed: (id, end) => void this.#memory.remember(id, end),
-    })
+      missing: (expected, end) => {
+        const what = `it ends at line ${end.seq}, and line ${expected} had been written`
+        void this.#miss({ what, expected, found: end.seq }, end)
+      },
+    }
+    this.#kept = store.ledger && part ? new LedgerLog(parts, store.ledger, part) : new FileLog(parts)
+  }
+
+  get place(): LogPlace {
+    return this.#kept.place
   }
 
   async open(): Promise<void> {
     const known = await this.#memory.load(this.#key.id)
-    const beside = await readHead(this.folder, await openPublicKeys(this.folder))
-    if (beside === 'forged') this.#log.error('the head of the audit log is not signed with its key')
-    await this.#writer.open()
-    const { end } = this.#writer
-    const expected = Math.max(known?.seq ?? 0, beside === 'forged' ? 0 : (beside?.seq ?? 0))
-    const what = await whatIsMissing(this.folder, this.#key.id, known, { expected, found: end.seq })
-    if (what !== undefined) {
-      const data = { what, expected, found: end.seq }
-      this.#log.error('lines are missing at the end of the audit log', data)
-      const told = this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data })
-      void this.#add(told)
-      await this.#memory.remember(this.#key.id, end, { time: told.time, ...data })
-    } else if (!known) await this.#memory.remember(this.#key.id, end)
-    for (const told of await this.#outbox.leftOver(this.folder)) this.#move(told)
-    await this.#writer.settled()
-    await this.#outbox.settled()
+    const { writer, place } = this.#kept
+    const heads = await this.#kept.prepare()
+    if (heads.includes('forged')) this.#log.error('the head of the audit log is not signed with its key')
+    await writer.open()
+    const { end } = writer
+    const written = heads.map((head) => (head === 'forged' ? 0 : head.seq))
+    const expected = Math.max(known?.seq ?? 0, ...written)
+    const found = end.seq
+    const what = await whatIsMissing(this.folder, place, this.#key.id, known, { expected, found })
+    if (what !== undefined) await this.#miss({ what, expected, found }, end)
+    else if (!known) await this.#memory.remember(this.#key.id, end)
+    await this.#kept.takeLeftOver()
+    await this.#kept.settled()
     this.#keepHouse()
     this.#timer = setInterval(() => this.#keepHouse(), retentionMilliseconds).unref()
+  }
+
+  /** Tells in the log, and keeps in the state, that lines are missing. */
+  async #miss(
+    data: { readonly what: string; readonly expected: number; readonly found: number },
+    end: KnownLine,
+  ): Promise<void> {
+    this.#log.error('lines are missing at the end of the audit log', data)
+    const told = this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data })
+    void this.#add(told)
+    await this.#memory.remember(this.#key.id, end, { time: told.time, ...data })
   }
 
   record(event: AuditEvent): Promise<void> {
@@ -149,59 +169,56 @@ class OpenedAudit implements AuditLog {
   }
 
   async recordIn(transaction: Transaction, event: AuditEvent): Promise<void> {
-    this.#writer.requireWritable()
-    const told = this.#tell(event)
-    await this.#outbox.put(transaction, told, this.#writer.end.seq)
-    transaction.onCommit(() => this.#move(told))
+    this.#kept.writer.requireWritable()
+    await this.#kept.tellIn(transaction, this.#tell(event))
   }
 
   requireWritable(reading = false): void {
-    this.#writer.requireWritable(reading)
+    this.#kept.writer.requireWritable(reading)
   }
 
   async stats(): Promise<AuditStats> {
-    const files = await listLogFiles(this.folder)
-    const { end, waiting, fault } = this.#writer
+    const { lines, ...size } = await this.#kept.size()
+    const { waiting, fault, isOnReserve } = this.#kept.writer
     return {
-      seq: end.seq,
-      files: files.length,
-      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-      ...(files[0] && { oldest: files[0].day }),
+      seq: lines,
+      ...size,
       waiting,
       ...(fault !== undefined && { fault }),
-      on_reserve: this.#writer.isOnReserve,
+      on_reserve: isOnReserve,
       losses: this.#memory.known?.losses ?? [],
       forwards: this.#forwarders.map((forwarder) => forwarder.stats()),
     }
   }
 
-  async verify(anchors?: readonly KnownLine[]): Promise<AuditVerification> {
-    return await verifyAudit(this.folder, { known: this.#memory.known, ...(anchors && { anchors }) })
+  verify(anchors?: readonly KnownLine[]): Promise<AuditVerification> {
+    return this.#kept.verify(anchors)
   }
 
   async changeKey(): Promise<{ from: string; to: string }> {
-    this.#writer.requireWritable()
+    this.#kept.writer.requireWritable()
     const from = this.#key.id
     const next = await makeNextKey(this.folder)
-    await this.#writer.changeKey(next)
+    await this.#kept.announceKey()
+    await this.#kept.writer.changeKey(next)
     await takeNextKey(this.folder)
     this.#key = next
     return { from, to: next.id }
   }
 
   async acceptLosses(by: string, reason: string): Promise<readonly AuditLoss[]> {
-    this.#writer.requireWritable()
-    const losses = this.#memory.known?.losses ?? []
+    this.#kept.writer.requireWritable()
+    await this.#memory.settled()
+    const losses = (await this.#memory.all()).flatMap((known) => known.losses)
     if (losses.length === 0) return []
     const data = { by, reason, losses }
-    await this.#writer.add(this.#tell({ type: 'audit.accept', status: 'ok', user: 'cli', data }))
+    await this.#kept.writer.add(this.#tell({ type: 'audit.accept', status: 'ok', user: 'cli', data }))
     await this.#memory.accept()
     return losses
   }
 
   async settled(): Promise<void> {
-    await this.#writer.settled()
-    await this.#outbox.settled()
+    await this.#kept.settled()
   }
 
   configure(settings: Partial<AuditSettings>): void {
@@ -222,22 +239,12 @@ class OpenedAudit implements AuditLog {
     await this.#housekeeping
   }
 
-  async #prune(): Promise<void> {
-    const { files, through } = await prunable(this.folder, this.#believed.now(), this.#settings)
-    if (files.length === 0) return
-    // Told before it is done: from then on, a log that begins behind these lines is whole.
-    const data = { through, files: files.map(({ name }) => name) }
-    await this.#add(this.#tell({ type: 'audit.prune', status: 'ok', user: 'system', data }))
-    for (const { path } of files) await unlink(path)
-  }
-
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     clearInterval(this.#timer)
-    await this.#writer.close()
+    await this.#kept.close()
     await this.#housekeeping
-    await this.#outbox.settled()
     await this.#memory.settled()
     await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }
@@ -254,42 +261,27 @@ class OpenedAudit implements AuditLog {
 
   async #record(told: ToldEvent): Promise<void> {
     try {
-      this.#writer.requireWritable(true)
+      this.#kept.writer.requireWritable(true)
     } catch (error) {
       // Whoever does not wait for this must still be able to find what was not kept.
       this.#log.error('an audit event was refused', { event: told.event })
       throw error
     }
-    await this.#writer.add(told)
+    await this.#kept.writer.add(told)
   }
 
   #add(told: ToldEvent): Promise<void> {
-    return quiet(this.#writer.add(told))
-  }
-
-  /** Moves an event that is kept in the store into the log. */
-  #move(told: ToldEvent): void {
-    this.#add(told).then(
-      () => this.#outbox.moved(told.id),
-      () => undefined, // It stays in the store and is moved at the next start.
-    )
+    return quiet(this.#kept.writer.add(told))
   }
 
   #keepHouse(): void {
     if (this.#closed) return
-    this.#housekeeping ??= this.#compressAndPrune()
+    this.#housekeeping ??= this.#kept
+      .tidy()
       .catch((error: unknown) => this.#log.warn('old audit files could not be put in order', { error }))
       .finally(() => {
         this.#housekeeping = undefined
       })
-  }
-
-  async #compressAndPrune(): Promise<void> {
-    await this.#prune()
-    const files = await listLogFiles(this.folder)
-    for (const file of files.slice(0, -1)) {
-      if (!file.compressed && file.path !== this.#writer.current) await compressLogFile(file)
-    }
   }
 }
 

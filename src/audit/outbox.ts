@@ -5,37 +5,36 @@ import { parseLine, type ToldEvent, toldBefore } from './line.ts'
 import { listLogFiles, readLogFile } from './log-files.ts'
 
 /** An event that was told inside a transaction and waits for its place in the log. */
-interface Waiting {
+export interface WaitingEvent {
   readonly id: string
-  /** The log to which it belongs: daemons that share a store have one each. */
-  readonly log: string
+  /** The key of the log to which it belongs: until 2.8, daemons that shared a database had one each. */
+  readonly log?: string
   /** The last line of the log when it was told; its own line comes later. */
   readonly after: number
   readonly time: string
   readonly event: AuditEvent
 }
 
-const outboxSpec: CollectionSpec<Waiting> = { name: 'audit.outbox', indexes: ['log'] }
+/** Where they wait. */
+export const outboxSpec: CollectionSpec<WaitingEvent> = { name: 'audit.outbox', indexes: ['log'] }
 
 /** Events on their way from a transaction to the log: kept with the transaction, removed when they are in the log. */
 export class Outbox {
   readonly #store: Store
   readonly #log: Log
-  readonly #name: string
-  readonly #waiting: Collection<Waiting>
+  readonly #waiting: Collection<WaitingEvent>
   #moved: string[] = []
   #removing: Promise<void> | undefined
 
-  constructor(store: Store, log: Log, name: string) {
+  constructor(store: Store, log: Log) {
     this.#store = store
     this.#log = log
-    this.#name = name
     this.#waiting = store.collection(outboxSpec)
   }
 
   async put(transaction: Transaction, told: ToldEvent, after: number): Promise<void> {
     const { id, time, event } = told
-    await transaction.in(this.#waiting).insert({ id, log: this.#name, after, time, event })
+    await transaction.in(this.#waiting).insert({ id, after, time, event })
   }
 
   /**
@@ -43,12 +42,7 @@ export class Outbox {
    * the crash: each event gets into the log exactly once.
    */
   async leftOver(folder: string): Promise<readonly ToldEvent[]> {
-    // An embedded store has one daemon: events of a log whose key was lost are its own, too.
-    const mine = this.#store.stats().kind === 'embedded' ? {} : { where: { log: this.#name } }
-    const waiting = await this.#waiting.find({
-      ...mine,
-      order: [{ field: 'after' }, { field: 'time' }],
-    })
+    const waiting = await this.#waiting.find({ order: [{ field: 'after' }, { field: 'time' }] })
     if (waiting.length === 0) return []
     const ids = new Set(waiting.map(({ id }) => id))
     const written = await idsInLog(folder, waiting[0]!.after, ids)

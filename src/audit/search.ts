@@ -1,62 +1,128 @@
-/** Reading the log: what happened, by whom, when. Reads files of its own accord and never holds up writing. */
+/** Reading the log: what happened, by whom, when. Reads of its own accord and never holds up writing. */
 import { setTimeout } from 'node:timers/promises'
+import type { RawLine } from '../line-log/read-lines.ts'
+import type { Ledger } from '../store/ledger.ts'
 import type { AuditLine } from './event.ts'
 import { type AuditFilter, wantedBy } from './filter.ts'
+import { ledgerLines, type LogPlace, rawLine } from './ledger-lines.ts'
 import { parseLine } from './line.ts'
 import { listLogFiles, type LogFile, readLogFile, readLogFileBackward } from './log-files.ts'
 
 const pollMilliseconds = 200
+const handful = 50
 const dayMilliseconds = 86_400_000
 
 /** The events of the log that are wanted, oldest first, compressed files included. */
-export async function* searchAudit(folder: string, filter: AuditFilter = {}): AsyncGenerator<AuditLine> {
+export async function* searchAudit(place: LogPlace, filter: AuditFilter = {}): AsyncGenerator<AuditLine> {
   const test = wantedBy(filter)
+  const all = typeof place === 'string' ? fileLines(place, filter) : ledgerLines(place, filter, false)
+  for await (const lines of all) {
+    for (const line of lines) {
+      const event = test(line)
+      if (event) yield event
+    }
+  }
+}
+
+async function* fileLines(folder: string, filter: AuditFilter): AsyncGenerator<readonly RawLine[]> {
   const files = await listLogFiles(folder)
   for (const [index, file] of files.entries()) {
     if (filter.since !== undefined && endsBefore(files[index + 1], filter.since)) continue
-    for await (const lines of readLogFile(file)) {
-      for (const line of lines) {
-        const event = test(line)
-        if (event) yield event
-      }
-    }
+    yield* readLogFile(file)
   }
 }
 
 /** The last events that are wanted, the newest last. */
 export async function tailAudit(
-  folder: string,
+  place: LogPlace,
   count: number,
   filter: AuditFilter = {},
 ): Promise<AuditLine[]> {
   const test = wantedBy(filter)
   const found: AuditLine[] = []
-  const files = await listLogFiles(folder)
-  for (let index = files.length - 1; index >= 0 && found.length < count; index--) {
-    const file = files[index]!
-    if (filter.since !== undefined && endsBefore(files[index + 1], filter.since)) break
-    for await (const line of readLogFileBackward(file)) {
+  if (count === 0) return found
+  const all = typeof place === 'string' ? fileLinesBackward(place, filter) : ledgerLines(place, filter, true)
+  search: for await (const lines of all) {
+    for (const line of lines) {
       const event = test(line)
       if (event) found.push(event)
-      if (found.length >= count) break
+      if (found.length >= count) break search
     }
   }
   return found.reverse()
+}
+
+async function* fileLinesBackward(folder: string, filter: AuditFilter): AsyncGenerator<readonly RawLine[]> {
+  const files = await listLogFiles(folder)
+  for (let index = files.length - 1; index >= 0; index--) {
+    if (filter.since !== undefined && endsBefore(files[index + 1], filter.since)) return
+    let lines: RawLine[] = []
+    for await (const line of readLogFileBackward(files[index]!)) {
+      lines.push(line)
+      if (lines.length < handful) continue
+      yield lines
+      lines = []
+    }
+    if (lines.length > 0) yield lines
+  }
+}
+
+/** How far a log has come: the last line of each writer, of files that of the one who writes them. */
+export type LogPosition = Map<string | undefined, number>
+
+/** Where the log ends now. */
+export async function endOf(place: LogPlace): Promise<LogPosition> {
+  if (typeof place !== 'string') return new Map((await place.writers()).map(({ id, last }) => [id, last]))
+  return new Map([[undefined, (await tailAudit(place, 1))[0]?.seq ?? 0]])
 }
 
 /** What to follow, from where, and until when. */
 export interface TailOptions {
   readonly filter?: AuditFilter
   /** Only events behind this line; without it, only those that come from now on. */
-  readonly after?: number
+  readonly after?: number | LogPosition
   readonly signal: AbortSignal
 }
 
-/** The events that are wanted as they are written, over any change of files, until the signal ends it. */
-export async function* followAudit(folder: string, options: TailOptions): AsyncGenerator<AuditLine> {
+/** The events that are wanted as they are written, by whomever, until the signal ends it. */
+export async function* followAudit(place: LogPlace, options: TailOptions): AsyncGenerator<AuditLine> {
+  const { after = await endOf(place) } = options
+  const position = typeof after === 'number' ? new Map([[undefined, after]]) : after
+  if (typeof place === 'string') yield* followFiles(place, options, position.get(undefined) ?? 0)
+  else yield* followLedger(place, options, position)
+}
+
+/** The numbers of each writer have no gaps, and its lines are kept in their order: none is passed over. */
+async function* followLedger(
+  ledger: Ledger,
+  { filter = {}, signal }: TailOptions,
+  position: LogPosition,
+): AsyncGenerator<AuditLine> {
+  const test = wantedBy(filter)
+  while (!signal.aborted) {
+    let advanced = false
+    for (const { id, last } of await ledger.writers()) {
+      const seen = position.get(id) ?? 0
+      if (last <= seen) continue
+      for await (const rows of ledger.read({ writer: id, after: seen })) {
+        for (const row of rows) {
+          position.set(id, row.seq)
+          const event = test(rawLine(row))
+          if (event) yield event
+          if (signal.aborted) return
+        }
+      }
+      advanced = true
+    }
+    if (!advanced) await setTimeout(pollMilliseconds, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+/** Over any change of files. */
+async function* followFiles(folder: string, options: TailOptions, after: number): AsyncGenerator<AuditLine> {
   const { signal } = options
   const test = wantedBy(options.filter ?? {})
-  let last = options.after ?? (await tailAudit(folder, 1))[0]?.seq ?? 0
+  let last = after
   // Where to go on reading in which file; a file that was cut by a failed write is read from its beginning.
   let place: { path: string; offset: number } | undefined
   while (!signal.aborted) {

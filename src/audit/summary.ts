@@ -1,4 +1,5 @@
 import type { AuditFilter } from './filter.ts'
+import type { LogPlace } from './ledger-lines.ts'
 import { searchAudit } from './search.ts'
 
 /** How often what happened. */
@@ -16,14 +17,14 @@ export interface AuditSummary {
 const shown = 50
 
 /** Counts the events that are wanted; of users and targets the most frequent. */
-export async function summarizeAudit(folder: string, filter: AuditFilter = {}): Promise<AuditSummary> {
+export async function summarizeAudit(place: LogPlace, filter: AuditFilter = {}): Promise<AuditSummary> {
   const counts = { type: new Map<string, number>(), status: new Map<string, number>() }
   const users = new Map<string, number>()
   const targets = new Map<string, number>()
   let events = 0
   let first: string | undefined
   let last: string | undefined
-  for await (const line of searchAudit(folder, filter)) {
+  for await (const line of searchAudit(place, filter)) {
     events++
     first ??= line.time
     last = line.time

@@ -45,7 +45,7 @@ export function createAuditor({
         requireRole(principal)
         const filter = filterOf(question, clock.now())
         await audit.settled()
-        const events = (await tailAudit(audit.folder, mostEvents, filter)).reverse()
+        const events = (await tailAudit(audit.place, mostEvents, filter)).reverse()
         return { events, clients: clientNames(await clients.list()) }
       }
       const watched = live && isWatched(`${principal.user}\n${JSON.stringify(question)}`)
@@ -57,7 +57,7 @@ export function createAuditor({
         requireRole(principal)
         const filter = filterOf(question, clock.now())
         await audit.settled()
-        return searchAudit(audit.folder, filter)
+        return searchAudit(audit.place, filter)
       }),
   }
 }

@@ -53,6 +53,7 @@ export async function openState({ settings, state, clock, log }: StatePlace): Pr
     return {
       clock: store.clock,
       believed: store.believed,
+      ...(store.ledger && { ledger: store.ledger }),
       collection: (spec) => store.collection(spec),
       transaction: (work) => store.transaction(work),
       hear: (listener) => store.hear(listener),

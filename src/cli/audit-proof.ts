@@ -66,9 +66,15 @@ async function anchorsIn(path: string): Promise<NonNullable<Question<'audit.veri
 }
 
 /** The verdict first; notes are what could not be proven yet, such as lines that wait for their signature. */
-function verificationText({ ok, lines, files, signed, last, faults, notes }: Answer<'audit.verify'>): string {
+function verificationText(found: Answer<'audit.verify'>): string {
+  const { ok, lines, files, signed, last, faults, notes, writers } = found
+  const where = writers ? `of ${writers.length} daemons in the database` : `in ${files} files`
   return [
-    `${ok ? 'whole' : 'NOT WHOLE'}: ${lines} lines in ${files} files; ${signed} of ${last} are signed`,
+    `${ok ? 'whole' : 'NOT WHOLE'}: ${lines} lines ${where}; ${signed} of ${last} are signed`,
+    ...(writers ?? []).map(
+      (one) =>
+        `  ${visible(one.name)} (${one.id}): lines ${one.first} to ${one.last}, signed to ${one.signed}`,
+    ),
     ...faults.map((fault) => `  fault: ${visible(fault)}`),
     ...notes.map((note) => `  note: ${visible(note)}`),
   ].join('\n')

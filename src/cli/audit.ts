@@ -8,6 +8,7 @@ import { addAuditProofCommands } from './audit-proof.ts'
 import { askAndPrint, operate, stream, type Answer, type Item, type Question } from './control.ts'
 import { countOption, momentOption } from './durations.ts'
 import { readOptions, type Options } from './options.ts'
+import { logPlace } from './status.ts'
 import { colourful, megabytes, print, visible, write } from './output.ts'
 
 /** The flags that all listing commands share, as Commander names them. */
@@ -102,12 +103,15 @@ function addReadingCommands(audit: Command): void {
     .action(async (text: string, _flags, command: Command) => {
       const options = readOptions(command)
       const seq = countOption(text)
+      const { showEvent } = await import('../audit/render.ts')
+      const rendering = options.json ? {} : await renderingFor(options)
+      let found = 0
+      // Where several daemons write one log, each counts its own events.
       for await (const event of stream(options, 'audit.search', { seq })) {
-        const { showEvent } = await import('../audit/render.ts')
-        const rendering = options.json ? {} : await renderingFor(options)
-        return print(options.json, event, () => showEvent(event, rendering))
+        if (found++ > 0 && !options.json) await write('\n')
+        print(options.json, event, () => showEvent(event, rendering))
       }
-      throw new AppError('not_found', `the audit log has no event ${seq}`)
+      if (found === 0) throw new AppError('not_found', `the audit log has no event ${seq}`)
     })
 
   audit
@@ -192,7 +196,7 @@ function statisticsText({ log, ...summary }: Answer<'audit.stats'>): string {
   ]
   return [
     `${summary.events} events${summary.first === undefined ? '' : ` from ${summary.first} to ${summary.last}`}`,
-    `the log holds ${log.seq} lines in ${log.files} files, ${megabytes(log.bytes)}, since ${log.oldest ?? '-'}`,
+    `the log holds ${log.seq} lines ${logPlace(log)}, ${megabytes(log.bytes)}, since ${log.oldest ?? '-'}`,
     ...log.forwards.map(
       ({ name, sent, waiting, dropped, fault }) =>
         `forwarded to ${visible(name)}: ${sent} sent, ${waiting} waiting, ${dropped} dropped${fault === undefined ? '' : `; ${visible(fault)}`}`,

@@ -90,7 +90,7 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     `state         ${state.folder}   ${state.kind}, ${documents} records, ${megabytes(state.bytes)}`,
     ...daemonsText(rest.daemons, site.digest),
     ...problems('state fault', state.fault === undefined ? [] : [state.fault]),
-    `audit         ${audit.seq} events in ${audit.files} files, ${megabytes(audit.bytes)}`,
+    `audit         ${audit.seq} events ${logPlace(audit)}, ${megabytes(audit.bytes)}`,
     ...problems('audit fault', audit.fault === undefined ? [] : [audit.fault]),
     ...problems(
       'audit loss',
@@ -116,6 +116,11 @@ function pullText(pulled: Answer<'status'>['site']['pulled']): string[] {
     `pulled        ${ref} of ${url}: commit ${commit?.slice(0, 12) ?? 'none'}, tried ${tried}`,
     ...problems('not pulled', problem === '' ? [] : [problem, ...faults]),
   ]
+}
+
+/** Where the lines of the audit log lie. */
+export function logPlace({ files, writers }: Answer<'status'>['audit']): string {
+  return writers === undefined ? `in ${files} files` : `of ${writers} daemons in the database`
 }
 
 /** Who else is on the database, and where that serves another site or is another version than is asked here. */

@@ -42,14 +42,16 @@ function addBackupCommand(program: Command): void {
       const text = stream(options, 'store.backup', {})
       if (file === '-') {
         for await (const piece of text) await write(piece)
-        if (flags.audit !== undefined) tell(auditText(await copyOfAudit(options.state, flags.audit)))
+        if (flags.audit !== undefined)
+          tell(auditText(await copyOfAudit(options.site, options.state, flags.audit)))
         return
       }
       const { writeBackup } = await import('../store/backup.ts')
       const path = resolve(file)
       const verification = await writeBackup(progress('backup', text), path)
       // After the state: an event that the state knows is then in the copy.
-      const audit = flags.audit === undefined ? null : await copyOfAudit(options.state, flags.audit)
+      const audit =
+        flags.audit === undefined ? null : await copyOfAudit(options.site, options.state, flags.audit)
       print(options.json, { file: path, ...verification, audit }, (done) =>
         [`${done.file}: ${contentText(done)}`, ...(done.audit ? [auditText(done.audit)] : [])].join('\n'),
       )

@@ -1,5 +1,5 @@
 import { auditStatuses } from '../audit/event.ts'
-import { followAudit, searchAudit, tailAudit } from '../audit/search.ts'
+import { endOf, followAudit, searchAudit, tailAudit } from '../audit/search.ts'
 import { summarizeAudit } from '../audit/summary.ts'
 import { defineOperation } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
@@ -27,16 +27,16 @@ export const tailEvents = defineOperation({
   name: 'audit.tail',
   input: objectWith({}, { ...filter, count: { type: 'integer', minimum: 0 }, follow: { type: 'boolean' } }),
   run: async ({ count, follow, ...wanted }, { services, signal }) => {
-    const { folder } = services.audit
+    const { place } = services.audit
     // What was done before the question must be in the answer.
     await services.audit.settled()
-    // The number first: what is written while the last events are read is then among them, or follows.
-    const newest = (await tailAudit(folder, 1))[0]?.seq ?? 0
-    const last = await tailAudit(folder, count ?? 10, wanted)
-    const after = Math.max(newest, last.at(-1)?.seq ?? 0)
+    // The end first: what is written while the last events are read is then among them, or follows.
+    const after = await endOf(place)
+    const last = await tailAudit(place, count ?? 10, wanted)
+    for (const { writer, seq } of last) after.set(writer, Math.max(after.get(writer) ?? 0, seq))
     return (async function* () {
       yield* last
-      if (follow) yield* followAudit(folder, { filter: wanted, after, signal })
+      if (follow) yield* followAudit(place, { filter: wanted, after, signal })
     })()
   },
 })
@@ -47,7 +47,7 @@ export const searchEvents = defineOperation({
   input: objectWith({}, filter),
   run: async (wanted, { services }) => {
     await services.audit.settled()
-    return searchAudit(services.audit.folder, wanted)
+    return searchAudit(services.audit.place, wanted)
   },
 })
 
@@ -57,8 +57,8 @@ export const eventStatistics = defineOperation({
   input: objectWith({}, filter),
   run: async (wanted, { services }) => {
     await services.audit.settled()
-    const { folder } = services.audit
-    return { log: await services.audit.stats(), ...(await summarizeAudit(folder, wanted)) }
+    const { place } = services.audit
+    return { log: await services.audit.stats(), ...(await summarizeAudit(place, wanted)) }
   },
 })
 
@@ -70,7 +70,10 @@ export const verifyEvents = defineOperation({
     {
       anchors: {
         type: 'array',
-        items: objectWith({ seq: { type: 'integer' }, hash: { type: 'string' } }),
+        items: objectWith(
+          { seq: { type: 'integer' }, hash: { type: 'string' } },
+          { writer: { type: 'string' } },
+        ),
       },
     },
   ),

@@ -1,13 +1,16 @@
 /** Backups as files: written of a state, and made into one again. */
-import { chownSync, existsSync, lstatSync, readdirSync, renameSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
-import { copyAudit, type AuditCopy } from '../audit/copy.ts'
+import { keyName } from '../audit/checkpoint.ts'
+import { copyAudit, type AuditCopy, copyLedger, verifyExported } from '../audit/copy.ts'
+import { exportedLogs, importLog } from '../audit/import-log.ts'
+import { carryLog } from '../audit/ledger-log.ts'
 import { verifyAudit } from '../audit/verify.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { openPrivateFolder } from '../core/files.ts'
-import { createLog } from '../core/log.ts'
+import { createLog, type Log } from '../core/log.ts'
 import { restoreFrom } from '../store/backup.ts'
 import { lockHolder, lockState } from '../store/lock.ts'
 import { schemaAfter } from '../store/migrate.ts'
@@ -15,11 +18,15 @@ import { migrations } from '../store/migrations.ts'
 import { readSnapshot } from '../store/snapshot.ts'
 import { State } from '../store/state.ts'
 import { verifyBackup, type Verification } from '../store/verify.ts'
-import { databaseOf } from './offline-state.ts'
+import { databaseOf, giveTo, withLedger } from './offline-state.ts'
 
 /** Brings a copy of the log up to date, with the owner that its folder has. */
-export async function copyOfAudit(state: string, folder: string): Promise<AuditCopy> {
-  return copyAudit(join(state, 'audit'), resolve(folder), createLog('error', process.stderr))
+export async function copyOfAudit(site: string, state: string, folder: string): Promise<AuditCopy> {
+  const log = createLog('error', process.stderr)
+  const [from, to] = [join(state, 'audit'), resolve(folder)]
+  return await withLedger(await databaseOf(site), (ledger) =>
+    ledger ? copyLedger(ledger, from, to, log) : copyAudit(from, to, log),
+  )
 }
 
 /** What a restore made. */
@@ -75,20 +82,50 @@ export async function restore({ file, site, state, audit, moveAside }: RestoreWi
   try {
     const verification = database === undefined ? await restoreFrom(file, state, log) : checked
     if (database !== undefined) await restoreIntoDatabase(file, database)
-    const copy = audit === undefined ? null : await copyAudit(audit, join(state, 'audit'), log)
+    const copy = audit === undefined ? null : await restoreLog(audit, join(state, 'audit'), database, log)
     return { state, moved_to: movedTo, ...verification, audit: copy }
   } finally {
     lock.release()
     // root restores for the service's user, who must be able to open the result.
-    if (owner && process.getuid?.() === 0) giveTo(state, owner)
+    if (owner) giveTo(state, owner)
   }
 }
 
 /** A damaged copy of the log is refused before anything is touched. */
 async function requireWholeLog(folder: string): Promise<void> {
-  const { ok, lines, faults } = await verifyAudit(folder)
+  const isExported = (await exportedLogs(folder)).length > 0
+  const { ok, lines, faults } = await (isExported ? verifyExported(folder) : verifyAudit(folder))
   if (!ok) throw new AppError('invalid', `the copy of the audit log is damaged: ${faults.join('; ')}`)
   if (lines === 0) throw new AppError('not_found', `there is no copy of an audit log in ${folder}`)
+}
+
+/** Lays a copy of the log where the daemon looks for it. The lines of daemons that shared a database lie in a folder for each. */
+async function restoreLog(
+  from: string,
+  to: string,
+  database: string | undefined,
+  log: Log,
+): Promise<AuditCopy> {
+  const logs = await exportedLogs(from)
+  if (logs.length === 0) {
+    const copy = await copyAudit(from, to, log)
+    await withLedger(database, async (ledger) => ledger && (await carryLog(to, ledger, log)))
+    return copy
+  }
+  await openPrivateFolder(to, log)
+  await withLedger(database, async (ledger) => {
+    for (const one of logs) {
+      if (!ledger) cpSync(one.folder, join(to, one.id), { recursive: true })
+      else await importLog(one.folder, ledger, one, log)
+      // The daemon whose key lies there goes on with its own.
+      const keys = readdirSync(one.folder).filter((name) => /^key.*\.pem$/.test(name))
+      if (ledger && keys.includes(keyName)) {
+        for (const name of keys) cpSync(join(one.folder, name), join(to, name))
+        await carryLog(to, ledger, log)
+      }
+    }
+  })
+  return { folder: to, copied: logs.length, ...(await verifyExported(from)) }
 }
 
 /** Makes a state in an empty database of a backup that was verified. */
@@ -104,10 +141,4 @@ async function restoreIntoDatabase(file: string, url: string): Promise<void> {
   state.schema = header!.schema
   const { writePostgres } = await import('../store/postgres-copy.ts')
   await writePostgres(state, url)
-}
-
-function giveTo(path: string, owner: { readonly uid: number; readonly gid: number }): void {
-  chownSync(path, owner.uid, owner.gid)
-  if (!lstatSync(path).isDirectory()) return
-  for (const name of readdirSync(path)) giveTo(join(path, name), owner)
 }

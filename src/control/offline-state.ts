@@ -1,7 +1,8 @@
 /** What is done to a state that no daemon has: it is verified, migrated, carried to another kind of store. */
-import { chownSync, existsSync, readdirSync, statSync } from 'node:fs'
+import { chownSync, existsSync, lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
+import { carryLog, fetchLog } from '../audit/ledger-log.ts'
 import { databaseUrl, readSettingsAlone } from '../build/open-state.ts'
 import { systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
@@ -9,6 +10,7 @@ import { openPrivateFolder } from '../core/files.ts'
 import { createLog } from '../core/log.ts'
 import { type CopyReport, readEmbedded, writeEmbedded } from '../store/copy.ts'
 import { openEmbeddedStore } from '../store/embedded.ts'
+import type { Ledger } from '../store/ledger.ts'
 import { lockState } from '../store/lock.ts'
 import { planMigrations, requireKnownSchema, schemaAfter, type MigrationReport } from '../store/migrate.ts'
 import { migrations } from '../store/migrations.ts'
@@ -19,6 +21,20 @@ import { verifyStore, type Verification } from '../store/verify.ts'
 export async function databaseOf(site: string): Promise<string | undefined> {
   const { store: settings } = await readSettingsAlone(site)
   return settings.kind === 'postgres' ? await databaseUrl(settings) : undefined
+}
+
+/** Works with the ledger of a database, which is let go afterwards; with nothing where there is none. */
+export async function withLedger<R>(
+  url: string | undefined,
+  work: (ledger: Ledger | undefined) => Promise<R>,
+): Promise<R> {
+  if (url === undefined) return await work(undefined)
+  const { ledger, close } = await (await import('../store/postgres-ledger.ts')).openLedger(url)
+  try {
+    return await work(ledger)
+  } finally {
+    await close()
+  }
 }
 
 /** Reads the whole state, wherever it is, and names every damaged line. */
@@ -90,7 +106,14 @@ export async function copyState(site: string, folder: string, to: CopyReport['to
     } else state = await readPostgres(url, schemaAfter(migrations))
     const collections =
       to === 'postgres' ? await writePostgres(state, url) : await writeEmbedded(state, folder, systemClock)
-    if (to === 'embedded') giveToOwner(folder)
+    const log = createLog('error', process.stderr)
+    const audit = join(folder, 'audit')
+    await withLedger(url, async (ledger) => {
+      if (!ledger || (to === 'postgres' && !existsSync(audit))) return
+      await openPrivateFolder(audit, log)
+      await (to === 'postgres' ? carryLog : fetchLog)(audit, ledger, log)
+    })
+    giveTo(folder, statSync(folder))
     const documents = collections.reduce((sum, one) => sum + one.documents, 0)
     return { from, to, schema: state.schema, documents, collections }
   } finally {
@@ -98,9 +121,10 @@ export async function copyState(site: string, folder: string, to: CopyReport['to
   }
 }
 
-/** root copies for the service's user, who must be able to open the result. */
-function giveToOwner(folder: string): void {
+/** What root writes for the service's user, who must be able to open it. */
+export function giveTo(path: string, owner: { readonly uid: number; readonly gid: number }): void {
   if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(folder)
-  for (const name of readdirSync(folder)) chownSync(join(folder, name), uid, gid)
+  chownSync(path, owner.uid, owner.gid)
+  if (!lstatSync(path).isDirectory()) return
+  for (const name of readdirSync(path)) giveTo(join(path, name), owner)
 }

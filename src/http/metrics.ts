@@ -83,6 +83,7 @@ export class Metrics {
   counting(audit: AuditLog): AuditLog {
     return {
       folder: audit.folder,
+      place: audit.place,
       record: (event) => {
         this.#countEvent(event)
         return audit.record(event)

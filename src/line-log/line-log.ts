@@ -15,20 +15,25 @@ export interface Lines {
   written(): void | Promise<void>
 }
 
-/** What tells one log from another: how entries become lines, in which file, and what follows when they do not. */
+/** Appends lines, where there are any, and notes that they are on disk. */
+export async function appendLines(file: AppendFile, lines: Lines | undefined): Promise<void> {
+  if (!lines) return
+  await file.append(lines.bytes)
+  await lines.written()
+}
+
+/** What tells one log from another: how entries are written, and what follows when they cannot be. */
 export interface LineLogOptions<Entry> {
   /** For people: `the state`. */
   readonly name: string
   readonly log: Log
   /** For how long an entry waits for others to share its write and sync; 0 is until the end of this turn. */
   readonly gatherMilliseconds: number
-  /** The file to go on in. Asked before each write; ends the present one when that is due. */
-  readonly file: () => AppendFile | Promise<AppendFile>
   /**
-   * The lines of the entries; nothing when there is nothing to write. A `trial` finds out whether writing is
-   * possible again: it must write, even without entries.
+   * Writes the entries, all of them or nothing; those of a write that failed come again, first. A `trial` finds out
+   * whether writing is possible again: it must write, even without entries.
    */
-  readonly lines: (entries: readonly Entry[], trial: boolean) => Lines | undefined
+  readonly write: (entries: readonly Entry[], trial: boolean) => Promise<void>
   /** Makes room after a failure; when it could, the same is written again at once. */
   readonly rescue?: (error: unknown) => Promise<boolean>
   /** Undoes what could not be written, the last first. Without it, entries wait until they can be written. */
@@ -43,7 +48,7 @@ interface Waiting<Entry> {
 }
 
 /**
- * Entries in the order in which they were added, as lines in files that only grow. Who comes while the disk
+ * Entries in the order in which they were added, written to what only grows. Who comes while the disk
  * is busy waits with the others for the next write and its one sync. When a write fails, nothing of it
  * stays on disk, and nothing new is accepted until a trial succeeds.
  */
@@ -135,12 +140,9 @@ export class LineLog<Entry> {
   async #round(trial: boolean): Promise<void> {
     this.#woken = false
     try {
-      const file = await this.#options.file()
       const batch = this.#queue.slice(0, mostAtOnce)
-      const lines = this.#options.lines(entriesOf(batch), trial)
-      if (lines) await file.append(lines.bytes)
+      await this.#options.write(entriesOf(batch), trial)
       this.#queue.splice(0, batch.length)
-      await lines?.written()
       if (this.#fault !== undefined) this.#options.log.info(`${this.#options.name} can be written again`)
       this.#fault = undefined
       for (const { resolve } of batch) resolve()

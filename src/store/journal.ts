@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { syncFolder } from '../core/files.ts'
 import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
-import { LineLog, type Lines } from '../line-log/line-log.ts'
+import { appendLines, LineLog, type Lines } from '../line-log/line-log.ts'
 import { randomId } from '../core/secrets.ts'
 import { JournalHead } from './journal-head.ts'
 import { goesOn, lineOf, opensBatch } from './lines.ts'
@@ -94,8 +94,8 @@ export class Journal {
       name: 'the state',
       log: options.log,
       gatherMilliseconds: 0,
-      file: () => this.#fileNow(),
-      lines: (transactions, trial) => this.#linesOf(transactions, trial),
+      write: async (transactions, trial) =>
+        appendLines(await this.#fileNow(), this.#linesOf(transactions, trial)),
       undo: (transactions) => this.#undo(transactions),
     })
   }

@@ -231,7 +231,12 @@ export const stoodStill = '25P03'
 
 /** Whether doing all of it again may help: it was ended because of somebody else's work, and nothing of it was kept. */
 export function isCollision(error: unknown): boolean {
-  return ['40P01', '40001', stoodStill].includes(codeOf(error))
+  return ['40P01', '40001', stoodStill].includes(codeOf(error)) || isPlaceTaken(error)
+}
+
+/** Whether lines of the ledger were refused because others lie at their place. */
+export function isPlaceTaken(error: unknown): boolean {
+  return codeOf(error) === '23505' && (error as { constraint?: string }).constraint === 'ledger_place'
 }
 
 /** SQLSTATE that stand for an outage, and what each says in words without any secret. */

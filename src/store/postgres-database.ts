@@ -10,6 +10,7 @@ import {
   ourError,
   outage,
   type Queryable,
+  type Statement,
   stoodStill,
 } from './postgres-connection.ts'
 import { begin, beginFounding, type StateHead, headOf, headQuery } from './postgres-tables.ts'
@@ -61,6 +62,11 @@ export class Database {
         if (attempt > 1 || outage(error) === undefined) throw this.#noted(error)
       }
     }
+  }
+
+  /** Runs one statement that is a transaction of its own and waits for nobody's; once more as `read` does, so it must bear that. */
+  alone(statement: Statement): Promise<readonly unknown[][]> {
+    return this.read((on) => on.rows(statement))
   }
 
   /** Reads on one connection, whose transaction is over afterwards. */

@@ -3,6 +3,7 @@
  * declared, and which version all of it has. Names are constants, values are bound.
  */
 import { AppError } from '../core/errors.ts'
+import { randomId } from '../core/secrets.ts'
 import { requireKnownSchema } from './migrate.ts'
 import { askedAbout, dataColumns, language } from './postgres-language.ts'
 import type { Queryable } from './postgres-connection.ts'
@@ -19,6 +20,8 @@ export interface StateHead {
   readonly generation: number
   /** The time by the database's clock, in milliseconds since the epoch. */
   readonly time: number
+  /** When the server started, which tells one server from another. */
+  readonly server: number
 }
 
 /** Held by who makes or upgrades the tables. A number that no other program should use. */
@@ -95,7 +98,39 @@ export async function openTables(on: Queryable, schema: number): Promise<StateHe
     })
   }
   await upgradeTables(on)
+  await openLedgerTables(on)
   return await readStateHead(on)
+}
+
+const ledgerTables = [
+  `CREATE TABLE assistant_core.ledger_name (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    name text NOT NULL
+  )`,
+  `CREATE TABLE assistant_core.ledger_writer (
+    id text COLLATE "C" PRIMARY KEY,
+    name text NOT NULL,
+    keys text[] NOT NULL
+  )`,
+  `CREATE TABLE assistant_core.ledger (
+    writer text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    at double precision NOT NULL,
+    terms text[] COLLATE "C" NOT NULL,
+    line text NOT NULL,
+    CONSTRAINT ledger_place PRIMARY KEY (writer, seq)
+  )`,
+  'CREATE INDEX ledger_at ON assistant_core.ledger (at, writer, seq)',
+  'CREATE INDEX ledger_terms ON assistant_core.ledger USING gin (terms)',
+]
+
+/** Makes the tables where they are missing. The caller founds. */
+async function openLedgerTables(on: Queryable): Promise<void> {
+  const [row] = await on.rows({ text: "SELECT to_regclass('assistant_core.ledger') IS NULL", values: [] })
+  if (row![0] !== true) return
+  for (const text of ledgerTables) await on.rows({ text, values: [] })
+  const text = 'INSERT INTO assistant_core.ledger_name (name) VALUES ($1)'
+  await on.rows({ text, values: [randomId()] })
 }
 
 /** Format 2 can be asked about documents. Many documents take a while, during which nobody writes. */
@@ -129,19 +164,25 @@ export async function readStateHead(on: Queryable): Promise<StateHead> {
 
 /** What the head is read by, for those who send it along with something else. */
 export const headQuery =
-  'SELECT format, schema, generation, extract(epoch FROM clock_timestamp()) * 1000 FROM assistant_core.state'
+  'SELECT format, schema, generation, extract(epoch FROM clock_timestamp()) * 1000, extract(epoch FROM pg_postmaster_start_time()) FROM assistant_core.state'
 
 /** The head that the query answered; AppError `invalid` when only a newer version knows the tables. */
 export function headOf(row: readonly unknown[] | undefined): StateHead {
   if (!row) throw new AppError('invalid', 'the database holds no whole state: its version is missing')
-  const [format, schema, generation, time] = row.map(Number) as [number, number, number, number]
+  const [format, schema, generation, time, server] = row.map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
   if (format > tablesFormat) {
     throw new AppError(
       'invalid',
       `the database has format ${format}, but this version of assistant-core knows formats up to ${tablesFormat}; use a newer version`,
     )
   }
-  return { schema, generation, time }
+  return { schema, generation, time, server }
 }
 
 /** Refuses a state that a newer version has taken over, also while this one runs. */

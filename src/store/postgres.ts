@@ -9,12 +9,15 @@ import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { streamBackup } from './backup.ts'
-import { type Migration, schemaAfter } from './migrate.ts'
+import { schemaAfter } from './migrate.ts'
 import { PostgresCollection } from './postgres-collection.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
 import { Declarations } from './postgres-declarations.ts'
 import { IndexBuilder } from './postgres-indexes.ts'
+import type { Ledger } from './ledger.ts'
+import { PostgresLedger } from './postgres-ledger.ts'
+import type { PostgresStoreOptions } from './postgres-options.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, Sizes } from './postgres-picture.ts'
@@ -32,28 +35,9 @@ const sweepBatch = 500
 /** How many looks at the database pass between two counts of everything in it. */
 const looksPerCount = 12
 
-export interface PostgresStoreOptions {
-  /** `postgresql://user:password@host/database`; a secret. */
-  readonly url: string
-  /** At most so many connections to the database. */
-  readonly connections?: number
-  readonly clock: Clock
-  /** Instead of the database's own clock, for who moves time. */
-  readonly databaseClock?: Clock
-  readonly log: Log
-  readonly migrations?: readonly Migration[]
-  /** Where the state is kept as it was before it is migrated; without a folder it is not kept. */
-  readonly backupFolder?: string
-  readonly sweepMilliseconds?: number
-  readonly transactionMilliseconds?: number
-  /** How often the database is looked at, so that `stats` tells when it is gone. */
-  readonly lookMilliseconds?: number
-  /** How long it may take to answer a look. */
-  readonly silenceMilliseconds?: number
-}
-
 /** The PostgreSQL store: the contract, and what the program does with the whole of it. */
 export interface PostgresStore extends Store {
+  readonly ledger: Ledger
   /** Removes documents that have ended; answers how many. Happens by itself. */
   sweep(): Promise<number>
   /** Looks whether the database answers and counts what is in it. Happens by itself. */
@@ -100,6 +84,7 @@ class Postgres implements PostgresStore {
   readonly #indexes: IndexBuilder
   readonly #declarations: Declarations
   readonly #listeners: ((message: string | undefined) => void)[] = []
+  readonly ledger: PostgresLedger
   #timers: NodeJS.Timeout[] = []
   #closed = false
 
@@ -110,6 +95,7 @@ class Postgres implements PostgresStore {
     this.#log = options.log
     this.#schema = schemaAfter(options.migrations ?? [])
     this.#database = database
+    this.ledger = new PostgresLedger(database)
     this.#indexes = new IndexBuilder(() => database.single(), options.log)
     this.#declarations = new Declarations(async (specs) => {
       await this.#inSession(async (session) => {
@@ -174,26 +160,32 @@ class Postgres implements PostgresStore {
   async transaction<R>(work: (transaction: Transaction) => Promise<R>): Promise<R> {
     await this.#turns.take()
     let then: (() => void)[] = []
+    const endings = this.ledger.endings()
     let result: R
     try {
-      result = await this.#inSession(async (session) => {
+      result = await this.#inSession(async (session, on) => {
         const running: Turn = { over: false }
         then = []
+        endings.over(false)
         const transaction: Transaction = {
           in: (collection) => this.#within(collection, session, running),
           onCommit: (step) => void then.push(step),
           announce: (message) => session.announce(message),
         }
+        let done: R
         try {
-          const given = work(transaction)
-          return await inTime(given, this.#options.transactionMilliseconds ?? 30_000)
+          done = await inTime(work(transaction), this.#options.transactionMilliseconds ?? 30_000)
         } finally {
           running.over = true
           // What the work did not wait for is under way still.
           await session.settled()
         }
+        if (!session.failure) await endings.write(transaction, on)
+        return done
       })
+      endings.over(true)
     } finally {
+      endings.over(false)
       this.#turns.done()
     }
     follow(then, this.#log)
@@ -259,16 +251,17 @@ class Postgres implements PostgresStore {
   }
 
   /** Runs work in a transaction of the database, and answers when what it changed is kept. */
-  async #inSession<R>(work: (session: PgSession) => Promise<R>, alone = false): Promise<R> {
+  async #inSession<R>(work: (session: PgSession, on: Queryable) => Promise<R>, alone = false): Promise<R> {
     const asked = this.#machine.now()
     const { result, session } = await this.#database.write(alone, async ({ on, head }) => {
       requireOurs(head, this.#schema)
+      this.ledger.server = head.server
       this.#noteTime(asked, head)
       if (this.#time.fault !== undefined) throw new AppError('unavailable', this.#time.fault)
       if (head.generation !== this.#generation) await this.#learn(on, head)
       const now = (): number => this.#time.now()
       const session = new PgSession({ on, specs: this.#specs, now })
-      const result = await work(session)
+      const result = await work(session, on)
       if (session.failure) throw session.failure.error
       return { result, session }
     })

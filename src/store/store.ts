@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Condition, SortKey } from '../core/conditions.ts'
 import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
 import type { WordAnswer, WordQuestion } from '../core/words.ts'
+import type { Ledger } from './ledger.ts'
 
 /** Anything that is stored has an id, unique in its collection. */
 export interface Stored {
@@ -90,6 +91,8 @@ export interface Store {
   readonly clock: Clock
   /** The time by which something may be removed for good: a clock that jumped is not believed at once. */
   readonly believed: Clock
+  /** Only of a state that several daemons may share. */
+  readonly ledger?: Ledger
   /** The collection of that name; asking twice with the same name gives the same collection. */
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T>
   /**

@@ -10,7 +10,7 @@ import { defineTool, type Tool } from './tool.ts'
 const defaultLimit = 20
 
 /** The audit log for those who audit and have no shell here; the call itself stands in the log like any other. */
-export function searchAuditTool(audit: Pick<AuditLog, 'folder' | 'settled'>, clock: Clock): Tool {
+export function searchAuditTool(audit: Pick<AuditLog, 'place' | 'settled'>, clock: Clock): Tool {
   return defineTool({
     name: 'search_audit',
     title: 'Search the audit log',
@@ -47,7 +47,7 @@ export function searchAuditTool(audit: Pick<AuditLog, 'folder' | 'settled'>, clo
     async run({ limit = defaultLimit, ...question }, { budget }) {
       const filter = filterOf({ since: '7d', ...question }, clock.now())
       await audit.settled()
-      const found = await tailAudit(audit.folder, limit + 1, filter)
+      const found = await tailAudit(audit.place, limit + 1, filter)
       const events = found.slice(-limit)
       const part = { total: events.length, offset: 0, more: found.length > limit }
       return fitRows({ events }, 'events', part, budget)

@@ -1,9 +1,10 @@
 /** Three real daemons on one database behind a plain proxy, each request to the next: to clients they are one service. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { appendFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import process from 'node:process'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
@@ -15,7 +16,13 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { authorizeInBrowser, Browser } from '../helpers/browser.ts'
-import { copyOfShippedSite, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
+import {
+  copyOfShippedSite,
+  launcher,
+  startDaemon,
+  temporaryFolder,
+  type RunningDaemon,
+} from '../helpers/daemon.ts'
 import { noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { Provider } from '../helpers/provider.ts'
 import { type RoundRobin, startRoundRobin } from '../helpers/round-robin.ts'
@@ -286,6 +293,107 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
     await lost
     for (const daemon of daemons) assert.equal((await request(daemon.url)).status, 200)
     assert.equal((await found()).total_count, 1)
+    await client.close()
+  })
+
+  it('keep one audit log: any of them tells, follows, exports and verifies what all of them did', async () => {
+    const { client } = await signedIn()
+    const follow = spawn(launcher, ['audit', 'tail', '-f', '-n', '0', '--json', '--doctype', 'Note'], {
+      env: { ...process.env, ASSISTANT_CORE_SITE: daemons[2]!.site, ASSISTANT_CORE_STATE: daemons[2]!.state },
+    })
+    let followed = ''
+    follow.stdout.on('data', (chunk: Buffer) => (followed += chunk.toString()))
+    try {
+      const create = async (): Promise<string> => {
+        const made = await call(client, 'create_document', {
+          doctype: 'Note',
+          data: { title: 'Told to all' },
+        })
+        return String(made.name)
+      }
+      // Whoever follows has begun when something is told.
+      await until(async () => {
+        await create()
+        await wait(100)
+        return followed !== ''
+      })
+      const names = [
+        await create(),
+        await create(),
+        await create(),
+        await create(),
+        await create(),
+        await create(),
+      ]
+      await until(() => names.every((name) => followed.includes(name)))
+      for (const daemon of daemons) {
+        const told = async (...args: string[]): Promise<string> => {
+          const { code, stdout, stderr } = await daemon.cli(['audit', ...args])
+          assert.equal(code, 0, stderr)
+          return stdout
+        }
+        const created = (await told('search', '--type', 'document.create', '--doctype', 'Note', '--json'))
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as { target: string; writer: string })
+        for (const name of names)
+          assert.ok(
+            created.some(({ target }) => target === `Note/${name}`),
+            name,
+          )
+        assert.equal(new Set(created.map(({ writer }) => writer)).size, 3, 'each wrote some of it')
+        assert.match(await told('document', `Note/${names[0]!}`), /document\.create/)
+        assert.ok((await told('export', '--doctype', 'Note')).includes(names[0]!))
+        assert.match(await told('verify'), /^whole: \d+ lines of \d+ daemons in the database; /)
+        assert.match(
+          (await daemon.cli(['status'])).stdout,
+          /audit +\d+ events of \d+ daemons in the database/,
+        )
+      }
+    } finally {
+      follow.kill()
+      await client.close()
+    }
+  })
+
+  it('lose no event of what one of them acknowledged, though it is lost with its folder', async (t) => {
+    const { client, provider } = await signedIn()
+    const lost = await startDaemon(t, { site: daemons[0]!.site, args: ['--public-url', proxy.url] })
+    const create = async (n: number): Promise<string | undefined> => {
+      const response = await fetch(lost.url + mcpPath, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${provider.saved!.access_token}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: n,
+          method: 'tools/call',
+          params: { name: 'create_document', arguments: { doctype: 'Note', data: { title: `Lost ${n}` } } },
+        }),
+      }).catch(() => undefined)
+      const answer: any = await response?.json().catch(() => undefined)
+      return answer?.result && JSON.parse(answer.result.content[0].text).name
+    }
+    const acknowledged: string[] = []
+    let n = 0
+    const load = async (): Promise<void> => {
+      for (;;) {
+        const name = await create(n++)
+        if (name === undefined) return
+        acknowledged.push(name)
+      }
+    }
+    const loads = Promise.all([load(), load(), load()])
+    await until(() => acknowledged.length >= 20)
+    await lost.stop('SIGKILL')
+    await loads
+    rmSync(lost.state, { recursive: true })
+    const { stdout } = await daemons[1]!.cli(['audit', 'search', '--type', 'document.create', '--json'])
+    for (const name of acknowledged) assert.ok(stdout.includes(`"Note/${name}"`), name)
+    const verified = await daemons[1]!.cli(['audit', 'verify', '--json'])
+    assert.deepEqual(JSON.parse(verified.stdout).faults, [])
     await client.close()
   })
 

@@ -42,7 +42,7 @@ describe('the shipped roles', () => {
       const rule = doctypes.get(name)?.rules.find(({ role }) => role === 'Auditor')
       assert.deepEqual([...(rule?.actions ?? [])].sort(), ['read', 'report'], name)
     }
-    const audit = { folder: '', settled: () => Promise.resolve() }
+    const audit = { place: '', settled: () => Promise.resolve() }
     assert.deepEqual(searchAuditTool(audit, { now: () => 0 }).roles, ['Auditor'])
   })
 })
