@@ -1,4 +1,5 @@
 import { isAvailable, type Analysis } from '../analysis/analysis.ts'
+import type { ChartPoint } from '../analysis/charts/chart-data.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
@@ -7,7 +8,7 @@ import { getDocument, listDocuments } from '../documents/reading.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { Desk } from '../pages/desk-endpoint.ts'
 import type { Snapshot } from './snapshot.ts'
-import { drawStored, itemsOf } from '../tools/dashboards.ts'
+import { calculateStored, drawStored, itemsOf } from '../tools/dashboards.ts'
 import { viewed } from './viewing.ts'
 
 const mostDashboards = 200
@@ -43,7 +44,7 @@ export function createDesk(
         const { documents } = snapshot()
         const view = await getDocument(documents, principal, 'Dashboard', id)
         const charts = await Promise.all(
-          itemsOf(view).map(({ chart }) => storedChart(documents, principal, chart)),
+          itemsOf(view).map(({ chart }) => storedChart(documents, principal, chart, clock.now())),
         )
         return {
           id,
@@ -70,17 +71,22 @@ export function createDesk(
   }
 }
 
-/** A chart that is not shared with the user is not there. */
+/** A chart in words; one that is not shared with the user is not there. */
 async function storedChart(
   documents: Documents,
   principal: Principal,
   id: string,
-): Promise<{ id: string; name: string } | undefined> {
-  const { data } = await listDocuments(documents, principal, {
-    doctype: 'Dashboard Chart',
-    filters: { name: id },
-    fields: ['chart_name'],
-    limit: 1,
-  })
-  return data[0] && { id, name: String(data[0]['chart_name']) }
+  now: number,
+): Promise<{ id: string; name: string; points: readonly ChartPoint[] } | undefined> {
+  const named = (name: string, points: readonly ChartPoint[]) => ({ id, name, points })
+  try {
+    const { definition, points } = await calculateStored({ principal, documents }, id, now)
+    return named(definition.chart_name, points)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    if (error.code === 'not_found') return undefined
+    // What cannot be calculated is told in the place of the picture.
+    const { chart_name } = await getDocument(documents, principal, 'Dashboard Chart', id)
+    return named(String(chart_name), [])
+  }
 }

@@ -5,6 +5,7 @@ import { listBelongings, readAttachment } from '../documents/belongings.ts'
 import { listDoctypes } from '../documents/describing.ts'
 import { accessFor, type Documents } from '../documents/documents.ts'
 import { historyOf } from '../documents/history.ts'
+import { linkedFrom } from '../documents/links.ts'
 import type { Access } from '../documents/permission.ts'
 import type { Field } from '../documents/platform.ts'
 import { type DocumentView, getDocument, listDocuments } from '../documents/reading.ts'
@@ -14,6 +15,8 @@ import { viewed } from './viewing.ts'
 const rowsOfPage = 50
 const mostColumns = 5
 const mostChanges = 50
+/** Of each doctype. */
+const mostLinks = 10
 
 /** What the pages of documents show, as far as the user may read it; that they look is told like every reading. */
 export function createRecords(documents: () => Documents, audit: Audit): Records {
@@ -97,6 +100,7 @@ async function recordOf(
     title: textOf(titleField === undefined ? name : (view[titleField] ?? name)),
     fields: fieldsOf(documents, access, view),
     tables: tablesOf(documents, access, view),
+    links: await linkedFrom(...ask, mostLinks),
     comments: await listBelongings(...ask, 'comment'),
     assignments: await listBelongings(...ask, 'assignment'),
     files: await listBelongings(...ask, 'attachment'),

@@ -16,13 +16,17 @@ export interface Dashboard {
   readonly owner: string
 }
 
+/** A chart of a dashboard, with its numbers for who does not see the picture. */
+export interface DrawnChart {
+  readonly id: string
+  readonly name: string
+  readonly points: readonly { readonly label: string; readonly value: number }[]
+}
+
 /** Where the page gets what it shows; AppError `not_found` for what the principal may not see. */
 export interface Desk {
   dashboards(principal: Principal): Promise<readonly Dashboard[]>
-  dashboard(
-    principal: Principal,
-    id: string,
-  ): Promise<Dashboard & { readonly charts: readonly { readonly id: string; readonly name: string }[] }>
+  dashboard(principal: Principal, id: string): Promise<Dashboard & { readonly charts: readonly DrawnChart[] }>
   picture(
     principal: Principal,
     chart: string,

@@ -59,6 +59,8 @@ export interface Records {
     readonly title: string
     readonly fields: readonly ShownField[]
     readonly tables: readonly ShownTable[]
+    /** The documents that link to this one. */
+    readonly links: readonly Place[]
     readonly comments: readonly { readonly user: string; readonly time: string; readonly text: string }[]
     readonly assignments: readonly { readonly user: string; readonly time: string; readonly note: string }[]
     readonly files: readonly { readonly id: string; readonly file_name: string; readonly bytes: number }[]

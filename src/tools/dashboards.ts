@@ -48,7 +48,19 @@ export function itemsOf(dashboard: View): readonly { readonly name: unknown; rea
   }))
 }
 
-/** A stored chart, drawn over what the caller may read. AppError says why it cannot be. */
+/** A stored chart with its numbers, over what the caller may read. AppError says why it cannot be. */
+export async function calculateStored(
+  { principal, documents }: Reader,
+  chart: string,
+  now: number,
+): Promise<{ definition: ChartDefinition; kept: unknown; points: readonly ChartPoint[] }> {
+  const stored = await getDocument(documents, principal, 'Dashboard Chart', chart)
+  const { document_type: doctype, vega_lite: kept, ...fields } = stored
+  const definition = { ...fields, doctype } as unknown as ChartDefinition
+  return { definition, kept, points: await chartPoints(documents, principal, definition, now) }
+}
+
+/** The same, drawn. */
 export async function drawStored(
   {
     principal,
@@ -60,10 +72,7 @@ export async function drawStored(
   chart: string,
   now: number,
 ): Promise<{ readonly name: string; readonly points: readonly ChartPoint[]; readonly image: ChartImage }> {
-  const stored = await getDocument(documents, principal, 'Dashboard Chart', chart)
-  const { document_type: doctype, vega_lite: kept, ...fields } = stored
-  const definition = { ...fields, doctype } as unknown as ChartDefinition
-  const points = await chartPoints(documents, principal, definition, now)
+  const { definition, kept, points } = await calculateStored({ principal, documents }, chart, now)
   const spec = typeof kept === 'object' && kept !== null ? (kept as View) : vegaLiteOf(definition)
   return {
     name: definition.chart_name,

@@ -48,6 +48,12 @@ describe('the desk', () => {
       'html' in page && page.html.includes('Tasks &lt;b&gt;by&lt;/b&gt; priority'),
       JSON.stringify(page),
     )
+    // For who cannot see the picture, and with its place kept while it comes.
+    assert.match(
+      page.html,
+      /<summary>The numbers of Tasks &lt;b&gt;[^]*<th scope="row"[^>]*>High<\/th><td>\d+<\/td>/,
+    )
+    assert.match(page.html, /<img [^>]*width="640" height="400"/)
     const picture = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`)
     assert.ok('html' in picture && picture.status === 200 && /PNG|<svg/.test(picture.html.slice(0, 200)))
     const etag = 'headers' in picture ? picture.headers.get('etag') : null

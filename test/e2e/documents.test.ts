@@ -65,6 +65,9 @@ describe('documents on pages', { skip }, () => {
     await page.getByRole('region', { name: 'Items' }).waitFor()
     await page.locator('dl a').first().press('Enter')
     await page.waitForURL(/\/documents\/Customer\//)
+    // Those who may read the order find it where it leads, and others do not (below).
+    await page.getByRole('link', { name: /^SO-/ }).first().press('Enter')
+    await page.getByRole('region', { name: 'Items' }).waitFor()
     assert.deepEqual(complaints, [])
     const told = await lookedAt(daemon)
     assert.ok(told.includes(`ok ${sales} Customer/${hostile}`), told.join('\n'))
