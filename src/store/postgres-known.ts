@@ -1,6 +1,7 @@
 /** What is known of a collection when it is read. */
 import { Expiry } from './expiry.ts'
-import type { TableSpec } from './table.ts'
+import type { CollectionSpec, Stored } from './store.ts'
+import { declaredSpec, type TableSpec } from './table.ts'
 
 /** What a read knows of its collection. */
 export interface Known {
@@ -34,4 +35,12 @@ export function covers(stored: TableSpec | undefined, wanted: TableSpec): boolea
     wanted.ordered.length > 0 === stored.ordered.length > 0 &&
     wanted.expires === stored.expires
   )
+}
+
+/** The spec of a collection that is asked for: only documents of doctypes are looked up by an order, all else by its entries. */
+export function databaseSpec<T extends Stored>(
+  spec: CollectionSpec<T>,
+  before: TableSpec | undefined,
+): TableSpec {
+  return declaredSpec(spec.name.startsWith('document.') ? spec : { ...spec, ordered: [] }, before)
 }

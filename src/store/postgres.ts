@@ -21,14 +21,14 @@ import type { PostgresStoreOptions } from './postgres-options.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, Sizes } from './postgres-picture.ts'
-import { covers, known, type Known } from './postgres-known.ts'
+import { covers, databaseSpec, known, type Known } from './postgres-known.ts'
 import { readDocument } from './postgres-reading.ts'
 import { PgSession } from './postgres-session.ts'
 import { SharedTime } from './shared-time.ts'
 import { type StateHead, openTables, readStateHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
-import { declaredSpec, type TableSpec } from './table.ts'
+import type { TableSpec } from './table.ts'
 import { follow, inTime, repeat, type Turn, Turns } from './turns.ts'
 
 const sweepBatch = 500
@@ -144,7 +144,7 @@ class Postgres implements PostgresStore {
 
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
     const known = this.#collections.get(spec.name)
-    const wanted = declaredSpec(spec, known?.spec)
+    const wanted = databaseSpec(spec, known?.spec)
     if (known) return known as unknown as Collection<T>
     const collection = new PostgresCollection<Stored>(wanted, {
       get: (spec, id) => this.#database.read((on) => readDocument(on, this.#view(spec), id)),

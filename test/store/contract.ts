@@ -163,6 +163,22 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       assert.equal(ids(await peopleOf(store).find({ order: [{ field: 'age' }] })), 'bcda')
     })
 
+    it('looks up in a collection with an order that is none of documents, and sorts it', async (t) => {
+      const { store } = await open(t)
+      const tokens = store.collection<Stored & { hash: string; at: number }>({
+        name: 'test.token',
+        indexes: ['hash'],
+        ordered: ['at'],
+        unique: ['hash'],
+      })
+      await tokens.insert({ id: 'a', hash: 'h', at: 2 })
+      await tokens.insert({ id: 'b', hash: 'i', at: 1 })
+      assert.equal((await tokens.first({ where: { hash: 'h' } }))?.id, 'a')
+      assert.equal(ids(await tokens.find({ order: [{ field: 'at' }] })), 'ba')
+      const after = { order: [{ field: 'at' }], after: [1, 'b'], limit: 1 }
+      assert.equal(ids(await tokens.find(after)), 'a')
+    })
+
     it('looks up values, members of arrays, nested values and what is absent', async (t) => {
       const { store } = await open(t)
       await fill(store)
