@@ -204,7 +204,7 @@ function openOAuth(
     }),
     usage,
     limits: new RateLimits({ settings, store }),
-    trace: new Trace({ clock }),
+    trace: new Trace({ clock, store }),
     upstream: new OpenIdProvider({ store, clock, settings, publicUrl, log, folder: folders.site }),
     clientLimits: (id) => clientLimitOf(site.current().platform, id),
   }

@@ -31,7 +31,7 @@ export const rotateKeys = defineOperation({
   },
 })
 
-/** The last authorization attempts, and the step at which each died. Kept by a running daemon only. */
+/** The last authorization attempts, and the step at which each died. Kept by running daemons only. */
 export const traceAttempts = defineOperation({
   name: 'oauth.trace',
   input: objectWith({}, { count: { type: 'integer', minimum: 1 } }),

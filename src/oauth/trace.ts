@@ -1,6 +1,7 @@
 /** The last authorization attempts and the step at which each one died, for `oauth trace`. Holds no secret. */
 import { isoTime, type Clock } from '../core/clock.ts'
 import { sha256 } from '../core/secrets.ts'
+import type { Store } from '../store/store.ts'
 import type { Params } from './protocol.ts'
 
 /** One attempt to connect. */
@@ -23,15 +24,32 @@ export interface Attempt {
 const kept = 200
 const maxSteps = 20
 const mostOrigins = 50
+/** What is announced to other daemons begins so. */
+const topic = 'attempt '
+/** The client of an attempt of which only later steps are known yet. */
+const elsewhere = '(elsewhere)'
+/** An announcement may have 8,000 bytes. */
+const mostBytes = 7000
+/** What comes of one request, and of many, is told in one go. */
+const gathering = 100
 
-/** Attempts in memory: they explain the last hour, not the last year. */
+/**
+ * Attempts in memory: they explain the last hour, not the last year. The steps of one may come to several daemons on one
+ * database; each tells the others what it saw, so that any of them knows all.
+ */
 export class Trace {
   readonly #clock: Clock
+  readonly #shared: Store | undefined
+  readonly #untold = new Set<string>()
   readonly #attempts = new Map<string, Attempt>()
   readonly #origins = new Set<string>()
 
-  constructor(deps: { clock: Clock }) {
-    this.#clock = deps.clock
+  constructor({ clock, store }: { clock: Clock; store: Store }) {
+    this.#clock = clock
+    this.#shared = store.stats().kind === 'postgres' ? store : undefined
+    this.#shared?.hear((message) => {
+      if (message?.startsWith(topic)) this.#hear(message.slice(topic.length))
+    })
   }
 
   /** The id of the attempt that a request belongs to: the same for all requests of one attempt. */
@@ -88,15 +106,78 @@ export class Trace {
   #keep(attempt: Attempt): void {
     if (this.#attempts.size >= kept) this.#attempts.delete(this.#attempts.keys().next().value!)
     this.#attempts.set(attempt.id, attempt)
+    this.#tell(attempt.id)
   }
 
   #change(id: string, change: (attempt: Attempt) => Attempt): void {
-    const attempt = this.#attempts.get(id)
-    if (attempt) this.#attempts.set(id, { ...change(attempt), updated: isoTime(this.#clock.now()) })
+    let attempt = this.#attempts.get(id)
+    if (!attempt) {
+      if (!this.#shared) return
+      // It began at another daemon, which has not told of it yet.
+      const started = isoTime(this.#clock.now())
+      attempt = { id, started, updated: started, client: elsewhere, steps: [] }
+    }
+    this.#attempts.set(id, { ...change(attempt), updated: isoTime(this.#clock.now()) })
+    this.#tell(id)
+  }
+
+  #tell(id: string): void {
+    const store = this.#shared
+    if (!store) return
+    if (this.#untold.size === 0) setTimeout(() => void this.#announce(store), gathering).unref()
+    this.#untold.add(id)
+  }
+
+  async #announce(store: Store): Promise<void> {
+    const attempts = [...this.#untold].map((id) => JSON.stringify(this.#attempts.get(id) ?? {}))
+    this.#untold.clear()
+    await store
+      .transaction(async (transaction) => {
+        for (const text of attempts)
+          if (Buffer.byteLength(text) <= mostBytes) transaction.announce(topic + text)
+      })
+      // Nothing depends on it.
+      .catch(() => undefined)
+  }
+
+  /** Steps that another daemon saw, or this one itself. Any role that may connect to the database can announce. */
+  #hear(text: string): void {
+    const heard = readAttempt(text)
+    if (!heard) return
+    const known = this.#attempts.get(heard.id)
+    if (!known && this.#attempts.size >= kept) this.#attempts.delete(this.#attempts.keys().next().value!)
+    this.#attempts.set(heard.id, known ? joined(known, heard) : heard)
   }
 
   /** The newest attempts first. */
   last(count: number): readonly Attempt[] {
     return [...this.#attempts.values()].reverse().slice(0, count)
+  }
+}
+
+/** What two daemons know of one attempt. Who goes on with it has nearly always heard of the steps before. */
+function joined(one: Attempt, other: Attempt): Attempt {
+  const [first, second] = one.started <= other.started ? [one, other] : [other, one]
+  const [older, newer] = one.updated <= other.updated ? [one, other] : [other, one]
+  const same = second.steps.findIndex((step, index) => step !== first.steps[index])
+  const more = same < 0 ? [] : second.steps.slice(same)
+  return {
+    ...older,
+    ...newer,
+    client: first.client === elsewhere ? second.client : first.client,
+    started: first.started,
+    steps: [...first.steps, ...more].slice(-maxSteps),
+  }
+}
+
+function readAttempt(text: string): Attempt | undefined {
+  try {
+    const { id, started, updated, client, steps } = JSON.parse(text) as Partial<Attempt>
+    const whole = [id, started, updated, client].every((one) => typeof one === 'string')
+    return whole && Array.isArray(steps) && steps.every((step) => typeof step === 'string')
+      ? (JSON.parse(text) as Attempt)
+      : undefined
+  } catch {
+    return undefined
   }
 }

@@ -18,10 +18,14 @@ describe('adding', () => {
     )
   })
 
-  it('an operation: written in control/<noun>.ts, listed in control/index.ts, asked by a command', () => {
-    const written = matches('control', /(?:defineOperation\(\{\s*name: |methodOperation\()'([\w.]+)'/g)
+  it('an operation: written in control/<noun>.ts, listed in control/index.ts, asked by a command or a page', () => {
+    const pattern = /(?:defineOperation\(\{\s*name: |methodOperation\()'([\w.]+)'/g
+    const written = [...matches('control', pattern), ...matches('control/doctor', pattern)]
     assert.deepEqual([...written].sort(), Object.keys(operations).sort())
-    const asked = new Set(matches('cli', /\b(?:askAndPrint|operate|askDaemon|stream)\([^)]*?'([\w.]+)'/g))
+    const asked = new Set([
+      ...matches('cli', /\b(?:askAndPrint|operate|askDaemon|stream)\([^)]*?'([\w.]+)'/g),
+      ...matches('pages', /\bask\([^)]*?'([\w.]+)'/g),
+    ])
     assert.deepEqual(
       written.filter((name) => !asked.has(name)),
       [],

@@ -71,6 +71,17 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
     assert.ok(daemons.every((daemon) => proxy.counts.get(daemon.url)! > 3))
   })
 
+  it('show all steps of a sign-in, whichever daemon is asked for its trace', async () => {
+    const { client } = await signedIn()
+    await client.close()
+    for (const daemon of daemons)
+      await until(async () => {
+        const { stdout } = await daemon.cli(['oauth', 'trace', '-n', '1', '--json'])
+        const [{ steps = [], user }] = JSON.parse(stdout)
+        return user === admin.username && steps[0] === 'request accepted' && steps.at(-1) === 'tokens issued'
+      })
+  })
+
   it('say which site each of them serves, and where one differs', async (t) => {
     const seen = async (): Promise<
       { this: boolean; folder: string; digest: string; commit: string | null }[]

@@ -199,7 +199,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     assertions,
     identityProviders: new IdentityProviders({ ...base, assertions, fetch }),
     limits: new RateLimits({ ...base, store }),
-    trace: new Trace(base),
+    trace: new Trace({ ...base, store }),
     upstream: new OpenIdProvider({ ...base, store, folder }),
     usage: new TokenUsage({ ...base, store }),
     clientLimits: options.clientLimits ?? (() => undefined),
