@@ -2,6 +2,7 @@
  * Forwarding to syslog: RFC 5424 messages over UDP (RFC 5426), TCP with octet counting (RFC 6587 §3.4.1),
  * TLS (RFC 5425) or a Unix stream socket. Node has no Unix datagram sockets, which `/dev/log` mostly is.
  */
+import { within } from '../core/deadline.ts'
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { readFile } from 'node:fs/promises'
 import { connect, isIP, type Socket } from 'node:net'
@@ -104,7 +105,7 @@ function streamSink(name: string, host: string, port: number, settings: SyslogSe
   return {
     name,
     async send(lines, signal) {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(sendMilliseconds)])
+      const limit = within(sendMilliseconds, signal)
       try {
         socket = socket?.writable ? socket : await open(host, port, settings, limit)
         const messages = lines.map((line) => {

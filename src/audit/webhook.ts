@@ -1,4 +1,5 @@
 /** Forwarding to a webhook: events as a JSON array in a POST, signed with a shared secret when there is one. */
+import { within } from '../core/deadline.ts'
 import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { AppError } from '../core/errors.ts'
@@ -30,14 +31,13 @@ export function webhookSink(settings: WebhookSettings): Sink {
     name: `webhook ${url.origin}`,
     async send(lines, signal) {
       const body = `{"events":[${lines.join(',')}]}`
-      const limit = AbortSignal.timeout((settings.timeout_seconds ?? 10) * 1000)
       const response = await fetch(url, {
         method: 'POST',
         body,
         headers: await headersOf(body, settings),
         // A redirect would hand the events to somebody whom nobody has named.
         redirect: 'error',
-        signal: AbortSignal.any([signal, limit]),
+        signal: within((settings.timeout_seconds ?? 10) * 1000, signal),
       })
       await response.body?.cancel()
       if (!response.ok) throw new Error(`the webhook answered ${response.status}`)

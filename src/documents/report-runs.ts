@@ -2,6 +2,7 @@
  * Reports that run in the background, for one user, one set of filters and one reading of the site. They stand in the
  * state: whichever daemon is asked shows what another makes or has made, and takes over what a lost one left.
  */
+import { within } from '../core/deadline.ts'
 import type { Clock } from '../core/clock.ts'
 import { Decimal } from '../core/decimal.ts'
 import { AppError, type AppErrorCode, Cancelled, messageOf } from '../core/errors.ts'
@@ -79,7 +80,7 @@ export async function runInBackground(
     JSON.stringify([platform.digest, report.name, report.source, principal.user, principal.roleKey, filters]),
   )
   const runs = runsOf(documents.store)
-  const end = AbortSignal.any([signal, AbortSignal.timeout(wait)])
+  const end = within(wait, signal)
   let waited: string | undefined
   for (;;) {
     const found = await latest(runs, key)

@@ -1,3 +1,4 @@
+import { within } from '../core/deadline.ts'
 import type { Suspended } from '../core/suspended.ts'
 import type { Collection, CollectionSpec, Store, Transaction } from '../store/store.ts'
 
@@ -60,7 +61,7 @@ export class WaitingRoom {
 
   /** Waits until the call is settled or gone, but no longer than this or until the signal. */
   async settled(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
-    const end = AbortSignal.any([signal, AbortSignal.timeout(milliseconds)])
+    const end = within(milliseconds, signal)
     while (!end.aborted) {
       // From here on nothing is missed, whatever happens while we look.
       const { changed, leave } = this.#wait(id, end)
