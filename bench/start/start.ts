@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
+import { table } from '../server-process.ts'
 
 const launcher = resolve(import.meta.dirname, '../../bin/assistant-core')
 const folder = mkdtempSync(join(tmpdir(), 'assistant-core-start-'))
@@ -96,4 +97,4 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
-console.log(rows.map(([what, much]) => `| ${what} | ${much} |`).join('\n'))
+table(['', 'processor time'], rows)
