@@ -104,9 +104,15 @@ export class Trace {
   }
 
   #keep(attempt: Attempt): void {
-    if (this.#attempts.size >= kept) this.#attempts.delete(this.#attempts.keys().next().value!)
-    this.#attempts.set(attempt.id, attempt)
+    this.#put(attempt)
     this.#tell(attempt.id)
+  }
+
+  /** However they come, only so many are kept. */
+  #put(attempt: Attempt): void {
+    if (!this.#attempts.has(attempt.id) && this.#attempts.size >= kept)
+      this.#attempts.delete(this.#attempts.keys().next().value!)
+    this.#attempts.set(attempt.id, attempt)
   }
 
   #change(id: string, change: (attempt: Attempt) => Attempt): void {
@@ -117,8 +123,7 @@ export class Trace {
       const started = isoTime(this.#clock.now())
       attempt = { id, started, updated: started, client: elsewhere, steps: [] }
     }
-    this.#attempts.set(id, { ...change(attempt), updated: isoTime(this.#clock.now()) })
-    this.#tell(id)
+    this.#keep({ ...change(attempt), updated: isoTime(this.#clock.now()) })
   }
 
   #tell(id: string): void {
@@ -145,8 +150,7 @@ export class Trace {
     const heard = readAttempt(text)
     if (!heard) return
     const known = this.#attempts.get(heard.id)
-    if (!known && this.#attempts.size >= kept) this.#attempts.delete(this.#attempts.keys().next().value!)
-    this.#attempts.set(heard.id, known ? joined(known, heard) : heard)
+    this.#put(known ? joined(known, heard) : heard)
   }
 
   /** The newest attempts first. */
@@ -159,10 +163,12 @@ export class Trace {
 function joined(one: Attempt, other: Attempt): Attempt {
   const [first, second] = one.started <= other.started ? [one, other] : [other, one]
   const [older, newer] = one.updated <= other.updated ? [one, other] : [other, one]
+  // What goes on died nowhere.
+  const { died_at: _step, reason: _why, ...before } = older
   const same = second.steps.findIndex((step, index) => step !== first.steps[index])
   const more = same < 0 ? [] : second.steps.slice(same)
   return {
-    ...older,
+    ...before,
     ...newer,
     client: first.client === elsewhere ? second.client : first.client,
     started: first.started,
@@ -172,11 +178,10 @@ function joined(one: Attempt, other: Attempt): Attempt {
 
 function readAttempt(text: string): Attempt | undefined {
   try {
-    const { id, started, updated, client, steps } = JSON.parse(text) as Partial<Attempt>
-    const whole = [id, started, updated, client].every((one) => typeof one === 'string')
-    return whole && Array.isArray(steps) && steps.every((step) => typeof step === 'string')
-      ? (JSON.parse(text) as Attempt)
-      : undefined
+    const heard = JSON.parse(text) as Attempt
+    const { steps, ...facts } = heard
+    const texts = [facts.id, facts.started, facts.updated, facts.client, ...Object.values(facts), ...steps]
+    return Array.isArray(steps) && texts.every((one) => typeof one === 'string') ? heard : undefined
   } catch {
     return undefined
   }
