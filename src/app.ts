@@ -100,7 +100,14 @@ import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts
 import { createViews, type Render } from './pages/views.ts'
 import { edge, killSwitch } from './http/edge-middleware.ts'
 import { answerBare, isProgramCall } from './http/program-calls.ts'
-import { doctorProbes, knownCaller, lined, requests, trustedProxies } from './http/requests-middleware.ts'
+import {
+  doctorProbes,
+  knownCaller,
+  lined,
+  requests,
+  summing,
+  trustedProxies,
+} from './http/requests-middleware.ts'
 import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './build/services.ts'
 
@@ -127,7 +134,8 @@ export function createApp(services: Services): RequestListener {
   const caller = bearerOrSession(guard, services)
   const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
   const trusted = trustedProxies(settings)
-  const [arrive, catching, open] = [requests({ ...services, trusted }), edge(log), killSwitch(settings)]
+  const around = { ...services, trusted, tell: summing(log) }
+  const [arrive, catching, open] = [requests(around), edge(log), killSwitch(settings)]
 
   const app = new Koa()
   app.on('error', (error: unknown) => log.error('unanswered error', { error }))
@@ -154,7 +162,7 @@ export function createApp(services: Services): RequestListener {
   const listener = app.callback()
   const answer = (exchange: Exchange): Promise<unknown> =>
     arrive(exchange, () => catching(exchange, () => open(exchange, () => mcp(exchange, nothing))))
-  return lined({ ...services, trusted }, (request, response) =>
+  return lined(around, (request, response) =>
     isProgramCall(request) ? answerBare(request, response, answer, log) : void listener(request, response),
   )
 }

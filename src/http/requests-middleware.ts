@@ -30,7 +30,11 @@ interface Needed {
   /** The proxies that are believed. */
   readonly trusted: () => Networks
   readonly tracing: Tracer | undefined
+  readonly tell: TellRefusal
 }
+
+/** Tells the log of a refused request. */
+type TellRefusal = (requestId: string) => void
 
 /** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
 export function requests(needed: Needed): Guard {
@@ -83,7 +87,7 @@ export function doctorProbes(probe: DoctorProbe, trusted: () => Networks): Middl
 /** A request without a body takes its place at once, any other when its body is there and before it is worked on. */
 async function withPlace(
   ctx: Exchange,
-  { places, metrics, subscriptions }: Needed,
+  { places, metrics, subscriptions, tell }: Needed,
   next: () => Promise<unknown>,
 ): Promise<void> {
   if (repeatsCredential(ctx.req.rawHeaders))
@@ -91,6 +95,7 @@ async function withPlace(
   const network = networkKey(String(ctx.state['address']))
   const turnAway = (status: 408 | 503): void => {
     metrics.refused()
+    tell(String(ctx.state['requestId']))
     refuse(
       ctx,
       status,
@@ -131,25 +136,40 @@ function presentedBy({ headers }: IncomingMessage): string {
 
 /** Begins each request when it is its turn, or tells its sender to come again: before it is looked at, since that must cost little. */
 export function lined(
-  needed: Pick<Needed, 'leaving' | 'metrics' | 'trusted'> & { readonly line: WaitingLine },
+  needed: Pick<Needed, 'leaving' | 'metrics' | 'trusted' | 'tell'> & { readonly line: WaitingLine },
   listener: RequestListener,
 ): RequestListener {
-  const { line, leaving, metrics, trusted } = needed
+  const { line, leaving, metrics, trusted, tell } = needed
   return (request, response) => {
     if (line.isFree()) return listener(request, response)
     const path = (request.url ?? '').split('?', 1)[0]!
     if (healthPaths.has(path)) return listener(request, response)
+    // Whoever waits is waited for when the daemon stops.
+    leaving.add(response)
+    response.once('close', () => leaving.remove(response))
+    const { socket } = request
     const begin = (): void => listener(request, response)
-    const isGone = (): boolean => request.socket.destroyed
-    if (line.wait(callerOf(request, line, trusted), { begin, isGone })) {
-      // Whoever waits is waited for when the daemon stops.
-      leaving.add(response)
-      response.once('close', () => leaving.remove(response))
-    } else {
+    const refuse = (): void => {
+      const requestId = randomId()
       metrics.shed(endpointOf(path), methodOf(request.method ?? ''))
-      // What came along with the head has been read by then; what is still to come is not waited for.
-      setImmediate(() => response.writeHead(503, request.complete ? comeAgain : goAway).end(refusedInLine))
+      tell(requestId)
+      // What of it has not come by now is not waited for.
+      const headers = request.complete ? comeAgain : goAway
+      response.writeHead(503, { ...headers, 'X-Request-Id': requestId }).end(refusedInLine)
     }
+    line.wait(callerOf(request, line, trusted), { begin, refuse, socket })
+  }
+}
+
+/** Says once a second how many were refused, and the id of one of them: a line for each would cost more than they do. */
+export function summing(log: Log): TellRefusal {
+  let refused = 0
+  return (requestId) => {
+    if (refused++ > 0) return
+    setTimeout(() => {
+      log.warn('too many requests: some were refused', { refused, request_id: requestId })
+      refused = 0
+    }, 1000).unref()
   }
 }
 
@@ -186,10 +206,11 @@ function repeatsCredential(rawHeaders: readonly string[]): boolean {
 const refusals = { 400: 'invalid_request', 408: 'timeout', 503: 'unavailable' } as const
 
 /** Answers beside the middleware, which may still be waiting for the body. */
-function refuse({ res }: Exchange, status: keyof typeof refusals, message: string): void {
+function refuse({ res, state }: Exchange, status: keyof typeof refusals, message: string): void {
   if (res.headersSent) return void res.destroy()
   const wait = status === 400 ? {} : { 'Retry-After': '1' }
-  res.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...wait })
+  const headers = { 'Content-Type': 'application/json', 'X-Request-Id': String(state['requestId']) }
+  res.writeHead(status, { ...headers, Connection: 'close', ...wait })
   res.end(JSON.stringify({ error: refusals[status], message }))
 }
 

@@ -5,16 +5,39 @@ import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { operate } from '../../src/cli/control.ts'
 import { paths } from '../../src/oauth/urls.ts'
+import type { RunningDaemon } from '../helpers/daemon.ts'
 import { tokenOf, watchedDaemon } from './lag.ts'
 
 interface Answer {
   readonly status: number
   readonly retryAfter: string | undefined
+  readonly id: string
   readonly text: string
 }
 
 const create = { name: 'create_document', arguments: { doctype: 'Note', data: { title: 'One of many' } } }
 const count = { name: 'count_documents', arguments: { doctype: 'Note', filters: { title: 'One of many' } } }
+
+interface Summed {
+  readonly msg: string
+  readonly refused: number
+  readonly request_id: string
+}
+
+/** What the log says of refusals, once it has told that many. */
+async function summed(daemon: RunningDaemon, count: number): Promise<readonly Summed[]> {
+  for (let tries = 0; ; tries++) {
+    const lines = daemon.output().stdout.trim().split('\n')
+    const told = lines
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Summed)
+      .filter(({ msg }) => msg.startsWith('too many requests'))
+    const sum = told.reduce((before, { refused }) => before + refused, 0)
+    if (sum === count) return told
+    assert.ok(tries < 200, `the log tells of ${sum} and not of ${count}`)
+    await delay(50)
+  }
+}
 
 describe('a flood of one user', () => {
   it('is refused with 503 and Retry-After before anything is done, and takes no call from another', async (t) => {
@@ -37,8 +60,9 @@ describe('a flood of one user', () => {
         request({ agent, port, host: '127.0.0.1', path, method, headers }, (response) => {
           let text = ''
           response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+          const { 'retry-after': retryAfter, 'x-request-id': id } = response.headers
           response.on('end', () =>
-            resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text }),
+            resolve({ status: response.statusCode ?? 0, retryAfter, id: String(id), text }),
           )
         })
           .on('error', reject)
@@ -93,5 +117,11 @@ describe('a flood of one user', () => {
     const metrics = await operate({ site, state, json: true }, 'metrics', {})
     const [, shed] = /^assistant_core_requests_shed_total (\d+)$/m.exec(metrics.text) ?? []
     assert.equal(Number(shed), refused.length)
+    // The log tells all of them in a line a second, by the id of one of each.
+    const told = await summed(daemon, refused.length)
+    assert.ok(told.length < refused.length || refused.length === 1, String(told.length))
+    const ids = new Set(refused.map(({ id }) => id))
+    assert.equal(ids.size, refused.length)
+    for (const { request_id: id } of told) assert.ok(ids.has(id), id)
   })
 })

@@ -1,28 +1,37 @@
 import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
 import { setImmediate as look } from 'node:timers/promises'
 import { describe, it } from 'node:test'
-import { WaitingLine } from '../../src/http/waiting-line.ts'
+import { WaitingLine, type Waiting } from '../../src/http/waiting-line.ts'
 
 /** A line whose requests take so many milliseconds each, and what was begun in it. */
 function open(milliseconds: number, most = 1000) {
   let now = 0
   const begun: string[] = []
+  const refused: string[] = []
   const line = new WaitingLine({ most: () => most, now: () => now })
   const begin = (name: string) => (): void => {
     now += milliseconds
     begun.push(name)
   }
-  const come = (caller: string, name = caller, isGone = false): 'begun' | 'waits' | 'refused' => {
-    if (!line.isFree())
-      return line.wait(caller, { begin: begin(name), isGone: () => isGone }) ? 'waits' : 'refused'
+  const connection = (): Waiting['socket'] => {
+    const socket: Waiting['socket'] = {
+      destroyed: false,
+      destroy: () => Object.assign(socket, { destroyed: true }) as Socket,
+    }
+    return socket
+  }
+  const come = (caller: string, name = caller, socket = connection()): 'begun' | 'waits' | 'aside' => {
+    const refuse = (): void => void refused.push(name)
+    if (!line.isFree()) return line.wait(caller, { begin: begin(name), refuse, socket }) ? 'waits' : 'aside'
     begin(name)()
     return 'begun'
   }
   /** How many of that many are let in. */
   const flood = (caller: string, count: number): number =>
-    Array.from({ length: count }, () => come(caller)).filter((how) => how !== 'refused').length
+    Array.from({ length: count }, () => come(caller)).filter((how) => how !== 'aside').length
   const pass = (time: number): void => void (now += time)
-  return { line, begun, come, flood, pass }
+  return { line, begun, refused, come, flood, pass, connection }
 }
 
 describe('the line of requests', () => {
@@ -44,9 +53,11 @@ describe('the line of requests', () => {
   })
 
   it('begins nothing whose sender has gone', async () => {
-    const { come, begun } = open(3)
+    const { come, begun, connection } = open(3)
+    const left = connection()
     come('a', 'a0')
-    come('a', 'gone', true)
+    come('a', 'gone', left)
+    left.destroy()
     come('a', 'a2')
     while (begun.length < 2) await look()
     await look()
@@ -73,16 +84,39 @@ describe('the line of requests', () => {
     const { flood, come, pass, begun } = open(3)
     const letIn = flood('a', 1000)
     pass(2000)
-    assert.equal(come('a'), 'refused')
+    assert.equal(come('a'), 'aside')
     assert.equal(come('b'), 'waits')
     assert.equal(come('b'), 'waits')
-    assert.equal(come('a'), 'refused')
+    assert.equal(come('a'), 'aside')
     assert.equal(begun.length, 1)
     while (begun.filter((name) => name === 'b').length < 2) await look()
     assert.ok(begun.length < 6, 'b waited for its turn and not for all of a')
     while (begun.length < letIn + 2) await look()
     await look()
     assert.equal(come('a'), 'begun')
+  })
+
+  it('refuses what was put aside little by little, and begins it when nobody else waits', async () => {
+    const { flood, refused, begun } = open(3)
+    const letIn = flood('a', 2000)
+    assert.deepEqual([begun.length, refused.length], [1, 0])
+    for (let n = 0; n < 20; n++) await look()
+    assert.ok(refused.length > 0 && refused.length <= begun.length, `${refused.length}, ${begun.length}`)
+    while (begun.length + refused.length < 2000) await look()
+    assert.ok(begun.length > letIn, 'time that was left was used')
+  })
+
+  it('hangs up on who sends more without waiting to be refused', async () => {
+    const { come, flood, connection, begun, refused } = open(3, 10)
+    flood('a', 6)
+    const socket = connection()
+    assert.equal(come('a', 'one', socket), 'aside')
+    assert.equal(socket.destroyed, false)
+    assert.equal(come('a', 'two', socket), 'aside')
+    assert.equal(socket.destroyed, true)
+    while (begun.length < 6) await look()
+    await look()
+    assert.deepEqual([refused, begun.includes('one'), begun.includes('two')], [[], false, false])
   })
 
   it('has an end, whoever comes', () => {
