@@ -67,6 +67,7 @@ describe('Python attacks', { skip: withoutPython }, () => {
     ['another user', 'import os', 'os.setuid(0)'],
     ['a new root', 'import os', `os.chroot('/tmp')`],
     ['forking', 'import os', 'os.fork()'],
+    ['a session, which would weigh on its own', 'import os', 'os.setsid()'],
     ['running programs', 'import subprocess', `subprocess.run(['/usr/bin/id'], capture_output=True).stdout`],
     ['a shell', 'import os', `'' if os.system('id > /tmp/id') == 0 else 1 / 0`],
     [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -18,6 +18,7 @@ import {
   allGone,
   descendants,
   isolation,
+  isolations,
   noSandbox,
   openDescriptors,
   programs,
@@ -171,6 +172,22 @@ describe('a child process', () => {
     await wait(50)
     assert.ok(openDescriptors() <= before)
   })
+
+  it(
+    'goes after the daemon, as a group as well, once it has spoken',
+    { skip: existsSync('/proc/self/autogroup') ? false : 'no groups of sessions here' },
+    async () => {
+      for (const way of isolations) {
+        const child = shell('echo "{}" >&3; exec sleep 60', way)
+        assert.deepEqual(await child.receive(), {})
+        const groups = () => descendants().map((pid) => readFileSync(`/proc/${pid}/autogroup`, 'utf8'))
+        while (!groups().every((group) => group.endsWith(' nice 10\n'))) await wait(20)
+        assert.equal(new Set(groups()).size, 1)
+        child.kill()
+        await child.ended
+      }
+    },
+  )
 
   it('says when a program cannot be started', async () => {
     const child = spawnChild({

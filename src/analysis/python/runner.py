@@ -464,8 +464,8 @@ def own_namespaces():
 
 def shut_off(scratch_bytes, filter):
     """Takes away all that reaches other programs, the machine or new privileges."""
-    # Its own process group: a signal to the group would reach the others of it.
-    os.setsid()
+    # Its own process group: a signal to the group would reach the others of it. Not its own session, which would weigh on its own.
+    os.setpgid(0, 0)
     # What lies below goes out of sight: the folder of connections, and /proc.
     scratch = f"size={scratch_bytes},nr_inodes={MAX_INODES},mode=1777".encode()
     system("mount", b"tmpfs", b"/tmp", b"tmpfs", NOSUID | NODEV, scratch)

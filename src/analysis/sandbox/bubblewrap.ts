@@ -84,7 +84,7 @@ export function bubblewrapArgs(isolation: Isolation & { kind: 'bubblewrap' }, vi
   return [
     ...(forks === undefined ? ['--disable-userns'] : []),
     ...fixed(`--unshare-all --unshare-user --cap-drop ALL --uid ${nobody} --gid ${nobody}`),
-    ...fixed('--hostname sandbox --die-with-parent --new-session --clearenv'),
+    ...fixed('--hostname sandbox --die-with-parent --clearenv'),
     ...Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value]),
     ...fixed('--ro-bind /usr /usr'),
     ...['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'].flatMap(systemFolder),

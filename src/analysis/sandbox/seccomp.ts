@@ -25,8 +25,8 @@ const machines: Readonly<Record<string, Machine>> = {
     clone3: 435,
     socket: 41,
     denied: [
-      // fork, vfork, ptrace, process_vm_readv, process_vm_writev, kcmp
-      57, 58, 101, 310, 311, 312,
+      // fork, vfork, setsid (a session weighs on its own), ptrace, process_vm_readv, process_vm_writev, kcmp
+      57, 58, 112, 101, 310, 311, 312,
       // mount, umount2, pivot_root, chroot, unshare, setns, name_to_handle_at, open_by_handle_at
       165, 166, 155, 161, 272, 308, 303, 304,
       // bpf, perf_event_open, userfaultfd, add_key, request_key, keyctl
@@ -50,9 +50,9 @@ const machines: Readonly<Record<string, Machine>> = {
     clone3: 435,
     socket: 198,
     denied: [
-      117, 270, 271, 272, 40, 39, 41, 51, 97, 268, 264, 265, 280, 241, 282, 217, 218, 219, 104, 294, 105, 273,
-      106, 142, 224, 225, 89, 60, 279, 194, 195, 196, 186, 190, 180, 92, 116, 170, 112, 266, 171, 58, 18, 42,
-      235, 236, 237, 238, 239, 262,
+      157, 117, 270, 271, 272, 40, 39, 41, 51, 97, 268, 264, 265, 280, 241, 282, 217, 218, 219, 104, 294, 105,
+      273, 106, 142, 224, 225, 89, 60, 279, 194, 195, 196, 186, 190, 180, 92, 116, 170, 112, 266, 171, 58, 18,
+      42, 235, 236, 237, 238, 239, 262,
     ],
   },
 }

@@ -1,5 +1,6 @@
 /** Child processes that the daemon starts itself, each under limits of its own. */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import process from 'node:process'
 import type { Duplex } from 'node:stream'
 import { bubblewrapArgs, type Isolation, userFor, type SandboxView } from './bubblewrap.ts'
@@ -60,6 +61,9 @@ export function spawnChild(options: ChildOptions): Child {
   const filter = seccomp as Duplex
   filter.on('error', () => {}).end(shut && !view.forks ? shut.seccomp : undefined)
   filter.resume()
+  // Once it speaks it has started, and works for somebody from then on; what is given its input does so at once.
+  if (input) yieldGroup(started)
+  else (channel as Duplex).once('data', () => yieldGroup(started))
   stdin?.on('error', () => {}).end(input)
   return new Child(options, {
     channel: channel as Duplex,
@@ -80,6 +84,19 @@ export function spawnChild(options: ChildOptions): Child {
       }
     },
   })
+}
+
+/**
+ * A session is a group to the scheduler (`autogroup` in sched(7)), as heavy as any other however nice its processes are:
+ * the group has to yield as well. Who is not root may say so ten times a second.
+ */
+function yieldGroup(child: ChildProcess): void {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  try {
+    writeFileSync(`/proc/${child.pid}/autogroup`, '10', { flag: 'r+' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') setTimeout(yieldGroup, 200, child).unref()
+  }
 }
 
 /** Beside its private memory a process has its scratch, and the kernel what it keeps for both. */
