@@ -27,10 +27,12 @@ interface Where {
 
 /** The lines of a file in order, in handfuls. */
 export async function* readLines(path: string, options: Where = {}): AsyncGenerator<RawLine[]> {
-  let rest: Buffer = Buffer.alloc(0)
+  let begun: Buffer[] = []
   let offset = options.from ?? 0
   let number = 1
-  const line = (bytes: Buffer, complete: boolean): RawLine => {
+  const line = (part: Buffer, complete: boolean): RawLine => {
+    const bytes = begun.length > 0 ? Buffer.concat([...begun, part]) : part
+    begun = []
     const end = offset + bytes.length + (complete ? 1 : 0)
     const made = { number: number++, bytes, offset, end, complete }
     offset = end
@@ -40,15 +42,13 @@ export async function* readLines(path: string, options: Where = {}): AsyncGenera
     const lines: RawLine[] = []
     let begin = 0
     for (let at = chunk.indexOf(newline); at !== -1; at = chunk.indexOf(newline, begin)) {
-      const part = chunk.subarray(begin, at)
-      lines.push(line(rest.length > 0 ? Buffer.concat([rest, part]) : part, true))
-      rest = Buffer.alloc(0)
+      lines.push(line(chunk.subarray(begin, at), true))
       begin = at + 1
     }
-    rest = rest.length > 0 ? Buffer.concat([rest, chunk.subarray(begin)]) : chunk.subarray(begin)
+    if (begin < chunk.length) begun.push(chunk.subarray(begin))
     if (lines.length > 0) yield lines
   }
-  if (rest.length > 0) yield [line(rest, false)]
+  if (begun.length > 0) yield [line(Buffer.alloc(0), false)]
 }
 
 /** The lines of an uncompressed file from its end. Numbers count backwards. */

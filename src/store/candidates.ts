@@ -12,7 +12,6 @@ export interface Candidates {
   /** Whether exactly these are asked for, as far as one of the conditions says. */
   readonly exact: boolean
   each(visit: Visit): void
-  readonly has?: (id: string) => boolean
 }
 
 /** The indexes that leave the fewest documents to read; undefined where none helps. */
@@ -22,8 +21,9 @@ export function narrowest(
 ): Candidates | undefined {
   const found: Candidates[] = []
   for (const [field, wanted] of Object.entries(where)) {
-    const index = table.index(field)
-    if (index && isIndexKey(wanted)) found.push(withKeys(table, field, [wanted], true))
+    // A check is no number here.
+    const some = isIndexKey(wanted) && withKeys(table, field, [wanted], typeof wanted === 'string')
+    if (some) found.push(some)
   }
   for (const condition of holds ? conjuncts(holds) : []) {
     const compared = comparison(condition)
@@ -35,17 +35,14 @@ export function narrowest(
       continue
     }
     const keys = wanted === undefined ? undefined : keysOf(wanted)
-    const index = table.index(field)
-    if (index && keys) found.push(withKeys(table, field, keys, index.arrays === 0))
+    const some = keys && withKeys(table, field, keys, table.index(field)?.arrays !== 0)
+    if (some) found.push(some)
     else if (isRange(operator) && (typeof value === 'number' || typeof value === 'string')) {
       const range = table.ordered(field)?.compared(operator, value)
       if (range) found.push({ ...range, exact: true })
     }
   }
-  const [best, second] = found.sort((a, b) => a.count - b.count)
-  if (!best || !second?.has) return best
-  const { has } = second
-  return { ...best, exact: false, each: (visit) => best.each((one) => !has(one.id) || visit(one)) }
+  return found.sort((a, b) => a.count - b.count)[0]
 }
 
 /** The documents of these ids. */
@@ -54,17 +51,22 @@ function named(table: Table, ids: readonly unknown[]): Candidates {
   return {
     count: there.size,
     exact: true,
-    has: (id) => there.has(id),
     each: (visit) => void [...there].every((id) => visit(table.get(id)!)),
   }
 }
 
-function withKeys(table: Table, field: string, keys: readonly IndexKey[], exact: boolean): Candidates {
-  const index = table.index(field)!
+/** What may hold one of the keys; undefined where the field has neither an index nor an order. */
+function withKeys(
+  table: Table,
+  field: string,
+  keys: readonly IndexKey[],
+  exact: boolean,
+): Candidates | undefined {
+  const index = table.index(field)
+  if (!index) return inOrder(table, field, keys, exact)
   return {
     count: keys.reduce<number>((sum, key) => sum + index.count(key), 0),
     exact,
-    has: (id) => keys.some((key) => index.has(key, id)),
     each: (visit) => {
       const seen = keys.length > 1 && index.arrays > 0 ? new Set<string>() : undefined
       for (const key of keys)
@@ -74,6 +76,25 @@ function withKeys(table: Table, field: string, keys: readonly IndexKey[], exact:
           if (!visit(table.get(id)!)) return
         }
     },
+  }
+}
+
+/** The same where there is an order of the field; a list may hold the key too. */
+function inOrder(
+  table: Table,
+  field: string,
+  keys: readonly IndexKey[],
+  exact: boolean,
+): Candidates | undefined {
+  const order = table.ordered(field)
+  if (!order) return undefined
+  const values = new Set(keys.map((key) => (typeof key === 'boolean' ? Number(key) : key)))
+  const lists = order.lists()
+  const ranges = [...[...values].map((value) => order.compared('=', value)), lists]
+  return {
+    count: ranges.reduce((sum, range) => sum + range.count, 0),
+    exact: exact && lists.count === 0,
+    each: (visit) => void ranges.every((range) => range.each(visit)),
   }
 }
 

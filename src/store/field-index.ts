@@ -73,5 +73,8 @@ export function isIndexKey(value: unknown): value is IndexKey {
 
 /** A field of a document whose type is not known here. */
 export function fieldOf(document: Stored, field: string): unknown {
-  return Object.hasOwn(document, field) ? (document as unknown as Record<string, unknown>)[field] : undefined
+  const value = (document as unknown as Record<string, unknown>)[field]
+  // What is inherited is neither a text nor a number; to ask whether it is takes longer than to read it.
+  if (typeof value === 'string' || typeof value === 'number') return value
+  return Object.hasOwn(document, field) ? value : undefined
 }

@@ -30,18 +30,17 @@ export async function readChecked(path: string, visit: (line: Line) => void): Pr
   let length = 0
   for await (const lines of readLines(path)) {
     for (const line of lines) {
-      visit({ ...line, ...decode(line) })
+      visit(decode(line))
       length = line.end
     }
   }
   return length
 }
 
-function decode({ bytes, complete }: RawLine): Pick<Line, 'opensBatch' | 'value' | 'fault'> {
+function decode(line: RawLine): Line {
+  const { bytes, complete } = line
   const mark = bytes.length > 0 ? String.fromCharCode(bytes[0]!) : ''
-  const fault = (text: string): Pick<Line, 'opensBatch' | 'value' | 'fault'> => {
-    return { opensBatch: false, value: undefined, fault: text }
-  }
+  const fault = (text: string): Line => ({ ...line, opensBatch: false, value: undefined, fault: text })
   if (!complete) return fault('the line has no end')
   const sum = bytes.toString('latin1', 1, 9)
   if ((mark !== opensBatch && mark !== goesOn) || !/^[0-9a-f]{8}$/.test(sum) || bytes[9] !== 0x20) {
@@ -50,7 +49,9 @@ function decode({ bytes, complete }: RawLine): Pick<Line, 'opensBatch' | 'value'
   const json = bytes.subarray(10)
   if (crc32(json) !== Number.parseInt(sum, 16)) return fault('the checksum does not match')
   try {
-    return { opensBatch: mark === opensBatch, value: JSON.parse(json.toString('utf8')) as unknown }
+    const value = JSON.parse(json.toString('utf8')) as unknown
+    const { number, offset, end } = line
+    return { number, bytes, offset, end, complete, opensBatch: mark === opensBatch, value }
   } catch (error) {
     return fault(messageOf(error))
   }

@@ -7,6 +7,13 @@ const chunkLength = 1024
 /** A place among the documents: a chunk, and an index in it. */
 type Place = readonly [chunk: number, index: number]
 
+/** Documents that lie side by side, and how many. */
+interface Range {
+  readonly count: number
+  /** False when the visitor had enough. */
+  each(visit: (document: Stored) => boolean): boolean
+}
+
 /**
  * Documents in the order of a field and, where they are alike in it, of their ids; in chunks: adding and removing
  * cost the same at a thousand and at a million, and reading all of them looks nothing up.
@@ -21,9 +28,9 @@ export class SortedDocuments {
     this.#values = field === 'id' ? byId : (a, b) => order(fieldOf(a, field), fieldOf(b, field))
   }
 
-  /** Fills an empty order with many at once. */
-  fill(documents: Iterable<Stored>): void {
-    const all = [...documents].sort((a, b) => this.#compare(a, b))
+  /** Fills an empty order with many at once, which come in order of their ids. */
+  fill(documents: SortedDocuments): void {
+    const all = documents.#grouped(this.field) ?? documents.#chunks.flat().sort(this.#values)
     for (let from = 0; from < all.length; from += chunkLength)
       this.#chunks.push(all.slice(from, from + chunkLength))
   }
@@ -32,8 +39,9 @@ export class SortedDocuments {
   put(document: Stored): void {
     const last = this.#chunks.at(-1)
     // Documents that come in order, as from a snapshot, fill chunk after chunk.
-    if (!last || (last.length >= chunkLength && this.#compare(document, last.at(-1)!) > 0)) {
-      this.#chunks.push([document])
+    if (!last || this.#compare(document, last.at(-1)!) > 0) {
+      if (last && last.length < chunkLength) last.push(document)
+      else this.#chunks.push([document])
       return
     }
     const [found, index] = this.#firstAtLeast(document)
@@ -83,19 +91,22 @@ export class SortedDocuments {
   }
 
   /** The documents whose value is of one kind with the given and comes where the operator says, and how many. */
-  compared(
-    operator: '<' | '<=' | '>' | '>=',
-    value: number | string,
-  ): { readonly count: number; each(visit: (document: Stored) => boolean): void } {
+  compared(operator: '=' | '<' | '<=' | '>' | '>=', value: number | string): Range {
     const kind = rank(value)
     const valueIn = (one: Stored): unknown => fieldOf(one, this.field)
     const least = operator.startsWith('<')
       ? this.#first((one) => rank(valueIn(one)) >= kind)
-      : this.#first((one) => reaches(order(valueIn(one), value), operator === '>='))
+      : this.#first((one) => reaches(order(valueIn(one), value), operator !== '>'))
     const most = operator.startsWith('>')
       ? this.#first((one) => rank(valueIn(one)) > kind)
       : this.#first((one) => reaches(order(valueIn(one), value), operator === '<'))
-    return { count: this.#distance(least, most), each: (visit) => void this.#between(least, most, visit) }
+    return this.#range(least, most)
+  }
+
+  /** The documents whose value is a list or an object. */
+  lists(): Range {
+    const least = this.#first((one) => rank(fieldOf(one, this.field)) >= rank(list))
+    return this.#range(least, [this.#chunks.length, 0])
   }
 
   /** Up to `count` documents whose ids come after `id`, in order of the ids; the empty text comes before all. */
@@ -104,6 +115,23 @@ export class SortedDocuments {
     if (count <= 0) return found
     this.each((document) => found.push(document) < count, { id })
     return found
+  }
+
+  /** The documents in order of a field with few values, of which each is put in its place once; undefined for other fields. */
+  #grouped(field: string): Stored[] | undefined {
+    const groups = new Map<unknown, Stored[]>()
+    let seen = 0
+    for (const chunk of this.#chunks) {
+      for (const document of chunk) {
+        const alike = keyOf(fieldOf(document, field))
+        const group = groups.get(alike)
+        if (group) group.push(document)
+        else groups.set(alike, [document])
+      }
+      seen += chunk.length
+      if (groups.size > seen / 4) return undefined
+    }
+    return [...groups.keys()].sort(order).flatMap((value) => groups.get(value)!)
   }
 
   #compare(a: Stored, b: Stored): number {
@@ -143,11 +171,23 @@ export class SortedDocuments {
     return true
   }
 
+  #range(least: Place, most: Place): Range {
+    return { count: this.#distance(least, most), each: (visit) => this.#between(least, most, visit) }
+  }
+
   #distance(from: Place, to: Place): number {
     let count = to[1] - from[1]
     for (let at = from[0]; at < to[0]; at++) count += this.#chunks[at]!.length
     return Math.max(0, count)
   }
+}
+
+const list = Object.freeze([])
+
+/** One value for all that stand at the same place in an order. */
+function keyOf(value: unknown): unknown {
+  if (typeof value === 'boolean') return Number(value)
+  return typeof value === 'object' && value !== null ? list : (value ?? null)
 }
 
 function reaches(sorted: number, alike: boolean): boolean {

@@ -60,7 +60,10 @@ export class StateFile implements Adapter<State> {
     const faults: string[] = []
     const found = await readState(folder, {
       document: (collection, document) => void state.table(collection).set(document.id, document),
-      transaction: (changes) => void state.apply(changes),
+      transaction: (changes) => {
+        for (const { collection, id, document } of changes)
+          state.table(collection).set(id, document ?? undefined)
+      },
       fault: (place, message) => void faults.push(`${place}: ${message}`),
     })
     if (faults.length > 0) throw damaged(faults)

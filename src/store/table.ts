@@ -73,7 +73,10 @@ export class Table {
 
   /** Builds the indexes. Documents read from disk lie here before anybody has said what they are looked up by. */
   declare(spec: TableSpec): void {
-    const indexes = spec.indexes.map((field) => new FieldIndex(field))
+    // What has an order is looked up in it.
+    const indexes = spec.indexes
+      .filter((field) => !spec.ordered.includes(field) || spec.unique.includes(field))
+      .map((field) => new FieldIndex(field))
     const expiry = spec.expires === undefined ? undefined : new Expiry(spec.expires)
     for (const document of this.#documents.values()) {
       for (const index of indexes) index.add(document)
@@ -88,7 +91,7 @@ export class Table {
       }
     }
     this.#orders = spec.ordered.map((field) => new SortedDocuments(field))
-    for (const order of this.#orders) order.fill(this.#documents.values())
+    for (const order of this.#orders) order.fill(this.sorted)
     this.#indexes = indexes
     this.#expiry = expiry
     this.#spec = spec

@@ -179,6 +179,35 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       assert.equal(ids(await tokens.find(after)), 'a')
     })
 
+    it('looks up by a field with an order what equals it, of whatever kind', async (t) => {
+      const { store } = await open(t)
+      const all = store.collection<Stored & { value?: unknown }>({
+        name: 'document.mixed',
+        indexes: ['value'],
+        ordered: ['value'],
+      })
+      const values = [1, true, '1', ['1', 1], { one: 1 }, null, undefined, 2, false, 0, '1']
+      for (const [at, value] of values.entries()) await all.insert({ id: 'abcdefghijk'[at]!, value })
+      const look = async (value: unknown): Promise<string> => {
+        const [where, holds] = [{ value }, compared('value', '=', value)]
+        const found = [ids(await all.find({ where })), ids(await all.find({ holds }))]
+        assert.deepEqual(
+          [await all.count({ where }), await all.count({ holds })],
+          [found[0]!.length, found[1]!.length],
+        )
+        return found.join(' ')
+      }
+      assert.equal(await look(1), 'ad ab')
+      assert.equal(await look(true), 'b ab')
+      assert.equal(await look(false), 'i ij')
+      assert.equal(await look('1'), 'cdk ck')
+      assert.equal(await look(2), 'h h')
+      assert.equal(await look('none'), ' ')
+      await all.put({ id: 'c', value: ['2', '1'] })
+      await all.delete('k')
+      assert.equal(await look('1'), 'cd ')
+    })
+
     it('looks up values, members of arrays, nested values and what is absent', async (t) => {
       const { store } = await open(t)
       await fill(store)
