@@ -1,20 +1,33 @@
 /**
  * What each step of OAuth costs the server's processor: the real daemon, durable, beside oidc-provider with its
- * in-memory adapter, in rounds that take turns. `node --import tsx bench/oauth/steps.ts [rounds]`
+ * in-memory adapter, the same steps of both in rounds that take turns, each answer checked.
+ * `node --import tsx bench/oauth/steps.ts [ROUNDS]`, after `npm run build`.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { createInterface } from 'node:readline'
 import { aliases, paths } from '../../src/oauth/urls.ts'
-import { copyOfShippedSite, startDaemon, temporaryFolder } from '../../test/helpers/daemon.ts'
-import { Browser, callback, pkcePair } from '../../test/oauth/browser.ts'
+import { runCli } from '../../test/helpers/daemon.ts'
+import { Browser, pkcePair } from '../../test/oauth/browser.ts'
 import { password } from '../../test/oauth/server.ts'
+import {
+  median,
+  startServerProcess,
+  startService,
+  stopServerProcesses,
+  table,
+  usedBy,
+} from '../server-process.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
-const requestsARound = 100
+// The peer's memory holds a thousand of each thing.
+const requestsARound = 160
+const lanes = 16
 const user = 'sales@example.com'
+// Not on the user's own machine: an approval for such an app is never remembered.
+const callback = 'https://app.example/callback'
+const folder = mkdtempSync(join(tmpdir(), 'assistant-core-steps-'))
 
 interface Endpoints {
   readonly discovery: string
@@ -29,12 +42,12 @@ interface Target {
   readonly url: string
   readonly pid: number
   readonly at: Endpoints
-  readonly scope: string
 }
 
 interface Tokens {
   readonly access_token: string
   readonly refresh_token: string
+  readonly id_token?: string
 }
 
 interface Client {
@@ -43,48 +56,44 @@ interface Client {
   readonly secret?: string
 }
 
-const undo: (() => unknown)[] = []
-const cleanup = { after: (done: () => unknown) => void undo.push(done) } as never
-const children: ChildProcess[] = []
+interface Code {
+  readonly code: string
+  readonly verifier: string
+}
+
 try {
   await main()
 } finally {
-  for (const child of children) child.kill()
-  for (const done of undo.reverse()) await done()
+  await stopServerProcesses()
+  rmSync(folder, { recursive: true, force: true })
 }
 
 async function main(): Promise<void> {
   const targets = [await ours(), await oidcProvider()]
-  const rows = new Map<string, number[][]>()
-  const prepared = await Promise.all(targets.map(prepare))
+  const costs = new Map<string, number[][]>()
   for (let round = 0; round <= rounds; round++)
-    for (const [n, { target, steps }] of prepared.entries())
-      for (const [name, step] of Object.entries(steps)) {
+    for (const [n, target] of targets.entries())
+      for (const [name, step] of Object.entries(await stepsOf(target))) {
         const cost = await costOf(target, step)
+        const row = costs.get(name) ?? targets.map(() => [])
+        costs.set(name, row)
         // The first round warms up.
-        if (round === 0) continue
-        const row = rows.get(name) ?? targets.map(() => [])
-        row[n]!.push(cost)
-        rows.set(name, row)
+        if (round > 0) row[n]!.push(cost)
       }
-  console.log(
-    `| CPU µs a step | ${targets.map(({ name }) => name).join(' | ')} | ratio |\n|---|${'---|'.repeat(targets.length + 1)}`,
+  table(
+    ['CPU µs a step', ...targets.map(({ name }) => name), 'ratio'],
+    [...costs].map(([name, row]) => {
+      const [own, peer] = row.map(median) as [number, number]
+      return [name, Math.round(own), Math.round(peer), `${(peer / own).toFixed(2)} ×`]
+    }),
   )
-  for (const [name, row] of rows) {
-    const [own, peer] = row.map(median) as [number, number]
-    console.log(`| ${name} | ${own.toFixed(0)} | ${peer.toFixed(0)} | ${(peer / own).toFixed(2)} × |`)
-  }
 }
 
 /** The daemon on a copy of the shipped site, with nothing limited. */
 async function ours(): Promise<Target> {
-  const site = copyOfShippedSite(cleanup)
-  const state = join(temporaryFolder(cleanup), 'state')
-  const settings = join(site, 'config/settings.yaml')
-  const text = readFileSync(settings, 'utf8')
-  writeFileSync(settings, text.replace(/(^rate_limits:\n(?:\s*#.*\n)*\s+enabled:) true/m, '$1 false'))
-  const daemon = await startDaemon(cleanup, { site, state })
-  const told = await daemon.cli(['users', 'passwd', user, '--password-stdin'], `${password}\n`)
+  const { port, pid } = await startService(folder)
+  const env = { ASSISTANT_CORE_SITE: join(folder, 'site'), ASSISTANT_CORE_STATE: join(folder, 'state') }
+  const told = await runCli(['users', 'passwd', user, '--password-stdin'], { env, input: `${password}\n` })
   if (told.code !== 0) throw new Error(told.stderr)
   const at = {
     discovery: paths.authorizationServer,
@@ -93,25 +102,11 @@ async function ours(): Promise<Target> {
     token: aliases.token,
     introspect: paths.introspect,
   }
-  return {
-    name: 'assistant-core (durable)',
-    url: daemon.url,
-    pid: daemon.process.pid!,
-    at,
-    scope: 'openid email',
-  }
+  return { name: 'assistant-core (durable)', url: `http://localhost:${port}`, pid, at }
 }
 
 async function oidcProvider(): Promise<Target> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'peer-oidc.mjs')], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  children.push(child)
-  const port = await new Promise<number>((resolve) =>
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      if (line.includes('"listening"')) resolve((JSON.parse(line) as { port: number }).port)
-    }),
-  )
+  const { port, pid } = await startServerProcess([join(import.meta.dirname, 'peer-oidc.mjs')])
   const at = {
     discovery: '/.well-known/openid-configuration',
     registration: '/reg',
@@ -119,51 +114,60 @@ async function oidcProvider(): Promise<Target> {
     token: '/token',
     introspect: '/token/introspection',
   }
-  const url = `http://127.0.0.1:${port}`
-  return { name: 'oidc-provider (in memory)', url, pid: child.pid!, at, scope: 'openid email offline_access' }
+  return { name: 'oidc-provider (in memory)', url: `http://127.0.0.1:${port}`, pid, at }
 }
 
-/** The steps, each with what it needs from the steps before. */
-async function prepare(
-  target: Target,
-): Promise<{ target: Target; steps: Record<string, () => Promise<unknown>> }> {
+/** The steps of a round, each with what it needs from those before: anew, since the peer forgets and slows down with time. */
+async function stepsOf(target: Target): Promise<Record<string, () => Promise<unknown>>> {
   const { url, at } = target
   const client = await register(target, 'none')
   const confidential = await register(target, 'client_secret_post')
-  const browser = new Browser({ url })
-  const watched = await redeem(target, confidential, await authorize(target, confidential, browser))
-  const lanes = await Promise.all(
-    Array.from({ length: 4 }, async () => {
+  const begin = async (one: Client, browser: Browser): Promise<Tokens> =>
+    redeem(target, one, await authorize(target, one, browser, 'openid all', true))
+  const watched = await begin(confidential, new Browser({ url }))
+  const all = await Promise.all(
+    Array.from({ length: lanes }, async () => {
       const browser = new Browser({ url })
-      return { browser, tokens: await redeem(target, client, await authorize(target, client, browser)) }
+      return { browser, tokens: await begin(client, browser) }
     }),
   )
   let turn = 0
-  const next = (): (typeof lanes)[number] => lanes[turn++ % lanes.length]!
+  const next = (): (typeof all)[number] => all[turn++ % lanes]!
+  const codes: Code[] = []
+  const approved = (scope: string, isAsked: boolean) => async (): Promise<unknown> =>
+    codes.push(await authorize(target, client, next().browser, scope, isAsked))
+  const exchanged = (isOpenid: boolean) => async (): Promise<void> => {
+    next().tokens = checked(isOpenid, await redeem(target, client, codes.pop()!))
+  }
+  const refreshed = (isOpenid: boolean) => async (): Promise<void> => {
+    const lane = next()
+    const fields = { grant_type: 'refresh_token', refresh_token: lane.tokens.refresh_token }
+    lane.tokens = checked(isOpenid, (await form(target, at.token, client, fields)) as Tokens)
+  }
   return {
-    target,
-    steps: {
-      discovery: () => answered(fetch(url + at.discovery)),
-      'registration of a public client': () => register(target, 'none'),
-      'registration of a confidential client': () => register(target, 'client_secret_post'),
-      'authorize and exchange': async () => {
-        const lane = next()
-        lane.tokens = await redeem(target, client, await authorize(target, client, lane.browser))
-      },
-      refresh: async () => {
-        const lane = next()
-        const fields = { grant_type: 'refresh_token', refresh_token: lane.tokens.refresh_token }
-        lane.tokens = (await form(target, at.token, client, fields)) as Tokens
-      },
-      introspection: async () => {
-        const told = await form(target, at.introspect, confidential, { token: watched.access_token })
-        if (!(told as { active: boolean }).active) throw new Error('a token that lives is told as dead')
-      },
+    discovery: () => answered(fetch(url + at.discovery)),
+    introspection: async () => {
+      const told = await form(target, at.introspect, confidential, { token: watched.access_token })
+      if (!(told as { active: boolean }).active) throw new Error('a token that lives is told as dead')
     },
+    'registration of a public client': () => register(target, 'none'),
+    'registration of a confidential client': () => register(target, 'client_secret_post'),
+    'authorize, approved before': approved('all', false),
+    'code exchange': exchanged(false),
+    refresh: refreshed(false),
+    'authorize, the user is asked': approved('openid all', true),
+    'code exchange with an ID token': exchanged(true),
+    'refresh with an ID token': refreshed(true),
   }
 }
 
-async function register({ url, at, scope }: Target, method: string): Promise<Client> {
+function checked(isOpenid: boolean, tokens: Tokens): Tokens {
+  if ((tokens.id_token !== undefined) !== isOpenid) throw new Error('ID token: there or not there')
+  if (!tokens.access_token || !tokens.refresh_token) throw new Error('a token is missing')
+  return tokens
+}
+
+async function register({ url, at }: Target, method: string): Promise<Client> {
   const { client_id: id, client_secret: secret } = (await answered(
     fetch(url + at.registration, {
       method: 'POST',
@@ -173,7 +177,7 @@ async function register({ url, at, scope }: Target, method: string): Promise<Cli
         redirect_uris: [callback],
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
-        scope,
+        scope: 'openid all',
         token_endpoint_auth_method: method,
       }),
     }),
@@ -181,8 +185,14 @@ async function register({ url, at, scope }: Target, method: string): Promise<Cli
   return { id, ...(secret !== undefined && { secret }) }
 }
 
-/** One authorization, with the browser's session where there is one: signed in and approved where it is asked. */
-async function authorize({ url, at, scope }: Target, client: Client, browser: Browser) {
+/** One authorization in a browser, where nobody signs in but the first time; with consent asked, or as approved before. */
+async function authorize(
+  { url, at }: Target,
+  client: Client,
+  browser: Browser,
+  scope: string,
+  isAsked: boolean,
+): Promise<Code> {
   const { verifier, challenge } = pkcePair()
   const query = new URLSearchParams({
     response_type: 'code',
@@ -192,24 +202,27 @@ async function authorize({ url, at, scope }: Target, client: Client, browser: Br
     state: 'a state',
     code_challenge: challenge,
     code_challenge_method: 'S256',
+    ...(isAsked && { prompt: 'consent' }),
   })
-  let page = await browser.open(`${url + at.authorize}?${query.toString()}`)
+  const headers = { 'Sec-Fetch-Site': 'none' }
+  let page = await browser.open(`${url + at.authorize}?${query.toString()}`, { headers })
+  let asked = false
   for (let hop = 0; hop < 8 && page.location?.startsWith(callback) !== true; hop++) {
     if (page.body.includes('name="password"')) page = await browser.submit(page, { username: user, password })
-    else if (page.body.includes('name="decision"')) page = await browser.submit(page, { decision: 'approve' })
-    else page = await browser.open(page.location ?? '')
+    else if (page.body.includes('name="decision"')) {
+      asked = true
+      page = await browser.submit(page, { decision: 'approve' })
+    } else page = await browser.open(page.location ?? '', { headers })
   }
   const code = new URL(page.location ?? 'about:blank').searchParams.get('code')
   if (code === null) throw new Error(`no code: ${page.status} ${page.location ?? page.body}`)
+  if (asked !== isAsked) throw new Error(asked ? 'consent was asked' : 'no consent was asked')
   return { code, verifier }
 }
 
-function redeem(target: Target, client: Client, { code, verifier }: { code: string; verifier: string }) {
+function redeem(target: Target, client: Client, { code, verifier }: Code): Promise<Tokens> {
   const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: verifier }
-  return form(target, target.at.token, client, fields) as Promise<{
-    access_token: string
-    refresh_token: string
-  }>
+  return form(target, target.at.token, client, fields) as Promise<Tokens>
 }
 
 function form(
@@ -233,21 +246,9 @@ async function answered(asked: Promise<Response>): Promise<unknown> {
   return JSON.parse(text) as unknown
 }
 
-/** Processor microseconds of the server for each of the round's requests, four at a time. */
+/** Processor microseconds of the server for each of the round's requests, a few at a time. */
 async function costOf({ pid }: Target, step: () => Promise<unknown>): Promise<number> {
   const before = usedBy(pid)
-  for (let n = 0; n < requestsARound; n += 4) await Promise.all(Array.from({ length: 4 }, step))
+  for (let n = 0; n < requestsARound; n += lanes) await Promise.all(Array.from({ length: lanes }, step))
   return (usedBy(pid) - before) / requestsARound
-}
-
-/** Processor time that a process has used, in microseconds (proc(5): utime and stime, in ticks of 10 ms). */
-function usedBy(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10_000
-}
-
-function median(numbers: readonly number[]): number {
-  return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!
 }
