@@ -13,7 +13,10 @@ export interface Client extends Stored {
   readonly source: 'dynamic' | 'operator' | 'document' | 'built_in'
   /** It is as a copy of its document says, since the document itself could not be fetched. */
   readonly isCopy?: true
-  /** argon2id; only of confidential clients. */
+  /**
+   * SHA-256, only of confidential clients: we made the secret, of 256 bits, and no hash is slow enough to matter for what
+   * nobody can guess (RFC 6819 §5.1.4.1.3). Until 2.9 it was argon2id, which the next use of the secret replaces.
+   */
   readonly secretHash?: string
   /** The rest of what it registered (RFC 7591 §2), in wire names. */
   readonly metadata: Readonly<Record<string, unknown>>

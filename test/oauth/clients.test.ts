@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { hash } from '@node-rs/argon2'
+import { sha256 } from '../../src/core/secrets.ts'
 import { commandLineClient } from '../../src/oauth/clients.ts'
+import { clientRecords } from '../../src/oauth/records.ts'
 import { paths, resourceOf } from '../../src/oauth/urls.ts'
 import { authorize, callMcp, connect, postForm, redeem, refresh, register } from './browser.ts'
 import { startServer } from './server.ts'
@@ -21,6 +24,27 @@ describe('clients', () => {
     await assert.rejects(server.clients.rotateSecret(open), { code: 'invalid' })
     await assert.rejects(server.clients.rotateSecret('nobody'), { code: 'not_found' })
     await assert.rejects(server.clients.update('nobody', { name: 'x' }), { code: 'not_found' })
+  })
+
+  it('are known by a secret that an older version hashed slowly, which is hashed anew when it is used', async (t) => {
+    const server = await startServer(t)
+    const { client_id: client, client_secret: secret = '' } = await register(server, {
+      token_endpoint_auth_method: 'client_secret_post',
+    })
+    const old = await hash(secret)
+    const kept = async (): Promise<string | undefined> => (await server.clients.find(client))?.secretHash
+    await server.store.collection(clientRecords).update(client, (one) => ({ ...one, secretHash: old }))
+    const ask = (client_secret: string) =>
+      postForm(server, paths.introspect, { client_id: client, client_secret, token: 'x' })
+    assert.equal((await ask(`${secret}x`)).status, 401)
+    assert.equal((await ask(old)).status, 401)
+    assert.equal(await kept(), old)
+    assert.equal((await ask(secret)).status, 200)
+    assert.equal(await kept(), sha256(secret))
+    assert.equal((await ask(secret)).status, 200)
+    // Whoever reads the state cannot use what stands there.
+    assert.equal((await ask(sha256(secret))).status, 401)
+    assert.equal((await ask(`${secret}x`)).status, 401)
   })
 
   it('change, and the change counts for the next request', async (t) => {
