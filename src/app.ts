@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
-import type { Exchange, Guard } from './core/exchange.ts'
+import type { Endpoint, Exchange, Guard } from './core/exchange.ts'
 import { iconsPath } from './core/icons.ts'
 import type { Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
@@ -23,22 +23,10 @@ import {
 import { bearer, withinBudget } from './oauth/bearer.ts'
 import { pageEndpoint } from './oauth/browser-middleware.ts'
 import { crossOrigin } from './oauth/cors.ts'
-import {
-  authorizationServerEndpoint,
-  jwksEndpoint,
-  openidConfigurationEndpoint,
-  protectedResourceEndpoint,
-  unknownWellKnownEndpoint,
-  type DiscoveryDeps,
-} from './oauth/discovery-endpoint.ts'
+import { unknownWellKnownEndpoint } from './oauth/discovery-endpoint.ts'
+import { programEndpoints } from './oauth/endpoints.ts'
 import { answerJson } from './oauth/http-middleware.ts'
-import type { Keys } from './oauth/keys.ts'
-import { introspectionEndpoint, type IntrospectionDeps } from './oauth/introspection-endpoint.ts'
-import { registrationEndpoint, type RegistrationDeps } from './oauth/registration-endpoint.ts'
-import { revocationEndpoint, type RevocationDeps } from './oauth/revocation-endpoint.ts'
-import { tokenEndpoint, type TokenDeps } from './oauth/token-endpoint.ts'
 import { aliases, paths } from './oauth/urls.ts'
-import { userinfoEndpoint, type UserinfoDeps } from './oauth/userinfo-endpoint.ts'
 import {
   approvalEndpoint,
   approvalListEndpoint,
@@ -99,7 +87,7 @@ import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from '.
 import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts'
 import { createViews, type Render } from './pages/views.ts'
 import { edge, killSwitch } from './http/edge-middleware.ts'
-import { answerBare, isProgramCall } from './http/program-calls.ts'
+import { answerBare, callsOf, programCall } from './http/program-calls.ts'
 import {
   doctorProbes,
   knownCaller,
@@ -122,8 +110,10 @@ export function createApp(services: Services): RequestListener {
   const router = new Router()
   router.get('/healthz', healthEndpoint(services))
   router.get('/readyz', readinessEndpoint(services))
-  routeDiscovery(router, services)
-  routeOAuth(router, { ...services, powers, pages: authorizationPages(render) })
+  const programs = programEndpoints(services)
+  for (const [method, places, endpoint] of programs) router.register([...places], [method], endpoint)
+  router.all('/.well-known/{*rest}', unknownWellKnownEndpoint())
+  routeAuthorization(router, { ...services, powers, pages: authorizationPages(render) })
   routePages(router, { ...services, ...createDesks(services), powers, render, principalOf })
 
   for (const page of administrationPages(services, render))
@@ -160,11 +150,14 @@ export function createApp(services: Services): RequestListener {
   app.use(router.allowedMethods())
   app.use(notFound(render))
   const listener = app.callback()
-  const answer = (exchange: Exchange): Promise<unknown> =>
-    arrive(exchange, () => catching(exchange, () => open(exchange, () => mcp(exchange, nothing))))
-  return lined(around, (request, response) =>
-    isProgramCall(request) ? answerBare(request, response, answer, log) : void listener(request, response),
-  )
+  const calls = callsOf([...programs, ['POST', [paths.mcp], (exchange) => mcp(exchange, nothing)]])
+  const answered = (exchange: Exchange, endpoint: Endpoint): Promise<unknown> =>
+    arrive(exchange, () => catching(exchange, () => open(exchange, () => endpoint(exchange))))
+  return lined(around, (request, response) => {
+    const endpoint = programCall(request, calls)
+    if (endpoint) answerBare(request, response, (exchange) => answered(exchange, endpoint), log)
+    else void listener(request, response)
+  })
 }
 
 type Answer = (exchange: Exchange, reached: () => void) => Promise<unknown>
@@ -192,36 +185,9 @@ function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer 
 
 const nothing = (): void => undefined
 
-function routeDiscovery(router: Router, deps: DiscoveryDeps & { readonly keys: Keys }): void {
-  router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))
-  router.get(
-    [paths.authorizationServer, `${paths.authorizationServer}${paths.mcp}`],
-    authorizationServerEndpoint(deps),
-  )
-  router.get(
-    [`${paths.openidConfiguration}${paths.mcp}`, `${paths.mcp}/.well-known/openid-configuration`],
-    openidConfigurationEndpoint(deps),
-  )
-  router.get(
-    [paths.protectedResource, `${paths.protectedResource}${paths.mcp}`],
-    protectedResourceEndpoint(deps),
-  )
-  router.all('/.well-known/{*rest}', unknownWellKnownEndpoint())
-  router.get(paths.jwks, jwksEndpoint(deps))
-}
-
-function routeOAuth(
-  router: Router,
-  deps: RegistrationDeps & AuthorizationDeps & TokenDeps & RevocationDeps & IntrospectionDeps & UserinfoDeps,
-): void {
-  router.post([paths.register, aliases.register], registrationEndpoint(deps))
+function routeAuthorization(router: Router, deps: AuthorizationDeps): void {
   router.get([paths.authorize, aliases.authorize], authorizationEndpoint(deps))
   router.post([paths.authorize, aliases.authorize], decisionEndpoint(deps))
-  router.post([paths.token, aliases.token], tokenEndpoint(deps))
-  router.post(paths.revoke, revocationEndpoint(deps))
-  router.post(paths.introspect, introspectionEndpoint(deps))
-  router.get(paths.userinfo, userinfoEndpoint(deps))
-  router.post(paths.userinfo, userinfoEndpoint(deps))
 }
 
 function routePages(

@@ -23,6 +23,9 @@ export interface Exchange {
 /** A step in front of an endpoint: it answers, or lets the next one do so. */
 export type Guard = (exchange: Exchange, next: () => Promise<unknown>) => Promise<unknown>
 
+/** What answers, with or without Koa around it. */
+export type Endpoint = (exchange: Exchange) => Promise<unknown>
+
 /** An exchange without Koa, whose context and stream handling cost as much as all of our guards together. */
 export class BareExchange implements Exchange {
   readonly req: IncomingMessage

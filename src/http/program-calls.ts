@@ -1,19 +1,30 @@
-/** The busiest path: a program's message to the MCP endpoint. What Koa does around a request costs more than answering it. */
+/** The busiest paths: what programs ask, at the MCP endpoint and those of OAuth. What Koa does around a request costs more than answering it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { BareExchange, type Exchange } from '../core/exchange.ts'
+import { BareExchange, type Endpoint, type Exchange } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
+import type { ProgramEndpoint } from '../oauth/endpoints.ts'
 import { answerJson } from '../oauth/http-middleware.ts'
-import { paths } from '../oauth/urls.ts'
 import { probeHeader } from './doctor-probe.ts'
 
-/** Whether a request is a program's message; what a browser or `doctor` sends needs more around it. */
-export function isProgramCall({ method, url, headers }: IncomingMessage): boolean {
-  return (
-    method === 'POST' &&
-    url === paths.mcp &&
-    headers.origin === undefined &&
-    headers[probeHeader] === undefined
+/** What answers programs, by method and exact path. */
+type ProgramCalls = ReadonlyMap<string, Endpoint>
+
+/** The endpoints as they are looked up. */
+export function callsOf(endpoints: readonly ProgramEndpoint[]): ProgramCalls {
+  return new Map(
+    endpoints.flatMap(([method, places, endpoint]) =>
+      places.map((place) => [`${method} ${place}`, endpoint] as const),
+    ),
   )
+}
+
+/** What answers a request that a program sent; what a browser's page or `doctor` sends needs more around it. */
+export function programCall(
+  { method, url, headers }: IncomingMessage,
+  calls: ProgramCalls,
+): Endpoint | undefined {
+  const isPlain = headers.origin === undefined && headers[probeHeader] === undefined
+  return isPlain ? calls.get(`${method} ${url}`) : undefined
 }
 
 /** Answers a request outside Koa, by the same guards and endpoint. What they throw, even at once, ends this request only. */

@@ -1,5 +1,5 @@
 /** The documents by which clients find everything (specification §4.1, RFC 8414, RFC 9728). No member is ever null. */
-import type { Middleware } from 'koa'
+import type { Endpoint } from '../core/exchange.ts'
 import type { Settings } from '../core/settings.ts'
 import { assertionAlgorithms } from './assertions.ts'
 import { offeredGrants } from './grant-types/index.ts'
@@ -18,7 +18,7 @@ export interface DiscoveryDeps {
 const cacheControl = 'public, max-age=300'
 
 /** GET `/.well-known/openid-configuration` (specification §4.1). */
-export function openidConfigurationEndpoint(deps: DiscoveryDeps): Middleware {
+export function openidConfigurationEndpoint(deps: DiscoveryDeps): Endpoint {
   const text = keptFor(deps, () => {
     const publicUrl = deps.publicUrl()
     return {
@@ -32,14 +32,14 @@ export function openidConfigurationEndpoint(deps: DiscoveryDeps): Middleware {
       mcp_transport: 'StreamableHTTP',
     }
   })
-  return (ctx) => {
+  return async (ctx) => {
     ctx.set('Cache-Control', cacheControl)
     answerJsonText(ctx, 200, text())
   }
 }
 
 /** GET `/.well-known/oauth-authorization-server` (RFC 8414), unless the setting hides it. */
-export function authorizationServerEndpoint(deps: DiscoveryDeps): Middleware {
+export function authorizationServerEndpoint(deps: DiscoveryDeps): Endpoint {
   const text = keptFor(deps, () => ({
     ...serverMetadata(deps),
     // The specification fixes the list of the other document; this one can tell all.
@@ -51,7 +51,7 @@ export function authorizationServerEndpoint(deps: DiscoveryDeps): Middleware {
     ],
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
   }))
-  return (ctx) => {
+  return async (ctx) => {
     if (!deps.settings().oauth.show_authorization_server_metadata) return answerJson(ctx, 404, notFound)
     ctx.set('Cache-Control', cacheControl)
     answerJsonText(ctx, 200, text())
@@ -98,7 +98,7 @@ function serverMetadata(deps: DiscoveryDeps): Record<string, unknown> {
 }
 
 /** GET `/.well-known/oauth-protected-resource` (RFC 9728), unless the setting hides it. */
-export function protectedResourceEndpoint(deps: DiscoveryDeps): Middleware {
+export function protectedResourceEndpoint(deps: DiscoveryDeps): Endpoint {
   const text = keptFor(deps, () => {
     const settings = deps.settings()
     const { oauth, server } = settings
@@ -114,7 +114,7 @@ export function protectedResourceEndpoint(deps: DiscoveryDeps): Middleware {
       ...(oauth.terms_of_service_uri !== null && { resource_tos_uri: oauth.terms_of_service_uri }),
     }
   })
-  return (ctx) => {
+  return async (ctx) => {
     if (!deps.settings().oauth.show_protected_resource_metadata) return answerJson(ctx, 404, notFound)
     ctx.set('Cache-Control', cacheControl)
     answerJsonText(ctx, 200, text())
@@ -122,14 +122,14 @@ export function protectedResourceEndpoint(deps: DiscoveryDeps): Middleware {
 }
 
 /** GET of any other `/.well-known/` path: clients probe several and read JSON. */
-export function unknownWellKnownEndpoint(): Middleware {
-  return (ctx) => answerJson(ctx, 404, notFound)
+export function unknownWellKnownEndpoint(): Endpoint {
+  return async (ctx) => answerJson(ctx, 404, notFound)
 }
 
 const notFound = { error: 'not_found', message: 'there is no such document here' }
 
 /** GET of the key set (RFC 7517). */
-export function jwksEndpoint(deps: { keys: Keys }): Middleware {
+export function jwksEndpoint(deps: { keys: Keys }): Endpoint {
   return async (ctx) => {
     const keys = await deps.keys.publicKeys()
     ctx.set('Cache-Control', `public, max-age=${keySetSeconds}`)

@@ -1,18 +1,17 @@
 /** Reading requests and answering JSON at the OAuth endpoints; what their errors look like on the wire. */
-import type { Context, Middleware } from 'koa'
-import { koaBody } from 'koa-body'
 import { AppError } from '../core/errors.ts'
-import type { Exchange } from '../core/exchange.ts'
-import { admit, Gone } from '../core/request-body.ts'
+import type { Endpoint, Exchange } from '../core/exchange.ts'
+import { BodyTooLarge, readBody } from '../core/request-body.ts'
 import { randomId } from '../core/secrets.ts'
 import { parseStrict } from '../core/strict-json.ts'
 import type { TraceContext } from '../core/trace-context.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
 
 const formLimit = 65_536
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** An endpoint that answers JSON, never cached, and turns OAuthError into RFC 6749 §5.2 bodies. */
-export function jsonEndpoint(handle: (ctx: Context) => Promise<void>): Middleware {
+export function jsonEndpoint(handle: (ctx: Exchange) => Promise<void>): Endpoint {
   return async (ctx) => {
     // RFC 6749 §5.1.
     ctx.set('Cache-Control', 'no-store')
@@ -22,7 +21,7 @@ export function jsonEndpoint(handle: (ctx: Context) => Promise<void>): Middlewar
     } catch (error) {
       const fault = asOAuthError(error)
       if (!fault) throw error
-      ctx.set(fault.headers)
+      for (const [name, value] of Object.entries(fault.headers)) ctx.set(name, value)
       answerJson(ctx, fault.status, { error: fault.code, error_description: descriptionText(fault.message) })
     }
   }
@@ -45,20 +44,20 @@ export function answerJson(ctx: Exchange, status: number, body: unknown): void {
 /** Answers JSON that was written before. */
 export function answerJsonText(ctx: Exchange, status: number, text: string): void {
   ctx.status = status
-  ctx.type = 'application/json'
+  ctx.type = 'application/json; charset=utf-8'
   ctx.body = text
 }
 
 /** The parameters of a form body; OAuthError `invalid_request` when it is something else. */
-export async function readForm(ctx: Context, limit = formLimit): Promise<Params> {
-  if (!ctx.is('application/x-www-form-urlencoded')) {
+export async function readForm(ctx: Exchange, limit = formLimit): Promise<Params> {
+  if (!isOfType(ctx, 'application/x-www-form-urlencoded')) {
     throw new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded')
   }
   return readParams(new URLSearchParams(await readText(ctx, limit)))
 }
 
 /** A JSON body; OAuthError with the code given when it is none. */
-export async function readJson(ctx: Context, limit: number): Promise<unknown> {
+export async function readJson(ctx: Exchange, limit: number): Promise<unknown> {
   const text = await readText(ctx, limit)
   try {
     return parseStrict(text, 20)
@@ -67,38 +66,27 @@ export async function readJson(ctx: Context, limit: number): Promise<unknown> {
   }
 }
 
-/** The text of a body, whatever its type says it is: what it means is for the caller to decide. */
-async function readText(ctx: Context, limit: number): Promise<string> {
-  if (!['', 'identity'].includes(ctx.get('Content-Encoding')))
-    throw new OAuthError('invalid_request', 'Content-Encoding is not supported', { status: 415 })
-  try {
-    await readerOf(limit)(ctx, nothingMore)
-  } catch (cause) {
-    if (!ctx.req.complete && ctx.req.destroyed) throw new Gone()
-    if ((cause as { status?: unknown }).status !== 413)
-      throw new OAuthError('invalid_request', 'the body cannot be read', { cause })
-    ctx.set('Connection', 'close')
-    throw new OAuthError('invalid_request', `the body is larger than ${limit} bytes`, { status: 413 })
-  }
-  admit(ctx)
-  const text: unknown = ctx.request.body ?? ''
-  // What is not UTF-8 was decoded to replacement characters.
-  if (typeof text !== 'string' || text.includes('\ufffd'))
-    throw new OAuthError('invalid_request', 'the body is not UTF-8')
-  return text
+/** Whether a request says that its body is of a media type, with whatever parameters. */
+export function isOfType(ctx: Exchange, type: string): boolean {
+  const said = ctx.get('Content-Type')
+  const end = said.indexOf(';')
+  return (end < 0 ? said : said.slice(0, end)).trim().toLowerCase() === type
 }
 
-const nothingMore = (): Promise<void> => Promise.resolve()
-
-// One for each of the few limits: making one costs as much as reading a form.
-const readers = new Map<number, Middleware>()
-
-function readerOf(limit: number): Middleware {
-  const known = readers.get(limit)
-  if (known) return known
-  const reader = koaBody({ json: false, urlencoded: false, textTypes: ['*/*'], textLimit: limit })
-  readers.set(limit, reader)
-  return reader
+/** The text of a body, whatever its type says it is: what it means is for the caller to decide. */
+async function readText(ctx: Exchange, limit: number): Promise<string> {
+  if (!['', 'identity'].includes(ctx.get('Content-Encoding')))
+    throw new OAuthError('invalid_request', 'Content-Encoding is not supported', { status: 415 })
+  const bytes = await readBody(ctx, limit).catch((error: unknown) => {
+    if (!(error instanceof BodyTooLarge)) throw error
+    ctx.set('Connection', 'close')
+    throw new OAuthError('invalid_request', error.message, { status: 413 })
+  })
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw new OAuthError('invalid_request', 'the body is not UTF-8', { cause })
+  }
 }
 
 /** Where in a trace the request stands; undefined when nobody traces it. */

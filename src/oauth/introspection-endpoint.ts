@@ -1,5 +1,5 @@
 /** Introspection (RFC 7662): what stands behind a token, told to confidential clients about their own. */
-import type { Middleware } from 'koa'
+import type { Endpoint } from '../core/exchange.ts'
 import { epochSeconds } from '../core/clock.ts'
 import type { People } from '../users/people.ts'
 import type { Assertions } from './assertions.ts'
@@ -24,7 +24,7 @@ export interface IntrospectionDeps {
 }
 
 /** POST: facts about an active token, or only that it is not. */
-export function introspectionEndpoint(deps: IntrospectionDeps): Middleware {
+export function introspectionEndpoint(deps: IntrospectionDeps): Endpoint {
   return jsonEndpoint(async (ctx) => {
     const params = await readForm(ctx)
     await deps.limits.take('token', { ...originOf(ctx), times: 10 })

@@ -1,5 +1,5 @@
 /** Dynamic client registration (RFC 7591, specification §4.4). */
-import type { Middleware } from 'koa'
+import type { Endpoint } from '../core/exchange.ts'
 import type { Audit } from '../audit/audit.ts'
 import { networkKey } from '../core/address.ts'
 import { epochSeconds } from '../core/clock.ts'
@@ -7,7 +7,7 @@ import { linesOf, type Settings } from '../core/settings.ts'
 import { readClientMetadata, registrationMethods } from './client-metadata.ts'
 import type { Clients } from './clients.ts'
 import { grantTypeNames } from './grant-types/index.ts'
-import { answerJson, jsonEndpoint, originOf, readJson } from './http-middleware.ts'
+import { answerJson, isOfType, jsonEndpoint, originOf, readJson } from './http-middleware.ts'
 import { OAuthError } from './protocol.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Client } from './records.ts'
@@ -23,7 +23,7 @@ export interface RegistrationDeps {
 }
 
 /** POST: a client registers itself. */
-export function registrationEndpoint(deps: RegistrationDeps): Middleware {
+export function registrationEndpoint(deps: RegistrationDeps): Endpoint {
   return jsonEndpoint(async (ctx) => {
     const { oauth } = deps.settings()
     const origin = originOf(ctx)
@@ -32,7 +32,7 @@ export function registrationEndpoint(deps: RegistrationDeps): Middleware {
     }
     await deps.limits.take('register', origin)
     // Any other type a browser would send for any page, without asking us first.
-    if (!ctx.is('application/json'))
+    if (!isOfType(ctx, 'application/json'))
       throw new OAuthError('invalid_client_metadata', 'the body must be application/json', { status: 415 })
     const description = readClientMetadata(await readJson(ctx, bodyLimit), {
       developerMode: oauth.developer_mode,

@@ -1,5 +1,5 @@
 /** Revocation (RFC 7009): a refresh token ends its whole family, an access token only itself. */
-import type { Middleware } from 'koa'
+import type { Endpoint } from '../core/exchange.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Assertions } from './assertions.ts'
 import { authenticateClient } from './client-authentication.ts'
@@ -20,7 +20,7 @@ export interface RevocationDeps {
 }
 
 /** POST: ends a token. A token that is unknown, or another client's, is answered like one that was ended. */
-export function revocationEndpoint(deps: RevocationDeps): Middleware {
+export function revocationEndpoint(deps: RevocationDeps): Endpoint {
   return jsonEndpoint(async (ctx) => {
     const origin = originOf(ctx)
     const params = await readForm(ctx)

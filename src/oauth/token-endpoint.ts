@@ -1,5 +1,5 @@
 /** The token endpoint (RFC 6749 §3.2, specification §4.3). */
-import type { Middleware } from 'koa'
+import type { Endpoint } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Assertions } from './assertions.ts'
 import { authenticateClient } from './client-authentication.ts'
@@ -20,7 +20,7 @@ export interface TokenDeps extends GrantDeps {
 }
 
 /** POST: tokens for a code or a refresh token. */
-export function tokenEndpoint(deps: TokenDeps): Middleware {
+export function tokenEndpoint(deps: TokenDeps): Endpoint {
   return jsonEndpoint(async (ctx) => {
     const origin = originOf(ctx)
     const params = await readForm(ctx)

@@ -1,8 +1,8 @@
 /** Userinfo (OpenID Connect Core §5.3): who the token's user is, as far as its scopes say. */
-import type { Context, Middleware } from 'koa'
+import type { Endpoint, Exchange } from '../core/exchange.ts'
 import type { Settings } from '../core/settings.ts'
 import type { People } from '../users/people.ts'
-import { answerJson, jsonEndpoint, originOf, readForm } from './http-middleware.ts'
+import { answerJson, isOfType, jsonEndpoint, originOf, readForm } from './http-middleware.ts'
 import { claimsOf } from './id-tokens.ts'
 import { descriptionText } from './protocol.ts'
 import type { Tokens } from './tokens.ts'
@@ -17,7 +17,7 @@ export interface UserinfoDeps {
 }
 
 /** GET or POST with a bearer token. */
-export function userinfoEndpoint(deps: UserinfoDeps): Middleware {
+export function userinfoEndpoint(deps: UserinfoDeps): Endpoint {
   return jsonEndpoint(async (ctx) => {
     const text = await tokenOf(ctx)
     if (text === undefined) return challenge(ctx, deps, undefined)
@@ -28,14 +28,14 @@ export function userinfoEndpoint(deps: UserinfoDeps): Middleware {
 }
 
 /** RFC 6750 §2.1 and, for POST, §2.2; never from the query. */
-async function tokenOf(ctx: Context): Promise<string | undefined> {
+async function tokenOf(ctx: Exchange): Promise<string | undefined> {
   const header = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1]
-  if (header !== undefined || ctx.method !== 'POST' || !ctx.is('application/x-www-form-urlencoded'))
+  if (header !== undefined || ctx.method !== 'POST' || !isOfType(ctx, 'application/x-www-form-urlencoded'))
     return header
   return (await readForm(ctx)).get('access_token')
 }
 
-function challenge(ctx: Context, deps: UserinfoDeps, why: string | undefined): void {
+function challenge(ctx: Exchange, deps: UserinfoDeps, why: string | undefined): void {
   const error =
     why === undefined ? '' : `, error="invalid_token", error_description="${descriptionText(why)}"`
   ctx.set('WWW-Authenticate', `Bearer realm="${deps.settings().server.name}"${error}`)
