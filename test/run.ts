@@ -33,6 +33,7 @@ const long = [
   'store/crash',
   'store/full-disk',
   'systemd/debian',
+  'systemd/image',
   'systemd/proxy',
 ].map((name) => `test/${name}.test.ts`)
 

@@ -95,22 +95,10 @@ function ownMirror(): Mirror | undefined {
   return line && release ? { address: line.split(' ')[0]!, release } : undefined
 }
 
-/** Makes one and boots it; after the test nothing of it is left. `name` is how its address is known. */
-export async function bootDebian(
-  t: { after(close: () => unknown): void },
-  name: string,
-  packages: readonly string[],
-): Promise<Debian> {
+/** Makes the root of one, with Node.js in it. */
+export async function makeDebian(root: string, name: string, packages: readonly string[]): Promise<void> {
   const mirror = ownMirror()!
-  sweep()
-  const folder = mkdtempSync(join(roomyFolder(), `${prefix}${process.pid}-`))
-  const closers: (() => unknown)[] = []
-  t.after(async () => {
-    for (const close of closers.reverse()) await close()
-    spawnSync('rm', ['-rf', folder])
-  })
-  const root = join(folder, 'root')
-  const include = `--include=${['systemd-sysv', 'ca-certificates', ...packages].join()}`
+  const include = `--include=${['ca-certificates', ...packages].join()}`
   // In namespaces of its own, so that what it mounts is gone when it ends, however it ends.
   const made = await finish(
     owned(
@@ -120,6 +108,23 @@ export async function bootDebian(
   )
   if (made.code !== 0) throw new Error(`debootstrap failed:\n${made.stdout.slice(-2000)}${made.stderr}`)
   furnish(root, name)
+}
+
+/** Makes one and boots it; after the test nothing of it is left. `name` is how its address is known. */
+export async function bootDebian(
+  t: { after(close: () => unknown): void },
+  name: string,
+  packages: readonly string[],
+): Promise<Debian> {
+  const folder = debianFolder()
+  const closers: (() => unknown)[] = []
+  t.after(async () => {
+    for (const close of closers.reverse()) await close()
+    spawnSync('rm', ['-rf', folder])
+  })
+  const root = join(folder, 'root')
+  await makeDebian(root, name, ['systemd-sysv', ...packages])
+  for (const unit of masked) symlinkSync('/dev/null', join(root, 'etc/systemd/system', unit))
   const cgroup = cgroupOf(process.pid)
   const outer = owned(
     ['unshare', '--mount', '--propagation', 'private', 'sh', '-euc', beforeBoot, 'sh'],
@@ -218,6 +223,12 @@ function sweep(): void {
     }
 }
 
+/** A folder of this process, where there is room for a system; those of processes that are gone go now. */
+export function debianFolder(): string {
+  sweep()
+  return mkdtempSync(join(roomyFolder(), `${prefix}${process.pid}-`))
+}
+
 /** Memory, where there is plenty: packages are unpacked faster, and what is thrown away is never written to a disk. */
 function roomyFolder(): string {
   const mounted = readFileSync('/proc/mounts', 'utf8').match(/^\S+ \/dev\/shm tmpfs (\S+)/m)?.[1]
@@ -230,7 +241,6 @@ function roomyFolder(): string {
 function furnish(root: string, name: string): void {
   writeFileSync(join(root, 'etc/hostname'), 'server\n')
   appendFileSync(join(root, 'etc/hosts'), `127.0.0.1 localhost\n${address} ${name}\n`)
-  for (const unit of masked) symlinkSync('/dev/null', join(root, 'etc/systemd/system', unit))
   rmSync(join(root, 'etc/resolv.conf'), { force: true })
   writeFileSync(join(root, 'etc/resolv.conf'), readFileSync('/etc/resolv.conf'))
   cpSync(process.execPath, join(root, 'usr/bin/node'))
@@ -268,7 +278,7 @@ function environment(online: boolean): string[] {
 }
 
 /** A process that dies with this one. */
-function owned(
+export function owned(
   program: readonly string[],
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
@@ -290,7 +300,8 @@ function finish(child: ChildProcess): Promise<Finished> {
   })
 }
 
-function childOf(parent: number): string | undefined {
+/** The first child of a process. */
+export function childOf(parent: number): string | undefined {
   return readdirSync('/proc').find((pid) => {
     if (!/^\d+$/.test(pid)) return false
     try {
