@@ -9,7 +9,14 @@ import { linkedFrom } from '../documents/links.ts'
 import type { Access } from '../documents/permission.ts'
 import type { Field } from '../documents/platform.ts'
 import { type DocumentView, getDocument, listDocuments } from '../documents/reading.ts'
-import type { Place, RecordQuestion, Records, ShownField, ShownTable } from '../pages/documents-endpoint.ts'
+import type {
+  Place,
+  RecordQuestion,
+  Records,
+  ShownColumn,
+  ShownField,
+  ShownTable,
+} from '../pages/documents-endpoint.ts'
 import { viewed } from './viewing.ts'
 
 const rowsOfPage = 50
@@ -73,7 +80,7 @@ async function listOf(
     ...(after !== undefined && { cursor: after }),
   })
   return {
-    columns: columns.map(({ label }) => label),
+    columns: columns.map(columnOf),
     fields: ['name', ...plain.map(({ name }) => name)],
     rows: page.data.map((row) => ({
       name: String(row['name']),
@@ -98,6 +105,11 @@ async function recordOf(
   const { titleField } = access.doctype
   return {
     title: textOf(titleField === undefined ? name : (view[titleField] ?? name)),
+    state: access.doctype.submittable ? view['docstatus'] : undefined,
+    times: [
+      { word: 'made', user: textOf(view['owner']), time: textOf(view['creation']) },
+      { word: 'changed', user: textOf(view['modified_by']), time: textOf(view['modified']) },
+    ],
     fields: fieldsOf(documents, access, view),
     tables: tablesOf(documents, access, view),
     links: await linkedFrom(...ask, mostLinks),
@@ -118,16 +130,17 @@ async function recordOf(
   }
 }
 
-function fieldsOf({ platform }: Documents, access: Access, view: DocumentView): ShownField[] {
-  const told = Object.entries(view).filter(([name]) => access.doctype.fields.get(name)?.type !== 'table')
-  return told.map(([name, value]) => {
-    const field = access.doctype.fields.get(name)
-    const to = field && linkOf(field, view)
+function fieldsOf({ platform }: Documents, { doctype }: Access, view: DocumentView): ShownField[] {
+  return Object.entries(view).flatMap(([name, value]) => {
+    const field = doctype.fields.get(name)
+    if (field === undefined || field.type === 'table') return []
+    const to = linkOf(field, view)
     const link: Place | undefined =
       to !== undefined && typeof value === 'string' && value !== '' && platform.doctypes.has(to)
         ? { doctype: to, name: value }
         : undefined
-    return { label: field?.label ?? name, value: textOf(value), ...(link && { link }) }
+    const isTime = field.type === 'datetime' && typeof value === 'string' && !Number.isNaN(Date.parse(value))
+    return [{ label: field.label, value: textOf(value), ...(link && { link }), ...(isTime && { isTime }) }]
   })
 }
 
@@ -141,16 +154,23 @@ function tablesOf({ platform }: Documents, { doctype }: Access, view: DocumentVi
   return Object.entries(view).flatMap(([name, rows]) => {
     const field = doctype.fields.get(name)
     if (field?.type !== 'table' || !Array.isArray(rows) || rows.length === 0) return []
-    const columns = [...new Set((rows as DocumentView[]).flatMap((row) => Object.keys(row)))]
-    const labels = platform.doctypes.get(field.doctype ?? '')?.fields
+    const known = platform.doctypes.get(field.doctype ?? '')?.fields
+    // Rows have names for programs; people read them in their order.
+    const columns = [...(known?.values() ?? [])].filter(({ name: column }) =>
+      (rows as DocumentView[]).some((row) => column in row),
+    )
     return [
       {
         label: field.label,
-        columns: columns.map((column) => labels?.get(column)?.label ?? column),
-        rows: (rows as DocumentView[]).map((row) => columns.map((column) => textOf(row[column]))),
+        columns: columns.map(columnOf),
+        rows: (rows as DocumentView[]).map((row) => columns.map((column) => textOf(row[column.name]))),
       },
     ]
   })
+}
+
+function columnOf({ label, type }: Field): ShownColumn {
+  return { label, isNumber: ['number', 'integer', 'currency', 'percent'].includes(type) }
 }
 
 function textOf(value: unknown): string {

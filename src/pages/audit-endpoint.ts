@@ -5,6 +5,7 @@ import { type AuditLine, auditStatuses } from '../audit/event.ts'
 import { exportCsv, exportJsonl } from '../audit/export.ts'
 import { type AuditQuestion, questionFields } from '../audit/question.ts'
 import { showEvent, pictured } from '../audit/render.ts'
+import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { answerPage } from '../oauth/browser-middleware.ts'
@@ -28,6 +29,8 @@ export interface AuditPageDeps extends UserPageDeps {
 }
 
 const refreshSeconds = 5
+/** What the events of one page may weigh; the older ones are a page further. */
+const mostBytes = 80_000
 const exports = {
   csv: { write: exportCsv, type: 'text/csv; charset=utf-8' },
   jsonl: { write: exportJsonl, type: 'application/x-ndjson' },
@@ -41,13 +44,16 @@ export function auditEndpoint(deps: AuditPageDeps): Middleware {
     const { events, clients } = await deps.auditor.search(principal, question, live)
     if (live) ctx.set('Refresh', String(refreshSeconds))
     const query = new URLSearchParams(question).toString()
+    const rows = fitting(events.map((line) => rowOf(line, clients)))
+    const next = events[rows.length]
     const view = {
       asked: Object.fromEntries(questionFields.map((name) => [name, question[name] ?? ''])),
       statuses: auditStatuses,
       live,
       query,
       seconds: refreshSeconds,
-      events: events.map((line) => rowOf(line, clients)),
+      events: rows,
+      older: next ? olderThan(question, next) : '',
     }
     answerPage(ctx, 200, deps.render(ctx, 'audit', view))
   })
@@ -72,6 +78,22 @@ function questionOf(ctx: Context): AuditQuestion {
     return typeof value === 'string' && value.trim() !== '' ? [[name, value.trim()]] : []
   })
   return Object.fromEntries(entries) as AuditQuestion
+}
+
+/** As many rows as a page holds, and one always. */
+function fitting<Row>(rows: readonly Row[]): readonly Row[] {
+  let bytes = 0
+  return rows.filter((row, index) => {
+    // What is escaped is longer.
+    bytes += Buffer.byteLength(JSON.stringify(row).replaceAll(/[&<>"']/g, '&quot;'))
+    return bytes < mostBytes || index === 0
+  })
+}
+
+/** The same question from this event on; others may be of its millisecond. */
+function olderThan(question: AuditQuestion, { time }: AuditLine): string {
+  const until = isoTime(Date.parse(time) + 1)
+  return new URLSearchParams({ ...question, until }).toString()
 }
 
 function rowOf(line: AuditLine, clients: ReadonlyMap<string, string>): Record<string, unknown> {

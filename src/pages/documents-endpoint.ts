@@ -22,12 +22,20 @@ export interface ShownField {
   readonly label: string
   readonly value: string
   readonly link?: Place
+  /** Whether it is a moment, which everybody reads in their own time. */
+  readonly isTime?: true
+}
+
+/** The head of a column; numbers stand below each other. */
+export interface ShownColumn {
+  readonly label: string
+  readonly isNumber: boolean
 }
 
 /** The rows of a document in one of its tables. */
 export interface ShownTable {
   readonly label: string
-  readonly columns: readonly string[]
+  readonly columns: readonly ShownColumn[]
   readonly rows: readonly (readonly string[])[]
 }
 
@@ -41,7 +49,7 @@ export interface Records {
     doctype: string,
     question: RecordQuestion,
   ): Promise<{
-    readonly columns: readonly string[]
+    readonly columns: readonly ShownColumn[]
     /** What can be filtered by. */
     readonly fields: readonly string[]
     readonly rows: readonly { readonly name: string; readonly cells: readonly string[] }[]
@@ -57,6 +65,14 @@ export interface Records {
     name: string,
   ): Promise<{
     readonly title: string
+    /** Of a doctype that is submitted: 0 a draft, 1 submitted, 2 cancelled. */
+    readonly state: unknown
+    /** Who made it and who changed it last, and when. */
+    readonly times: readonly {
+      readonly word: 'made' | 'changed'
+      readonly user: string
+      readonly time: string
+    }[]
     readonly fields: readonly ShownField[]
     readonly tables: readonly ShownTable[]
     /** The documents that link to this one. */

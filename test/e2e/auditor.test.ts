@@ -97,6 +97,25 @@ describe('an auditor', () => {
     ])
     const table = await daemon.cli(['audit', 'search', '--csv', '--document', document])
     assert.match(table.stdout, /^seq,time,type,.*\r\n/)
+
+    // However much there is, a page stays small, and the older events are a page further.
+    for (let count = 0; count < 60; count++)
+      await call(sales, 'search_documents', { query: `"'<&>${count}`.repeat(40) })
+    const seen = new Set<number>()
+    let older: string | undefined = '/audit'
+    for (let pages = 0; older !== undefined; pages++) {
+      const shown = await theirs.open(daemon.url + older)
+      assert.ok('html' in shown && pages < 20)
+      assert.ok(Buffer.byteLength(shown.html) < 100_000, String(Buffer.byteLength(shown.html)))
+      for (const [, seq] of shown.html.matchAll(/aria-label="Event (\d+)"/g)) seen.add(Number(seq))
+      older = /<a href="(\/audit\?[^"]*)">Older events/.exec(shown.html)?.[1]?.replaceAll('&amp;', '&')
+      assert.ok(pages > 0 || older !== undefined, 'there is more than one page')
+    }
+    const newest = Math.max(...seen)
+    assert.deepEqual(
+      Array.from({ length: newest }, (_, index) => index + 1).filter((seq) => !seen.has(seq)),
+      [],
+    )
   })
 })
 
