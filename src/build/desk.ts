@@ -53,7 +53,7 @@ export function createDesk(
           charts: charts.filter((chart) => chart !== undefined),
         }
       }),
-    picture: async (user, chart, dark, signal) => {
+    picture: async (user, chart, look, signal) => {
       const charts = analysis?.charts
       if (!charts || !isAvailable(charts)) throw new AppError('unavailable', 'this server cannot draw charts')
       const view = { type: 'chart.view', target: `Dashboard Chart/${chart}`, signal }
@@ -62,7 +62,7 @@ export function createDesk(
           principal,
           documents: snapshot().documents,
           signal,
-          look: { seconds: pageSeconds, dark },
+          look: { seconds: pageSeconds, ...look },
         }
         return drawStored(looker, charts, chart, clock.now())
       })

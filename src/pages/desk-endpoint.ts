@@ -30,7 +30,7 @@ export interface Desk {
   picture(
     principal: Principal,
     chart: string,
-    dark: boolean,
+    look: { readonly dark: boolean; readonly narrow: boolean },
     signal: AbortSignal,
   ): Promise<{ readonly mimeType: string; readonly bytes: Buffer; readonly id: string }>
 }
@@ -73,7 +73,7 @@ export function pictureEndpoint(deps: DeskDeps): Middleware {
     const { mimeType, bytes, id } = await deps.desk.picture(
       principal,
       idOf(ctx),
-      'dark' in ctx.query,
+      { dark: 'dark' in ctx.query, narrow: 'narrow' in ctx.query },
       gone.signal,
     )
     ctx.status = 200

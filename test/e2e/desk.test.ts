@@ -56,6 +56,18 @@ describe('the desk', () => {
     assert.match(page.html, /<img [^>]*width="640" height="400"/)
     const picture = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`)
     assert.ok('html' in picture && picture.status === 200 && /PNG|<svg/.test(picture.html.slice(0, 200)))
+    // On a phone and in the dark it is another picture, drawn for there.
+    const looks = ['', '?dark', '?narrow', '?narrow&dark'].map(async (look) => {
+      const drawn = await fetch(`${daemon.url}/desk/charts/${chart.chart_id}${look}`, {
+        headers: { cookie: mine.browser.cookiesFor(daemon.url) },
+      })
+      return sizeOf(Buffer.from(await drawn.arrayBuffer()))
+    })
+    const [wide, dark, narrow, narrowDark] = await Promise.all(looks)
+    assert.ok(page.html.includes(`charts/${chart.chart_id}?narrow&amp;dark`))
+    assert.deepEqual(wide, dark)
+    assert.deepEqual(narrow, narrowDark)
+    assert.ok(wide![0]! > 600 && narrow![0]! < 320, JSON.stringify([wide, narrow]))
     const etag = 'headers' in picture ? picture.headers.get('etag') : null
     assert.match(etag ?? '', /^"[^"]{20,}"$/)
     const again = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`, {
@@ -74,11 +86,19 @@ describe('the desk', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { user: string; status: string })
       .map(({ user, status }) => `${user} ${status}`)
-    assert.deepEqual(events, [`${people[0]} ok`, `${people[0]} ok`, `${people[1]} denied`])
+    assert.deepEqual(events, [...Array.from({ length: 6 }, () => `${people[0]} ok`), `${people[1]} denied`])
     const stranger = await new Browser().open(`${daemon.url}/desk/charts/${chart.chart_id}`)
     assert.ok('html' in stranger && /name="?password"?/.test(stranger.html))
   })
 })
+
+/** How wide and high a picture is, as units of an SVG. */
+function sizeOf(picture: Buffer): number[] {
+  if (picture.toString('latin1', 1, 4) === 'PNG')
+    return [picture.readUInt32BE(16), picture.readUInt32BE(20)].map((side) => side / 1.5)
+  const [, ...sides] = /<svg[^>]* width="([\d.]+)" height="([\d.]+)"/.exec(picture.toString())!
+  return sides.map(Number)
+}
 
 async function signedIn(
   url: string,

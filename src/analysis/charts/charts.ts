@@ -32,7 +32,12 @@ export interface Look {
   readonly seconds?: number | undefined
   /** Light on a dark ground, as the pages are where people ask for that. */
   readonly dark?: boolean
+  /** For a phone. */
+  readonly narrow?: boolean
 }
+
+type Specification = Readonly<Record<string, unknown>>
+type Configuration = Record<string, Readonly<Record<string, unknown>>>
 
 /** Bytes of pictures that are kept for whoever asks for the same one again. */
 const keptBytes = 16_000_000
@@ -44,20 +49,44 @@ const check = compileSchema({
   maxProperties: 1,
 })
 
-/** The colours of the pages; what a specification chooses itself stays. */
-function onDarkGround(spec: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const [ground, text, line] = ['#1d222b', '#e8ebf1', '#3a4250']
-  const words = { labelColor: text, titleColor: text }
-  const dark = {
-    axis: { ...words, domainColor: line, gridColor: line, tickColor: line },
-    legend: words,
-    header: words,
-    title: { color: text, subtitleColor: text },
-    text: { color: text },
-    view: { stroke: line },
-  }
+/** A specification in the look of the pages; what it chooses itself stays. */
+function inLook(spec: Specification, { dark, narrow }: Look): Specification {
+  const config = { ...(dark && onDarkGround) }
+  if (narrow) for (const [part, look] of Object.entries(onPhone)) config[part] = { ...config[part], ...look }
   const own = spec['config']
-  return { background: ground, ...spec, config: { ...dark, ...(typeof own === 'object' ? own : {}) } }
+  return {
+    ...(dark && { background: ground }),
+    ...spec,
+    ...(narrow && narrowed(spec)),
+    config: { ...config, ...(typeof own === 'object' ? own : {}) },
+  }
+}
+
+const [ground, text, line] = ['#1d222b', '#e8ebf1', '#3a4250']
+const words = { labelColor: text, titleColor: text }
+/** The colours of the pages. */
+const onDarkGround: Configuration = {
+  axis: { ...words, domainColor: line, gridColor: line, tickColor: line },
+  legend: words,
+  header: words,
+  title: { color: text, subtitleColor: text },
+  text: { color: text },
+  view: { stroke: line },
+}
+
+/** No wider than a phone, where letters are then as large as they are here, and legends lie below. */
+const phoneSide = 230
+const onPhone: Configuration = {
+  axis: { labelFontSize: 12, titleFontSize: 12, labelLimit: 90 },
+  legend: { orient: 'bottom', columns: 2, labelFontSize: 13, titleFontSize: 13, labelLimit: 100 },
+  title: { limit: 280 },
+}
+
+function narrowed({ width, height }: Specification): Specification {
+  return {
+    ...(typeof width === 'number' && { width: Math.min(width, phoneSide) }),
+    ...(typeof height === 'number' && { height: Math.min(height, phoneSide) }),
+  }
 }
 
 /** The drawer of charts. */
@@ -105,13 +134,14 @@ export class Charts {
    * wrong with the specification, or that drawing it overran its limits.
    */
   async draw(
-    chosen: Readonly<Record<string, unknown>>,
+    chosen: Specification,
     points: readonly ChartPoint[],
     wanted: ChartFormat,
     caller: TurnTaker,
-    { seconds = this.#settings.timeout_seconds, dark = false }: Look = {},
+    look: Look = {},
   ): Promise<ChartImage> {
-    const spec = dark ? onDarkGround(chosen) : chosen
+    const { seconds = this.#settings.timeout_seconds } = look
+    const spec = inLook(chosen, look)
     const fault = specificationFault(chosen)
     if (fault !== undefined) throw new AppError('invalid', `the chart cannot be drawn: ${fault}`)
     const format = wanted === 'png' && this.noPng === undefined ? 'png' : 'svg'
