@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import axe from 'axe-core'
 import { Secret, TOTP } from 'otpauth'
-import type { Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { authorizeInBrowser } from '../helpers/browser.ts'
 import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
-import { everyPage } from '../helpers/every-page.ts'
+import { furnish, pagesOf, people } from '../helpers/every-page.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+import { isWanted, picture } from '../helpers/pictures.ts'
 
 const password = 'correct horse battery staple'
-const people = { admin: 'admin@example.com', sales: 'sales@example.com', auditor: 'audit@example.com' }
 const looks = [
   { colorScheme: 'light', width: 1280, height: 900 },
   { colorScheme: 'dark', width: 1280, height: 900 },
@@ -23,60 +23,24 @@ const looks = [
 /** What a page may weigh. */
 const mostBytes = 100_000
 const unfold = 'document.querySelectorAll("details").forEach((details) => (details.open = true))'
-/** A folder for pictures of every page, for whoever wants to look; and which, when not all of them. */
-const { PICTURES: pictures, PAGES: only } = process.env
-const letterFile = 'prompts/letter.md'
-const letter = `---
-title: A letter to somebody
-description: Greets whoever it is for, formally or not.
-status: Draft
-visibility: Private
-owner: ${people.admin}
-arguments:
-  - { argument_name: who, display_label: Who, description: The name as it is to stand there., is_required: 1 }
-  - { argument_name: regions, display_label: Regions, argument_type: multiselect, allowed_values: [North, South] }
-  - { argument_name: when, display_label: When, argument_type: date }
-  - { argument_name: formal, display_label: Formal, argument_type: boolean }
-tests:
-  - { name: greets, arguments: { who: Ada }, contains: Ada }
-  - { name: is formal, arguments: { who: Ada }, contains: Esteemed }
----
-Dear {{ who }}{% if formal %},{% endif %} {{ regions }} {{ when }}
-`
-
 describe('the pages', { skip }, () => {
   it('have nothing that axe-core finds, in light and dark, wide and narrow', async (t) => {
     const site = copyOfShippedSite(t)
-    const users = join(site, 'config/users.yaml')
-    writeFileSync(
-      users,
-      `${readFileSync(users, 'utf8').trimEnd()}\n  - { email: ${people.auditor}, full_name: Ada Audit, roles: [Assistant User, Auditor], assistant_enabled: 1 }\n`,
-    )
-    writeFileSync(join(site, letterFile), letter)
-    const tools = join(site, 'config/tools.yaml')
-    const confirmed = ['create_document', 'update_document', 'delete_document', 'run_python_code']
-    writeFileSync(
-      tools,
-      readFileSync(tools, 'utf8').replace(
-        /\ntools:[^]*$/,
-        `\ntools:\n${confirmed.map((name) => `  ${name}: { confirm: page }\n`).join('')}`,
-      ),
-    )
+    furnish(site)
     const daemon = await startDaemon(t, { site })
     for (const user of Object.values(people))
       await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
-    const waiting = await callsThatWait(daemon)
+    const everyPage = await pagesOf(daemon)
     const asked = await consentAddress(daemon)
 
     const browser = await startChromium(t)
     const found: string[] = []
     const visit = async (page: Page, name: string): Promise<void> => {
-      if (only !== undefined && !new RegExp(only).test(name)) return
+      if (!isWanted(name)) return
       for (const look of looks) found.push(...(await faultsOf(page, name, look)))
     }
     for (const [person, email] of Object.entries(people)) {
-      const context = await browser.newContext()
-      const page = await context.newPage()
+      const page = await newPage(browser, found)
       const go = (path: string): Promise<unknown> => page.goto(`${daemon.url}${path}`)
       await page.goto(asked)
       if (person === 'sales') {
@@ -105,7 +69,6 @@ describe('the pages', { skip }, () => {
       await authorizeInBrowser(asked, { username: email, password })
       const reset = await daemon.cli(['users', 'reset', people.sales, '--json'])
       for (const [name, path] of Object.entries({
-        ...waiting,
         ...everyPage,
         'choose-password': new URL(JSON.parse(reset.stdout).url as string).href.slice(daemon.url.length),
       })) {
@@ -138,7 +101,7 @@ describe('the pages', { skip }, () => {
     const found: string[] = []
     const opened = async (email: string, path: string): Promise<Page> => {
       await daemon.cli(['users', 'passwd', email, '--password-stdin'], password)
-      const page = await (await browser.newContext()).newPage()
+      const page = await newPage(browser, found)
       await page.goto(daemon.url + path)
       await signIn(page, email, password)
       return page
@@ -225,6 +188,15 @@ async function promptStates(
   await visit(page, 'prompt-checked')
 }
 
+/** A page of somebody else; what its policy had to stop is a finding. */
+async function newPage(browser: Browser, found: string[]): Promise<Page> {
+  const page = await (await browser.newContext()).newPage()
+  page.on('console', (message) => {
+    if (/Content Security Policy/i.test(message.text())) found.push(`${page.url()}: ${message.text()}`)
+  })
+  return page
+}
+
 /** What axe-core finds wrong with a page as it looks, and whether it has to be pushed sideways to be read. */
 async function faultsOf(
   page: Page,
@@ -234,7 +206,7 @@ async function faultsOf(
   await page.emulateMedia({ colorScheme })
   await page.setViewportSize({ width, height })
   const where = `${name}-${colorScheme}-${width}`
-  if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${where}.png`), fullPage: true })
+  await picture(page, where)
   const { violations, wide } = await page.evaluate<{
     violations: { id: string; nodes: { html: string; failureSummary: string }[] }[]
     wide: boolean
@@ -250,7 +222,30 @@ async function faultsOf(
   )
   const bytes = Buffer.byteLength(await page.content())
   if (bytes > mostBytes) told.push(`${where}: has ${bytes} bytes`)
-  return wide ? [...told, `${where}: is wider than the window`] : told
+  if (wide) told.push(`${where}: is wider than the window`)
+  return width === looks[0].width ? [...told, ...(await unreached(page, where))] : told
+}
+
+const focusable = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]'
+
+/** What Tab does not come to, or comes to and nobody sees it. */
+async function unreached(page: Page, where: string): Promise<string[]> {
+  const waiting = await page.evaluate<string[]>(
+    `[...document.querySelectorAll(${JSON.stringify(focusable)})].filter((one) => one.checkVisibility())
+      .map((one, index) => (one.dataset.stop = index, one.outerHTML.slice(0, 120)))`,
+  )
+  const unseen: string[] = []
+  const left = new Set(waiting.keys())
+  // A date has a stop for each of its parts.
+  for (let presses = 0; left.size > 0 && presses < 4 * waiting.length + 4; presses++) {
+    await page.keyboard.press('Tab')
+    const [stop, seen] = await page.evaluate<[number, boolean]>(
+      `(({ dataset }, style = getComputedStyle(document.activeElement)) =>
+        [Number(dataset.stop ?? -1), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2])(document.activeElement)`,
+    )
+    if (left.delete(stop) && !seen) unseen.push(`${where}: the focus cannot be seen on ${waiting[stop]}`)
+  }
+  return [...unseen, ...[...left].map((stop) => `${where}: Tab does not reach ${waiting[stop]}`)]
 }
 
 async function signIn(page: Page, email: string, word: string): Promise<void> {
@@ -285,51 +280,4 @@ async function consentAddress({ url }: RunningDaemon): Promise<string> {
   }))
     asked.searchParams.set(name, value)
   return asked.href
-}
-
-/** The list of calls that wait for the admin, and a page of each kind. */
-async function callsThatWait(daemon: RunningDaemon): Promise<Record<string, string>> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', people.admin, '--json'])
-  const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
-  const call = async (name: string, args: object): Promise<string> => {
-    const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: args },
-      }),
-    })
-    const body = (await response.json()) as { result?: { content: { text: string }[] } }
-    assert.ok(body.result, JSON.stringify(body))
-    return body.result.content[0]!.text
-  }
-  const page = async (name: string, args: object): Promise<string> => {
-    const text = await call(name, args)
-    const address = /https?:\/\/\S+(\/approvals\/[\w-]+)/.exec(text)?.[1]
-    assert.ok(address, text)
-    return address
-  }
-  const listed = await call('list_documents', { doctype: 'Customer', fields: ['territory'], limit: 1 })
-  const { name } = (JSON.parse(listed) as { data: [{ name: string }] }).data[0]
-  const target = { doctype: 'Customer', name }
-  const changed = { territory: 'South', credit_limit: 250000 }
-  const program = {
-    code: 'rows = tools.list_documents("Customer")\nfor row in rows:\n    print(row["name"])\n',
-  }
-  return {
-    'approval-create': await page('create_document', {
-      doctype: 'Note',
-      data: {
-        title: 'Meeting on Monday',
-        content: 'Bring the figures of the quarter.\nAsk about the new house.',
-      },
-    }),
-    'approval-update': await page('update_document', { ...target, data: changed }),
-    'approval-delete': await page('delete_document', target),
-    'approval-program': await page('run_python_code', program),
-    approvals: '/approvals',
-  }
 }

@@ -1,5 +1,18 @@
 /** The pages that an administrator of the shipped site can open, by the name of their pictures; tests and benches look at all of them. */
-export const everyPage = {
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mcpPath } from '../cli/running-service.ts'
+import type { RunningDaemon } from './daemon.ts'
+
+/** Who looks: an administrator who may also read the log, somebody who sells, and an auditor. */
+export const people = {
+  admin: 'admin@example.com',
+  sales: 'sales@example.com',
+  auditor: 'audit@example.com',
+} as const
+
+const fixed = {
   apps: '/connected-apps',
   account: '/account',
   connect: '/connect',
@@ -23,4 +36,121 @@ export const everyPage = {
   'admin-files': '/admin/files',
   'admin-file': '/admin/files?file=config/users.yaml',
   'sign-out': '/sign-out',
+  'prompt-edit': '/prompts/letter/edit',
+  desk: '/desk',
+  audit: '/audit',
+  approvals: '/approvals',
 } as const
+
+const letter = `---
+title: A letter to somebody
+description: Greets whoever it is for, formally or not.
+status: Draft
+visibility: Private
+owner: ${people.admin}
+arguments:
+  - { argument_name: who, display_label: Who, description: The name as it is to stand there., is_required: 1 }
+  - { argument_name: regions, display_label: Regions, argument_type: multiselect, allowed_values: [North, South] }
+  - { argument_name: when, display_label: When, argument_type: date }
+  - { argument_name: formal, display_label: Formal, argument_type: boolean }
+tests:
+  - { name: greets, arguments: { who: Ada }, contains: Ada }
+  - { name: is formal, arguments: { who: Ada }, contains: Esteemed }
+---
+Dear {{ who }}{% if formal %},{% endif %} {{ regions }} {{ when }}
+`
+
+/** Writes into a site what the pages are to show: an auditor, and a prompt that has everything. */
+export function furnish(site: string): void {
+  const users = join(site, 'config/users.yaml')
+  const auditor = `{ email: ${people.auditor}, full_name: Ada Audit, roles: [Assistant User, Auditor], assistant_enabled: 1 }`
+  const known = readFileSync(users, 'utf8').replace(
+    '- System Manager\n',
+    '- System Manager\n      - Auditor\n',
+  )
+  writeFileSync(users, `${known.trimEnd()}\n  - ${auditor}\n`)
+  writeFileSync(join(site, 'prompts/letter.md'), letter)
+}
+
+/** Fills a daemon over a furnished site, lets calls wait from then on, and answers where everything stands. */
+export async function pagesOf(
+  daemon: Pick<RunningDaemon, 'url' | 'site' | 'cli'>,
+): Promise<Readonly<Record<string, string>>> {
+  const issued = await daemon.cli(['tokens', 'issue', '--user', people.admin, '--json'])
+  const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
+  const call = async (name: string, args: object): Promise<string> => {
+    const response = await fetch(daemon.url + mcpPath, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: args },
+      }),
+    })
+    const body = (await response.json()) as { result?: { content: { text: string }[] } }
+    assert.ok(body.result, JSON.stringify(body))
+    return body.result.content[0]!.text
+  }
+  const approval = async (name: string, args: object): Promise<string> => {
+    const text = await call(name, args)
+    const address = /https?:\/\/\S+(\/approvals\/[\w-]+)/.exec(text)?.[1]
+    assert.ok(address, text)
+    return address
+  }
+  const listed = await call('list_documents', { doctype: 'Customer', fields: ['territory'], limit: 1 })
+  const { name } = (JSON.parse(listed) as { data: [{ name: string }] }).data[0]
+  const customer = { doctype: 'Customer', name }
+  const order = { doctype: 'Sales Order', name: 'SO-00001' }
+  await call('add_comment', { ...order, comment: 'They ask for delivery in the morning.' })
+  await call('attach_file', { ...order, file_name: 'delivery note.txt', text: 'Four boxes, one pallet.' })
+  const note = { title: 'Meeting on Monday', content: 'Bring the figures.\nAsk about the new house.' }
+  const code = 'rows = tools.list_documents("Customer")\nfor row in rows:\n    print(row["name"])\n'
+  const charts = await dashboard(call)
+  await letCallsWait(daemon)
+  return {
+    ...fixed,
+    dashboard: `/desk/${charts}`,
+    'approval-create': await approval('create_document', { doctype: 'Note', data: note }),
+    'approval-update': await approval('update_document', {
+      ...customer,
+      data: { territory: 'South', credit_limit: 250000 },
+    }),
+    'approval-delete': await approval('delete_document', customer),
+    'approval-program': await approval('run_python_code', { code }),
+  }
+}
+
+/** A dashboard with a chart of each kind. */
+async function dashboard(call: (name: string, args: object) => Promise<string>): Promise<string> {
+  const charts = {
+    'Orders by status': { chart_type: 'bar', doctype: 'Sales Order', based_on: 'status' },
+    'Tasks by priority': { chart_type: 'pie', doctype: 'Task', based_on: 'priority' },
+    'Orders by month': {
+      chart_type: 'line',
+      doctype: 'Sales Order',
+      time_series_based_on: 'order_date',
+      time_interval: 'Monthly',
+      timespan: 'All Time',
+    },
+    'Customers by territory': { chart_type: 'donut', doctype: 'Customer', based_on: 'territory' },
+  }
+  const ids: string[] = []
+  for (const [chart_name, chart] of Object.entries(charts)) {
+    const made = await call('create_dashboard_chart', { chart_name, ...chart, aggregate_function: 'Count' })
+    ids.push((JSON.parse(made) as { chart_id: string }).chart_id)
+  }
+  const made = await call('create_dashboard', { dashboard_name: 'Sales this quarter', chart_names: ids })
+  return String((JSON.parse(made) as { dashboard_id: unknown }).dashboard_id)
+}
+
+/** From now on the person decides on a page what is written or run. */
+async function letCallsWait({ site, cli }: Pick<RunningDaemon, 'site' | 'cli'>): Promise<void> {
+  const tools = join(site, 'config/tools.yaml')
+  const confirmed = ['create_document', 'update_document', 'delete_document', 'run_python_code']
+  const asking = confirmed.map((name) => `  ${name}: { confirm: page }\n`).join('')
+  writeFileSync(tools, readFileSync(tools, 'utf8').replace(/\ntools:[^]*$/, `\ntools:\n${asking}`))
+  const { code, stderr } = await cli(['reload'])
+  assert.equal(code, 0, stderr)
+}
