@@ -245,6 +245,7 @@ async function unreached(page: Page, where: string): Promise<string[]> {
     )
     if (left.delete(stop) && !seen) unseen.push(`${where}: the focus cannot be seen on ${waiting[stop]}`)
   }
+  await page.evaluate('document.activeElement.blur()')
   return [...unseen, ...[...left].map((stop) => `${where}: Tab does not reach ${waiting[stop]}`)]
 }
 
