@@ -35,7 +35,7 @@ const mayImport: Record<string, readonly string[]> = {
 /** What only some places may use. */
 const packages: { name: RegExp; where: (file: string) => boolean }[] = [
   {
-    name: /^(koa|@koa\/router|@koa\/cors)$/,
+    name: /^(koa|@koa\/router|koa-body|@koa\/cors)$/,
     where: (file) =>
       /(-endpoint|-middleware|bearer|cors)\.ts$/.test(file) ||
       /^(pages|http)\//.test(file) ||

@@ -19,6 +19,7 @@ import {
   signedIn,
   type BrowserDeps,
   type FaultPage,
+  readPageForm,
 } from './browser-middleware.ts'
 import type { Clients } from './clients.ts'
 import {
@@ -33,7 +34,7 @@ import {
   showConsent,
 } from './consent-endpoint.ts'
 import type { Codes } from './codes.ts'
-import { asOAuthError, originOf, readForm } from './http-middleware.ts'
+import { asOAuthError, originOf } from './http-middleware.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
 import type { Client } from './records.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -91,7 +92,7 @@ export function authorizationEndpoint(deps: AuthorizationDeps): Middleware {
 export function decisionEndpoint(deps: AuthorizationDeps): Middleware {
   return pageEndpoint(deps.pages.fault, async (ctx) => {
     await deps.limits.take('authorize', originOf(ctx))
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     const query = form.get('request') ?? ''
     const time = form.get('time') ?? ''
     const signed = await signedIn(ctx, deps)

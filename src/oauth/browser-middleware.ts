@@ -3,7 +3,9 @@ import type { Context, Middleware } from 'koa'
 import { AppError } from '../core/errors.ts'
 import { hmac, randomSecret, sameText } from '../core/secrets.ts'
 import type { NewSession, Sessions, SignedIn } from '../users/sessions.ts'
-import { asOAuthError } from './http-middleware.ts'
+import { admit, Gone } from '../core/request-body.ts'
+import { asOAuthError, readForm } from './http-middleware.ts'
+import { OAuthError, type Params } from './protocol.ts'
 
 /** What is needed to know a browser again. */
 export interface BrowserDeps {
@@ -32,6 +34,42 @@ export function pageEndpoint(fault: FaultPage, handle: (ctx: Context) => Promise
       answerPage(ctx, ctx.status, fault(ctx, { title: titleOf(ctx.status), message: known.message }))
     }
   }
+}
+
+/** The parameters of a form of a page; OAuthError `invalid_request` when it is something else. */
+export function readPageForm(ctx: Context, limit?: number): Promise<Params> {
+  return readForm(ctx, limit, pageText)
+}
+
+// One for each of the few limits: making one costs as much as reading a form.
+const readers = new Map<number, Middleware>()
+
+async function pageText(ctx: Context, limit: number): Promise<string> {
+  let reader = readers.get(limit)
+  if (!reader) {
+    // When the first form comes: its 160 files are a tenth of a start.
+    const { koaBody } = await import('koa-body')
+    reader = koaBody({ json: false, urlencoded: false, textTypes: ['*/*'], textLimit: limit })
+    readers.set(limit, reader)
+  }
+  try {
+    await reader(ctx, () => Promise.resolve())
+  } catch (cause) {
+    if (!ctx.req.complete && ctx.req.destroyed) throw new Gone()
+    ctx.set('Connection', 'close')
+    const isLarge = (cause as { status?: unknown }).status === 413
+    throw new OAuthError(
+      'invalid_request',
+      isLarge ? `the body is larger than ${limit} bytes` : 'the body cannot be read',
+      { status: isLarge ? 413 : 400, cause },
+    )
+  }
+  admit(ctx)
+  const text: unknown = ctx.request.body ?? ''
+  // What is not UTF-8 was decoded to replacement characters.
+  if (typeof text !== 'string' || text.includes('\ufffd'))
+    throw new OAuthError('invalid_request', 'the body is not UTF-8')
+  return text
 }
 
 function statusOf(error: AppError): number {

@@ -49,15 +49,21 @@ export function answerJsonText(ctx: Exchange, status: number, text: string): voi
 }
 
 /** The parameters of a form body; OAuthError `invalid_request` when it is something else. */
-export async function readForm(ctx: Exchange, limit = formLimit): Promise<Params> {
+export async function readForm<Ctx extends Exchange>(
+  ctx: Ctx,
+  limit = formLimit,
+  textOf: (ctx: Ctx, limit: number) => Promise<string> = readText,
+): Promise<Params> {
   if (!isOfType(ctx, 'application/x-www-form-urlencoded')) {
     throw new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded')
   }
-  return readParams(new URLSearchParams(await readText(ctx, limit)))
+  requireUnencoded(ctx)
+  return readParams(new URLSearchParams(await textOf(ctx, limit)))
 }
 
 /** A JSON body; OAuthError with the code given when it is none. */
 export async function readJson(ctx: Exchange, limit: number): Promise<unknown> {
+  requireUnencoded(ctx)
   const text = await readText(ctx, limit)
   try {
     return parseStrict(text, 20)
@@ -73,10 +79,13 @@ export function isOfType(ctx: Exchange, type: string): boolean {
   return (end < 0 ? said : said.slice(0, end)).trim().toLowerCase() === type
 }
 
-/** The text of a body, whatever its type says it is: what it means is for the caller to decide. */
-async function readText(ctx: Exchange, limit: number): Promise<string> {
+function requireUnencoded(ctx: Exchange): void {
   if (!['', 'identity'].includes(ctx.get('Content-Encoding')))
     throw new OAuthError('invalid_request', 'Content-Encoding is not supported', { status: 415 })
+}
+
+/** The text of a body, whatever its type says it is: what it means is for the caller to decide. */
+async function readText(ctx: Exchange, limit: number): Promise<string> {
   const bytes = await readBody(ctx, limit).catch((error: unknown) => {
     if (!(error instanceof BodyTooLarge)) throw error
     ctx.set('Connection', 'close')

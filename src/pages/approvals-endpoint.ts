@@ -12,8 +12,9 @@ import {
   sendTo,
   signedIn,
   type BrowserDeps,
+  readPageForm,
 } from '../oauth/browser-middleware.ts'
-import { originOf, readForm } from '../oauth/http-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
@@ -79,7 +80,7 @@ export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
 /** POST: the decision, of the user's own browser and for this call only. */
 export function approvalEndpoint(deps: ApprovalsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     const signed = await signedIn(ctx, deps)
     const id = idOf(ctx)
     requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: purposeOf(id), token: form.get('csrf') })

@@ -13,9 +13,10 @@ import {
   sendTo,
   signedIn,
   type BrowserDeps,
+  readPageForm,
 } from '../oauth/browser-middleware.ts'
 import type { Grants } from '../oauth/grants.ts'
-import { originOf, readForm } from '../oauth/http-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import type { Family, Grant } from '../oauth/records.ts'
 import type { Tokens } from '../oauth/tokens.ts'
 import { paths } from '../oauth/urls.ts'
@@ -62,7 +63,7 @@ export function connectedAppsEndpoint(deps: ConnectedAppsDeps): Middleware {
 /** POST: ends one access, or all. Another user's does not exist. */
 export function revokeAppEndpoint(deps: ConnectedAppsDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     const signed = await signedIn(ctx, deps)
     requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: 'connected-apps', token: form.get('csrf') })
     const user = signed!.user.id

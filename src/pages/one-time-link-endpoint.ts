@@ -10,8 +10,9 @@ import {
   requireOwnForm,
   sendTo,
   visitorSecret,
+  readPageForm,
 } from '../oauth/browser-middleware.ts'
-import { originOf, readForm } from '../oauth/http-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import type { OneTimeLinks } from '../users/one-time-links.ts'
 import type { Passwords } from '../users/passwords.ts'
@@ -45,7 +46,7 @@ export function oneTimeLinkEndpoint(deps: OneTimeLinkDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const origin = originOf(ctx)
     await deps.limits.take('authorize', origin)
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     requireOwnForm(ctx, deps, { secret: knownVisitor(ctx, deps), purpose: 'link', token: form.get('csrf') })
     const secret = form.get('link') ?? ''
     const refuse = async (user?: string): Promise<never> => {

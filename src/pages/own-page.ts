@@ -14,8 +14,9 @@ import {
   sendTo,
   signedIn,
   type BrowserDeps,
+  readPageForm,
 } from '../oauth/browser-middleware.ts'
-import { originOf, readForm } from '../oauth/http-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import type { Params } from '../oauth/protocol.ts'
 import { paths } from '../oauth/urls.ts'
 import type { User } from '../users/people.ts'
@@ -92,7 +93,7 @@ export function routeOwnPage(router: Router, page: OwnPage, deps: OwnPageDeps): 
     router.post(
       `${page.path}/${name}`,
       pageEndpoint(fault, async (ctx) => {
-        const form = await readForm(ctx, page.largest)
+        const form = await readPageForm(ctx, page.largest)
         const here = ctx.path.slice(0, -name.length - 1)
         const signed = await signedIn(ctx, deps)
         const secret = signed?.secret

@@ -14,8 +14,9 @@ import {
   requireOwnForm,
   sendTo,
   visitorSecret,
+  readPageForm,
 } from '../oauth/browser-middleware.ts'
-import { originOf, readForm } from '../oauth/http-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import type { Params } from '../oauth/protocol.ts'
 import { paths } from '../oauth/urls.ts'
 import type { Accounts } from '../users/accounts.ts'
@@ -54,7 +55,7 @@ export function secondStepPageEndpoint(deps: SecondStepDeps): Middleware {
 /** POST: the code, the passkey, or the first of either. */
 export function secondStepEndpoint(deps: SecondStepDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     const pending = await pendingSession(ctx, deps)
     requireOwnForm(ctx, deps, { secret: pending?.secret, purpose: 'second step', token: form.get('csrf') })
     const next = safeNext(form.get('next') ?? null)
@@ -82,7 +83,7 @@ export function passkeyPageEndpoint(deps: SecondStepDeps): Middleware {
 export function passkeyEndpoint(deps: SecondStepDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const origin = originOf(ctx)
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     const visitor = knownVisitor(ctx, deps)
     requireOwnForm(ctx, deps, { secret: visitor, purpose: 'passkey', token: form.get('csrf') })
     await deps.limits.take('authorize', origin)

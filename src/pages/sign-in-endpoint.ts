@@ -15,8 +15,9 @@ import {
   signedIn,
   visitorSecret,
   type BrowserDeps,
+  readPageForm,
 } from '../oauth/browser-middleware.ts'
-import { originOf, readForm } from '../oauth/http-middleware.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import type { Clients } from '../oauth/clients.ts'
 import type { RateLimits } from '../oauth/rate-limits.ts'
 import type { Client } from '../oauth/records.ts'
@@ -50,7 +51,7 @@ export function signInPageEndpoint(deps: SignInDeps): Middleware {
 export function signInEndpoint(deps: SignInDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const origin = originOf(ctx)
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     const next = safeNext(form.get('next') ?? null)
     const secret = knownVisitor(ctx, deps)
     requireOwnForm(ctx, deps, { secret, purpose: 'sign-in', token: form.get('csrf') })
@@ -151,7 +152,7 @@ export function signOutPageEndpoint(deps: SignInDeps): Middleware {
 /** POST: signs out. */
 export function signOutEndpoint(deps: SignInDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const form = await readForm(ctx)
+    const form = await readPageForm(ctx)
     const signed = await signedIn(ctx, deps)
     requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: 'sign-out', token: form.get('csrf') })
     await closeSession(ctx, deps)
