@@ -1,4 +1,4 @@
-import { open, statfs, unlink } from 'node:fs/promises'
+import { open, stat, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { privateFile } from '../core/files.ts'
 
@@ -30,6 +30,10 @@ export class Reserve {
   /** Takes the room when there is plenty; answers whether it is kept now. */
   async keep(): Promise<boolean> {
     if (this.#bytes === 0) return false
+    if (await this.#isThere()) {
+      this.#room = 'kept'
+      return true
+    }
     // The reserve must not be what fills the disk.
     const { bavail, bsize } = await statfs(this.#folder)
     if (bavail * bsize < 2 * this.#bytes) return false
@@ -44,6 +48,12 @@ export class Reserve {
     }
     this.#room = 'kept'
     return true
+  }
+
+  /** Whether the room was taken before, by a run that ended: all of it, on the disk. */
+  async #isThere(): Promise<boolean> {
+    const found = await stat(this.#path).catch(() => undefined)
+    return found !== undefined && found.size === this.#bytes && found.blocks * 512 >= this.#bytes
   }
 
   /** Gives up the room for an append that found none; false when that was something else, or there is nothing to give. */

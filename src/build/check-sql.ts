@@ -34,7 +34,7 @@ export async function checkReportSql(
       const parameters = Object.fromEntries(report.filters.map(({ name }) => [name, null]))
       try {
         const signal = AbortSignal.timeout(milliseconds)
-        await runSql({ sql: report.sql!, parameters, tables: { ...tables, key }, maxRows: 1, signal })
+        await runSql({ sql: report.sql!, parameters, tables, maxRows: 1, signal })
         tried.set(key, undefined)
       } catch (error) {
         if (!(error instanceof AppError)) throw error

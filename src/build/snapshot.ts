@@ -2,7 +2,6 @@
  * One reading of the site as the program uses it: every part read and checked together, so that all
  * faults are told at once, then bound to the state. A request keeps the snapshot it started with.
  */
-import { join } from 'node:path'
 import { linesOf, type Settings } from '../core/settings.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import { packageFolder, version } from '../core/version.ts'
@@ -164,7 +163,7 @@ const placeOfNames: Readonly<Record<string, string>> = {
 
 /** The package's own prompts and skills. */
 export function readBuiltIns(): Promise<SiteFiles> {
-  return readSite(join(packageFolder))
+  return readSite(packageFolder, { folders: ['prompts', 'skills'] })
 }
 
 /** Reads a site as the daemon would, bound to no state: for checks and previews. Without `runSql` no statement is tried. */
@@ -175,7 +174,9 @@ export async function readWholeSite(
 ): Promise<{ reading: SiteReading<LibraryReading>; faults: Fault[]; warnings: Fault[] }> {
   // Files that are given are of another commit, whose channels nobody serves.
   const read = files ? readLibrary : readLibraryWithChannels
-  return readParts(files ?? (await readSite(site)), await readBuiltIns(), builtInTools, read, runSql)
+  const own = files ?? (await readSite(site))
+  const builtIns = own.folder === packageFolder ? own : await readBuiltIns()
+  return readParts(own, builtIns, builtInTools, read, runSql)
 }
 
 /** What is wrong with a site that is not in use yet, as the daemon would find it. */

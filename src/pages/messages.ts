@@ -19,10 +19,17 @@ export interface Messages {
 
 type Tree = { readonly [name: string]: string | Tree }
 
-/** The messages of every language, read once. */
-export const messages = Object.fromEntries(
-  Object.keys(languages).map((language) => [language, readMessages(language)]),
-) as Readonly<Record<Language, Messages>>
+const read: Partial<Record<Language, Messages>> = {}
+
+/** The messages of every language, each read when it is first wanted: a start has no use for them. */
+export const messages: Readonly<Record<Language, Messages>> = {
+  get en() {
+    return (read.en ??= readMessages('en'))
+  },
+  get de() {
+    return (read.de ??= readMessages('de'))
+  },
+}
 
 /** Whether there are messages in it. */
 export function isLanguage(name: unknown): name is Language {

@@ -6,7 +6,6 @@ import type { Principal } from '../core/principal.ts'
 import { answerPage } from '../oauth/browser-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { forUsers, partsBelow, type UserPageDeps } from './desk-endpoint.ts'
-import { leadsOutside, markdownHtml } from './markdown.ts'
 
 /** A skill in a list. */
 export interface ListedSkill {
@@ -66,6 +65,8 @@ export function skillEndpoint(deps: SkillsDeps): Middleware {
     const whole = Buffer.from(file.bytes).toString('utf8')
     const cut = whole.length > mostCharacters
     const text = whole.slice(0, mostCharacters)
+    // When the first skill is read: a start has no use for it.
+    const { leadsOutside, markdownHtml } = await import('./markdown.ts')
     const hrefOf = (to: string): string => `${paths.skills}/${encodeURIComponent(name)}/files/${pathText(to)}`
     const leads = (href: string): string | undefined => {
       const to = relativeTo(path, href)

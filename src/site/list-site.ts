@@ -44,7 +44,7 @@ export function stampOf(stats: BigIntStats): string {
 }
 
 /** Lists the site's files by path. Never fails: what cannot be listed is a fault. */
-export async function listSite(folder: string): Promise<Listing> {
+export async function listSite(folder: string, wanted = siteFolders): Promise<Listing> {
   const found: ListedFile[] = []
   const folders: string[] = []
   const faults: Fault[] = []
@@ -110,7 +110,7 @@ export async function listSite(folder: string): Promise<Listing> {
     return nothing(reasonOf(error))
   }
   const present: string[] = []
-  for (const name of siteFolders) {
+  for (const name of wanted) {
     const real = join(top, name)
     const stats = await lstat(real).catch(() => undefined)
     if (stats?.isDirectory()) present.push(name)

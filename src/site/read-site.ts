@@ -57,6 +57,8 @@ export function emptyCache(): SiteCache {
 export interface ReadOptions {
   readonly cache?: SiteCache
   readonly limits?: SiteLimits
+  /** Those of its folders that are wanted; all when absent. */
+  readonly folders?: readonly string[]
   /** Whether somebody is in the middle of changing many files (git, when it holds its lock). */
   readonly busy?: () => Promise<boolean>
 }
@@ -80,10 +82,10 @@ export async function readSite(site: string, options: ReadOptions = {}): Promise
   const limits = options.limits ?? siteLimits
   for (let attempt = 1; ; attempt++) {
     await whileBusy(options.busy)
-    const listing = await listSite(folder)
+    const listing = await listSite(folder, options.folders)
     cache.folders = listing.folders
     const reading = await readListed(folder, listing, cache, limits)
-    if (await unchanged(folder, listing, options.busy)) return reading
+    if (await unchanged(folder, listing, options)) return reading
     if (attempt === maxAttempts) return restless(reading)
     await setTimeout(retryMilliseconds * attempt)
   }
@@ -101,9 +103,9 @@ async function whileBusy(busy: ReadOptions['busy']): Promise<void> {
  * Whether the site still is what was listed. The lock is asked first: if it is free now, whoever held
  * it during the reading has finished, and what they wrote shows in the listing that follows.
  */
-async function unchanged(folder: string, before: Listing, busy: ReadOptions['busy']): Promise<boolean> {
+async function unchanged(folder: string, before: Listing, { busy, folders }: ReadOptions): Promise<boolean> {
   if (await busy?.()) return false
-  const after = await listSite(folder)
+  const after = await listSite(folder, folders)
   return (
     after.files.length === before.files.length &&
     after.files.every((file, index) => {

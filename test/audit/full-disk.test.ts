@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
@@ -64,6 +64,23 @@ describe('the audit log on a full disk', () => {
     for (const id of refused) assert.ok(!written.includes(id))
     assert.deepEqual((await audit.verify()).faults, [])
     assert.ok(log.lines.some(({ message }) => message === 'the audit log can be written again'))
+  })
+
+  it('finds the reserve of the run before, and takes no other', async (t) => {
+    const folder = await temporaryFolder(t)
+    const clock = testClock()
+    const store = await openStore(t, await temporaryFolder(t), { clock })
+    const inode = async (): Promise<number> => {
+      const audit = await openAudit({ folder, store, clock, log: testLog(), reserveBytes: 200_000 })
+      await audit.record(call)
+      await audit.close()
+      return (await stat(join(folder, 'reserve'))).ino
+    }
+    const first = await inode()
+    assert.equal(await inode(), first)
+    await writeFile(join(folder, 'reserve'), 'cut short')
+    await inode()
+    assert.equal((await stat(join(folder, 'reserve'))).size, 200_000)
   })
 
   it('lets reading be told from its reserve, until that is used up too', { timeout: 60_000 }, async (t) => {

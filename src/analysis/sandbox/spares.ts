@@ -23,6 +23,12 @@ export class Spares<T> {
     }
   }
 
+  /** Waits until one is there; fails when it cannot be made. */
+  async ready(): Promise<void> {
+    this.fill()
+    await this.#spares[0]
+  }
+
   /** One for the caller alone; another is started in its place. */
   async take(): Promise<T> {
     const spare = this.#spares.shift() ?? this.#make()

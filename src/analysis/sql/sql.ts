@@ -85,10 +85,7 @@ export class Sql {
 
   /** Starts the engine once, so that a machine where it cannot run is known before a tool is offered. */
   async probe(): Promise<void> {
-    this.#spares.fill()
-    const child = await this.#spares.take()
-    child.kill()
-    await child.ended
+    await this.#spares.ready()
   }
 
   /**
