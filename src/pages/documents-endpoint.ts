@@ -103,6 +103,8 @@ export interface DocumentsDeps extends UserPageDeps {
 
 const operators = ['=', '!=', 'like', '>', '>=', '<', '<='] as const
 const mostFilters = 5
+/** What is done to documents everywhere, in the words of every language; workflows have words of their own. */
+const acts = 'create update submit cancel amend comment assign unassign attach detach'.split(' ')
 
 /** GET: the kinds of documents. */
 export function doctypesEndpoint(deps: DocumentsDeps): Middleware {
@@ -135,7 +137,7 @@ export function recordEndpoint(deps: DocumentsDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
     const [doctype = '', name = ''] = partsBelow(ctx, paths.documents)
     const record = await deps.records.one(principal, doctype, name)
-    answerPage(ctx, 200, deps.render(ctx, 'record', { doctype, name, ...record }))
+    answerPage(ctx, 200, deps.render(ctx, 'record', { doctype, name, acts, ...record }))
   })
 }
 

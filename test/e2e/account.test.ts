@@ -111,8 +111,7 @@ describe('an employee', { skip }, () => {
     await page.goto(`${daemon.url}/account`)
     await page.getByRole('button', { name: 'Set up an authenticator app' }).press('Enter')
     const secret = await page.locator('code.address').first().textContent()
-    await page.keyboard.type('000000')
-    await page.keyboard.press('Enter')
+    await type(page, ['000000'])
     await page.getByRole('alert').waitFor()
     assert.equal(
       (
@@ -123,8 +122,7 @@ describe('an employee', { skip }, () => {
     await page.getByRole('button', { name: 'Set up an authenticator app' }).press('Enter')
     const kept = await page.locator('code.address').first().textContent()
     assert.notEqual(kept, secret)
-    await page.keyboard.type(codeOf(kept!))
-    await page.keyboard.press('Enter')
+    await type(page, [codeOf(kept!)])
     const codes = (await page.getByLabel('Your recovery codes').textContent())!.split('\n')
     assert.equal(codes.length, 10)
 
@@ -241,6 +239,8 @@ async function signedIn(t: TestContext, daemon: RunningDaemon): Promise<Awaited<
 
 /** The field that has the focus, and those after it, then Enter. */
 async function type(page: Page, words: readonly string[]): Promise<void> {
+  // A browser that is busy gives the focus to a field a moment after it has the page.
+  await page.locator('input:focus').waitFor()
   for (const [index, word] of words.entries()) {
     if (index > 0) await page.keyboard.press('Tab')
     await page.keyboard.type(word)
