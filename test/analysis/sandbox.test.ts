@@ -181,7 +181,7 @@ describe('a child process', () => {
         const child = shell('echo "{}" >&3; exec sleep 60', way)
         assert.deepEqual(await child.receive(), {})
         const groups = () => descendants().map((pid) => readFileSync(`/proc/${pid}/autogroup`, 'utf8'))
-        while (!groups().every((group) => group.endsWith(' nice 10\n'))) await wait(20)
+        while (!groups().every((group) => group.endsWith(' nice 5\n'))) await wait(20)
         assert.equal(new Set(groups()).size, 1)
         child.kill()
         await child.ended

@@ -88,12 +88,12 @@ export function spawnChild(options: ChildOptions): Child {
 
 /**
  * A session is a group to the scheduler (`autogroup` in sched(7)), as heavy as any other however nice its processes are:
- * the group has to yield as well. Who is not root may say so ten times a second.
+ * the group has to yield as well, though not much to whatever else runs here. Who is not root may say so ten times a second.
  */
 function yieldGroup(child: ChildProcess): void {
   if (child.exitCode !== null || child.signalCode !== null) return
   try {
-    writeFileSync(`/proc/${child.pid}/autogroup`, '10', { flag: 'r+' })
+    writeFileSync(`/proc/${child.pid}/autogroup`, '5', { flag: 'r+' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EAGAIN') setTimeout(yieldGroup, 200, child).unref()
   }
