@@ -64,6 +64,28 @@ describe('the cgroup of the daemon', () => {
 })
 
 describe('the cgroup of a job', () => {
+  it('tells the cost of a program that was ended as well', { skip: withoutPython }, async (t) => {
+    const { folder, open, jobs } = unit(t)
+    const python = new Python({ ...isolation, cgroups: open() }, settings.python)
+    t.after(() => python.close())
+    await python.probe()
+    const before = jobs()
+    const costs: unknown[] = []
+    const { error } = await python.run({
+      code: 'import os\ntools.ping()\nos._exit(1)',
+      signal: signal(),
+      spent: (cost) => costs.push(cost),
+      callTool: () => {
+        const [job = ''] = jobs().filter((name) => !before.includes(name))
+        writeFileSync(join(folder, job, 'cpu.stat'), 'usage_usec 2500000\n')
+        writeFileSync(join(folder, job, 'memory.peak'), '671088640\n')
+        return Promise.resolve({ text: '{}', isError: false })
+      },
+    })
+    assert.equal(error?.type, 'Stopped')
+    assert.deepEqual(costs, [{ cpu_seconds: 2.5, memory_bytes: 671_088_640 }])
+  })
+
   it(
     'holds a Python program before it begins, bounds all of it, and tells its cost',
     { skip: withoutPython },
@@ -99,6 +121,18 @@ describe('the cgroup of a job', () => {
       assert.deepEqual(principal.shown.cost, { cpu_seconds: 1.25, memory_bytes: 140_000_000 })
     },
   )
+
+  it('is taken away when its processes are gone, however late that is', async (t) => {
+    const { folder, open, jobs } = unit(t)
+    const cgroups = open()
+    assert.ok(cgroups instanceof Cgroups)
+    void cgroups.job({ processes: 20 }).end()
+    const [name] = jobs()
+    // As long as there are processes, the kernel refuses; here, as long as there are files.
+    await wait(1500)
+    rmSync(join(folder, name!, 'pids.max'))
+    while (jobs().length > 0) await wait(20)
+  })
 
   it('has its cost in the event of the call, as the log has it', { skip: withoutPython }, async (t) => {
     const { folder, open, jobs } = unit(t)

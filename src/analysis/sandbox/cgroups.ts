@@ -108,7 +108,9 @@ export class Job {
   /** Ends whatever is left in it, and takes it away. */
   async end(): Promise<void> {
     attempt(() => writeFileSync(join(this.#folder, 'cgroup.kill'), '1', { flag: 'r+' }))
-    for (let tries = 0; tries < 20 && !remove(this.#folder); tries++) await wait(50)
+    // What was killed still counts until its parent has heard; nobody waits for that to come to an end.
+    for (let pause = 50; pause < 60_000 && !remove(this.#folder); pause *= 2)
+      await wait(pause, undefined, { ref: false })
   }
 
   #read(name: string): string {

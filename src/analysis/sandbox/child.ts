@@ -6,6 +6,7 @@
 import type { Duplex, Readable } from 'node:stream'
 import { AppError } from '../../core/errors.ts'
 import type { TurnTaker } from '../../core/fair-queue.ts'
+import type { Cost } from '../../core/shown.ts'
 import { announced, FrameFault, Frames, maxLine } from './frames.mjs'
 import type { Job } from './cgroups.ts'
 import { parseModest } from './modest-json.ts'
@@ -64,6 +65,7 @@ export class Child {
   #waiting: (() => void)[] = []
   #closed = false
   #exited = false
+  #cost: Cost | undefined
   #reason: string | undefined
   #output: Buffer[] = []
   #complaints = ''
@@ -85,6 +87,8 @@ export class Child {
 
   async #end(): Promise<void> {
     this.status = await this.#running.ended
+    // What was ended for using too much has a cost as well.
+    this.#cost = this.#running.job?.cost()
     void this.#running.job?.end()
     this.#exited = true
     // What it said last may still be in the pipes; the channel's own end says that it was all.
@@ -156,7 +160,8 @@ export class Child {
 
   /** Tells what it took since it was last asked, where that is counted. */
   tellCost(spent: TurnTaker['spent']): void {
-    if (spent && this.#running.job && !this.#exited) spent(this.#running.job.cost())
+    const cost = this.#exited ? this.#cost : this.#running.job?.cost()
+    if (cost) spent?.(cost)
   }
 
   /** Ends the child at once, with everything in its sandbox. */

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
-import type { SandboxView } from './bubblewrap.ts'
+import { AppError } from '../../core/errors.ts'
+import type { Isolation, SandboxView } from './bubblewrap.ts'
+import { type Child, endedEarly } from './child.ts'
+import { spawnChild } from './spawned.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -11,6 +14,45 @@ export function installed(name: string): string | undefined {
     return require.resolve(name)
   } catch {
     return undefined
+  }
+}
+
+/** A plain `.mjs` file, the packages that it imports, and its bounds: V8's heap within all of its memory. */
+interface Worker {
+  readonly isolation: Isolation
+  readonly worker: string
+  readonly packages: readonly string[]
+  readonly args?: readonly string[]
+  readonly heapMb: number
+  readonly dataMb: number
+  readonly maxMessageBytes: number
+  /** For messages. */
+  readonly what: string
+}
+
+/** Starts a worker and waits until it says that it is ready; AppError `unavailable` when it does not. */
+export async function startWorker(options: Worker): Promise<Child> {
+  const { isolation, worker, packages, args = [], heapMb, dataMb, maxMessageBytes, what } = options
+  const view = viewForWorker(worker, packages)
+  const child = spawnChild({
+    isolation,
+    view,
+    program: workerProgram(worker, view, heapMb, args),
+    // No file may be written: what it has to say goes through the channel.
+    limits: { dataBytes: dataMb * 1_048_576, fileBytes: 0, openFiles: 1024 },
+    maxMessageBytes,
+    maxOutputBytes: 16_384,
+  })
+  const timer = setTimeout(() => child.kill('took too long to start'), 30_000)
+  try {
+    const { ready } = (await child.receive()) as { ready?: unknown }
+    if (ready === true) return child
+    throw new AppError('unavailable', `${what} did not start as it should`)
+  } catch (error) {
+    child.kill()
+    throw endedEarly(error, what, 'unavailable')
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -35,11 +77,11 @@ export function viewForWorker(worker: string, packages: readonly string[]): Sand
  * The command line of a worker. Where there is no sandbox, Node's own permissions still keep our
  * JavaScript from files, programs and threads, and code from being made of text.
  */
-export function workerProgram(
+function workerProgram(
   worker: string,
   { show, showIfThere = [] }: SandboxView,
   heapMb: number,
-  args: readonly string[] = [],
+  args: readonly string[],
 ): string[] {
   const permission =
     Number(process.versions.node.split('.')[0]) >= 23 ? '--permission' : '--experimental-permission'

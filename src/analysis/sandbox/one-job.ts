@@ -1,11 +1,9 @@
 /** Untrusted work that a worker does once: a fresh process a job, ended afterwards. */
-import { AppError } from '../../core/errors.ts'
 import type { Isolation } from './bubblewrap.ts'
 import { type Child, endedEarly } from './child.ts'
-import { viewForWorker, workerProgram } from './node-program.ts'
+import { startWorker } from './node-program.ts'
 import { type TurnTaker, cancelled, FairQueue } from '../../core/fair-queue.ts'
 import { Spares } from './spares.ts'
-import { spawnChild } from './spawned.ts'
 
 /** A worker and its bounds; `memoryMb` is for its data, besides what Node itself takes. */
 export interface WorkerOptions {
@@ -84,28 +82,17 @@ export class OneJob {
     await Promise.all(running.map((child) => child.ended))
   }
 
-  async #start(): Promise<Child> {
+  #start(): Promise<Child> {
     const { isolation, worker, packages, memoryMb, maxAnswerBytes } = this.#options
-    const view = viewForWorker(worker, packages)
-    const child = spawnChild({
+    return startWorker({
       isolation,
-      view,
-      program: workerProgram(worker, view, Math.floor(memoryMb / 2)),
-      // 256 MiB for Node's own, and no file may be written: what it has to say goes through the channel.
-      limits: { dataBytes: (memoryMb + 256) * 1_048_576, fileBytes: 0, openFiles: 1024 },
+      worker,
+      packages,
+      heapMb: Math.floor(memoryMb / 2),
+      // 256 MiB for Node's own.
+      dataMb: memoryMb + 256,
       maxMessageBytes: maxAnswerBytes,
-      maxOutputBytes: 16_384,
+      what: 'the worker',
     })
-    const timer = setTimeout(() => child.kill('took too long to start'), 30_000)
-    try {
-      const ready = (await child.receive()) as { ready?: unknown }
-      if (ready.ready !== true) throw new AppError('unavailable', 'the worker did not start as it should')
-      return child
-    } catch (error) {
-      child.kill()
-      throw endedEarly(error, 'the worker', 'unavailable')
-    } finally {
-      clearTimeout(timer)
-    }
   }
 }

@@ -10,10 +10,9 @@ import { type PermittedTable, type PermittedTables, sqlName } from '../permitted
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { type Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
-import { viewForWorker, workerProgram } from '../sandbox/node-program.ts'
+import { startWorker } from '../sandbox/node-program.ts'
 import { cancelled, type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
 import { Spares } from '../sandbox/spares.ts'
-import { spawnChild } from '../sandbox/spawned.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { readAnswer, readPart, type SqlColumn } from './answer.ts'
 import { missingTable, ranOutOfMemory, sqlError } from './sql-error.ts'
@@ -258,27 +257,19 @@ export class Sql {
     session.child.kill()
   }
 
-  async #start(): Promise<Child> {
+  #start(): Promise<Child> {
     const { memory_mb: memory, threads } = this.#settings
-    const view = viewForWorker(worker, ['@duckdb/node-api'])
-    const child = spawnChild({
+    return startWorker({
       isolation: this.#isolation,
-      view,
-      program: workerProgram(worker, view, 256, [`${memory}MB`, String(threads)]),
+      worker,
+      packages: ['@duckdb/node-api'],
+      args: [`${memory}MB`, String(threads)],
+      heapMb: 256,
       // DuckDB does not count everything against its own limit; what it allocates beyond this fails in it.
-      limits: { dataBytes: (memory * 2 + 512) * 1_048_576, fileBytes: 0, openFiles: 1024 },
+      dataMb: memory * 2 + 512,
       maxMessageBytes: maxLine,
-      maxOutputBytes: 16_384,
+      what: 'the SQL engine',
     })
-    const timer = setTimeout(() => child.kill('took too long to start'), 20_000)
-    try {
-      await child.receive()
-      return child
-    } catch (error) {
-      throw endedEarly(error, 'the SQL engine', 'unavailable')
-    } finally {
-      clearTimeout(timer)
-    }
   }
 }
 
