@@ -100,7 +100,7 @@ export class Clients {
       ...description,
       id: randomId(),
       source,
-      ...(secret !== undefined && { secretHash: sha256(secret) }),
+      ...(secret !== undefined && { secretDigest: digestOf(undefined, secret) }),
       createdAt: now,
       ...(source === 'dynamic' && { expiresAt: now + settings.unused_client_minutes * minute }),
       ...(network !== undefined && { network }),
@@ -115,13 +115,13 @@ export class Clients {
 
   /** Whether this is the client's secret. */
   async verifySecret(client: Client, secret: string): Promise<boolean> {
-    const { id, secretHash } = client
-    if (secretHash === undefined || secret.length > 200) return false
-    if (!secretHash.startsWith('$argon2')) return sameText(secretHash, sha256(secret))
-    if (!(await verify(secretHash, secret))) return false
-    const kept = sha256(secret)
+    const { id, secretHash, secretDigest } = client
+    if (secret.length > 200) return false
+    const digest = digestOf(secretHash, secret)
+    if (secretDigest !== undefined && sameText(secretDigest, digest)) return true
+    if (secretHash === undefined || !(await verify(secretHash, secret))) return false
     await this.#clients
-      .update(id, (known) => (known.secretHash === secretHash ? { ...known, secretHash: kept } : known))
+      .update(id, (known) => (known.secretHash === secretHash ? { ...known, secretDigest: digest } : known))
       // It was right all the same; the next time it is looked at once more.
       .catch(() => undefined)
     return true
@@ -176,7 +176,11 @@ export class Clients {
     if (!known) throw unknown(id)
     if (!needsSecret(known.authMethod)) throw new AppError('invalid', `client ${id} has no secret`)
     const secret = randomSecret('ac_cs_')
-    const client = await this.#clients.update(id, (one) => ({ ...one, secretHash: sha256(secret) }))
+    const client = await this.#clients.update(id, (one) => {
+      const changed = { ...one, secretDigest: digestOf(undefined, secret) }
+      Reflect.deleteProperty(changed, 'secretHash')
+      return changed
+    })
     if (!client) throw unknown(id)
     return { client, secret }
   }
@@ -226,6 +230,11 @@ export class Clients {
 /** Whether clients of that method have a secret. */
 export function needsSecret(method: AuthMethod): boolean {
   return method === 'client_secret_basic' || method === 'client_secret_post'
+}
+
+/** What is kept of a secret: bound to the hash beside it, so that a daemon of before, which knows only that one, can change it. */
+function digestOf(secretHash: string | undefined, secret: string): string {
+  return sha256(secretHash === undefined ? secret : `${secretHash} ${secret}`)
 }
 
 function unknown(id: string): AppError {

@@ -15,8 +15,10 @@ export interface Client extends Stored {
   readonly isCopy?: true
   /**
    * SHA-256, only of confidential clients: we made the secret, of 256 bits, and no hash is slow enough to matter for what
-   * nobody can guess (RFC 6819 §5.1.4.1.3). Until 2.9 it was argon2id, which the next use of the secret replaces.
+   * nobody can guess (RFC 6819 §5.1.4.1.3).
    */
+  readonly secretDigest?: string
+  /** argon2id, of a secret that a release up to 2.9 made; stays, for daemons that are not updated yet. */
   readonly secretHash?: string
   /** The rest of what it registered (RFC 7591 §2), in wire names. */
   readonly metadata: Readonly<Record<string, unknown>>

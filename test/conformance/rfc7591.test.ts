@@ -61,7 +61,7 @@ describe('RFC 7591', () => {
     assert.match(made.client_secret ?? '', /^ac_cs_[\w-]{43}$/)
     assert.equal(made['client_secret_expires_at'], 0)
     assert.deepEqual(made['grant_types'], ['authorization_code', 'refresh_token'])
-    assert.equal((await server.clients.find(made.client_id))?.secretHash, sha256(made.client_secret ?? ''))
+    assert.equal((await server.clients.find(made.client_id))?.secretDigest, sha256(made.client_secret ?? ''))
   })
 
   it('rule 1: refuses when it is switched off', async (t) => {

@@ -26,25 +26,40 @@ describe('clients', () => {
     await assert.rejects(server.clients.update('nobody', { name: 'x' }), { code: 'not_found' })
   })
 
-  it('are known by a secret that an older version hashed slowly, which is hashed anew when it is used', async (t) => {
+  it('are known by a secret that an older version hashed slowly, and slowly only once', async (t) => {
     const server = await startServer(t)
     const { client_id: client, client_secret: secret = '' } = await register(server, {
       token_endpoint_auth_method: 'client_secret_post',
     })
+    const records = server.store.collection(clientRecords)
+    const keep = async (slow: string): Promise<void> => {
+      await records.update(client, (one) => ({ ...one, secretHash: slow, secretDigest: 'of before' }))
+    }
     const old = await hash(secret)
-    const kept = async (): Promise<string | undefined> => (await server.clients.find(client))?.secretHash
-    await server.store.collection(clientRecords).update(client, (one) => ({ ...one, secretHash: old }))
+    await keep(old)
+    const digest = async (): Promise<string | undefined> => (await server.clients.find(client))?.secretDigest
     const ask = (client_secret: string) =>
       postForm(server, paths.introspect, { client_id: client, client_secret, token: 'x' })
     assert.equal((await ask(`${secret}x`)).status, 401)
     assert.equal((await ask(old)).status, 401)
-    assert.equal(await kept(), old)
+    assert.equal(await digest(), 'of before')
     assert.equal((await ask(secret)).status, 200)
-    assert.equal(await kept(), sha256(secret))
+    assert.equal(await digest(), sha256(`${old} ${secret}`))
+    // A daemon that is not updated yet reads what it knows.
+    assert.equal((await server.clients.find(client))?.secretHash, old)
     assert.equal((await ask(secret)).status, 200)
     // Whoever reads the state cannot use what stands there.
-    assert.equal((await ask(sha256(secret))).status, 401)
+    assert.equal((await ask(sha256(`${old} ${secret}`))).status, 401)
     assert.equal((await ask(`${secret}x`)).status, 401)
+
+    // Such a daemon gives it another secret: the one before ends here as well.
+    await keep(await hash('ac_cs_another'))
+    assert.equal((await ask(secret)).status, 401)
+    assert.equal((await ask('ac_cs_another')).status, 200)
+    const { secret: third } = await server.clients.rotateSecret(client)
+    assert.equal((await ask('ac_cs_another')).status, 401)
+    assert.equal((await ask(third)).status, 200)
+    assert.equal((await server.clients.find(client))?.secretHash, undefined)
   })
 
   it('change, and the change counts for the next request', async (t) => {
