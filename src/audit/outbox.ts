@@ -18,6 +18,10 @@ export interface WaitingEvent {
 /** Where they wait. */
 export const outboxSpec: CollectionSpec<WaitingEvent> = { name: 'audit.outbox', indexes: ['log'] }
 
+/** Nobody waits for removals: those of so long, or so many, share a transaction and its sync. */
+const gatherMilliseconds = 200
+const mostGathered = 500
+
 /** Events on their way from a transaction to the log: kept with the transaction, removed when they are in the log. */
 export class Outbox {
   readonly #store: Store
@@ -25,6 +29,7 @@ export class Outbox {
   readonly #waiting: Collection<WaitingEvent>
   #moved: string[] = []
   #removing: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(store: Store, log: Log) {
     this.#store = store
@@ -52,17 +57,28 @@ export class Outbox {
       .map(({ id, time, event }) => toldBefore(id, time, event))
   }
 
-  /** Notes that an event is in the log; it is removed here with the next others. */
+  /** Notes that an event is in the log; it is removed here with others. */
   moved(id: string): void {
     this.#moved.push(id)
-    this.#removing ??= Promise.resolve().then(() => this.#remove())
+    if (this.#moved.length >= mostGathered) this.#removeNow()
+    else this.#removeSoon()
   }
 
   /** Settles when every event that is in the log by now has been removed here, or that failed. */
   async settled(): Promise<void> {
-    // The removal under way, and the one after it: what has come since then need not be waited for.
     await this.#removing
+    this.#removeNow()
     await this.#removing
+  }
+
+  #removeSoon(): void {
+    this.#timer ??= setTimeout(() => this.#removeNow(), gatherMilliseconds).unref()
+  }
+
+  #removeNow(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#moved.length > 0) this.#removing ??= this.#remove()
   }
 
   async #remove(): Promise<void> {
@@ -81,7 +97,7 @@ export class Outbox {
       return
     }
     this.#removing = undefined
-    if (this.#moved.length > 0) this.#removing = this.#remove()
+    if (this.#moved.length > 0) this.#removeSoon()
   }
 }
 
