@@ -113,7 +113,6 @@ export function createApp(services: Services): RequestListener {
   const programs = programEndpoints(services)
   for (const [method, places, endpoint] of programs) router.register([...places], [method], endpoint)
   router.all('/.well-known/{*rest}', unknownWellKnownEndpoint())
-  routeAuthorization(router, { ...services, powers, pages: authorizationPages(render) })
   routePages(router, { ...services, ...createDesks(services), powers, render, principalOf })
 
   for (const page of administrationPages(services, render))
@@ -145,6 +144,7 @@ export function createApp(services: Services): RequestListener {
         )
       : next(),
   )
+  app.use(authorizationRoutes({ ...services, powers, pages: authorizationPages(render) }))
   app.use(router.routes())
   app.use(wrongMethod)
   app.use(router.allowedMethods())
@@ -185,9 +185,12 @@ function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer 
 
 const nothing = (): void => undefined
 
-function routeAuthorization(router: Router, deps: AuthorizationDeps): void {
+/** In a router of their own: looking through all pages for them would cost a tenth of them. */
+function authorizationRoutes(deps: AuthorizationDeps): Middleware {
+  const router = new Router()
   router.get([paths.authorize, aliases.authorize], authorizationEndpoint(deps))
   router.post([paths.authorize, aliases.authorize], decisionEndpoint(deps))
+  return router.routes() as Middleware
 }
 
 function routePages(

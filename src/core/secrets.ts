@@ -5,25 +5,26 @@ import { createHmac, hash, randomFillSync, timingSafeEqual } from 'node:crypto'
 const pool = Buffer.allocUnsafe(8192)
 let used = pool.length
 
-function randomBytes(length: number): Buffer {
-  if (used + length > pool.length) {
+function randomText(bytes: number): string {
+  if (used + bytes > pool.length) {
     randomFillSync(pool)
     used = 0
   }
-  const bytes = Buffer.from(pool.subarray(used, used + length))
-  pool.fill(0, used, used + length)
-  used += length
-  return bytes
+  const end = used + bytes
+  const text = pool.toString('base64url', used, end)
+  pool.fill(0, used, end)
+  used = end
+  return text
 }
 
 /** A secret of 256 bits in base64url behind a prefix by which secret scanners know it, such as `ac_at_…`. */
 export function randomSecret(prefix: string): string {
-  return `${prefix}${randomBytes(32).toString('base64url')}`
+  return `${prefix}${randomText(32)}`
 }
 
 /** An identifier of 128 bits in base64url: unguessable and unique, but not a secret. */
 export function randomId(): string {
-  return randomBytes(16).toString('base64url')
+  return randomText(16)
 }
 
 /** The SHA-256 of a text in base64url: the only form in which a token is stored. */

@@ -244,7 +244,7 @@ async function approve(
     // What was issued while more was allowed may do more.
     if (approval.readOnly && before && !before.readOnly)
       await deps.tokens.revokeIn(tx, { grant: before.id }, 'the user narrowed it to reading')
-    const grant = await deps.grants.approveIn(tx, approval)
+    const grant = await deps.grants.approveIn(tx, approval, before)
     await deps.audit.recordIn(tx, {
       type: 'grant.approve',
       status: 'ok',

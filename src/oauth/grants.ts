@@ -18,14 +18,16 @@ export class Grants {
     this.#grants = deps.store.collection(grantRecords)
   }
 
-  /** Keeps an approval: a new grant, or more scopes of the one for the same client and redirect host, as wide as this time. */
-  async approveIn(tx: Transaction, approval: Approval): Promise<Grant> {
+  /**
+   * Keeps an approval: a new grant, or more scopes of the one before, which is for the same client and redirect host, as
+   * wide as this time.
+   */
+  async approveIn(tx: Transaction, approval: Approval, before: Grant | undefined): Promise<Grant> {
     const grants = tx.in(this.#grants)
     const now = this.#clock.now()
-    const known = await grants.first(same(approval))
-    if (!known) return grants.insert({ ...approval, id: randomId(), createdAt: now, approvedAt: now })
-    const scopes = [...new Set([...known.scopes, ...approval.scopes])]
-    const { readOnly: _before, ...rest } = known
+    if (!before) return grants.insert({ ...approval, id: randomId(), createdAt: now, approvedAt: now })
+    const scopes = [...new Set([...before.scopes, ...approval.scopes])]
+    const { readOnly: _narrowed, ...rest } = before
     const { clientName, readOnly } = approval
     return grants.put({ ...rest, clientName, scopes, ...(readOnly && { readOnly }), approvedAt: now })
   }

@@ -70,7 +70,7 @@ export class Tokens {
 
   /** The same as part of a transaction; `family` is the id that the new family gets. AppError `invalid` for a wrong network. */
   async issueIn(tx: Transaction, request: TokenRequest, family = randomId()): Promise<IssuedTokens> {
-    networksOf(request.addresses ?? [])
+    if (request.addresses) networksOf(request.addresses)
     const now = this.#clock.now()
     const markKey = randomSecret('')
     const refreshToken = firstRefreshToken({ id: family, markKey })
