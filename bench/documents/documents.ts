@@ -1,94 +1,63 @@
 /**
  * Questions about documents at several sizes, on both stores side by side, and the same questions in hand-written SQL
- * over the same tables as the anchor. Each store at each size is asked in a process of its own, as a daemon would be:
- * its CPU time for a question, the time until the answer, medians of 15, and its memory after all of them.
+ * over the same tables as the anchor. Each store at each size, and SQL at each, is a process of its own, as a daemon
+ * would be. All of them are there at once and take turns: in each of nine rounds each is asked the question twenty times,
+ * or as often as fits into a moment, after a round that counts for nothing. Medians of the rounds; what a daemon does by
+ * itself while it waits for the database is measured while it is asked nothing, and taken off.
  *
  *   node --import tsx bench/documents/documents.ts [sizes]     1000,100000,1000000 without sizes
  *
  * Without PostgreSQL on the machine only the embedded store is measured.
  */
-import { execFile } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as wait } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { systemClock } from '../../src/core/clock.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { createLog } from '../../src/core/log.ts'
-import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
-import { aggregateDocuments, countDocuments } from '../../src/documents/aggregating.ts'
-import { createDocument } from '../../src/documents/creating.ts'
-import { collectionFor, type Documents } from '../../src/documents/documents.ts'
-import { createDocumentMemory } from '../../src/documents/memory.ts'
-import { getDocument, listDocuments } from '../../src/documents/reading.ts'
-import { readPlatform } from '../../src/documents/read-platform.ts'
-import { noSql } from '../../src/documents/run-sql.ts'
-import { searchDocuments } from '../../src/documents/searching.ts'
-import type { StoredDocument } from '../../src/documents/stored.ts'
-import { updateDocument } from '../../src/documents/updating.ts'
-import { readSite } from '../../src/site/read-site.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
-import { openPostgresStore } from '../../src/store/postgres.ts'
-import type { Store } from '../../src/store/store.ts'
-import { readPeople } from '../../src/users/read-people.ts'
 import { noPostgres, startPostgres } from '../../test/helpers/postgres.ts'
+import { collectionFor, type Documents } from '../../src/documents/documents.ts'
+import { answer, type Asked, type Measured, openDocuments } from './answering.ts'
 
-const repeats = 15
-const doctype = 'Opportunity'
-const log = createLog('silent', process.stderr)
-const files = await readSite(join(import.meta.dirname, '../..'))
-const platform = readPlatform(files, [], readPeople(files, []))
-const audit = {
-  record: async () => undefined,
-  recordIn: async () => undefined,
-  requireWritable: () => undefined,
-}
-const boss = someone('boss@example.com', 'Sales Manager')
-const seller = someone('sales@example.com', 'Sales User')
+const rounds = 9
+const repeats = 20
+/** As they stand in the table; the first search makes the embedded store's index of words. */
+const questions = [
+  'list newest',
+  'list, indexed filter',
+  'list, rule',
+  'list, part of a text',
+  'page 500',
+  'list by amount, offset 500',
+  'count, indexed',
+  'count, rule',
+  'sum by group',
+  'first search',
+  'search, one found',
+  'search, many found',
+  'get',
+  'create',
+  'update',
+  'memory, MB',
+]
 
-/** What the opportunities link to. */
-const lead: StoredDocument = {
-  id: 'LEAD-00001',
-  owner: boss.user,
-  creation: '2025-01-01T00:00:00.000Z',
-  modified: '2025-01-01T00:00:00.000Z',
-  modified_by: boss.user,
-  docstatus: 0,
+/** A process that answers, and what it has answered by question. */
+interface Daemon {
+  readonly kind: string
+  readonly size: number
+  readonly child: ChildProcess
+  readonly ended: Promise<never>
+  readonly answers: Map<string, Measured>
+  /** What it takes by itself, of each millisecond. */
+  readonly idle: number
 }
-
-const from = `FROM assistant_core.document d WHERE collection = 'document.opportunity' AND data IS NOT NULL`
-const newest = `ORDER BY assistant_core.place(data -> 'creation') DESC, id LIMIT 20`
-/** A page and how many there are, up to as many as a list counts. */
-const listed = (where: string, order = newest): string =>
-  `SELECT body, (SELECT count(*) FROM (SELECT 1 ${from} ${where} LIMIT 10001) AS counted) ${from} ${where} ${order}`
-const searched = (words: string): string =>
-  `SELECT id, count(*) OVER () ${from} AND words @@ $$${words}$$::tsquery ORDER BY ts_rank(words, $$${words}$$::tsquery) DESC, id LIMIT 20`
-const anchors: Record<string, string> = {
-  'list newest': listed(''),
-  'list, indexed filter': listed(`AND data ->> 'stage' = 'Won'`),
-  'list, rule': listed(`AND data ->> 'owner' = 'sales@example.com'`),
-  'list, part of a text': listed(`AND lower(data ->> 'title') LIKE '%order 472%'`),
-  'page 500': listed('', newest.replace('20', '500')),
-  'count, indexed': `SELECT count(*) ${from} AND data ->> 'stage' = 'Won'`,
-  'count, rule': `SELECT count(*) ${from} AND data ->> 'owner' = 'sales@example.com'`,
-  'sum by group': `SELECT data ->> 'stage', sum((data ->> 'amount')::numeric) ${from} GROUP BY 1`,
-  'search, one found': searched(`('title=order' | 'id=order') & ('title=00472' | 'id=00472')`),
-  'search, many found': searched(`'title=amber':* & 'title=47':*`),
-  get: `SELECT body ${from} AND id = decode('004f00500050002d00300030003000300031', 'hex')`,
-}
-
-interface Measured {
-  readonly cpu: number
-  readonly wall: number
-}
-type Row = Record<string, Measured>
 
 const [given = '1000,100000,1000000', count, place] = process.argv.slice(2)
 if (given === 'fill') await fillEmbedded(Number(count), place!)
-else if (given === 'embedded' || given === 'PostgreSQL') await answer(given, Number(count), place!)
+else if (given === 'embedded' || given === 'PostgreSQL' || given === 'SQL')
+  await answer(given, Number(count), place!)
 else await compare(given.split(',').map(Number))
 
 async function compare(sizes: readonly number[]): Promise<void> {
@@ -96,193 +65,123 @@ async function compare(sizes: readonly number[]): Promise<void> {
   const server = noPostgres
     ? undefined
     : await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
+  const daemons: Daemon[] = []
   try {
-    const measured: { readonly size: number; readonly columns: Record<string, Row> }[] = []
     for (const size of sizes) {
-      const columns = {
-        embedded: await embedded(size),
-        ...(server && (await postgres(size, await server.newDatabase()))),
-      }
-      measured.push({ size, columns })
-      print(size, columns)
+      const folder = await mkdtemp(join(tmpdir(), 'documents-bench-'))
+      cleanups.unshift(() => rm(folder, { recursive: true, force: true }))
+      await once(child('fill', size, folder), 'exit')
+      daemons.push(await start('embedded', size, folder))
+      if (!server) continue
+      const url = await server.newDatabase()
+      await fillPostgres(size, url)
+      for (const kind of ['PostgreSQL', 'SQL']) daemons.push(await start(kind, size, url))
     }
-    conclude(measured)
+    for (const question of questions) {
+      await ask(daemons, question)
+      console.error(
+        question.padEnd(28),
+        ...daemons.map(({ answers }) => shown(answers.get(question)?.cpu).padStart(8)),
+      )
+    }
+    conclude(sizes, daemons)
   } finally {
+    for (const { child: one } of daemons) one.kill()
     for (const step of cleanups) await step()
   }
 }
 
-async function child(...words: string[]): Promise<string> {
-  const flags = ['--expose-gc', '--import', 'tsx', import.meta.filename]
-  return (await promisify(execFile)(process.execPath, [...flags, ...words])).stdout
+function child(kind: string, size: number, at: string): ChildProcess {
+  const execArgv = ['--expose-gc', '--import', 'tsx']
+  // What has no number in JSON is an answer too.
+  return fork(import.meta.filename, [kind, String(size), at], { execArgv, serialization: 'advanced' })
 }
 
-async function embedded(size: number): Promise<Row> {
-  const folder = await mkdtemp(join(tmpdir(), 'documents-bench-'))
-  try {
-    await child('fill', String(size), folder)
-    return JSON.parse(await child('embedded', String(size), folder)) as Row
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+async function start(kind: string, size: number, at: string): Promise<Daemon> {
+  const one = child(kind, size, at)
+  const ended = once(one, 'exit').then(() => Promise.reject(new Error(`${kind}, ${size}: ended too soon`)))
+  ended.catch(() => undefined)
+  const [started] = (await Promise.race([once(one, 'message'), ended])) as [Measured]
+  const daemon = { kind, size, child: one, ended, answers: new Map([['start', started]]), idle: 0 }
+  const { cpu, wall } = (await tell(daemon, { question: 'nothing', times: 1 }))!
+  return { ...daemon, idle: cpu / wall }
 }
 
-async function postgres(size: number, url: string): Promise<Record<string, Row>> {
-  const first = await openPostgresStore({ url, clock: systemClock, log })
+/** All daemons in turn, again and again. */
+async function ask(daemons: readonly Daemon[], question: string): Promise<void> {
+  const once = question === 'first search' || question === 'memory, MB'
+  const found = new Map<Daemon, Measured[]>(daemons.map((daemon) => [daemon, []]))
+  for (let round = once ? 1 : 0; round < (once ? 2 : rounds + 1); round++)
+    for (const daemon of daemons) {
+      const answered = await tell(daemon, { question, times: once ? 1 : repeats })
+      if (answered && round > 0) found.get(daemon)!.push(answered)
+    }
+  for (const [{ answers, idle }, times] of found)
+    if (times.length > 0)
+      answers.set(question, {
+        cpu: median(times.map(({ cpu, wall }) => cpu - idle * wall)),
+        wall: median(times.map(({ wall }) => wall)),
+      })
+}
+
+async function tell({ child: one, ended }: Daemon, asked: Asked): Promise<Measured | null> {
+  const answered = once(one, 'message') as Promise<[Measured | null]>
+  one.send(asked)
+  return (await Promise.race([answered, ended]))[0]
+}
+
+async function fillPostgres(size: number, url: string): Promise<void> {
+  const { store } = await openDocuments('PostgreSQL', url)
   const client = new Client(url)
   await client.connect()
   await client.query(filling(size))
-  collectionFor(documentsOn(first), platform.doctypes.get(doctype)!)
   do await wait(500)
-  while ((first.stats().building ?? 0) > 0)
+  while ((store.stats().building ?? 0) > 0)
   await client.query('VACUUM ANALYZE assistant_core.document')
-  await first.close()
-  const row = JSON.parse(await child('PostgreSQL', String(size), url)) as Row
-  const sql: Row = {}
-  for (const [name, text] of Object.entries(anchors)) sql[name] = await measured(() => client.query(text))
   await client.end()
-  return { PostgreSQL: row, SQL: sql }
+  await store.close()
 }
 
 async function fillEmbedded(size: number, folder: string): Promise<void> {
-  const store = await openEmbeddedStore({ folder, clock: systemClock, log })
-  await fill(documentsOn(store), size)
-  await store.compact()
-  await store.close()
-}
-
-/** What a process of one store measures of itself. */
-async function answer(kind: string, size: number, place: string): Promise<void> {
-  const before = process.cpuUsage()
-  const start = performance.now()
-  const store =
-    kind === 'embedded'
-      ? await openEmbeddedStore({ folder: place, clock: systemClock, log })
-      : await openPostgresStore({ url: place, clock: systemClock, log })
-  const documents = documentsOn(store)
-  collectionFor(documents, platform.doctypes.get(doctype)!)
-  const row: Row = { start: since(before, start) }
-  await questions(documents, row, size)
-  await store.close()
-  console.log(JSON.stringify(row))
-}
-
-async function questions(documents: Documents, row: Row, size: number): Promise<void> {
-  await documents.store
-    .collection<{ id: string; last: number }>({ name: 'platform.series' })
-    .put({ id: 'OPP-#####', last: size })
-  await collectionFor(documents, platform.doctypes.get('Lead')!).put(lead)
-  const list = (who: Principal, more: object) => () => listDocuments(documents, who, { doctype, ...more })
-  row['list newest'] = await measured(list(boss, {}))
-  row['list, indexed filter'] = await measured(list(boss, { filters: { stage: 'Won' } }))
-  row['list, rule'] = await measured(list(seller, {}))
-  row['list, part of a text'] = await measured(list(boss, { filters: [['title', 'like', 'order 472']] }), 5)
-  row['page 500'] = await measured(list(boss, { limit: 500 }))
-  row['list by amount, offset 500'] = await measured(list(boss, { orderBy: 'amount desc', offset: 500 }))
-  row['count, indexed'] = await measured(() => countDocuments(documents, boss, doctype, { stage: 'Won' }))
-  row['count, rule'] = await measured(() => countDocuments(documents, seller, doctype))
-  row['sum by group'] = await measured(
-    () =>
-      aggregateDocuments(documents, boss, {
-        doctype,
-        groupBy: ['stage'],
-        metrics: [{ function: 'sum', field: 'amount' }],
-      }),
-    3,
-  )
-  const search = (words: string) => () => searchDocuments(documents, boss, { doctype, words, limit: 20 })
-  row['first search'] = await measured(search('order 00472'), 1)
-  row['search, one found'] = await measured(search('order 00472'), 5)
-  row['search, many found'] = await measured(search('amber 47'), 5)
-  row['get'] = await measured(() => getDocument(documents, boss, doctype, 'OPP-00001'))
-  row['create'] = await measured((n) =>
-    createDocument(
-      documents,
-      boss,
-      doctype,
-      { title: `bench ${n}`, lead: 'LEAD-00001', stage: 'Won' },
-      { dryRun: true },
-    ),
-  )
-  row['update'] = await measured((n) => updateDocument(documents, boss, doctype, 'OPP-00001', { amount: n }))
-  global.gc?.()
-  row['memory, MB'] = { cpu: process.memoryUsage().rss / 2 ** 20, wall: 0 }
-}
-
-async function measured(run: (n: number) => Promise<unknown>, times = repeats): Promise<Measured> {
-  const cpu: number[] = []
-  const wall: number[] = []
-  for (let n = 0; n < times; n++) {
-    const before = process.cpuUsage()
-    const start = performance.now()
-    try {
-      await run(n)
-    } catch (error) {
-      // What takes too long on so many is refused, which is an answer.
-      if (!(error instanceof AppError) || error.code !== 'invalid') throw error
-      return { cpu: Infinity, wall: Infinity }
-    }
-    const one = since(before, start)
-    cpu.push(one.cpu)
-    wall.push(one.wall)
-  }
-  return { cpu: median(cpu), wall: median(wall) }
-}
-
-function since(before: NodeJS.CpuUsage, start: number): Measured {
-  const { user, system } = process.cpuUsage(before)
-  return { cpu: (user + system) / 1000, wall: performance.now() - start }
+  const documents = await openDocuments('embedded', folder)
+  await fill(documents, size)
+  await documents.store.close()
 }
 
 function median(numbers: number[]): number {
   return numbers.sort((a, b) => a - b)[numbers.length >> 1]!
 }
 
-function print(size: number, columns: Record<string, Row>): void {
-  const names = Object.keys(columns)
-  console.error(`\n${size} documents${' '.repeat(20)}${names.map((name) => name.padStart(22)).join('')}`)
-  console.error(`${''.padEnd(34)}${names.map(() => 'CPU      wall'.padStart(22)).join('')}`)
-  for (const question of Object.keys(columns['embedded']!)) {
-    const cells = names.map((name) => {
-      const one = columns[name]![question]
-      return (one ? `${shown(one.cpu, 1).padStart(9)} ${shown(one.wall, 1).padStart(9)}` : '').padStart(22)
-    })
-    console.error(`${question.padEnd(34)}${cells.join('')}`)
-  }
-}
-
-/** CPU time at each size and how it grew, and at the largest how the time until the answer compares with SQL. */
-function conclude(
-  measured: readonly { readonly size: number; readonly columns: Record<string, Row> }[],
-): void {
-  const stores = ['embedded', 'PostgreSQL'].filter((name) => measured[0]!.columns[name])
-  const [first, last] = [measured[0]!.columns, measured.at(-1)!.columns]
-  const heads = stores.flatMap((name) => [...measured.map(({ size }) => `${name}, ${size}`), '×'])
+/** Processor time at each size and how it grew, and how the time until the answer compares with SQL's. */
+function conclude(sizes: readonly number[], daemons: readonly Daemon[]): void {
+  const of = (kind: string, size: number, question: string): Measured | undefined =>
+    daemons.find((one) => one.kind === kind && one.size === size)?.answers.get(question)
+  const stores = ['embedded', 'PostgreSQL'].filter((kind) => daemons.some((one) => one.kind === kind))
+  const heads = stores.flatMap((kind) => [...sizes.map((size) => `${kind}, ${size}`), '×'])
   console.log(`| CPU ms | ${heads.join(' | ')} | time beside SQL |`)
   console.log(`|${' --- |'.repeat(heads.length + 2)}`)
-  for (const question of Object.keys(first['embedded']!)) {
-    const cells = stores.flatMap((name) => {
-      const times = measured.map(({ columns }) => columns[name]![question]!.cpu ?? Infinity)
-      const grown = times.at(-1)! / times[0]!
-      return [...times.map((time) => shown(time, time < 10 ? 2 : 0)), shown(grown, 1)]
+  for (const question of ['start', ...questions]) {
+    const cells = stores.flatMap((kind) => {
+      const times = sizes.map((size) => of(kind, size, question)?.cpu ?? NaN)
+      return [...times.map(shown), (times.at(-1)! / times[0]!).toFixed(1)]
     })
-    const anchor = last['SQL']?.[question]
-    const beside = anchor ? `${(last['PostgreSQL']![question]!.wall / anchor.wall).toFixed(1)} ×` : ''
-    console.log(`| ${question} | ${cells.join(' | ')} | ${beside} |`)
+    const beside = sizes.flatMap((size) => {
+      const anchor = ['start', 'memory, MB'].includes(question) ? undefined : of('SQL', size, question)
+      return anchor ? [(of('PostgreSQL', size, question)!.wall / anchor.wall).toFixed(1)] : []
+    })
+    console.log(
+      `| ${question} | ${cells.join(' | ')} | ${beside.length > 0 ? `${beside.join(', ')} ×` : ''} |`,
+    )
   }
 }
 
-/** JSON has no infinity. */
-function shown(number: number | null, digits: number): string {
-  return number === null || !Number.isFinite(number) ? 'refused' : number.toFixed(digits)
-}
-
-function documentsOn(store: Store): Documents {
-  return { platform, store, audit, clock: systemClock, memory: createDocumentMemory(), runSql: noSql }
+function shown(time: number | undefined): string {
+  if (time === undefined) return ''
+  return Number.isFinite(time) ? time.toFixed(time < 10 ? 2 : 0) : 'refused'
 }
 
 async function fill(documents: Documents, size: number): Promise<void> {
-  const opportunities = collectionFor(documents, platform.doctypes.get(doctype)!)
+  const opportunities = collectionFor(documents, documents.platform.doctypes.get('Opportunity')!)
   const words = ['amber', 'basalt', 'cedar', 'dune', 'ember', 'fjord', 'grove', 'heath']
   const stages = ['Prospecting', 'Proposal', 'Negotiation', 'Won', 'Lost']
   for (let first = 0; first < size; first += 5000)
@@ -321,9 +220,4 @@ function filling(size: number): string {
         'amount', n::bigint * 7919 % 100000, 'probability', n * 13 % 101,
         'expected_close', to_char(date '2026-01-01' + n % 365, 'YYYY-MM-DD'))::text
     FROM generate_series(0, ${size - 1}) AS n`
-}
-
-function someone(user: string, ...names: string[]): Principal {
-  const roles = new Set(names)
-  return { user, fullName: user, roles, roleKey: roleKeyOf(roles), scopes: [], requestId: 'bench' }
 }

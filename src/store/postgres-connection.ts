@@ -78,12 +78,14 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     // The server ends the transaction of a daemon that stands still, or whose machine is gone: others may wait for it.
     idle_in_transaction_session_timeout: stillMilliseconds,
   }
+  // Compiling what is asked once takes longer than most answers.
+  const session = { ...limits, options: '-c jit=off' }
   const queryable = (client: PoolClient): Queryable => queryableOf(client, !isPooled)
   const pools: Pool[] = []
   const open = (max: number): Door => {
     const verify = (client: Client, answer: (error?: Error) => void): void =>
       void hosts.verify(client).then(() => answer(), answer)
-    const pool = new Pool({ ...config, ...(!isPooled && limits), max, idleTimeoutMillis: 30_000, verify })
+    const pool = new Pool({ ...config, ...(!isPooled && session), max, idleTimeoutMillis: 30_000, verify })
     pools.push(pool)
     // A connection that breaks while idle is dropped by the pool; one in use fails its statement.
     pool.on('error', () => undefined)
@@ -106,7 +108,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     queryable,
     single: () =>
       direct.reach(async (connectionString) => {
-        const client = new Client({ ...config, ...limits, connectionString })
+        const client = new Client({ ...config, ...session, connectionString })
         // What breaks before anybody listens must not end the process.
         client.on('error', () => undefined)
         await client.connect()

@@ -13,16 +13,25 @@ export interface Known {
   readonly now: number
   /** Whether its documents are asked about, as the database can answer by indexes of its own. */
   readonly asked: boolean
+  readonly common: CommonWords
 }
 
+/** In what part of the documents a word stands in a field, by `field=word`, where that is many of them. */
+export type CommonWords = ReadonlyMap<string, number>
+
 /** What a read knows, of a collection as it is declared here and as it is in the database. */
-export function known(spec: TableSpec, stored: TableSpec | undefined, now: number): Known {
+export function known(
+  spec: TableSpec,
+  stored: TableSpec | undefined,
+  { now, common }: Pick<Known, 'now' | 'common'>,
+): Known {
   return {
     name: spec.name,
     expiry: spec.expires === undefined ? undefined : new Expiry(spec.expires),
     stored: covers(stored, spec) ? stored : undefined,
     now,
     asked: spec.ordered.length > 0,
+    common,
   }
 }
 

@@ -157,6 +157,18 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
+/** A value as the database reads it. */
+export function storedJson(value: unknown): string {
+  return storedText(JSON.stringify(value))
+}
+
+/** A text as `assistant_core.data` holds it: U+0000 and half characters, which the database cannot, are U+FDD0. */
+export function storedText(text: string): string {
+  return text
+    .replace(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1\\ufdd0')
+    .replaceAll('\0', '\ufdd0')
+}
+
 /** What a text begins with that is a date, as `core/expression-values.ts` has it. */
 export const datePattern = '^(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
 

@@ -2,6 +2,7 @@
 import { type Clock, isoTime } from '../core/clock.ts'
 import { stateFormat } from './journal.ts'
 import type { Queryable } from './postgres-connection.ts'
+import type { CommonWords } from './postgres-known.ts'
 import { beginPicture, type StateHead, readStateHead } from './postgres-tables.ts'
 import { deepFreeze } from './plain-json.ts'
 import type { Portions, SnapshotHeader } from './snapshot.ts'
@@ -66,9 +67,14 @@ export async function wholeState(on: Queryable, schema: number): Promise<State> 
 export class Sizes {
   #documents = new Map<string, number>()
   #bytes = 0
+  #common: CommonWords = new Map()
 
   get bytes(): number {
     return this.#bytes
+  }
+
+  get common(): CommonWords {
+    return this.#common
   }
 
   /** By collection; those that are named are there, if empty. */
@@ -85,7 +91,18 @@ export class Sizes {
     const { documents, bytes } = await sizes(on)
     this.#documents = documents
     this.#bytes = bytes
+    this.#common = await commonWords(on)
   }
+}
+
+/** Of words in fewer of the documents nothing is kept. */
+const worthKnowing = 0.01
+
+/** As the database has counted them by itself. */
+async function commonWords(on: Queryable): Promise<CommonWords> {
+  const text = `SELECT word, part FROM pg_stats, unnest(most_common_elems::text::text[], most_common_elem_freqs) AS known (word, part)
+    WHERE schemaname = 'assistant_core' AND tablename = 'document' AND attname = 'words' AND part > $1 AND word IS NOT NULL`
+  return new Map((await on.rows({ text, values: [worthKnowing] })) as [string, number][])
 }
 
 /** How much there is. */

@@ -1,10 +1,17 @@
 /** Finding documents by words, as one statement over the column that holds them; `core/words.ts` says what it means. */
-import { all, always, type Condition, hasWords } from '../core/conditions.ts'
+import { all, type Condition, hasWords } from '../core/conditions.ts'
 import { smallest } from '../core/smallest.ts'
-import { bestFirst, scorer, type WordAnswer, type WordHit, type WordQuestion } from '../core/words.ts'
+import {
+  type AskedWord,
+  bestFirst,
+  scorer,
+  type WordAnswer,
+  type WordHit,
+  type WordQuestion,
+} from '../core/words.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { idText } from './postgres-entries.ts'
-import type { Known } from './postgres-known.ts'
+import type { CommonWords, Known } from './postgres-known.ts'
 import { questionOf } from './postgres-questions.ts'
 import { filtered } from './postgres-reading.ts'
 import { nearWord, sameWord } from './postgres-tsquery.ts'
@@ -18,7 +25,7 @@ export async function findWords(
   query: AnyQuery,
 ): Promise<WordAnswer> {
   const { offset = 0, limit = Infinity } = query
-  const holds = all(...(await divided(on, view, asked)), ...(query.holds ? [query.holds] : []))
+  const holds = all(...divided(view, asked), ...(query.holds ? [query.holds] : []))
   const { from, values, rest } = questionOf(view, { holds })
   if (rest) {
     const found: WordHit[] = []
@@ -47,29 +54,15 @@ export async function findWords(
 }
 
 /** A word in more than this part of the documents is not looked up in the index: that reads all that is known of it. */
-const common = 0.25
+const many = 0.25
 
 /** That a document has the words: those that stand in many are asked of what the others find. */
-async function divided(on: Queryable, view: Known, asked: WordQuestion): Promise<readonly Condition[]> {
+function divided({ common }: Known, asked: WordQuestion): readonly Condition[] {
   const { words, all: every } = asked
   if (!every || words.length === 1) return [hasWords(asked)]
-  const values: unknown[] = []
-  const some = [[], ...words.map((word) => [word])].map((one) => {
-    const { from, values: bound } = questionOf(view, {
-      holds: one.length > 0 ? hasWords({ ...asked, words: one }) : always,
-    })
-    const text = `(${from('1')} LIMIT 1)`.replace(
-      /\$(\d+)/g,
-      (_, at: string) => `$${values.length + Number(at)}`,
-    )
-    values.push(...bound)
-    return text
-  })
-  const [row] = await on.rows({ text: `EXPLAIN (FORMAT JSON) SELECT ${some.join(', ')}`, values })
-  const [{ Plan: plan }] = row![0] as [{ readonly Plan: Estimate }]
-  const [whole = 0, ...each] = (plan.Plans ?? []).map((one) => one.Plans?.[0]?.['Plan Rows'] ?? 0)
-  const least = Math.min(...each)
-  const rare = words.filter((_, at) => each[at] === least || each[at]! < whole * common)
+  const parts = words.map((word) => partWith(word, asked.fields, common))
+  const least = Math.min(...parts)
+  const rare = words.filter((_, at) => parts[at] === least || parts[at]! < many)
   const others = words.filter((word) => !rare.includes(word))
   return [
     hasWords({ ...asked, words: rare }),
@@ -77,10 +70,17 @@ async function divided(on: Queryable, view: Known, asked: WordQuestion): Promise
   ]
 }
 
-/** What the planner thinks of a step. */
-interface Estimate {
-  readonly 'Plan Rows': number
-  readonly Plans?: readonly Estimate[]
+/** In what part of the documents a word stands at most, as far as is known. */
+function partWith({ word, instead }: AskedWord, fields: WordQuestion['fields'], common: CommonWords): number {
+  let part = 0
+  for (const [at, often] of common) {
+    const cut = at.indexOf('=')
+    const one = at.slice(cut + 1)
+    const meant = word.length > 1 ? one.startsWith(word) : one === word
+    if ((meant || instead.includes(one)) && fields.some(({ path }) => path === at.slice(0, cut)))
+      part += often
+  }
+  return part
 }
 
 /** Words of documents that begin so. */

@@ -15,7 +15,7 @@ import {
   textOf,
 } from './postgres-entries.ts'
 import { channel } from './postgres-listener.ts'
-import { covers, known, type Known } from './postgres-known.ts'
+import { type CommonWords, covers, known, type Known } from './postgres-known.ts'
 import { parsed } from './postgres-reading.ts'
 import { keptAfterEnd } from './shared-time.ts'
 import { readSpecs } from './postgres-tables.ts'
@@ -27,12 +27,14 @@ export interface SessionOptions {
   readonly on: Queryable
   readonly specs: ReadonlyMap<string, TableSpec>
   readonly now: () => number
+  readonly common: CommonWords
 }
 
 /** One transaction of the database under way. */
 export class PgSession {
   readonly #on: Queryable
   readonly #now: () => number
+  readonly #common: CommonWords
   readonly #specs: Map<string, TableSpec>
   readonly #turns = new Turns()
   /** What lies under an id, ended or not, by collection: what was read once holds until the end. */
@@ -46,6 +48,7 @@ export class PgSession {
   constructor(options: SessionOptions) {
     this.#on = options.on
     this.#now = options.now
+    this.#common = options.common
     this.#specs = new Map(options.specs)
   }
 
@@ -227,7 +230,7 @@ export class PgSession {
   }
 
   #view(spec: TableSpec): Known {
-    return known(spec, this.#specs.get(spec.name), this.#now())
+    return known(spec, this.#specs.get(spec.name), { now: this.#now(), common: this.#common })
   }
 
   #living(spec: TableSpec, document: Stored | undefined): Stored | undefined {

@@ -2,7 +2,7 @@
 import { type Condition, comparison, isAlways, isNever, not, type Term } from '../core/conditions.ts'
 import type { WordQuestion } from '../core/words.ts'
 import { idBytes } from './postgres-entries.ts'
-import { field, quoted, smallText, sortPlace } from './postgres-language.ts'
+import { field, quoted, smallText, sortPlace, storedJson, storedText } from './postgres-language.ts'
 import { nearWord, sameWord } from './postgres-tsquery.ts'
 import { type Calculated, calculations, check } from './postgres-terms.ts'
 
@@ -60,7 +60,7 @@ export class Words {
       return parts.includes(undefined) ? undefined : `(${parts.join(call === 'and' ? ' AND ' : ' OR ')})`
     }
     if (call === 'not') {
-      const part = this.of(of[0]!)
+      const part = this.#unindexed(of[0]!) ?? this.of(of[0]!)
       return part && `NOT ${part}`
     }
     if (call === 'has words') return this.#hasWords((of[0] as { readonly value: WordQuestion }).value)
@@ -68,6 +68,15 @@ export class Words {
     if (call === 'starts_with') return this.#begins(of[0]!, of[1]!)
     const one = comparison(condition)
     return (one && this.#compared(one)) ?? (call === 'in' ? this.#inRows(of[0]!, of[1]!) : undefined)
+  }
+
+  /** That a field holds one of some texts, where no index can help: to ask for the place of each takes ten times as long. */
+  #unindexed(condition: Term): string | undefined {
+    const { field: name, operator, value } = comparison(condition) ?? {}
+    const wanted: unknown = operator === '=' ? [value] : operator === 'in' ? value : undefined
+    if (name === undefined || name === 'id' || !Array.isArray(wanted)) return undefined
+    if (!wanted.every((one) => typeof one === 'string')) return undefined
+    return `COALESCE(${field(name)} = ANY(${this.#value(wanted.map(storedJson))}::text[]::jsonb[]), false)`
   }
 
   /** What a term comes to, whatever it is made of. */
@@ -111,7 +120,7 @@ export class Words {
       case 'number':
         return { number: `${this.#value(value)}::float8`, truth, nothing: 'false' }
       case 'string':
-        return { text: `${this.#value(stored(value))}::text COLLATE "C"`, truth, nothing: 'false' }
+        return { text: `${this.#value(storedText(value))}::text COLLATE "C"`, truth, nothing: 'false' }
       case 'boolean':
         return check(truth)
       default:
@@ -162,7 +171,7 @@ export class Words {
     if (wanted.length === 0) return 'false'
     const long = wanted.some((value) => typeof value === 'string' && value.length >= placeLength)
     if (wanted.length === 1 && !long) return `${sortPlace(name)} = ${this.place(wanted[0])}`
-    const list = `${this.#value(wanted.map((value) => jsonText(value ?? null)))}::text[]`
+    const list = `${this.#value(wanted.map((value) => storedJson(value ?? null)))}::text[]`
     const places = `ARRAY(SELECT assistant_core.place(one::jsonb) FROM unnest(${list}) AS one)`
     const same = `${sortPlace(name)} = ANY(${places})`
     if (!long) return same
@@ -212,7 +221,7 @@ export class Words {
   /** That the text of a field of one of these kinds, in small letters, is like a pattern: as an index of trigrams reads it. */
   #matches(name: string, pattern: string, kinds: readonly string[] = ['string']): string {
     const kind = `COALESCE(jsonb_typeof(${field(name)}) IN (${kinds.map(quoted).join(', ')}), false)`
-    return `(${smallText(name)} LIKE ${this.#value(stored(pattern))} AND ${kind})`
+    return `(${smallText(name)} LIKE ${this.#value(storedText(pattern))} AND ${kind})`
   }
 
   /** Ids have an order of their own, and stand in a column of their own. */
@@ -238,7 +247,7 @@ export class Words {
     if (rows.column === undefined)
       return `COALESCE(CASE jsonb_typeof(${field(rows.field)})
         WHEN 'array' THEN ${field(rows.field)} @> ${this.#json([value.value])}
-        WHEN 'string' THEN strpos(${field(rows.field)} #>> '{}', ${this.#value(stored(value.value))}) > 0 END, false)`
+        WHEN 'string' THEN strpos(${field(rows.field)} #>> '{}', ${this.#value(storedText(value.value))}) > 0 END, false)`
     const row = this.#json([{ [rows.column]: value.value }])
     return `COALESCE(jsonb_typeof(${field(rows.field)}) = 'array' AND ${field(rows.field)} @> ${row}, false)`
   }
@@ -246,7 +255,7 @@ export class Words {
   /** A text, or a list of them in the field or in a column of its rows, of which one is wanted. */
   #shares(held: Term, wanted: Term): string | undefined {
     if (!('field' in held) || !('value' in wanted) || !Array.isArray(wanted.value)) return undefined
-    const list = `${this.#value(wanted.value.map((one) => stored(String(one))))}::text[]`
+    const list = `${this.#value(wanted.value.map((one) => storedText(String(one))))}::text[]`
     const { field: name, column } = held
     if (column === undefined)
       return `COALESCE(CASE jsonb_typeof(${field(name)}) WHEN 'array' THEN ${field(name)} ?| ${list}
@@ -257,25 +266,13 @@ export class Words {
   }
 
   #json(value: unknown): string {
-    return `${this.#value(jsonText(value))}::text::jsonb`
+    return `${this.#value(storedJson(value))}::text::jsonb`
   }
 
   #value(value: unknown): string {
     this.#values.push(value)
     return `$${this.#values.length}`
   }
-}
-
-/** A value as the database reads it. */
-function jsonText(value: unknown): string {
-  return stored(JSON.stringify(value))
-}
-
-/** A text as `assistant_core.data` holds it: U+0000 and half characters, which the database cannot, are U+FDD0. */
-function stored(text: string): string {
-  return text
-    .replace(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1\\ufdd0')
-    .replaceAll('\0', '\ufdd0')
 }
 
 /** What a field of the document holds. */

@@ -78,6 +78,31 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     assert.deepEqual((await verifyPostgres(url, systemClock)).notes, [])
   })
 
+  it('and all else are asked about and written while their indexes are built, which is told', async (t) => {
+    const url = await server.newDatabase()
+    const client = new Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    await (await openPostgresStore({ url, clock: systemClock, log: testLog() })).close()
+    await fill(client)
+    // An index that is built beside the work waits for everybody who was there before.
+    await client.query('BEGIN; UPDATE assistant_core.document SET ends = NULL WHERE false; SELECT txid_current()')
+    const store = await open(t, url)
+    const all = store.collection<Thing>(things)
+    await until(() => (store.stats().building ?? 0) > 0)
+    const building = store.stats().building!
+    for (const [name, holds, wanted] of questions)
+      assert.equal((await all.find({ holds })).length, wanted, name)
+    await all.put({ id: 'new', creation: '2027', title: 'number 4711' })
+    await all.update('t1', (thing) => ({ ...thing, title: 'number 4711' }))
+    await store.collection<Stored>({ name: 'test.other' }).insert({ id: 'a' })
+    assert.equal(await all.count({ holds: compared('title', '=', 'number 4711') }), 2)
+    assert.equal(store.stats().building, building)
+    await client.query('COMMIT')
+    await until(() => store.stats().building === 0)
+    assert.equal(await all.count({ holds: compared('title', '=', 'number 4711') }), 2)
+  })
+
   it('are looked for in every document where the database may have no trigrams, and status says so', async (t) => {
     const url = await server.newDatabase()
     const database = url.slice(url.lastIndexOf('/') + 1)
