@@ -1,5 +1,5 @@
 /** Connections to the database of the state, and what its errors mean to us. */
-import type { Client, Pool, PoolClient } from 'pg'
+import type { Client, ClientBase, Pool, PoolClient } from 'pg'
 import { AppError } from '../core/errors.ts'
 
 /** Longer than a transaction may take, so that who waits for one gets its turn. */
@@ -78,14 +78,13 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     // The server ends the transaction of a daemon that stands still, or whose machine is gone: others may wait for it.
     idle_in_transaction_session_timeout: stillMilliseconds,
   }
-  // Compiling what is asked once takes longer than most answers.
-  const session = { ...limits, options: '-c jit=off' }
   const queryable = (client: PoolClient): Queryable => queryableOf(client, !isPooled)
   const pools: Pool[] = []
   const open = (max: number): Door => {
     const verify = (client: Client, answer: (error?: Error) => void): void =>
       void hosts.verify(client).then(() => answer(), answer)
-    const pool = new Pool({ ...config, ...(!isPooled && session), max, idleTimeoutMillis: 30_000, verify })
+    const more = isPooled ? {} : { ...limits, onConnect }
+    const pool = new Pool({ ...config, ...more, max, idleTimeoutMillis: 30_000, verify })
     pools.push(pool)
     // A connection that breaks while idle is dropped by the pool; one in use fails its statement.
     pool.on('error', () => undefined)
@@ -108,7 +107,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     queryable,
     single: () =>
       direct.reach(async (connectionString) => {
-        const client = new Client({ ...config, ...session, connectionString })
+        const client = new Client({ ...config, ...limits, connectionString })
         // What breaks before anybody listens must not end the process.
         client.on('error', () => undefined)
         await client.connect()
@@ -118,6 +117,9 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
   }
 }
+
+// Compiling what is asked once takes longer than most answers. Said here, since no pooler takes it with the address.
+const onConnect = (client: ClientBase): Promise<unknown> => client.query('SET jit = off')
 
 /** By which daemons and commands know each other's connections. */
 export const applicationName = 'assistant-core'

@@ -163,8 +163,9 @@ export class Database {
   async #on<R>(connect: () => Promise<PoolClient>, work: (client: PoolClient) => Promise<R>): Promise<R> {
     this.requireOpen()
     let client: PoolClient | undefined
-    let last: unknown
-    const note = (error: unknown): void => void (last = error)
+    let why: unknown
+    // That it is gone is told behind why.
+    const note = (error: unknown): void => void (why ??= error)
     try {
       client = await connect()
       client.on('error', note)
@@ -174,7 +175,7 @@ export class Database {
       return result
     } catch (thrown) {
       // What the server said when it ended the connection says more than that it is gone.
-      const error = codeOf(last) === stoodStill ? last : thrown
+      const error = codeOf(why) === stoodStill ? why : thrown
       // On a connection that does not answer, a statement more would only wait.
       const lost = outage(error) !== undefined
       const broken =

@@ -235,6 +235,31 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       assert.ok(row < 10_000, `who writes the same row waited ${row} ms`)
     })
 
+    it('begin again though they learn that they were ended when it is long over', async (t) => {
+      const url = await server.newDatabase()
+      const store = await openStore(t, url)
+      const all = store.collection<Note>(notes)
+      const admin = new Client(url)
+      await admin.connect()
+      t.after(() => admin.end())
+      const standing = async (): Promise<number> => {
+        const text = `SELECT count(*)::int AS count FROM pg_stat_activity
+          WHERE datname = current_database() AND state = 'idle in transaction'`
+        return (await admin.query<{ count: number }>(text)).rows[0]!.count
+      }
+      let runs = 0
+      await store.transaction(async (transaction) => {
+        runs++
+        await transaction.in(all).put({ id: 'a', n: runs })
+        if (runs === 1) await until(async () => (await standing()) === 0)
+        await transaction.in(all).put({ id: 'b', n: runs })
+      })
+      assert.deepEqual(await all.find(), [
+        { id: 'a', n: 2 },
+        { id: 'b', n: 2 },
+      ])
+    })
+
     it('begin anew after a collision, also where the work tells it in words of its own', async (t) => {
       const url = await server.newDatabase()
       const [one, two] = [await openStore(t, url), await openStore(t, url)]

@@ -86,7 +86,9 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     await (await openPostgresStore({ url, clock: systemClock, log: testLog() })).close()
     await fill(client)
     // An index that is built beside the work waits for everybody who was there before.
-    await client.query('BEGIN; UPDATE assistant_core.document SET ends = NULL WHERE false; SELECT txid_current()')
+    await client.query(
+      'BEGIN; UPDATE assistant_core.document SET ends = NULL WHERE false; SELECT txid_current()',
+    )
     const store = await open(t, url)
     const all = store.collection<Thing>(things)
     await until(() => (store.stats().building ?? 0) > 0)
@@ -101,6 +103,40 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     await client.query('COMMIT')
     await until(() => store.stats().building === 0)
     assert.equal(await all.count({ holds: compared('title', '=', 'number 4711') }), 2)
+  })
+
+  it('and words are found alike whether the database knows which stand in many documents or not', async (t) => {
+    const url = await server.newDatabase()
+    const client = new Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    const before = await open(t, url)
+    await fill(client)
+    const knowing = await open(t, url)
+    const fields = [
+      { path: 'title', weight: 2 },
+      { path: 'id', weight: 1 },
+    ]
+    for (const [text, total] of [
+      ['number 4711', 1],
+      ['number 47', 111],
+      ['num number', 9999],
+      ['sure number', 0],
+      ['number 100', 11],
+    ] as const) {
+      const words = text.split(' ').map((word) => ({ word, instead: [] }))
+      const [first, second] = await Promise.all(
+        [before, knowing].map((store) =>
+          store.collection<Thing>(things).search({ words, all: true, fields }, { limit: 50 }),
+        ),
+      )
+      assert.equal(first!.total, total, text)
+      assert.deepEqual(second, first, text)
+    }
+    const { rows } = await client.query<{ known: boolean }>(
+      "SELECT 'title=number' = ANY(most_common_elems::text::text[]) AS known FROM pg_stats WHERE attname = 'words'",
+    )
+    assert.deepEqual(rows, [{ known: true }])
   })
 
   it('are looked for in every document where the database may have no trigrams, and status says so', async (t) => {
