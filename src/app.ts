@@ -5,6 +5,7 @@ import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from './core/errors.ts'
 import type { Endpoint, Exchange, Guard } from './core/exchange.ts'
 import { iconsPath } from './core/icons.ts'
+import { summing } from './core/log.ts'
 import type { Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
@@ -88,14 +89,7 @@ import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts
 import { createViews, type Render } from './pages/views.ts'
 import { edge, killSwitch } from './http/edge-middleware.ts'
 import { answerBare, callsOf, programCall } from './http/program-calls.ts'
-import {
-  doctorProbes,
-  knownCaller,
-  lined,
-  requests,
-  summing,
-  trustedProxies,
-} from './http/requests-middleware.ts'
+import { doctorProbes, knownCaller, lined, requests } from './http/requests-middleware.ts'
 import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './build/services.ts'
 
@@ -122,14 +116,13 @@ export function createApp(services: Services): RequestListener {
   const mcp = guardedMcp(services, guard, createHostViews({ ...services, render }))
   const caller = bearerOrSession(guard, services)
   const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
-  const trusted = trustedProxies(settings)
-  const around = { ...services, trusted, tell: summing(log) }
+  const around = { ...services, tell: summing(log, 'too many requests: some were refused') }
   const [arrive, catching, open] = [requests(around), edge(log), killSwitch(settings)]
 
   const app = new Koa()
   app.on('error', (error: unknown) => log.error('unanswered error', { error }))
   app.use(arrive)
-  app.use(doctorProbes(services.probe, trusted))
+  app.use(doctorProbes(services.probe, services.trusted))
   app.use(catching)
   app.use(open)
   app.use(crossOrigin(services))
@@ -138,7 +131,7 @@ export function createApp(services: Services): RequestListener {
     ctx.path.startsWith(promptMethodPrefix)
       ? caller(ctx, () =>
           previewed(ctx, services, () => {
-            knownCaller(ctx, services.line)
+            knownCaller(ctx, services)
             return promptMethods(ctx, next)
           }),
         )
@@ -164,7 +157,7 @@ type Answer = (exchange: Exchange, reached: () => void) => Promise<unknown>
 
 /** The MCP endpoint behind its guards; `reached` is called when it will write the answer itself. */
 function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer {
-  const { settings, site, publicUrl, line } = services
+  const { settings, site, publicUrl } = services
   const origins = originGuard({ publicUrl, settings })
   const mcp = mcpEndpoint({
     ...services,
@@ -176,7 +169,7 @@ function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer 
   return (exchange, reached) =>
     origins(exchange, () =>
       guard(exchange, () => {
-        knownCaller(exchange, line)
+        knownCaller(exchange, services)
         reached()
         return mcp(exchange)
       }),

@@ -58,13 +58,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
   try {
     const { settings } = services.site.current()
-    server = createServer()
+    // How often connections are looked through for those that are late with their headers.
+    server = createServer({ connectionsCheckingInterval: 5000 })
     limit(server, settings.server.request_timeout_seconds)
     const { listeningFd, host = settings.server.host, port = settings.server.port } = options
     const address = await listen(server, listeningFd === undefined ? { host, port } : { fd: listeningFd })
     // The port is part of the public URL when none is set, so the surface is built once it is known.
     services.listening(address.port)
-    server.on('connection', () => services.line.connected())
+    guard(server, services)
     server.on('request', createApp(services))
     control = await listenForControl(services)
     if (settings.metrics.listen !== null)
@@ -121,6 +122,20 @@ function limit(server: Server, requestSeconds: number): void {
   server.maxHeadersCount = 100
 }
 
+/** As many may come at once; of more, the system has each try again after a second. */
+const backlog = 4096
+
+/** Has those connections served that there is room for. */
+function guard(server: Server, { line, connections }: Services): void {
+  const serving = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket) => {
+    line.connected()
+    if (connections.admit(socket)) for (const serve of serving) Reflect.apply(serve, server, [socket])
+    else socket.resetAndDestroy()
+  })
+}
+
 function listen(
   server: Server,
   where: { readonly host: string; readonly port: number } | { readonly fd: number },
@@ -134,6 +149,6 @@ function listen(
       const place = 'fd' in where ? 'the socket of systemd' : `${where.host}:${where.port}`
       reject(new AppError('unavailable', `cannot listen on ${place}: ${reason}`, { cause: error }))
     })
-    server.listen(where, () => resolve(server.address() as AddressInfo))
+    server.listen({ ...where, backlog }, () => resolve(server.address() as AddressInfo))
   })
 }

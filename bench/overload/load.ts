@@ -129,8 +129,10 @@ function count(status: number): void {
   statuses[status] = (statuses[status] ?? 0) + 1
 }
 
-for (let n = 0; n < (asked.connections ?? 0); n += 50)
+for (let n = 0; n < (asked.connections ?? 0); n += 50) {
   idle.push(...(await Promise.all(Array.from({ length: 50 }, () => new Connection().opened))))
+  await delay(100)
+}
 await delay(Math.max(0, (asked.at ?? 0) - Date.now()))
 const began = performance.now()
 const end = began + asked.seconds * 1000

@@ -1,9 +1,13 @@
 /** Builds everything that holds state, once and in order: foundation, house, doors. */
+import type { Networks } from '../core/address.ts'
+import { summing } from '../core/log.ts'
 import { systemManager } from '../core/principal.ts'
+import { Connections } from '../http/connections.ts'
 import { DoctorProbe } from '../http/doctor-probe.ts'
 import { Leaving } from '../http/leaving.ts'
 import { WaitingLine } from '../http/waiting-line.ts'
 import { Places } from '../http/places.ts'
+import { trustedProxies } from '../http/requests-middleware.ts'
 import { Daemons } from './daemons.ts'
 import { openDoors, type Doors } from './doors.ts'
 import { openFoundation, type Foundation, type ServicesOptions, type Undo } from './foundation.ts'
@@ -13,6 +17,9 @@ import { openHouse, type House } from './house.ts'
 export interface Services extends Foundation, House, Doors {
   readonly places: Places
   readonly line: WaitingLine
+  readonly connections: Connections
+  /** The proxies that are believed. */
+  readonly trusted: () => Networks
   readonly leaving: Leaving
   readonly probe: DoctorProbe
   readonly daemons: Daemons
@@ -40,6 +47,8 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
     const most = (): number => house.settings().server.max_concurrent_requests
     const places = new Places({ clock, most })
     undo.push(() => places.close())
+    const trusted = trustedProxies(house.settings)
+    const tell = summing(foundation.log, 'too many connections: some were closed')
     const daemons = new Daemons(foundation, () => house.site.state())
     undo.push(() => daemons.close())
     if (options.daemon) {
@@ -52,6 +61,8 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
       ...doors,
       places,
       line: new WaitingLine({ most }),
+      connections: new Connections({ clock, places: most, trusted, tell }),
+      trusted,
       leaving: new Leaving(),
       probe: new DoctorProbe({ clock }),
       daemons,

@@ -42,6 +42,18 @@ export function createLog(level: LogLevel, stream: { write(line: string): void }
   }
 }
 
+/** Logs what may happen very often once a second: how often it did, and the fields of the first time. */
+export function summing(log: Log, message: string): (fields: Fields) => void {
+  let count = 0
+  return (fields) => {
+    if (count++ > 0) return
+    setTimeout(() => {
+      log.warn(message, { count, ...fields })
+      count = 0
+    }, 1000).unref()
+  }
+}
+
 /** Errors hold their text in properties that JSON leaves out. */
 function withErrors(fields: Fields): Fields {
   return Object.fromEntries(

@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 export interface ArrivingRequest {
   /** Bytes of its body so far. */
   readonly received: () => number
-  readonly turnAway: (status: 408 | 503) => void
+  readonly turnAway: (status: 408) => void
 }
 
 /** One request's place. */
@@ -31,8 +31,6 @@ const sweepEvery = 1000
 const anonymousShare = 0.8
 const networkShare = 0.25
 const leastShare = 8
-/** Bodies under way, for each place. */
-const arrivalsAPlace = 10
 
 /** The places of one daemon. */
 export class Places {
@@ -50,14 +48,9 @@ export class Places {
     this.#timer = setInterval(() => this.sweep(), sweepEvery).unref()
   }
 
-  /** A body begins to come. When too many do, the oldest of them has had its time. */
-  arrive(key: object, arrival: ArrivingRequest): void {
-    const { received, turnAway } = arrival
+  /** A body begins to come. */
+  arrive(key: object, { received, turnAway }: ArrivingRequest): void {
     this.#arriving.set(key, { received, turnAway, since: this.#clock.now() })
-    if (this.#arriving.size <= this.#most() * arrivalsAPlace) return
-    const [oldest, dawdling] = this.#arriving.entries().next().value!
-    this.#arriving.delete(oldest)
-    dawdling.turnAway(503)
   }
 
   /** The body is there, or nobody waits for it any more. */

@@ -10,6 +10,7 @@ import { guardBody, hasBody } from '../core/request-body.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
+import type { Connections } from './connections.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import type { Leaving } from './leaving.ts'
@@ -30,11 +31,9 @@ interface Needed {
   /** The proxies that are believed. */
   readonly trusted: () => Networks
   readonly tracing: Tracer | undefined
-  readonly tell: TellRefusal
+  /** Hears of each request that is refused. */
+  readonly tell: (fields: { request_id: string }) => void
 }
-
-/** Tells the log of a refused request. */
-type TellRefusal = (requestId: string) => void
 
 /** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
 export function requests(needed: Needed): Guard {
@@ -95,7 +94,7 @@ async function withPlace(
   const network = networkKey(String(ctx.state['address']))
   const turnAway = (status: 408 | 503): void => {
     metrics.refused()
-    tell(String(ctx.state['requestId']))
+    tell({ request_id: String(ctx.state['requestId']) })
     refuse(
       ctx,
       status,
@@ -123,10 +122,15 @@ async function withPlace(
   if (!ctx.req.complete) ctx.set('Connection', 'close')
 }
 
-/** Whoever asks is known by a token or session that works: such work has places in reserve, and its user's place in the line. */
-export function knownCaller({ state, req }: Pick<Exchange, 'state' | 'req'>, line: WaitingLine): void {
+/** Whoever asks is known by a token or session that works: such work has places in reserve, and is its user's in the line. */
+export function knownCaller(
+  { state, req }: Pick<Exchange, 'state' | 'req'>,
+  { line, connections }: { readonly line: WaitingLine; readonly connections: Connections },
+): void {
   ;(state['place'] as TakenPlace | undefined)?.isKnown()
-  line.know(presentedBy(req), (state['principal'] as Principal).user)
+  const { user } = state['principal'] as Principal
+  line.know(presentedBy(req), user)
+  connections.know(req.socket, user)
 }
 
 /** What says who asks, as a digest: nothing secret is kept to know it by. */
@@ -152,24 +156,12 @@ export function lined(
     const refuse = (): void => {
       const requestId = randomId()
       metrics.shed(endpointOf(path), methodOf(request.method ?? ''))
-      tell(requestId)
+      tell({ request_id: requestId })
       // What of it has not come by now is not waited for.
       const headers = request.complete ? comeAgain : goAway
       response.writeHead(503, { ...headers, 'X-Request-Id': requestId }).end(refusedInLine)
     }
     line.wait(callerOf(request, line, trusted), { begin, refuse, socket })
-  }
-}
-
-/** Says once a second how many were refused, and the id of one of them: a line for each would cost more than they do. */
-export function summing(log: Log): TellRefusal {
-  let refused = 0
-  return (requestId) => {
-    if (refused++ > 0) return
-    setTimeout(() => {
-      log.warn('too many requests: some were refused', { refused, request_id: requestId })
-      refused = 0
-    }, 1000).unref()
   }
 }
 

@@ -24,6 +24,8 @@ const looking = 1
 const burst = 1000
 /** As long as this it is kept from then on. */
 const patience = 250
+/** Who has fewer waiting is no flood, however slow the machine is. */
+const few = 16
 const mostRemembered = 2000
 
 /** The line of one daemon. */
@@ -101,7 +103,7 @@ export class WaitingLine {
     const most = this.#most()
     if (own === 0 || own * this.#lines.size < this.#waiting) return this.#waiting < most
     const longest = now - this.#since > burst ? patience : burst
-    return this.#waiting < most / 2 && this.#waiting * this.#pace < longest
+    return this.#waiting < most / 2 && (own < few || this.#waiting * this.#pace < longest)
   }
 
   /** A slice begins with the first request that the thread finds when it looks. */

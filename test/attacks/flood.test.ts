@@ -20,7 +20,7 @@ const count = { name: 'count_documents', arguments: { doctype: 'Note', filters: 
 
 interface Summed {
   readonly msg: string
-  readonly refused: number
+  readonly count: number
   readonly request_id: string
 }
 
@@ -32,7 +32,7 @@ async function summed(daemon: RunningDaemon, count: number): Promise<readonly Su
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Summed)
       .filter(({ msg }) => msg.startsWith('too many requests'))
-    const sum = told.reduce((before, { refused }) => before + refused, 0)
+    const sum = told.reduce((before, one) => before + one.count, 0)
     if (sum === count) return told
     assert.ok(tries < 200, `the log tells of ${sum} and not of ${count}`)
     await delay(50)

@@ -72,16 +72,4 @@ describe('a body that is still to come', () => {
     places.sweep()
     assert.deepEqual(turned, ['silent 408', 'steady 408'])
   })
-
-  it('gives way, the oldest first, when there are ten for each place', (t) => {
-    const { places } = open(t, 1)
-    const turned: string[] = []
-    const keys = Array.from({ length: 12 }, (_, n) => ({ n }))
-    for (const key of keys)
-      places.arrive(key, { received: () => 0, turnAway: (status) => turned.push(`${key.n} ${status}`) })
-    assert.deepEqual(turned, ['0 503', '1 503'])
-    places.arrived(keys[2]!)
-    places.arrive({}, { received: () => 0, turnAway: () => assert.fail() })
-    assert.equal(turned.length, 2)
-  })
 })

@@ -96,6 +96,16 @@ describe('the line of requests', () => {
     assert.equal(come('a'), 'begun')
   })
 
+  it('refuses nobody who has a few in it, however slow the machine is', async () => {
+    const { come, pass, begun, refused } = open(500)
+    for (let n = 0; n < 10; n++) come('a')
+    while (begun.length < 5) await look()
+    pass(2000)
+    for (let n = 0; n < 8; n++) assert.equal(come('a'), 'waits')
+    while (begun.length < 18) await look()
+    assert.deepEqual(refused, [])
+  })
+
   it('refuses what was put aside little by little, and begins it when nobody else waits', async () => {
     const { flood, refused, begun } = open(3)
     const letIn = flood('a', 2000)
