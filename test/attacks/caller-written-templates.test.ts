@@ -1,5 +1,7 @@
 /** Templates that a caller wrote: whatever they do, the daemon's own thread has nothing of it. */
 import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import process from 'node:process'
 import { after, describe, it } from 'node:test'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
 import { Previews } from '../../src/library/previews.ts'
@@ -41,6 +43,21 @@ describe('a preview', () => {
       assert.ok(outcome.length < 20)
     }
     assert.equal(await previews.render('mallory', body('{{ 1 + 1 }}'), nothingThere), '2')
+  })
+
+  it('runs in a thread that goes after the one that answers requests', async () => {
+    await previews.render('mallory', body('{{ 1 }}'), nothingThere)
+    // proc(5): the nineteenth field.
+    const niceOf = (thread: string): number =>
+      Number(
+        readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
+          .replace(/^.*\) /, '')
+          .split(' ')[16],
+      )
+    const own = niceOf(String(process.pid))
+    const goesAfter = (thread: string): boolean =>
+      existsSync(`/proc/self/task/${thread}`) && niceOf(thread) === Math.min(19, own + 10)
+    assert.ok(readdirSync('/proc/self/task').some(goesAfter))
   })
 
   it('that the engine cannot end is ended from outside', async () => {
