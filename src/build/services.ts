@@ -60,7 +60,7 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
       ...house,
       ...doors,
       places,
-      line: new WaitingLine({ most }),
+      line: new WaitingLine({ most, isRoomy: () => places.isHalfFree }),
       connections: new Connections({ clock, places: most, trusted, tell }),
       trusted,
       leaving: new Leaving(),

@@ -48,6 +48,11 @@ export class Places {
     this.#timer = setInterval(() => this.sweep(), sweepEvery).unref()
   }
 
+  /** Whether half of them are free. */
+  get isHalfFree(): boolean {
+    return this.#taken < this.#most() / 2
+  }
+
   /** A body begins to come. */
   arrive(key: object, { received, turnAway }: ArrivingRequest): void {
     this.#arriving.set(key, { received, turnAway, since: this.#clock.now() })

@@ -31,6 +31,7 @@ const mostRemembered = 2000
 /** The line of one daemon. */
 export class WaitingLine {
   readonly #most: () => number
+  readonly #isRoomy: () => boolean
   readonly #now: () => number
   /** By caller; whose turn is next comes first. */
   readonly #lines = new Map<string, Waiting[]>()
@@ -48,8 +49,10 @@ export class WaitingLine {
   #connected = false
   #lookingSince: number | undefined
 
-  constructor(deps: { most: () => number; now?: () => number }) {
+  /** `isRoomy`: what is put aside may be begun, and takes no place from others. */
+  constructor(deps: { most: () => number; isRoomy?: () => boolean; now?: () => number }) {
     this.#most = deps.most
+    this.#isRoomy = deps.isRoomy ?? (() => true)
     this.#now = deps.now ?? (() => performance.now())
   }
 
@@ -126,7 +129,7 @@ export class WaitingLine {
     this.#begun = 0
     this.#sliceBegan = undefined
     // One in each slice: it costs about 50 µs.
-    if (this.#waiting > 0) this.#nextAside()?.refuse()
+    if (this.#waiting > 0 || !this.#isRoomy()) this.#nextAside()?.refuse()
     if (this.#waiting + this.#aside.size === 0) return
     this.#endOfSlice(now)
     this.#takeTurn()
@@ -159,6 +162,6 @@ export class WaitingLine {
       if (own.length > 0) this.#lines.set(caller, own)
       if (!first.socket.destroyed) return first
     }
-    return this.#nextAside()
+    return this.#isRoomy() ? this.#nextAside() : undefined
   }
 }

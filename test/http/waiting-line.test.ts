@@ -5,11 +5,11 @@ import { describe, it } from 'node:test'
 import { WaitingLine, type Waiting } from '../../src/http/waiting-line.ts'
 
 /** A line whose requests take so many milliseconds each, and what was begun in it. */
-function open(milliseconds: number, most = 1000) {
+function open(milliseconds: number, most = 1000, isRoomy = true) {
   let now = 0
   const begun: string[] = []
   const refused: string[] = []
-  const line = new WaitingLine({ most: () => most, now: () => now })
+  const line = new WaitingLine({ most: () => most, isRoomy: () => isRoomy, now: () => now })
   const begin = (name: string) => (): void => {
     now += milliseconds
     begun.push(name)
@@ -114,6 +114,13 @@ describe('the line of requests', () => {
     assert.ok(refused.length > 0 && refused.length <= begun.length, `${refused.length}, ${begun.length}`)
     while (begun.length + refused.length < 2000) await look()
     assert.ok(begun.length > letIn, 'time that was left was used')
+  })
+
+  it('begins nothing that was put aside while too much is being worked on', async () => {
+    const { flood, refused, begun } = open(3, 1000, false)
+    const letIn = flood('a', 2000)
+    while (begun.length + refused.length < 2000) await look()
+    assert.deepEqual([begun.length, refused.length], [letIn, 2000 - letIn])
   })
 
   it('hangs up on who sends more without waiting to be refused', async () => {
