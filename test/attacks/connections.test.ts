@@ -86,9 +86,10 @@ describe('connections', () => {
     const { daemon } = await watchedDaemon(t, settings)
     const port = Number(new URL(daemon.url).port)
     const token = await tokenOf(daemon, 'sales@example.com')
-    let [opened, ends] = [0, false]
+    let opened = 0
+    const ending = new AbortController()
     const flood = async (): Promise<void> => {
-      while (!ends) {
+      while (!ending.signal.aborted) {
         const { socket } = hold(t, port)
         opened++
         await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
@@ -98,7 +99,7 @@ describe('connections', () => {
     const floods = Array.from({ length: 50 }, flood)
     const statuses: number[] = []
     for (let n = 0; n < 50; n++) statuses.push(await ask(port, paths.mcp, token), await ask(port, '/healthz'))
-    ends = true
+    ending.abort()
     await Promise.all(floods)
     t.diagnostic(`${opened} were opened meanwhile`)
     assert.deepEqual(new Set(statuses), new Set([200]))
