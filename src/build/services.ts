@@ -2,7 +2,7 @@
 import type { Networks } from '../core/address.ts'
 import { summing } from '../core/log.ts'
 import { systemManager } from '../core/principal.ts'
-import { Connections } from '../http/connections.ts'
+import { HeldConnections } from '../http/held-connections.ts'
 import { DoctorProbe } from '../http/doctor-probe.ts'
 import { Leaving } from '../http/leaving.ts'
 import { WaitingLine } from '../http/waiting-line.ts'
@@ -17,7 +17,7 @@ import { openHouse, type House } from './house.ts'
 export interface Services extends Foundation, House, Doors {
   readonly places: Places
   readonly line: WaitingLine
-  readonly connections: Connections
+  readonly connections: HeldConnections
   /** The proxies that are believed. */
   readonly trusted: () => Networks
   readonly leaving: Leaving
@@ -61,7 +61,7 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
       ...doors,
       places,
       line: new WaitingLine({ most, isRoomy: () => places.isHalfFree }),
-      connections: new Connections({ clock, places: most, trusted, tell }),
+      connections: new HeldConnections({ clock, places: most, trusted, tell }),
       trusted,
       leaving: new Leaving(),
       probe: new DoctorProbe({ clock }),

@@ -10,7 +10,7 @@ import { guardBody, hasBody } from '../core/request-body.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
-import type { Connections } from './connections.ts'
+import type { HeldConnections } from './held-connections.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import type { Leaving } from './leaving.ts'
@@ -125,7 +125,7 @@ async function withPlace(
 /** Whoever asks is known by a token or session that works: such work has places in reserve, and is its user's in the line. */
 export function knownCaller(
   { state, req }: Pick<Exchange, 'state' | 'req'>,
-  { line, connections }: { readonly line: WaitingLine; readonly connections: Connections },
+  { line, connections }: { readonly line: WaitingLine; readonly connections: HeldConnections },
 ): void {
   ;(state['place'] as TakenPlace | undefined)?.isKnown()
   const { user } = state['principal'] as Principal

@@ -9,7 +9,7 @@ import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 import { clientAddress, networkKey, type Networks } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 
-/** Connections for each place of a request. */
+/** HeldConnections for each place of a request. */
 const aPlace = 10
 const mostASecond = 1000
 /** The share of a second's time from which on there is hardly any left. */
@@ -18,7 +18,7 @@ const busy = 0.9
 const nobody = ''
 
 /** The connections of one daemon. What comes through a trusted proxy is the proxy's to bound. */
-export class Connections {
+export class HeldConnections {
   readonly #clock: Clock
   readonly #most: () => number
   readonly #trusted: () => Networks

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { networksOf } from '../../src/core/address.ts'
-import { Connections } from '../../src/http/connections.ts'
+import { HeldConnections } from '../../src/http/held-connections.ts'
 import { MovableClock } from '../oauth/server.ts'
 
 /** Room for ten connections for each of so many places, and what was said of those that were closed. */
@@ -12,7 +12,7 @@ function open(places: number, proxies: readonly string[] = []) {
   const told: string[] = []
   const state = { utilization: 0 }
   const trusted = networksOf(proxies)
-  const connections = new Connections({
+  const connections = new HeldConnections({
     clock,
     places: () => places,
     utilization: () => ({ idle: 0, active: 0, ...state }),
