@@ -27,10 +27,11 @@ export function isWanted(name: string): boolean {
 export async function picture(page: Page, name: string): Promise<void> {
   if (folder === undefined) return
   mkdirSync(folder, { recursive: true })
-  // Those further down are loaded when somebody scrolls there.
-  await page.evaluate(
-    'Promise.all([...document.images].map((image) => ((image.loading = "eager"), image.decode())))',
-  )
+  // Those further down are loaded when somebody scrolls there; in another look it is another picture, which may come meanwhile.
+  await page.evaluate(`Promise.all([...document.images].map(async (image) => {
+    image.loading = 'eager'
+    while (!image.complete || image.naturalWidth === 0) await new Promise((done) => setTimeout(done, 50))
+  }))`)
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
   if (!shown.has(name)) return
   const place = join(projectRoot, 'docs/pictures')
