@@ -1,6 +1,5 @@
 /** What a process of one store is asked, as a daemon would be: its processor time and the time until the answer. */
 import process from 'node:process'
-import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { systemClock } from '../../src/core/clock.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -40,7 +39,6 @@ type Ask = (n: number) => Promise<unknown>
 const doctype = 'Opportunity'
 const log = createLog('silent', process.stderr)
 const momentMilliseconds = 300
-const nothingMilliseconds = 10_000
 
 /** Opens a store, says how long that took, and answers what it is asked until nobody listens any more. */
 export async function answer(kind: string, size: number, place: string): Promise<void> {
@@ -189,7 +187,7 @@ async function measured(
     global.gc?.()
     return { cpu: process.memoryUsage().rss / 2 ** 20, wall: 0 }
   }
-  const ask = question === 'nothing' ? () => wait(nothingMilliseconds) : asks[question]
+  const ask = asks[question]
   if (!ask) return undefined
   const before = process.cpuUsage()
   const start = performance.now()

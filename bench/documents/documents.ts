@@ -2,8 +2,8 @@
  * Questions about documents at several sizes, on both stores side by side, and the same questions in hand-written SQL
  * over the same tables as the anchor. Each store at each size, and SQL at each, is a process of its own, as a daemon
  * would be. All of them are there at once and take turns: in each of nine rounds each is asked the question twenty times,
- * or as often as fits into a moment, after a round that counts for nothing. Medians of the rounds; what a daemon does by
- * itself while it waits for the database is measured while it is asked nothing, and taken off.
+ * or as often as fits into a moment, after a round that counts for nothing; the least of the rounds, since a daemon that
+ * waits for the database does its own work meanwhile.
  *
  *   node --import tsx bench/documents/documents.ts [sizes]     1000,100000,1000000 without sizes
  *
@@ -50,8 +50,6 @@ interface Daemon {
   readonly child: ChildProcess
   readonly ended: Promise<never>
   readonly answers: Map<string, Measured>
-  /** What it takes by itself, of each millisecond; the embedded store waits for nobody. */
-  idle: number
 }
 
 const [given = '1000,100000,1000000', count, place] = process.argv.slice(2)
@@ -77,7 +75,6 @@ async function compare(sizes: readonly number[]): Promise<void> {
       await fillPostgres(size, url)
       for (const kind of ['PostgreSQL', 'SQL']) daemons.push(await start(kind, size, url))
     }
-    await rest(daemons)
     for (const question of questions) {
       await ask(daemons, question)
       console.error(
@@ -103,19 +100,7 @@ async function start(kind: string, size: number, at: string): Promise<Daemon> {
   const ended = once(one, 'exit').then(() => Promise.reject(new Error(`${kind}, ${size}: ended too soon`)))
   ended.catch(() => undefined)
   const [started] = (await Promise.race([once(one, 'message'), ended])) as [Measured]
-  return { kind, size, child: one, ended, answers: new Map([['start', started]]), idle: 0 }
-}
-
-/** Learns what daemons do while they are asked nothing, once all of them have come to rest. */
-async function rest(daemons: readonly Daemon[]): Promise<void> {
-  const waiting = daemons.filter(({ kind }) => kind === 'PostgreSQL')
-  for (let round = 0; round < 2; round++)
-    await Promise.all(
-      waiting.map(async (daemon) => {
-        const { cpu, wall } = (await tell(daemon, { question: 'nothing', times: 1 }))!
-        daemon.idle = cpu / wall
-      }),
-    )
+  return { kind, size, child: one, ended, answers: new Map([['start', started]]) }
 }
 
 /** All daemons in turn, again and again. */
@@ -127,11 +112,11 @@ async function ask(daemons: readonly Daemon[], question: string): Promise<void> 
       const answered = await tell(daemon, { question, times: once ? 1 : repeats })
       if (answered && round > 0) found.get(daemon)!.push(answered)
     }
-  for (const [{ answers, idle }, times] of found)
+  for (const [{ answers }, times] of found)
     if (times.length > 0)
       answers.set(question, {
-        cpu: median(times.map(({ cpu, wall }) => cpu - idle * wall)),
-        wall: median(times.map(({ wall }) => wall)),
+        cpu: Math.min(...times.map(({ cpu }) => cpu)),
+        wall: Math.min(...times.map(({ wall }) => wall)),
       })
 }
 
@@ -157,10 +142,6 @@ async function fillEmbedded(size: number, folder: string): Promise<void> {
   const documents = await openDocuments('embedded', folder)
   await fill(documents, size)
   await documents.store.close()
-}
-
-function median(numbers: number[]): number {
-  return numbers.sort((a, b) => a - b)[numbers.length >> 1]!
 }
 
 /** Processor time at each size and how it grew, and how the time until the answer compares with SQL's. */
