@@ -10,6 +10,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { paths } from '../../src/oauth/urls.ts'
 import { startService, stopServerProcesses, table, usedBy } from '../server-process.ts'
@@ -112,10 +113,15 @@ async function slowBodies(port: number, count: number): Promise<Socket[]> {
   const head = `POST ${paths.token} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ng`
   const open = (): Promise<Socket> =>
     new Promise((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => socket.write(head, () => resolve(socket)))
+      const from = { port, host: '127.0.0.1', localAddress: '127.0.0.2' }
+      const socket = connect(from, () => socket.write(head, () => resolve(socket)))
       socket.on('error', () => resolve(socket))
     })
   const sockets: Socket[] = []
-  while (sockets.length < count) sockets.push(...(await Promise.all(Array.from({ length: 250 }, open))))
+  while (sockets.length < count) {
+    sockets.push(...(await Promise.all(Array.from({ length: 250 }, open))))
+    // No faster than the daemon takes them from one network.
+    await delay(300)
+  }
   return sockets
 }
