@@ -52,7 +52,7 @@ export function questionOf(view: Known, query: AnyQuery): SqlQuestion {
   for (const condition of conjuncts(all(query.holds ?? always, ending(view)))) {
     const bound = values.length
     const text = words.of(condition)
-    if (text !== undefined) texts.push(text)
+    if (text !== undefined) texts.push(withWhatItNames(text, values, bound))
     else {
       rest.push(condition)
       // What was bound on the way to words that are missing is not sent.
@@ -117,6 +117,21 @@ function lookedUp(keys: readonly Key[], values: unknown[]): string {
       `SELECT id FROM assistant_core.entry WHERE collection = $1 AND field = $${values.push(name)} AND key = $${values.push(key)}`,
   )
   return `(WITH found AS MATERIALIZED (${found.join(' INTERSECT ')}) SELECT id FROM found) AS found JOIN ${documents} ON d.id = found.id`
+}
+
+/**
+ * A text, and of the values bound for it only those that it names: a comparison of what is never equal names neither side,
+ * and the database could not tell the type of what nothing names.
+ */
+function withWhatItNames(text: string, values: unknown[], bound: number): string {
+  const named = new Set([...text.matchAll(/\$(\d+)/g)].map(([, at]) => Number(at)).filter((at) => at > bound))
+  if (named.size === values.length - bound) return text
+  const kept = [...named].sort((a, b) => a - b)
+  values.splice(bound, Infinity, ...kept.map((at) => values[at - 1]))
+  return text.replace(/\$(\d+)/g, (all, at: string) => {
+    const place = kept.indexOf(Number(at))
+    return place === -1 ? all : `$${bound + place + 1}`
+  })
 }
 
 /** Why a condition has to be asked of each document by itself; undefined when the database can be asked. */

@@ -1,7 +1,7 @@
 /** What every implementation of the store must do: written once, run against each. */
 import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
-import { compared } from '../../src/core/conditions.ts'
+import { all as allOf, any as anyOf, compared, type Condition } from '../../src/core/conditions.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { Collection, Store, Stored } from '../../src/store/store.ts'
 
@@ -239,6 +239,15 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       assert.equal(await all.first({ where: { name: 'Zoe' } }), undefined)
       assert.equal(await all.count(), 4)
       assert.equal(await all.count({ where: { name: 'Ann' }, holds: compared('age', '>', 30) }), 1)
+      // What is never equal is not looked at at all, and no value is lost or mixed up for it.
+      const other: Condition = { call: '!=', of: [{ value: 'ς' }, { field: 'rows', column: 'item' }] }
+      const holds = allOf(
+        compared('name', '=', 'Ann'),
+        anyOf(other, compared('age', '>', 90)),
+        compared('age', '>', 30),
+      )
+      assert.equal(await all.count({ holds }), 1)
+      assert.equal(await all.count({ holds, limit: 10 }), 1)
     })
 
     it('orders a small page of many documents as sorting everything would', async (t) => {
