@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isoTime } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Ledger } from '../store/ledger.ts'
+import type { Ledger, LedgerPlace, LedgerRow } from '../store/ledger.ts'
 import type { Transaction } from '../store/store.ts'
 import {
   type Head,
@@ -22,7 +22,7 @@ import type { KeptLog, LogParts, LogSize } from './kept-log.ts'
 import { nextPublicText } from './key-change.ts'
 import type { KnownLine } from './known-log.ts'
 import { lastLineOf, ChainWriter } from './ledger-writer.ts'
-import { parseLine, toldBefore, type ToldEvent } from './line.ts'
+import { lineHash, parseLine, toldBefore, type ToldEvent } from './line.ts'
 import { outboxSpec, type WaitingEvent } from './outbox.ts'
 import type { AuditVerification } from './verification.ts'
 import { verifyLedger } from './verify-ledger.ts'
@@ -176,13 +176,38 @@ export class LedgerLog implements KeptLog {
     const old = store.believed.now() - (days + 1) * dayMilliseconds
     const before = Math.max(old, (await this.place.timeOfExcess(most)) ?? 0)
     for (;;) {
-      const places = await this.place.oldestEnd(before, this.#id)
+      const places = await this.#sound(await this.place.oldestEnd(before, this.#id), before)
       if (places.length === 0) return
       for (const place of places) {
         const told = tell({ type: 'audit.prune', status: 'ok', user: 'system', data: { ...place } })
         await store.transaction(async (transaction) => this.writer.addIn(transaction, told, [place]))
       }
     }
+  }
+
+  /** How far the oldest lines are as old as they say themselves, and chained: what was meddled with stays, to be told. */
+  async #sound(places: readonly LedgerPlace[], before: number): Promise<LedgerPlace[]> {
+    const sound: LedgerPlace[] = []
+    for (const { writer, through } of places) {
+      const end = await this.#soundEnd(writer, through, before)
+      if (end > 0) sound.push({ writer, through: end })
+    }
+    return sound
+  }
+
+  async #soundEnd(writer: string, through: number, before: number): Promise<number> {
+    let end = 0
+    let last: LedgerRow | undefined
+    for await (const rows of this.place.read({ writer }))
+      for (const row of rows) {
+        const { prev, time = '' } = parseLine(Buffer.from(row.line)) ?? {}
+        if (last && lineHash(last.line) !== prev) return end
+        end = last?.seq ?? end
+        if (row.seq > through || !(Date.parse(time) < before)) return end
+        last = row
+      }
+    // Nothing stands behind it; its writer is long gone, and others have signed what it came to.
+    return last?.seq ?? end
   }
 
   settled(): Promise<void> {

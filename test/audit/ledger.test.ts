@@ -502,6 +502,26 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
     assert.match((await a.audit.verify()).faults.join('\n'), /lines 1 to 3 are missing/)
   })
 
+  it('does not remove, and sign for, what was only made to look old', async (t) => {
+    const url = await server.newDatabase()
+    const a = await start(t, url)
+    for (let n = 0; n < 5; n++) await a.audit.record({ ...looked, target: `t${n}` })
+    const [{ writer } = {}] = await all(a.audit, { target: 't0' })
+    const client = await clientOf(t, url)
+    await client.query('UPDATE assistant_core.ledger SET at = 0 WHERE writer = $1 AND seq <= 2', [writer])
+    await a.audit.tidy()
+    assert.equal((await all(a.audit, { type: 'audit.prune' })).length, 0)
+    assert.match((await a.audit.verify()).faults.join('\n'), /:2: this line is not found by what it tells/)
+    // Nor when the line says so as well: the one behind it names another.
+    await client.query(
+      `UPDATE assistant_core.ledger SET line = replace(line, '"time":"2', '"time":"1') WHERE writer = $1 AND seq <= 2`,
+      [writer],
+    )
+    await a.audit.tidy()
+    assert.equal((await all(a.audit, { type: 'audit.prune' })).length, 0)
+    assert.match((await a.audit.verify()).faults.join('\n'), /:2: this line was changed/)
+  })
+
   it('becomes a folder of files for each daemon, and lines in another database again', async (t) => {
     const url = await server.newDatabase()
     const [a, b] = [await start(t, url), await start(t, url)]
