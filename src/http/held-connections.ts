@@ -9,7 +9,7 @@ import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 import { clientAddress, networkKey, type Networks } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
 
-/** HeldConnections for each place of a request. */
+/** Connections for each place of a request. */
 const aPlace = 10
 const mostASecond = 1000
 /** The share of a second's time from which on there is hardly any left. */
