@@ -53,12 +53,7 @@ export async function listSite(folder: string, wanted = siteFolders): Promise<Li
     faults.push(fileFault(path, message))
   }
   const roots: string[] = []
-  let began = performance.now()
-  const letOthers = async (): Promise<void> => {
-    if (performance.now() - began < sliceMilliseconds) return
-    await setImmediate()
-    began = performance.now()
-  }
+  const letOthers = slices()
 
   async function look(path: string, real: string, above: readonly string[]): Promise<void> {
     let names: string[]
@@ -69,8 +64,7 @@ export async function listSite(folder: string, wanted = siteFolders): Promise<Li
     }
     if (real === join(top, path)) folders.push(path)
     const inside = [...above, real]
-    for (const name of names) {
-      if (isIgnoredName(name)) continue
+    for (const name of names.filter((one) => !isIgnoredName(one))) {
       await lookAt(`${path}/${name}`, `${real}${sep}${name}`, name, inside)
       await letOthers()
     }
@@ -129,6 +123,16 @@ export async function listSite(folder: string, wanted = siteFolders): Promise<Li
   found.sort((a, b) => compare(a.path, b.path))
   faults.sort((a, b) => compare(a.file, b.file))
   return { files: found, folders, faults }
+}
+
+/** Gives requests their turn when the time of a slice is over. */
+function slices(): () => Promise<void> {
+  let began = performance.now()
+  return async () => {
+    if (performance.now() - began < sliceMilliseconds) return
+    await setImmediate()
+    began = performance.now()
+  }
 }
 
 /** What went wrong with a file, in words; never its absolute path. */
