@@ -21,6 +21,11 @@ export interface Attempt {
   readonly reason?: string
 }
 
+/** An attempt with the moment of each step, in milliseconds: what several daemons saw is put in order by it. */
+interface Seen extends Attempt {
+  readonly at: readonly number[]
+}
+
 const kept = 200
 const maxSteps = 20
 const mostOrigins = 50
@@ -41,7 +46,7 @@ export class Trace {
   readonly #clock: Clock
   readonly #shared: Store | undefined
   readonly #untold = new Set<string>()
-  readonly #attempts = new Map<string, Attempt>()
+  readonly #attempts = new Map<string, Seen>()
   readonly #origins = new Set<string>()
 
   constructor({ clock, store }: { clock: Clock; store: Store }) {
@@ -66,7 +71,7 @@ export class Trace {
     if (!this.#attempts.has(id)) {
       const started = isoTime(this.#clock.now())
       const client = (params.get('client_id') ?? '(none)').slice(0, 200)
-      this.#keep({ id, started, updated: started, client, steps: [] })
+      this.#keep({ id, started, updated: started, client, steps: [], at: [] })
     }
     return id
   }
@@ -86,15 +91,17 @@ export class Trace {
     if (this.#origins.has(origin) || this.#origins.size >= mostOrigins) return false
     this.#origins.add(origin)
     const started = isoTime(this.#clock.now())
-    this.#keep({ id, started, updated: started, client: origin, steps: [], died_at: 'web page', reason })
+    const facts = { id, started, updated: started, client: origin, died_at: 'web page', reason }
+    this.#keep({ ...facts, steps: [], at: [] })
     return true
   }
 
   /** A step was reached. */
   step(id: string, step: string): void {
+    const now = this.#clock.now()
     this.#change(id, ({ died_at: _step, reason: _why, ...attempt }) => ({
       ...attempt,
-      steps: attempt.steps.at(-1) === step ? attempt.steps : [...attempt.steps, step].slice(-maxSteps),
+      ...inOrder([...pairs(attempt), [now, step]]),
     }))
   }
 
@@ -103,25 +110,25 @@ export class Trace {
     this.#change(id, (attempt) => ({ ...attempt, died_at: step, reason: reason.slice(0, 600) }))
   }
 
-  #keep(attempt: Attempt): void {
+  #keep(attempt: Seen): void {
     this.#put(attempt)
     this.#tell(attempt.id)
   }
 
   /** However they come, only so many are kept. */
-  #put(attempt: Attempt): void {
+  #put(attempt: Seen): void {
     if (!this.#attempts.has(attempt.id) && this.#attempts.size >= kept)
       this.#attempts.delete(this.#attempts.keys().next().value!)
     this.#attempts.set(attempt.id, attempt)
   }
 
-  #change(id: string, change: (attempt: Attempt) => Attempt): void {
+  #change(id: string, change: (attempt: Seen) => Seen): void {
     let attempt = this.#attempts.get(id)
     if (!attempt) {
       if (!this.#shared) return
       // It began at another daemon, which has not told of it yet.
       const started = isoTime(this.#clock.now())
-      attempt = { id, started, updated: started, client: elsewhere, steps: [] }
+      attempt = { id, started, updated: started, client: elsewhere, steps: [], at: [] }
     }
     this.#keep({ ...change(attempt), updated: isoTime(this.#clock.now()) })
   }
@@ -155,33 +162,54 @@ export class Trace {
 
   /** The newest attempts first. */
   last(count: number): readonly Attempt[] {
-    return [...this.#attempts.values()].reverse().slice(0, count)
+    return [...this.#attempts.values()].reverse().slice(0, count).map(withoutMoments)
   }
 }
 
-/** What two daemons know of one attempt. Who goes on with it has nearly always heard of the steps before. */
-function joined(one: Attempt, other: Attempt): Attempt {
+function withoutMoments(attempt: Seen): Attempt {
+  const { at: _at, ...told } = attempt
+  return told
+}
+
+type Step = readonly [at: number, step: string]
+
+function pairs({ steps, at }: Seen): Step[] {
+  return steps.map((step, index) => [at[index]!, step])
+}
+
+/** The steps as they happened; the same again at once is told once. */
+function inOrder(all: readonly Step[]): Pick<Seen, 'steps' | 'at'> {
+  const sorted = [...all].sort(([one], [other]) => one - other)
+  const told = sorted.filter(([, step], index) => step !== sorted[index - 1]?.[1]).slice(-maxSteps)
+  return { steps: told.map(([, step]) => step), at: told.map(([at]) => at) }
+}
+
+/** What two daemons know of one attempt. */
+function joined(one: Seen, other: Seen): Seen {
   const [first, second] = one.started <= other.started ? [one, other] : [other, one]
   const [older, newer] = one.updated <= other.updated ? [one, other] : [other, one]
   // What goes on died nowhere.
   const { died_at: _step, reason: _why, ...before } = older
-  const same = second.steps.findIndex((step, index) => step !== first.steps[index])
-  const more = same < 0 ? [] : second.steps.slice(same)
+  const known = pairs(one)
+  const more = pairs(other).filter(([at, step]) => !known.some((it) => it[0] === at && it[1] === step))
   return {
     ...before,
     ...newer,
     client: first.client === elsewhere ? second.client : first.client,
     started: first.started,
-    steps: [...first.steps, ...more].slice(-maxSteps),
+    ...inOrder([...known, ...more]),
   }
 }
 
-function readAttempt(text: string): Attempt | undefined {
+function readAttempt(text: string): Seen | undefined {
   try {
-    const heard = JSON.parse(text) as Attempt
-    const { steps, ...facts } = heard
+    const heard = JSON.parse(text) as Attempt & Partial<Seen>
+    const { steps, at, ...facts } = heard
     const texts = [facts.id, facts.started, facts.updated, facts.client, ...Object.values(facts), ...steps]
-    return Array.isArray(steps) && texts.every((one) => typeof one === 'string') ? heard : undefined
+    if (!Array.isArray(steps) || !texts.every((one) => typeof one === 'string')) return undefined
+    // A daemon up to 2.9 tells no moments.
+    const isTold = Array.isArray(at) && at.length === steps.length && at.every((one) => Number.isFinite(one))
+    return { ...heard, at: isTold ? at : steps.map(() => Date.parse(facts.updated)) }
   } catch {
     return undefined
   }
