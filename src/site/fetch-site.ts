@@ -65,7 +65,8 @@ export async function fetchSite(
   let answer = await fetch(names[0]!)
   if (/couldn't find remote ref/.test(answer.problem) && names.length > 1) answer = await fetch(names[1]!)
   clearInterval(watching)
-  if (answer.ok) return answer
+  // Whoever holds the lock may be a daemon that is writing a pack just now.
+  if (answer.ok || isLocked(answer)) return answer
   for (const name of (await unfinished(packFolder)).names) await rm(join(packFolder, name), { force: true })
   const problem = watch.signal.aborted
     ? `it has more than ${mostBytes} bytes; the most for a site is ${siteLimits.totalBytes}`
@@ -73,6 +74,11 @@ export async function fetchSite(
       ? 'the service is stopping'
       : access.secrets.reduce((text, secret) => text.replaceAll(secret, '…'), answer.problem)
   return { ok: false, problem }
+}
+
+/** Whether another git was at it, so that it is worth another try. */
+export function isLocked({ ok, problem }: Pick<GitAnswer, 'ok' | 'problem'>): boolean {
+  return !ok && /\.lock': File exists|cannot lock ref|objects\/pack\/\S+: No such file/.test(problem)
 }
 
 const fetchArguments =

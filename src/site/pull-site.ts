@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
-import { fetchMilliseconds, fetchSite, type PullSource } from './fetch-site.ts'
+import { fetchMilliseconds, fetchSite, isLocked, type PullSource } from './fetch-site.ts'
 import { openRepository, treeFiles } from './git.ts'
 import { exists, isIgnoredName, listSite, siteFolders } from './list-site.ts'
 import { readSiteAt } from './read-site-at.ts'
@@ -246,8 +246,7 @@ async function patiently(
 ): Promise<Pick<GitAnswer, 'ok' | 'problem'>> {
   for (let attempt = 1; ; attempt++) {
     const answer = await work()
-    const locked = !answer.ok && /\.lock': File exists|cannot lock ref/.test(answer.problem)
-    if (!locked || attempt === lockAttempts) return answer
+    if (!isLocked(answer) || attempt === lockAttempts) return answer
     await wait(lockMilliseconds)
   }
 }

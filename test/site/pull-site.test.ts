@@ -295,6 +295,20 @@ describe('a site that is pulled', { skip }, () => {
       assert.equal(gitIn(site, 'status', '--porcelain'), '')
     }
   })
+
+  it('leaves alone what another daemon is fetching when that one holds the lock', async (t) => {
+    const { site, push, pull } = place(t)
+    const theirs = join(site, '.git/objects/pack/tmp_idx_theirs')
+    writeFileSync(theirs, 'half')
+    const lock = join(site, '.git/refs/remotes/site/main.lock')
+    mkdirSync(join(lock, '..'), { recursive: true })
+    writeFileSync(lock, '')
+    const commit = push({ 'prompts/a.md': 'two\n' })
+    assert.match((await pull()).problem, /could not be fetched: .*lock/)
+    assert.equal(existsSync(theirs), true)
+    rmSync(lock)
+    assert.deepEqual([(await pull()).commit, existsSync(theirs)], [commit, true])
+  })
 })
 
 describe('a hostile repository', { skip }, () => {
