@@ -125,7 +125,7 @@ export function addApiKeysCommands(program: Command): void {
 async function askTwice(): Promise<string> {
   if (!process.stdin.isTTY)
     throw new AppError('invalid', 'standard input is not a terminal; use --password-stdin')
-  const first = await askHidden('new password, of at least 12 characters: ')
+  const first = await askHidden('new password, of at least 12 characters and none that everybody tries: ')
   if (first !== (await askHidden('again: '))) throw new AppError('invalid', 'the two passwords differ')
   return first
 }

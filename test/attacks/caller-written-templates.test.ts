@@ -5,6 +5,7 @@ import process from 'node:process'
 import { after, describe, it } from 'node:test'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
 import { Previews } from '../../src/library/previews.ts'
+import { compileContent } from '../../src/library/render.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import { Browser } from '../helpers/browser.ts'
 import { startDaemon } from '../helpers/daemon.ts'
@@ -23,6 +24,25 @@ const costly = [
 const body = (template_content: string, more: object = {}): string =>
   JSON.stringify({ template_content, ...more })
 const nothingThere = (): Promise<boolean> => Promise.resolve(false)
+
+describe('brackets', () => {
+  it('that nest too deeply are refused by the lexer: nothing behind them is read, and nothing is parsed', () => {
+    const faults: unknown[] = []
+    // A parser would stop at `1 2`, and a lexer that looks at depth later at the text that does not end.
+    const source = `{{ 1 2 ${'('.repeat(30_000)} 'no end`
+    compileContent('Jinja2', source, (...fault) => faults.push(fault))
+    assert.deepEqual(faults, [['nested deeper than 200 levels', 1, source.indexOf('(') + 201]])
+  })
+})
+
+describe('a template of the site', () => {
+  it('has 50 ms, since it is rendered between the requests', () => {
+    for (const source of [costly[1]!, costly[3]!]) {
+      const content = compileContent('Jinja2', source, (message) => assert.fail(message))
+      assert.throws(() => content.render({}), { code: 'invalid', message: /takes longer than 50 ms/ })
+    }
+  })
+})
 
 describe('a preview', () => {
   const previews = new Previews()

@@ -61,6 +61,21 @@ describe('places for charts', () => {
     // One of the slow ones may have ended first; seven were waiting for their own kind.
     assert.ok(order.indexOf('modest') <= 1, order.join(', '))
   })
+
+  it('are two, of which one user has one, and a picture ends when its time is over', async () => {
+    const points = Array.from({ length: 5000 }, (_, n) => ({ label: `l${n}`, value: n }))
+    const encoding = { x: { field: 'label', type: 'nominal' }, y: { field: 'value', type: 'quantitative' } }
+    const draw = (user: string, height: number): Promise<unknown> =>
+      charts
+        .draw({ mark: 'bar', encoding, height }, points, 'svg', caller(user), { seconds: 0.05 })
+        .catch((error: unknown) => error)
+    const greedy = Array.from({ length: 8 }, (_, n) => draw('greedy', 500 + n))
+    assert.deepEqual(charts.load(), { running: 1, waiting: 7 })
+    const others = ['ann', 'bob'].map((user) => draw(user, 600))
+    assert.deepEqual(charts.load(), { running: 2, waiting: 8 })
+    for (const ended of await Promise.all([...greedy, ...others]))
+      assert.match(String(ended), /took longer than 0\.05 s and was given up/)
+  })
 })
 
 describe('a stored chart', () => {

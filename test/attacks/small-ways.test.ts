@@ -183,6 +183,9 @@ describe('a password', () => {
       ['elevenchars', /at least 12 characters/],
       ['playstation1'.slice(0, 11) + 'x', undefined],
       ['Qwerty123456', /tried first/],
+      ['1qaz2wsx3edc4rfv', /tried first/],
+      ['CounterStrike', /tried first/],
+      ['ghbdtnrfrltkf', /tried first/],
       ['password1234'.slice(0, 8) + '    ', undefined],
       ['123456789123', /tried first/],
     ] as const) {

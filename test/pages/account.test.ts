@@ -39,6 +39,13 @@ function codeOf(secret: string, server: TestServer): string {
 describe('the account page', () => {
   const change = { current: password, new: fresh, again: fresh }
 
+  it('says what a password must be before it is typed', async (t) => {
+    const server = await startServer(t)
+    const { body } = await (await signedIn(server)).open(paths.account)
+    assert.match(body, /id="new"[^>]* minlength="12"[^>]* aria-describedby="rule"/)
+    assert.match(body, /id="rule">At least 12 characters, and none of those passwords that are tried first/)
+  })
+
   it('takes forms of this browser, this page and this user only', async (t) => {
     const server = await startServer(t)
     const browser = await signedIn(server)
