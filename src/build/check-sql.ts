@@ -4,7 +4,7 @@ import { AppError, messageOf } from '../core/errors.ts'
 import type { Platform } from '../documents/platform.ts'
 import type { RunSql } from '../documents/run-sql.ts'
 import { emptyTables } from '../documents/tables.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../site/site-files.ts'
 import type { OwnDefinitions } from '../tools/own/read-own-tools.ts'
 import { reportSql } from '../tools/report-sql.ts'
 
@@ -143,16 +143,15 @@ function* maskedIn(
 }
 
 function* statementsOf(files: SiteFiles, platform: Platform) {
-  for (const [file, document] of files.documents) {
-    const name = file.startsWith('config/reports/') && (document.data as { report?: unknown } | null)?.report
-    const report = platform.reports.get(String(name))
+  for (const document of documentsIn(files, 'config/reports/')) {
+    const report = platform.reports.get(String((document.data as { report?: unknown } | null)?.report))
     if (report?.sql !== undefined) yield { report, document }
   }
 }
 
 function* sqlToolsOf(files: SiteFiles, { sql }: OwnDefinitions) {
-  for (const [file, document] of files.documents) {
-    const name = file.startsWith('config/tools/') && (document.data as { tool?: unknown } | null)?.tool
+  for (const document of documentsIn(files, 'config/tools/')) {
+    const name = (document.data as { tool?: unknown } | null)?.tool
     const definition = sql.find(({ tool }) => tool === name)
     if (definition) yield { definition, document }
   }

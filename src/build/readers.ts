@@ -5,7 +5,8 @@ import type { Platform } from '../documents/platform.ts'
 import { namesIn } from '../library/check-library.ts'
 import type { Readers } from '../library/lint.ts'
 import { doctypeOfDoctypes } from '../library/words.ts'
-import type { Fault, SiteFiles } from '../site/site-files.ts'
+import { settingsFile } from '../site/read-settings.ts'
+import { documentsIn, type Fault, type SiteFiles } from '../site/site-files.ts'
 import { offerOf } from '../tools/offer.ts'
 import { optionalRoles, optionalTools } from '../tools/optional-tools.ts'
 import type { OwnDefinitions } from '../tools/own/read-own-tools.ts'
@@ -70,14 +71,14 @@ export function checkGuidance(
   names: { readonly toolNames: ReadonlySet<string>; readonly doctypeNames: ReadonlySet<string> },
   readers: readonly Readers[],
 ): void {
-  for (const [file, document] of files.documents) {
+  const settings = files.documents.get(settingsFile)
+  for (const document of [...(settings ? [settings] : []), ...documentsIn(files, 'config/tools/')]) {
     const data = (document.data ?? {}) as {
       mcp?: { instructions?: unknown }
       tool?: unknown
       description?: unknown
     }
-    const isTool = file.startsWith('config/tools/')
-    if (!isTool && file !== 'config/settings.yaml') continue
+    const isTool = document !== settings
     const text = isTool ? data.description : data.mcp?.instructions
     const path = isTool ? ['description'] : ['mcp', 'instructions']
     const whom = isTool ? readers.filter(({ tools }) => tools.has(String(data.tool))) : readers

@@ -195,7 +195,9 @@ async function readLibraryWithChannels(
 ): Promise<LibraryReading> {
   const reading = readLibrary(files, faults, warnings, source)
   if (Object.keys(source.channels).length > 0)
-    await readChannels(files, faults, source, await openRepository(files.folder), () => new Map())
+    await readChannels(files, faults, source, await openRepository(files.folder), () => ({
+      files: new Map(),
+    }))
   return reading
 }
 

@@ -2,7 +2,7 @@
 import { unknownName } from '../core/names.ts'
 import { asserted, bound } from '../core/conditions.ts'
 import { compileSchema } from '../core/schema.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../site/site-files.ts'
 import { residueOf } from '../store/postgres-questions.ts'
 import type { People } from '../users/people.ts'
 import { type Reading, readExpression, sourceOf } from './doctype-reading.ts'
@@ -22,8 +22,7 @@ export function readDoctypes(
   // First every file by itself, then what leads from one to another: links may lead forward.
   const documents = new Map<string, SourceDocument>()
   const sources = new Map<string, DoctypeSource>()
-  for (const [path, document] of files.documents) {
-    if (!path.startsWith('config/doctypes/')) continue
+  for (const document of documentsIn(files, 'config/doctypes/')) {
     const problems = checkDoctype(document.data)
     faults.push(...problems.map((problem) => document.fault(problem.path, problem.message)))
     if (problems.length > 0) continue

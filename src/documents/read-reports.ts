@@ -2,7 +2,7 @@
 import { unknownName } from '../core/names.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import { checkDocument, checkNames } from '../site/check-document.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { operators } from './filters.ts'
 import { aggregateFunctions, type Doctype, filterTypes, type Report, standardFields } from './platform.ts'
@@ -68,8 +68,7 @@ export function readReports(
   doctypes: ReadonlyMap<string, Doctype>,
 ): Map<string, Report> {
   const reports = new Map<string, Report>()
-  for (const [path, document] of files.documents) {
-    if (!path.startsWith('config/reports/')) continue
+  for (const document of documentsIn(files, 'config/reports/')) {
     const source = checkDocument<ReportSource>(document, checkReport, faults)
     if (!source) continue
     if (reports.has(source.report))

@@ -2,7 +2,7 @@
 import { unknownName } from '../core/names.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import { checkDocument, checkNames } from '../site/check-document.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import { type Expression, parseExpression } from './expression.ts'
 import { type Doctype, type Field, standardFields, type Workflow, type WorkflowState } from './platform.ts'
@@ -44,8 +44,7 @@ export function readWorkflows(
   doctypes: Map<string, Doctype>,
 ): Map<string, Workflow> {
   const workflows = new Map<string, Workflow>()
-  for (const [path, document] of files.documents) {
-    if (!path.startsWith('config/workflows/')) continue
+  for (const document of documentsIn(files, 'config/workflows/')) {
     const source = checkDocument<WorkflowSource>(document, checkWorkflow, faults)
     if (!source) continue
     const doctype = doctypes.get(source.doctype)

@@ -7,7 +7,7 @@ import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { type Principal, roleKeyOf, systemManager } from '../core/principal.ts'
 import { compileSchema } from '../core/schema.ts'
-import type { Fault, SiteFiles } from '../site/site-files.ts'
+import { documentsIn, type Fault, type SiteFiles } from '../site/site-files.ts'
 import type { Transaction } from '../store/store.ts'
 import { changeOf } from './change.ts'
 import { insertDocument } from './creating.ts'
@@ -24,9 +24,8 @@ const checkMaker = compileSchema(makerSchema)
 /** The recipes of the site, files in the order of their names. */
 export function readSeeds(files: SiteFiles, faults: Fault[], platform: Platform): readonly Seed[] {
   const seeds: Seed[] = []
-  const paths = [...files.documents.keys()].filter((path) => path.startsWith('config/seeds/')).sort()
-  for (const path of paths) {
-    const document = files.documents.get(path)!
+  const inOrder = [...documentsIn(files, 'config/seeds/')].sort((a, b) => (a.file < b.file ? -1 : 1))
+  for (const document of inOrder) {
     const problems = checkSeeds(document.data)
     faults.push(...problems.map((problem) => document.fault(problem.path, problem.message)))
     if (problems.length > 0) continue

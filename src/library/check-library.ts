@@ -28,15 +28,19 @@ export interface Surroundings {
   readonly cache?: TemplateCache
 }
 
-/** What became of template files, kept between readings so that a reload reads only what changed. */
-export type TemplateCache = Map<string, CachedTemplate>
+/** What became of template files, kept between readings so that a reload reads and checks only what changed. */
+export interface TemplateCache {
+  /** By folder of the site or the package, and file. */
+  readonly files: Map<string, ReadonlyMap<string, CachedTemplate>>
+  /** What was found beyond the files themselves, while the rest of the site is the same. */
+  checked?: { readonly rest: string; readonly found: WeakMap<ReadTemplate, FoundFaults> }
+}
 
-interface CachedTemplate {
+/** What became of one file. */
+export interface CachedTemplate {
   readonly bytes: Uint8Array
   readonly read: ReadTemplate | undefined
   readonly faults: readonly Fault[]
-  /** Names that meant nothing, and to whom (see `KnownNames`). */
-  lint?: { readonly known: string; readonly warnings: readonly Fault[] }
 }
 
 /** Where faults and warnings are told. */
@@ -45,16 +49,43 @@ export interface FoundFaults {
   readonly warnings: Fault[]
 }
 
-/** What is wrong with a template beyond its own file: its category, people, doctypes, and the names in its text. */
-export function checkTemplate(
+/** Tells what is wrong with templates beyond their own files; looks again only at those that changed, or at all when the rest did. */
+export function checkTemplates(
+  templates: Iterable<ReadTemplate>,
+  categories: ReadonlyMap<string, ReadCategory>,
+  around: Surroundings,
+  { faults, warnings }: FoundFaults,
+): void {
+  const { people, toolNames, doctypeNames, readers, cache } = around
+  const rest = JSON.stringify(
+    [
+      [...categories.keys()],
+      [...people.roles.keys()],
+      [...people.users.keys()],
+      toolNames,
+      doctypeNames,
+      readers,
+    ],
+    (_key, value: unknown) => (value instanceof Set ? [...(value as Set<string>)].sort() : value),
+  )
+  const known = cache?.checked?.rest === rest ? cache.checked.found : new WeakMap<ReadTemplate, FoundFaults>()
+  if (cache) cache.checked = { rest, found: known }
+  for (const read of templates) {
+    let found = known.get(read)
+    if (!found) known.set(read, (found = checkTemplate(read, categories, around)))
+    faults.push(...found.faults)
+    warnings.push(...found.warnings)
+  }
+}
+
+/** Its category, people, doctypes, and the names in its text. */
+function checkTemplate(
   read: ReadTemplate,
   categories: ReadonlyMap<string, ReadCategory>,
   around: Surroundings,
-  lint: (read: ReadTemplate) => readonly Fault[],
-  { faults, warnings }: FoundFaults,
-): void {
+): FoundFaults {
   const { template, document } = read
-  warnings.push(...read.warnings)
+  const [faults, warnings]: [Fault[], Fault[]] = [[], [...read.warnings]]
   if (template.category !== undefined && !categories.has(template.category)) {
     faults.push(document.fault(['category'], unknownName('category', template.category, categories.keys())))
   }
@@ -66,30 +97,9 @@ export function checkTemplate(
       )
     }
   }
-  warnings.push(...lint(read))
-}
-
-/** The names lint of a template, made anew only when the template or the known names changed. */
-export function templateLint(around: Surroundings): (read: ReadTemplate) => readonly Fault[] {
-  const { toolNames, doctypeNames, readers } = around
-  const known = JSON.stringify([toolNames, doctypeNames, readers], (_key, value: unknown) =>
-    value instanceof Set ? [...(value as Set<string>)].sort() : value,
-  )
-  const byRead = new Map([...(around.cache?.values() ?? [])].map((cached) => [cached.read, cached]))
-  return (read) => {
-    const cached = byRead.get(read)
-    if (cached?.lint?.known === known) return cached.lint.warnings
-    const own = new Set(read.template.arguments.map(({ name }) => name))
-    const warnings = namesIn(
-      read.document,
-      read.template.content,
-      around,
-      own,
-      readersOf(read.template, around),
-    )
-    if (cached) cached.lint = { known, warnings }
-    return warnings
-  }
+  const own = new Set(template.arguments.map(({ name }) => name))
+  warnings.push(...namesIn(document, template.content, around, own, readersOf(template, around)))
+  return { faults, warnings }
 }
 
 /** The same of a skill, for SKILL.md and the markdown beside it. */

@@ -5,26 +5,32 @@ import type { SiteFiles } from '../site/site-files.ts'
  * as a copy of the shipped one has nothing of its own there. What was edited stays, and is told as a fault.
  */
 export function withoutCopies(files: SiteFiles, builtIns: SiteFiles): SiteFiles {
-  const theirs = unitsOf(builtIns)
+  const mine = unitsOf(files, builtIns)
   const copies = new Set<string>()
-  for (const [unit, paths] of unitsOf(files)) {
+  for (const [unit, paths] of unitsOf(builtIns, builtIns)) {
     const same =
-      theirs.get(unit)?.length === paths.length && paths.every((path) => sameBytes(files, builtIns, path))
+      mine.get(unit)?.length === paths.length && paths.every((path) => sameBytes(files, builtIns, path))
     if (same) for (const path of paths) copies.add(path)
   }
   if (copies.size === 0) return files
-  const kept = <T>(all: ReadonlyMap<string, T>): Map<string, T> =>
-    new Map([...all].filter(([path]) => !copies.has(path)))
-  return { ...files, documents: kept(files.documents), assets: kept(files.assets) }
+  const [documents, assets] = [new Map(files.documents), new Map(files.assets)]
+  for (const path of copies) if (!documents.delete(path)) assets.delete(path)
+  return { ...files, documents, assets }
 }
 
-/** What is taken or left together: one prompt file, or everything of one skill. */
-function unitsOf(files: SiteFiles): Map<string, string[]> {
+/** What is taken or left together: a prompt file of the package, or everything of one skill. */
+function unitsOf({ documents, assets }: SiteFiles, builtIns: SiteFiles): Map<string, string[]> {
   const units = new Map<string, string[]>()
-  for (const path of [...files.documents.keys(), ...files.assets.keys()]) {
-    const unit = /^skills\/[^/]+(?=\/)/.exec(path)?.[0] ?? (path.startsWith('prompts/') ? path : undefined)
+  const add = (path: string): void => {
+    const unit = path.startsWith('skills/')
+      ? /^skills\/[^/]+(?=\/)/.exec(path)?.[0]
+      : builtIns.documents.has(path)
+        ? path
+        : undefined
     if (unit !== undefined) units.set(unit, [...(units.get(unit) ?? []), path])
   }
+  for (const path of documents.keys()) add(path)
+  for (const path of assets.keys()) add(path)
   return units
 }
 

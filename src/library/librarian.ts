@@ -205,7 +205,7 @@ export class Librarian {
   }
 
   private cacheOf(line: string): TemplateCache {
-    const cache = this.caches.get(line) ?? new Map()
+    const cache = this.caches.get(line) ?? { files: new Map() }
     this.caches.set(line, cache)
     return cache
   }

@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto'
 import { interpret } from '../site/read-site.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import {
   checkSkill,
-  checkTemplate,
-  templateLint,
+  checkTemplates,
+  type CachedTemplate,
+  type FoundFaults,
   type Surroundings,
   type TemplateCache,
-  type FoundFaults,
 } from './check-library.ts'
 import { checkHierarchy, readCategories, type ReadCategory } from './categories.ts'
 import type { Category, Skill } from './words.ts'
@@ -21,8 +20,6 @@ export interface LibraryReading {
   readonly categories: ReadonlyMap<string, Category>
   readonly skills: ReadonlyMap<string, Skill>
   readonly skillDigests: ReadonlyMap<string, string>
-  /** Equal digests, equal libraries. */
-  readonly digest: string
 }
 
 /**
@@ -37,7 +34,6 @@ export function readLibrary(
 ): LibraryReading {
   const isPackage = around.builtIns?.folder === files.folder
   const builtIns = isPackage ? undefined : around.builtIns
-  const seen = new Set<string>()
   const own = builtIns ? withoutCopies(files, builtIns) : files
   const parts = [
     ...(builtIns ? [{ files: builtIns, ofPackage: true }] : []),
@@ -56,7 +52,7 @@ export function readLibrary(
     // What is built in is there where what it is about is there.
     const isAbsent = ({ doctypes }: { readonly doctypes: readonly string[] }): boolean =>
       onlySystem && !doctypes.every((doctype) => around.doctypeNames.has(doctype))
-    for (const read of templatesOf(part.files, part.ofPackage, around.cache, seen, told)) {
+    for (const read of templatesOf(part.files, part.ofPackage, around.cache, told)) {
       if ((onlySystem && !read.template.isSystem) || isAbsent(read)) continue
       addTemplate(read, templates, told)
     }
@@ -67,14 +63,11 @@ export function readLibrary(
       else skills.set(name, read)
     }
   }
-  for (const key of around.cache?.keys() ?? []) if (!seen.has(key)) around.cache?.delete(key)
-
   checkHierarchy(categories, faults)
-  const lint = templateLint(around)
   // Nobody who runs a site can change what is built in: it fits itself to its readers instead of warning.
   const isOwn = ({ isSystem }: { readonly isSystem: boolean }): boolean => isPackage || !isSystem
-  for (const read of templates.values())
-    if (isOwn(read.template)) checkTemplate(read, categories, around, lint, { faults, warnings })
+  const ownTemplates = [...templates.values()].filter(({ template }) => isOwn(template))
+  checkTemplates(ownTemplates, categories, around, { faults, warnings })
   for (const read of skills.values()) if (isOwn(read.skill)) checkSkill(read, around, { faults, warnings })
   return reading(templates, categories, skills)
 }
@@ -101,7 +94,7 @@ export function examineFile(
   if (!document) return { faults, warnings, read: undefined }
   const documents = new Map(files.documents).set(file, document)
   // What it remembers of this file is not what stands there.
-  const cache = new Map(around.cache)
+  const cache = { ...around.cache, files: new Map(around.cache?.files) }
   const { templates } = readLibrary({ ...files, documents }, faults, warnings, { ...around, cache })
   return {
     faults,
@@ -132,14 +125,18 @@ function* templatesOf(
   files: SiteFiles,
   ofPackage: boolean,
   cache: TemplateCache | undefined,
-  seen: Set<string>,
   { faults }: FoundFaults,
 ): Generator<ReadTemplate> {
+  const before = cache?.files.get(files.folder)
+  const now = new Map<string, CachedTemplate>()
+  cache?.files.set(files.folder, now)
   for (const [file, document] of files.documents) {
-    if (!isTemplateFile(file)) continue
-    const key = `${files.folder}\n${file}`
-    seen.add(key)
-    const read = remembered(cache, key, document, faults)
+    const known = before?.get(file)
+    if (!known && !isTemplateFile(file)) continue
+    const current = known && isSame(known.bytes, document.bytes) ? known : readAnew(document)
+    now.set(file, current)
+    const { read } = current
+    faults.push(...current.faults)
     if (!read) continue
     if (read.template.isSystem && !ofPackage)
       faults.push(document.fault(['is_system'], onlyThePackage('templates')))
@@ -157,22 +154,11 @@ export function isTemplateFile(file: string): boolean {
   )
 }
 
-function remembered(
-  cache: TemplateCache | undefined,
-  key: string,
-  document: SourceDocument,
-  faults: Fault[],
-): ReadTemplate | undefined {
-  const known = cache?.get(key)
-  if (known && (known.bytes === document.bytes || Buffer.compare(known.bytes, document.bytes) === 0)) {
-    faults.push(...known.faults)
-    return known.read
-  }
-  const found: Fault[] = []
-  const read = readInPart(document, found)
-  cache?.set(key, { bytes: document.bytes, read, faults: found })
-  faults.push(...found)
-  return read
+const isSame = (a: Uint8Array, b: Uint8Array): boolean => a === b || Buffer.compare(a, b) === 0
+
+function readAnew(document: SourceDocument): CachedTemplate {
+  const faults: Fault[] = []
+  return { bytes: document.bytes, read: readInPart(document, faults), faults }
 }
 
 function addTemplate(
@@ -218,18 +204,10 @@ function reading(
   categories: ReadonlyMap<string, ReadCategory>,
   skills: ReadonlyMap<string, ReadSkill>,
 ): LibraryReading {
-  const hash = createHash('sha256')
-  for (const [id, { template }] of [...templates].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    hash.update(`${id} ${template.digest}\n`)
-  }
-  const plainCategories = new Map([...categories].map(([id, { category }]) => [id, category]))
-  hash.update(JSON.stringify([...plainCategories]))
-  for (const [name, { digest }] of skills) hash.update(`${name} ${digest}\n`)
   return {
     templates,
-    categories: plainCategories,
+    categories: new Map([...categories].map(([id, { category }]) => [id, category])),
     skills: new Map([...skills].map(([name, { skill }]) => [name, skill])),
     skillDigests: new Map([...skills].map(([name, { digest }]) => [name, digest])),
-    digest: hash.digest('hex'),
   }
 }

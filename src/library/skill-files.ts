@@ -178,9 +178,10 @@ function digestOf(skill: Skill): string {
 function foldersOf(files: SiteFiles): Map<string, Map<string, Uint8Array>> {
   const folders = new Map<string, Map<string, Uint8Array>>()
   const add = (file: string, bytes: Uint8Array): void => {
-    const [top, name, ...rest] = file.split('/')
+    if (!file.startsWith('skills/')) return
+    const [, name, ...rest] = file.split('/')
     // Files directly below `skills/` (a README) belong to no skill.
-    if (top !== 'skills' || name === undefined || rest.length === 0) return
+    if (name === undefined || rest.length === 0) return
     const folder = folders.get(name) ?? new Map<string, Uint8Array>()
     folders.set(name, folder.set(rest.join('/'), bytes))
   }

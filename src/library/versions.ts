@@ -65,6 +65,8 @@ export class Versions implements VersionLine {
   private readonly clock: Clock
   private readonly prompts: Collection<StoredPrompt>
   private readonly stored: Collection<StoredVersion>
+  /** What the state says of each template; several daemons on one database do not hear of each other's, so only alone. */
+  private known: Map<string, StoredPrompt> | undefined
 
   constructor(store: Store, clock: Clock) {
     this.store = store
@@ -82,16 +84,20 @@ export class Versions implements VersionLine {
     byGit: (read: ReadTemplate) => boolean,
     authorOf: (read: ReadTemplate) => string,
   ): Promise<Settled> {
-    const known = new Map((await this.prompts.find()).map((prompt) => [prompt.id, current(prompt)]))
+    const known =
+      this.known ?? new Map((await this.prompts.find()).map((prompt) => [prompt.id, current(prompt)]))
+    if (this.store.stats().kind === 'embedded') this.known = known
     const isOutdated = (before: StoredPrompt | undefined, read: ReadTemplate): boolean =>
       !before ||
       before.status !== read.template.status ||
       (!byGit(read) && (before.latest === 0 || before.fingerprint !== read.fingerprint))
     const outdated = [...templates].filter(([id, read]) => isOutdated(known.get(id), read))
     let steps: StatusStep[] = []
+    let settled: StoredPrompt[] = []
     if (outdated.length > 0) {
       await this.store.transaction(async (transaction) => {
         steps = []
+        settled = []
         const [prompts, versions] = [transaction.in(this.prompts), transaction.in(this.stored)]
         for (const [id, read] of outdated) {
           const stored = await prompts.get(id)
@@ -100,7 +106,7 @@ export class Versions implements VersionLine {
           const held = before?.latest ?? 0
           const isNew = !byGit(read) && (held === 0 || before?.fingerprint !== fingerprint)
           const latest = held + (isNew ? 1 : 0)
-          known.set(id, await prompts.put({ id, latest, fingerprint, status: template.status }))
+          settled.push(await prompts.put({ id, latest, fingerprint, status: template.status }))
           if (before && !isStatusStep(before.status, template.status))
             steps.push({ id, from: before.status, to: template.status })
           if (!isNew) continue
@@ -117,6 +123,7 @@ export class Versions implements VersionLine {
         }
       })
     }
+    for (const prompt of settled) known.set(prompt.id, prompt)
     const unheld = [...templates].filter(([, read]) => !byGit(read))
     return { numbers: new Map(unheld.map(([id]) => [id, known.get(id)!.latest])), steps }
   }
@@ -167,7 +174,7 @@ function idOf(prompt: string, number: number): string {
 
 /** The record in its present form, whichever release wrote it. */
 function current(stored: StoredPrompt & FormerPrompt): StoredPrompt {
-  return { ...stored, ...stored.lines?.['site'] }
+  return stored.lines === undefined ? stored : { ...stored, ...stored.lines['site'] }
 }
 
 function withSource(version: StoredVersion): PromptVersion {

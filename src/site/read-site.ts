@@ -61,6 +61,8 @@ export interface ReadOptions {
   readonly folders?: readonly string[]
   /** Whether somebody is in the middle of changing many files (git, when it holds its lock). */
   readonly busy?: () => Promise<boolean>
+  /** How many changes were noticed until now, where every change is: then files need not be looked at twice. */
+  readonly changes?: () => number
 }
 
 const maxAttempts = 10
@@ -82,10 +84,11 @@ export async function readSite(site: string, options: ReadOptions = {}): Promise
   const limits = options.limits ?? siteLimits
   for (let attempt = 1; ; attempt++) {
     await whileBusy(options.busy)
+    const noticed = options.changes?.()
     const listing = await listSite(folder, options.folders)
     cache.folders = listing.folders
     const reading = await readListed(folder, listing, cache, limits)
-    if (await unchanged(folder, listing, options)) return reading
+    if (await unchanged(folder, listing, noticed, options)) return reading
     if (attempt === maxAttempts) return restless(reading)
     await setTimeout(retryMilliseconds * attempt)
   }
@@ -103,8 +106,19 @@ async function whileBusy(busy: ReadOptions['busy']): Promise<void> {
  * Whether the site still is what was listed. The lock is asked first: if it is free now, whoever held
  * it during the reading has finished, and what they wrote shows in the listing that follows.
  */
-async function unchanged(folder: string, before: Listing, { busy, folders }: ReadOptions): Promise<boolean> {
+async function unchanged(
+  folder: string,
+  before: Listing,
+  noticed: number | undefined,
+  { busy, folders, changes }: ReadOptions,
+): Promise<boolean> {
   if (await busy?.()) return false
+  if (changes) {
+    // One whole turn of the event loop, so that what happened until now was told.
+    await setImmediate()
+    await setImmediate()
+    return changes() === noticed
+  }
   const after = await listSite(folder, folders)
   return (
     after.files.length === before.files.length &&
@@ -131,16 +145,18 @@ async function readListed(
   limits: SiteLimits,
 ): Promise<SiteFiles> {
   const excess = beyond(listing.files, limits)
-  if (excess) return gather(folder, [], [...listing.faults, excess], cache)
+  if (excess) return gather(folder, new Map(), [...listing.faults, excess], cache)
 
   const faults = [...listing.faults]
-  const read = new Map<string, CachedFile>()
-  const stale = listing.files.filter((file) => {
+  const read = new Map<string, CachedFile | undefined>()
+  const stale: ListedFile[] = []
+  for (const file of listing.files) {
     const known = cache.files.get(file.path)
-    if (!known?.settled || known.stamp !== file.stamp) return true
-    read.set(file.path, known)
-    return false
-  })
+    const isStale = !known?.settled || known.stamp !== file.stamp
+    if (isStale) stale.push(file)
+    // Stale or not, here is its place in the order.
+    read.set(file.path, isStale ? undefined : known)
+  }
   let parsed = 0
   for (let start = 0; start < stale.length; start += readersAtOnce) {
     const batch = stale.slice(start, start + readersAtOnce)
@@ -163,11 +179,8 @@ async function readListed(
       await setImmediate()
     }
   }
-  const inOrder = listing.files.flatMap(({ path }) => {
-    const entry = read.get(path)
-    return entry ? [[path, entry] as const] : []
-  })
-  return gather(folder, inOrder, faults, cache)
+  await setImmediate()
+  return gather(folder, read, faults, cache)
 }
 
 function beyond(files: readonly ListedFile[], limits: SiteLimits): Fault | undefined {
@@ -224,11 +237,12 @@ export function interpret(path: string, bytes: Uint8Array): Pick<CachedFile, 'do
 
 function gather(
   folder: string,
-  read: readonly (readonly [string, CachedFile])[],
+  read: ReadonlyMap<string, CachedFile | undefined>,
   faults: readonly Fault[],
   cache: SiteCache,
 ): SiteFiles {
-  const files = new Map(read)
+  const files = new Map<string, CachedFile>()
+  for (const [path, file] of read) if (file) files.set(path, file)
   for (const path of cache.files.keys()) if (!files.has(path)) cache.files.delete(path)
   return siteFilesOf(folder, files, faults)
 }

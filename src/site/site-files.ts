@@ -43,6 +43,24 @@ export interface SiteFiles {
   readonly digest: string
 }
 
+const grouped = new WeakMap<SiteFiles['documents'], Map<string, SourceDocument[]>>()
+
+/** The documents below one folder of `config/`, such as `config/tools/`: a large library is not gone through for them. */
+export function documentsIn({ documents }: SiteFiles, folder: string): readonly SourceDocument[] {
+  let groups = grouped.get(documents)
+  if (!groups) {
+    grouped.set(documents, (groups = new Map()))
+    for (const document of documents.values()) {
+      if (!document.file.startsWith('config/')) continue
+      const name = document.file.slice(0, document.file.indexOf('/', 'config/'.length) + 1)
+      const group = groups.get(name)
+      if (group) group.push(document)
+      else groups.set(name, [document])
+    }
+  }
+  return groups.get(folder) ?? []
+}
+
 /** A fault as the operator reads it. */
 export function faultText(fault: Fault): string {
   return `${fault.file}:${fault.line}:${fault.column} ${fault.path === '' ? '' : `${fault.path}: `}${fault.message}`

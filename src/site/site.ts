@@ -108,27 +108,29 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   const busy = async (): Promise<boolean> => lockFile !== undefined && (await exists(lockFile))
 
   // Watch before reading, so that no change falls between the two.
-  let changed = false
-  let onChange = (): void => void (changed = true)
+  let changes = 0
+  let onChange = (): void => undefined
+  const noticed = (): void => {
+    changes++
+    onChange()
+  }
+  const onWatchError = (error: unknown): void =>
+    log.error('watching the site failed; reload by hand', { error })
   const watch: SiteWatch | undefined =
-    options.watch === false
-      ? undefined
-      : await watchSite(
-          folder,
-          () => onChange(),
-          (error) => log.error('watching the site failed; reload by hand', { error }),
-        )
+    options.watch === false ? undefined : await watchSite(folder, noticed, onWatchError)
 
   let live: Site<S> | undefined
-  async function read(known: string | undefined): Promise<Reading<S>> {
-    const files = await readSite(folder, { cache, busy })
+  async function read(known?: string, reason?: string): Promise<Reading<S>> {
+    // Where a change was noticed, the next one would be; a network mount tells of none.
+    const telling = reason === watched ? { changes: () => changes } : {}
+    const files = await readSite(folder, { cache, busy, ...telling })
     // A folder that was not watched may have changed since it was read.
-    if (await watch?.follow(cache.folders)) onChange()
+    if (await watch?.follow(cache.folders)) noticed()
     const { digest } = files
     const built = digest === known ? nothingNew : await check(options, files, () => live!.current())
     return { digest, built }
   }
-  const first = await read(undefined)
+  const first = await read()
   if (first.built.snapshot === undefined) {
     await watch?.close()
     throw siteFaults(folder, first.built.faults)
@@ -139,14 +141,14 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   const site = (live = keepCurrent(options, loaded, read, () => onChange()))
 
   const reload = (): void => void site.reload(watched)
-  const changes = debounced(reload, options.debounceMs ?? quietMilliseconds, patienceMilliseconds)
-  onChange = changes.note
-  if (changed) changes.note()
+  const reloads = debounced(reload, options.debounceMs ?? quietMilliseconds, patienceMilliseconds)
+  onChange = reloads.note
+  if (changes > 0) reloads.note()
   return {
     ...site,
     close: async () => {
       onChange = () => undefined
-      changes.cancel()
+      reloads.cancel()
       await watch?.close()
       await site.close()
     },
@@ -157,7 +159,7 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
 function keepCurrent<S>(
   { clock, log, onSwap, onRejected }: SiteOptions<S>,
   first: Loaded<S>,
-  read: (known: string) => Promise<Reading<S>>,
+  read: (known: string, reason: string) => Promise<Reading<S>>,
   retry: () => void,
 ): Site<S> {
   let current = first
@@ -189,7 +191,7 @@ function keepCurrent<S>(
     }
     if (closed) return done('unchanged', current.digest, { faults, warnings: current.warnings })
 
-    const { digest, built } = await readSafely()
+    const { digest, built } = await readSafely(reason)
     const { warnings } = built
     if (digest === current.digest) {
       if (rejected !== undefined) log.info('site is again as it is in use', { reason })
@@ -211,12 +213,8 @@ function keepCurrent<S>(
       const result = (lastReload = done('rejected', digest, { faults, warnings }))
       // A file that is merely touched does not make the same faults news.
       if (known && reason === watched) return result
-      const shown = faults.slice(0, loggedFaults).map(faultText)
-      log.error('site rejected; the last good one stays in use', {
-        reason,
-        count: faults.length,
-        faults: shown,
-      })
+      const told = { reason, count: faults.length, faults: faults.slice(0, loggedFaults).map(faultText) }
+      log.error('site rejected; the last good one stays in use', told)
       await tell(() => onRejected?.(result))
       return result
     }
@@ -234,9 +232,9 @@ function keepCurrent<S>(
   }
 
   /** Not even a bug in reading ends the queue, or the daemon. */
-  async function readSafely(): Promise<Reading<S>> {
+  async function readSafely(reason: string): Promise<Reading<S>> {
     try {
-      return await read(current.digest)
+      return await read(current.digest, reason)
     } catch (error) {
       log.error('reading the site failed', { error })
       const fault = fileFault('.', `internal error while the site was read: ${messageOf(error)}`)

@@ -1,6 +1,7 @@
+import { lstatSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, join, relative, resolve, sep } from 'node:path'
-import { watch, type FSWatcher } from 'chokidar'
+import { FSWatcher } from 'chokidar'
 import { isIgnoredName, siteFolders } from './list-site.ts'
 
 /** Tells when something in a site's folders may have changed. */
@@ -29,12 +30,12 @@ export async function watchSite(
   let watcher = await start()
 
   async function start(): Promise<FSWatcher> {
-    const started = watch(folder, {
+    const started = new FolderWatcher({
       ignored: (path, stats) => isElsewhere(folder, path) || (stats !== undefined && !stats.isDirectory()),
       ignoreInitial: true,
       followSymlinks: false,
       atomic: false,
-    })
+    }).add(folder)
     // Only the raw events of a folder tell of changes to the content of the files in it.
     started.on('raw', (_event: string, path: string | null, details: unknown) => {
       if (isOurs(folder, path, details)) onChange()
@@ -68,6 +69,20 @@ export async function watchSite(
       return missed.length > 0
     },
     close: () => watcher.close(),
+  }
+}
+
+/** Looks for folders in a folder that changed, and not at each of the thousands of files that may stand beside them. */
+class FolderWatcher extends FSWatcher {
+  override _readdirp(root: string): ReturnType<FSWatcher['_readdirp']> {
+    return super._readdirp(root, {
+      type: 'directories',
+      alwaysStat: false,
+      directoryFilter: (entry) => {
+        entry.stats = lstatSync(entry.fullPath, { throwIfNoEntry: false })
+        return entry.stats?.isDirectory() === true && this._isntIgnored(entry.fullPath, entry.stats)
+      },
+    })
   }
 }
 

@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import { messageOf } from '../../core/errors.ts'
 import { type Check, compileSchema, pathText, type Problem, schemaProblems } from '../../core/schema.ts'
 import { checkDocument, checkNames } from '../../site/check-document.ts'
-import { type Fault, fileFault, type SiteFiles, type SourceDocument } from '../../site/site-files.ts'
+import {
+  documentsIn,
+  type Fault,
+  fileFault,
+  type SiteFiles,
+  type SourceDocument,
+} from '../../site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import { defineTool, type Tool } from '../tool.ts'
 import {
@@ -63,8 +69,7 @@ export async function readOwnTools(
   const upstreams: UpstreamDefinition[] = []
   // Known by name, so that a fault in a tool's own file is not told again wherever the tool is named.
   const broken: string[] = []
-  for (const [path, document] of files.documents) {
-    if (!path.startsWith('config/tools/')) continue
+  for (const document of documentsIn(files, 'config/tools/')) {
     const { type, tool } = (document.data ?? {}) as { type?: unknown; tool?: unknown }
     const before = faults.length
     if (type === 'http') take(document, checks.http, http, checkHttp, checking)
