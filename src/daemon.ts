@@ -11,6 +11,7 @@ import { createApp } from './app.ts'
 import { listenForControl, type ControlServer } from './control/server.ts'
 import { AppError } from './core/errors.ts'
 import { createLog } from './core/log.ts'
+import { keptAliveMilliseconds } from './core/whole-answer.ts'
 import { readSettingsAlone } from './build/open-state.ts'
 import { listenForMetrics } from './http/metrics-listener.ts'
 import type { ServicesOptions } from './build/foundation.ts'
@@ -118,7 +119,7 @@ async function requireFreePort({ site, listeningFd, ...wanted }: DaemonOptions):
 function limit(server: Server, requestSeconds: number): void {
   server.headersTimeout = 15_000
   server.requestTimeout = requestSeconds * 1000
-  server.keepAliveTimeout = 65_000
+  server.keepAliveTimeout = keptAliveMilliseconds
   server.maxHeadersCount = 100
 }
 

@@ -1,6 +1,6 @@
 /** From what a part of the program tells to what stands in the log: redacted, bounded, one line of JSON. */
 import { redact, redactText } from '../core/redact.ts'
-import { randomId, sha256 } from '../core/secrets.ts'
+import { briefId, sha256 } from '../core/secrets.ts'
 import type { AuditedChange, AuditEvent, AuditLine, AuditStatus } from './event.ts'
 
 /** What the first line of a log gives as the hash of the line before it. */
@@ -33,7 +33,7 @@ export interface ToldEvent {
 
 /** An event without secrets and not larger than allowed, with an id of its own; `time` is when it happened, ISO 8601. */
 export function tellEvent(event: AuditEvent, time: string, maximumBytes: number): ToldEvent {
-  return { id: randomId(), time, ...bounded(event, maximumBytes) }
+  return { id: briefId(), time, ...bounded(event, maximumBytes) }
 }
 
 /** An event that was told before, as read from where it was kept. */

@@ -1,5 +1,6 @@
 /** One request and its answer, as far as the guards in front of an endpoint see them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { answerWhole } from './whole-answer.ts'
 
 /** What the guards of a request work on: a Koa context is one, and so is the bare exchange of the busiest path. */
 export interface Exchange {
@@ -66,12 +67,7 @@ export class BareExchange implements Exchange {
   /** Sends what a guard answered; nothing when the endpoint wrote its answer itself. */
   flush(): void {
     if (this.res.headersSent || this.res.destroyed || typeof this.body !== 'string') return
-    const length = Buffer.byteLength(this.body)
-    this.res.writeHead(this.status, {
-      ...this.headers,
-      'Content-Type': this.type,
-      'Content-Length': length,
-    })
-    this.res.end(this.body)
+    this.headers['Content-Type'] = this.type
+    answerWhole(this.res, this.status, this.headers, this.body)
   }
 }

@@ -31,23 +31,26 @@ export class Metrics {
       new Counter({ name: prefix + name, help, labelNames, registers })
     const tally = (name: string, help: string, labelNames: string[]): Tally =>
       new Tally(this.#registry, prefix + name, help, labelNames)
-    const histogram = (name: string, help: string, labelNames: string[], buckets: number[]): Histogram =>
-      new Histogram({ name: prefix + name, help, labelNames, buckets, registers })
+    const timings = (name: string, help: string, label: string, bounds: readonly number[]): Timings =>
+      new Timings(this.#registry, prefix + name, help, label, bounds)
     this.#requests = tally('http_requests_total', 'HTTP requests answered', ['endpoint', 'method', 'status'])
-    this.#requestSeconds = new Timings(
-      histogram(
-        'http_request_seconds',
-        'Time from the beginning of a request to the end of its answer',
-        ['endpoint'],
-        requestBuckets,
-      ),
+    this.#requestSeconds = timings(
+      'http_request_seconds',
+      'Time from the beginning of a request to the end of its answer',
+      'endpoint',
+      requestBuckets,
     )
     this.#shed = counter('requests_shed_total', 'Requests refused because too many were in progress')
     this.#events = tally('audit_events_total', 'Audit events by type and how they ended', ['type', 'status'])
     this.#calls = tally('tool_calls_total', 'Tool calls by tool and how they ended', ['tool', 'status'])
-    this.#callSeconds = new Timings(histogram('tool_call_seconds', 'Time a tool took', ['tool'], toolBuckets))
+    this.#callSeconds = timings('tool_call_seconds', 'Time a tool took', 'tool', toolBuckets)
     this.#reloads = counter('site_reloads_total', 'Readings of a changed site', ['outcome'])
-    this.#reloadSeconds = histogram('site_reload_seconds', 'Time a reading of the site took', [], toolBuckets)
+    this.#reloadSeconds = new Histogram({
+      name: `${prefix}site_reload_seconds`,
+      help: 'Time a reading of the site took',
+      buckets: toolBuckets,
+      registers,
+    })
   }
 
   /** Says where the other numbers come from; once. */
@@ -59,7 +62,7 @@ export class Metrics {
   /** A request was answered. */
   answered(endpoint: string, method: string, status: number, seconds: number): void {
     this.#count(endpoint, method, status)
-    this.#requestSeconds.observe(endpoint, seconds)
+    this.#requestSeconds.took(endpoint, seconds)
   }
 
   /** A request was refused to keep the others going; it will be answered like any other. */
@@ -124,6 +127,6 @@ export class Metrics {
     if (type !== 'tool.call') return
     const tool = target !== undefined && this.#isTool(target) ? target : 'unknown'
     this.#calls.add(`${tool} ${status}`, () => ({ tool, status }))
-    if (seconds !== undefined) this.#callSeconds.observe(tool, seconds)
+    if (seconds !== undefined) this.#callSeconds.took(tool, seconds)
   }
 }

@@ -7,7 +7,7 @@ import type { Exchange, Guard } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import { guardBody, hasBody } from '../core/request-body.ts'
-import { randomId, sha256 } from '../core/secrets.ts'
+import { briefId, sha256 } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
 import type { HeldConnections } from './held-connections.ts'
@@ -40,7 +40,7 @@ export function requests(needed: Needed): Guard {
   const { log, metrics, clock, tracing, leaving, trusted } = needed
   return (ctx, next) => {
     const began = clock.now()
-    const requestId = randomId()
+    const requestId = briefId()
     ctx.state['requestId'] = requestId
     ctx.state['address'] = clientAddress(
       ctx.req.socket.remoteAddress ?? '',
@@ -129,13 +129,13 @@ export function knownCaller(
 ): void {
   ;(state['place'] as TakenPlace | undefined)?.isKnown()
   const { user } = state['principal'] as Principal
-  line.know(presentedBy(req), user)
+  line.know((state['presented'] as string | undefined) ?? presentedBy(req), user)
   connections.know(req.socket, user)
 }
 
-/** What says who asks, as a digest: nothing secret is kept to know it by. */
+/** What says who asks, as a digest: nothing secret is kept to know it by. That of a bearer token is the one that it is found by. */
 function presentedBy({ headers }: IncomingMessage): string {
-  return sha256(headers.authorization ?? headers.cookie ?? '')
+  return sha256((headers.authorization ?? headers.cookie ?? '').replace(/^bearer +/i, ''))
 }
 
 /** Begins each request when it is its turn, or tells its sender to come again: before it is looked at, since that must cost little. */
@@ -154,7 +154,7 @@ export function lined(
     const { socket } = request
     const begin = (): void => listener(request, response)
     const refuse = (): void => {
-      const requestId = randomId()
+      const requestId = briefId()
       metrics.shed(endpointOf(path), methodOf(request.method ?? ''))
       tell({ request_id: requestId })
       // What of it has not come by now is not waited for.

@@ -1,4 +1,4 @@
-import { Counter, type Histogram, type Registry } from 'prom-client'
+import { Counter, Histogram, type HistogramConfiguration, type Registry } from 'prom-client'
 
 /** A counter whose labels are sorted and joined by Prometheus' library only when somebody asks: that costs 3 µs each time. */
 export class Tally {
@@ -28,19 +28,56 @@ export class Tally {
   }
 }
 
-/** A histogram of one label, whose values are few: looking one up in Prometheus' library costs as much as a request's metrics. */
-export class Timings {
-  readonly #histogram: Histogram
-  readonly #children = new Map<string, Histogram.Internal<string>>()
+/** A histogram of one label. Noting a value in Prometheus' library costs 2 µs, as it looks for the labels each time. */
+export class Timings extends Histogram {
+  readonly #about: HistogramConfiguration<string>
+  readonly #bounds: readonly number[]
+  readonly #children = new Map<string, { readonly counts: number[]; sum: number }>()
 
-  constructor(histogram: Histogram) {
-    this.#histogram = histogram
+  /** Registers the histogram; its buckets are what `bounds` says, in seconds. */
+  constructor(registry: Registry, name: string, help: string, label: string, bounds: readonly number[]) {
+    const about = { name, help, labelNames: [label], buckets: [...bounds], registers: [registry] }
+    super(about)
+    this.#about = about
+    this.#bounds = bounds
   }
 
   /** One thing took so long. */
-  observe(label: string, seconds: number): void {
+  took(label: string, seconds: number): void {
     let child = this.#children.get(label)
-    if (!child) this.#children.set(label, (child = this.#histogram.labels(label)))
-    child.observe(seconds)
+    if (!child) this.#children.set(label, (child = { counts: this.#bounds.map(() => 0).concat(0), sum: 0 }))
+    let at = 0
+    while (at < this.#bounds.length && seconds > this.#bounds[at]!) at++
+    child.counts[at]!++
+    child.sum += seconds
+  }
+
+  override async get(): ReturnType<Histogram['get']> {
+    const values = [...this.#children].flatMap(([label, child]) => this.#valuesOf(label, child))
+    return { ...(await super.get()), values }
+  }
+
+  #valuesOf(
+    label: string,
+    { counts, sum }: { readonly counts: readonly number[]; readonly sum: number },
+  ): MetricValueWithName[] {
+    const { name, labelNames } = this.#about
+    const labels = { [labelNames![0]!]: label }
+    let count = 0
+    const buckets = counts.map((one, at) => {
+      count += one
+      return {
+        metricName: `${name}_bucket`,
+        labels: { le: this.#bounds[at] ?? '+Inf', ...labels },
+        value: count,
+      }
+    })
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ]
   }
 }
+
+type MetricValueWithName = Awaited<ReturnType<Histogram['get']>>['values'][number]

@@ -3,6 +3,7 @@
  * said before the answer (progress, log messages, questions). Nobody has to know beforehand which it will be.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { answerWhole } from '../core/whole-answer.ts'
 
 const keepAliveMs = 15_000
 /** Bytes that may wait for a slow reader before notifications are dropped. */
@@ -78,14 +79,9 @@ export class Channel {
       this.#res.end(event(body.toString()))
       return
     }
-    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
-    const headers = this.#headers
-    headers['Content-Type'] = 'application/json'
-    headers['Cache-Control'] = 'no-store'
-    headers['Content-Length'] = String(length)
-    this.#res.writeHead(status, headers)
-    // Node sends a text together with the headers, bytes in a write of their own.
-    this.#res.end(body)
+    this.#headers['Content-Type'] = 'application/json'
+    this.#headers['Cache-Control'] = 'no-store'
+    answerWhole(this.#res, status, this.#headers, body)
   }
 
   /** Ends without a word: an accepted notification, or a stream whose client knows. */

@@ -47,6 +47,8 @@ interface Proof {
   readonly expiresAt?: number
   /** What its use is counted under. */
   readonly usage: string
+  /** The digest of a token, by which others know it again. */
+  readonly digest?: string
 }
 
 /** Sets `ctx.state.principal`, or answers 401, 403 or 429 and goes no further. */
@@ -65,6 +67,7 @@ export function bearer(deps: BearerDeps): Guard {
     if (!hasRole(base, assistantUser))
       return forbid(ctx, deps, user, `the user lacks the role ${assistantUser}`)
     deps.usage.count(proof.usage)
+    ctx.state['presented'] = proof.digest
     // Written out, as spreading would cost ten times as much.
     ctx.state['principal'] = {
       user: base.user,
@@ -129,6 +132,7 @@ async function proveBearer(
     readOnly: token.readOnly,
     expiresAt: token.expiresAt,
     usage: token.family,
+    digest: token.hash,
   }
 }
 

@@ -1,0 +1,80 @@
+/**
+ * An answer whose body is known whole, in one write of the socket. Node takes two, and its way there costs a third of
+ * what a bare server needs for a request: 12 of 36 µs. Whatever is out of the ordinary goes Node's way.
+ */
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { systemClock } from './clock.ts'
+
+/** For how long a connection without requests is kept; clients are told. */
+export const keptAliveMilliseconds = 65_000
+
+/** What Node takes for the sign that the head is written: the head, and that it was sent. */
+interface Written {
+  _header: string | null
+  _headerSent: boolean
+}
+
+/** Node refuses these in headers, and says why. */
+const unsafe = /[^\t\x20-\x7e]/
+
+/** Sends status, headers and body, and ends the answer. */
+export function answerWhole(
+  response: ServerResponse,
+  status: number,
+  headers: Record<string, string>,
+  body: string | Buffer,
+): void {
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+  headers['Content-Length'] = String(bytes)
+  const { socket } = response
+  const head = socket && isOrdinary(response) ? headOf(status, headers) : undefined
+  if (!socket || head === undefined) {
+    response.writeHead(status, headers)
+    response.end(body)
+    return
+  }
+  response.statusCode = status
+  Object.assign<ServerResponse, Written>(response, { _header: head, _headerSent: true })
+  if (typeof body !== 'string') socket.write(Buffer.concat([Buffer.from(head, 'latin1'), body]))
+  else socket.write(head + body, bytes === body.length ? 'latin1' : 'utf8')
+  response.end()
+}
+
+/** An answer in HTTP/1.1 with nothing set before, on a connection that stays. */
+function isOrdinary(response: ServerResponse): boolean {
+  const { httpVersionMajor, httpVersionMinor, method } = response.req
+  return (
+    response.shouldKeepAlive &&
+    !response.headersSent &&
+    httpVersionMajor === 1 &&
+    httpVersionMinor === 1 &&
+    method !== 'HEAD' &&
+    response.getHeaderNames().length === 0
+  )
+}
+
+/** RFC 9112 §4 and §5; undefined when a header is one that only Node may judge. */
+function headOf(status: number, headers: Readonly<Record<string, string>>): string | undefined {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+  for (const name in headers) {
+    const value = headers[name]!
+    if (unsafe.test(value) || name === 'Connection') return undefined
+    head += `${name}: ${value}\r\n`
+  }
+  return head + keptAlive + dateLine()
+}
+
+const keptAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keptAliveMilliseconds / 1000}\r\n`
+
+let line = ''
+let lineOf = 0
+
+/** The Date header (RFC 9110 §6.6.1) and the end of the head, written anew each second. */
+function dateLine(): string {
+  const second = Math.floor(systemClock.now() / 1000)
+  if (second !== lineOf) {
+    lineOf = second
+    line = `Date: ${new Date(second * 1000).toUTCString()}\r\n\r\n`
+  }
+  return line
+}
