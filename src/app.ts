@@ -10,8 +10,6 @@ import type { Principal } from './core/principal.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
-import { administrationPages } from './build/administration.ts'
-import { createDesks } from './build/desks.ts'
 import { powersIn } from './build/powers.ts'
 import type { HostViews } from './mcp/call.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
@@ -35,6 +33,12 @@ import {
   type ApprovalsDeps,
 } from './pages/approvals-endpoint.ts'
 import { accountPage, type AccountDeps } from './pages/account-page.ts'
+import { adminClientsPage } from './pages/admin-clients-page.ts'
+import { adminFilesPage } from './pages/admin-files-page.ts'
+import { adminHealthPage } from './pages/admin-health-page.ts'
+import { adminPeoplePage } from './pages/admin-people-page.ts'
+import { adminToolsPage } from './pages/admin-tools-page.ts'
+import { askerOf } from './pages/administration.ts'
 import { auditEndpoint, auditExportEndpoint, type AuditPageDeps } from './pages/audit-endpoint.ts'
 import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
 import { logoPath } from './pages/company.ts'
@@ -47,11 +51,12 @@ import {
 import { dashboardEndpoint, deskEndpoint, pictureEndpoint, type DeskDeps } from './pages/desk-endpoint.ts'
 import {
   doctypesEndpoint,
-  type DocumentsDeps,
   fileEndpoint,
   recordEndpoint,
   recordsEndpoint,
 } from './pages/documents-endpoint.ts'
+import { createPromptDesk } from './pages/prompt-desk.ts'
+import { createSiteEditor } from './pages/site-editor.ts'
 import { createHostViews } from './pages/host-views.ts'
 import { homeEndpoint } from './pages/home-endpoint.ts'
 import {
@@ -63,7 +68,7 @@ import { routeOwnPage } from './pages/own-page.ts'
 import { newPromptPage, promptEditorPage } from './pages/prompt-editor-page.ts'
 import { promptHistoryPage, promptPage, type PromptPageDeps } from './pages/prompt-page.ts'
 import { promptsEndpoint } from './pages/prompts-endpoint.ts'
-import { skillEndpoint, skillsEndpoint, type SkillsDeps } from './pages/skills-endpoint.ts'
+import { skillEndpoint, skillsEndpoint } from './pages/skills-endpoint.ts'
 import {
   passkeyEndpoint,
   passkeyPageEndpoint,
@@ -107,10 +112,11 @@ export function createApp(services: Services): RequestListener {
   const programs = programEndpoints(services)
   for (const [method, places, endpoint] of programs) router.register([...places], [method], endpoint)
   router.all('/.well-known/{*rest}', unknownWellKnownEndpoint())
-  routePages(router, { ...services, ...createDesks(services), powers, render, principalOf })
-
-  for (const page of administrationPages(services, render))
-    routeOwnPage(router, page, { ...services, render })
+  const prompts = createPromptDesk(services)
+  routePages(router, { ...services, prompts, powers, render, principalOf })
+  const asking = { ...services, ask: askerOf(services), render, desk: createSiteEditor(services) }
+  for (const page of [adminHealthPage, adminPeoplePage, adminToolsPage, adminClientsPage, adminFilesPage])
+    routeOwnPage(router, page(asking), asking)
 
   const guard = bearer(services)
   const mcp = guardedMcp(services, guard, createHostViews({ ...services, render }))
@@ -194,11 +200,9 @@ function routePages(
     DeskDeps &
     AuditPageDeps &
     AccountDeps &
-    DocumentsDeps &
     PromptPageDeps &
-    SkillsDeps &
     SecondStepDeps &
-    OneTimeLinkDeps & { readonly company: Parameters<typeof logoEndpoint>[0] },
+    OneTimeLinkDeps,
 ): void {
   router.get(paths.home, homeEndpoint(deps))
   router.get(paths.signIn, signInPageEndpoint(deps))
@@ -235,7 +239,7 @@ function routePages(
   router.get(paths.audit, auditEndpoint(deps))
   router.get(`${paths.audit}/:file`, auditExportEndpoint(deps))
   router.get(paths.stylesheet, stylesheetEndpoint(deps.settings))
-  router.get(logoPath, logoEndpoint(deps.company))
+  router.get(logoPath, logoEndpoint(deps.site))
   router.get('/favicon.ico', iconEndpoint('server.png'))
   for (const name of iconNames) router.get(iconsPath + name, iconEndpoint(name))
 }

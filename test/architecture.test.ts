@@ -23,12 +23,12 @@ const mayImport: Record<string, readonly string[]> = {
   tools: ['documents', 'analysis', 'library', 'audit', 'users', 'site', 'core'],
   oauth: ['users', 'audit', 'store', 'core'],
   mcp: ['tools', 'library', 'audit', 'store', 'core'],
-  pages: ['control', 'oauth', 'users', 'audit', 'core'],
   http: ['analysis', 'oauth', 'library', 'site', 'store', 'audit', 'core'],
   // What ties the folders together.
   build: ['*'],
   '.': ['*'],
   control: ['*'],
+  pages: ['*'],
   cli: ['control', 'build', '.', 'site', 'core', 'audit', 'store', 'library'],
 }
 

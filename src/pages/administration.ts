@@ -1,17 +1,30 @@
 /** What the pages of the administration have in common: for whom they are, and how they ask what the command line asks. */
-import type { Operations } from '../control/index.ts'
+import type { Services } from '../build/services.ts'
+import { operations, type Operations } from '../control/index.ts'
+import { runOperation } from '../control/operation.ts'
 import { AppError } from '../core/errors.ts'
 import { assistantAdmin, hasRole } from '../core/principal.ts'
+import { originOf } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import type { User } from '../users/people.ts'
 import type { Deed, OwnPage, OwnPageDeps, Visit } from './own-page.ts'
 
 /** Asks what an operator can ask, in the name of whoever looks at the page. */
-export type Ask = <Name extends keyof Operations>(
-  visit: Visit,
-  name: Name,
-  params: Parameters<Operations[Name]['run']>[0],
-) => Promise<Awaited<ReturnType<Operations[Name]['run']>>>
+export type Ask = ReturnType<typeof askerOf>
+
+/** What asks the operations of the command line, over everything that there is. */
+export function askerOf(services: Services) {
+  const { signal } = new AbortController()
+  return async <Name extends keyof Operations>(
+    { ctx, user }: Visit,
+    name: Name,
+    params: Parameters<Operations[Name]['run']>[0],
+  ) => {
+    const by = { user: user.id, ...originOf(ctx) }
+    const answer = await runOperation(operations[name], params, by, { services, signal, daemon: true })
+    return answer as Awaited<ReturnType<Operations[Name]['run']>>
+  }
+}
 
 /** What these pages work with. */
 export interface AdministrationDeps extends OwnPageDeps {

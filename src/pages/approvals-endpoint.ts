@@ -2,8 +2,8 @@
 import type { Context, Middleware } from 'koa'
 import { pictured } from '../audit/render.ts'
 import { AppError } from '../core/errors.ts'
-import type { Principal } from '../core/principal.ts'
 import type { WaitingApproval } from '../core/suspended.ts'
+import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import {
   answerPage,
   formToken,
@@ -11,46 +11,17 @@ import {
   requireOwnForm,
   sendTo,
   signedIn,
-  type BrowserDeps,
   readPageForm,
 } from '../oauth/browser-middleware.ts'
-import { originOf } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { faultPage } from './authorization-pages.ts'
-import type { Render } from './views.ts'
-
-/** Where the calls wait; AppError `not_found` for those of others. */
-export interface WaitingCalls {
-  waitingFor(user: string): Promise<readonly WaitingApproval[]>
-  find(user: string, id: string): Promise<WaitingApproval>
-  decide(principal: Principal, id: string, decision: 'approve' | 'deny'): Promise<WaitingApproval>
-}
-
-/** What a call is about, in the values that whoever decides may read. */
-export interface CallSubject {
-  readonly doctype?: string
-  readonly name?: string
-  readonly title?: string
-  /** Whether there is a document of this name that they may read. */
-  readonly found?: boolean
-  /** Fields that the call sets; `from` where the document is there. */
-  readonly changes?: readonly { readonly label: string; readonly from?: string; readonly to: string }[]
-  /** The main fields of a document that the call does something else with. */
-  readonly fields?: readonly { readonly label: string; readonly value: string }[]
-  /** Arguments of several lines, such as programs. */
-  readonly texts: readonly (readonly [name: string, text: string])[]
-}
-
-/** Tells what a call is about. */
-export type SubjectOf = (principal: Principal, call: WaitingApproval) => Promise<CallSubject>
+import { picturedLines, subjectOf } from './call-subject.ts'
+import { forUsers, principalAt, type UserPageDeps } from './desk-endpoint.ts'
+import { viewed } from './viewing.ts'
 
 /** What the endpoints of waiting calls work with. */
-export interface ApprovalsDeps extends BrowserDeps {
-  readonly suspended: WaitingCalls
-  readonly subjectOf: SubjectOf
-  readonly render: Render
-  /** The principal of a user at the browser; undefined when the user may not use the service. */
-  readonly principalOf: (ctx: Context, user: string) => Principal | undefined
+export interface ApprovalsDeps extends UserPageDeps {
+  readonly suspended: SuspendedCalls
 }
 
 /** GET: every call that waits for the user. */
@@ -65,15 +36,14 @@ export function approvalListEndpoint(deps: ApprovalsDeps): Middleware {
 
 /** GET: what the call is about, and its exact arguments. */
 export function approvalPageEndpoint(deps: ApprovalsDeps): Middleware {
-  return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const signed = await signedIn(ctx, deps)
-    if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
-    const call = await deps.suspended.find(signed.user.id, idOf(ctx))
-    const principal = deps.principalOf(ctx, signed.user.id)
-    if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
-    const subject = subjectView(await deps.subjectOf(principal, call))
-    const csrf = formToken(signed.secret, purposeOf(call.id))
-    return answerPage(ctx, 200, deps.render(ctx, 'approval', { call: shownCall(call), subject, csrf }))
+  return forUsers(deps, async (ctx, user, { secret }) => {
+    const call = await deps.suspended.find(user.user, idOf(ctx))
+    const view = { type: 'approval.view', target: call.id }
+    const subject = await viewed(deps.audit, user, view, (principal) =>
+      subjectOf(deps.site.current().documents, principal, call),
+    )
+    const csrf = formToken(secret, purposeOf(call.id))
+    answerPage(ctx, 200, deps.render(ctx, 'approval', { call: shownCall(call), subject, csrf }))
   })
 }
 
@@ -87,9 +57,7 @@ export function approvalEndpoint(deps: ApprovalsDeps): Middleware {
     const decision = form.get('decision')
     if (decision !== 'approve' && decision !== 'deny')
       throw new AppError('invalid', 'decision must be approve or deny')
-    const principal = signed && deps.principalOf(ctx, signed.user.id)
-    if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
-    await deps.suspended.decide({ ...principal, requestId: originOf(ctx).request_id }, id, decision)
+    await deps.suspended.decide(principalAt({ ...signed!, ctx }, deps), id, decision)
     return sendTo(ctx, 303, ctx.path)
   })
 }
@@ -112,7 +80,7 @@ export function shownCall(call: WaitingApproval): Record<string, unknown> {
     tool: call.tool,
     title: call.title,
     destructive: call.destructive,
-    arguments: shown(call.arguments),
+    arguments: picturedLines(JSON.stringify(call.arguments, null, 2)),
     asked: call.createdAt,
     expires: call.expiresAt,
     pending: call.state === 'pending',
@@ -120,27 +88,8 @@ export function shownCall(call: WaitingApproval): Record<string, unknown> {
   }
 }
 
-/** What a user decides about must not hide behind invisible or reordering characters. */
-function shown(value: unknown): string {
-  return lines(JSON.stringify(value, null, 2))
-}
-
-function lines(text: string): string {
-  return text.split('\n').map(pictured).join('\n')
-}
-
 /** Which document, by the names in the arguments: titles cost a look at each, and are on its page. */
 function aboutOf(given: unknown): string {
   const { doctype, name } = (given ?? {}) as { readonly doctype?: unknown; readonly name?: unknown }
   return pictured([doctype, name].filter((word) => typeof word === 'string').join(' '))
-}
-
-function subjectView({ title, changes, fields, texts, ...rest }: CallSubject): Record<string, unknown> {
-  return {
-    ...rest,
-    title: pictured(title ?? ''),
-    changes: changes?.map(({ label, from = '', to }) => ({ label, from: lines(from), to: lines(to) })) ?? [],
-    fields: fields?.map(({ label, value }) => ({ label, value: lines(value) })) ?? [],
-    texts: texts.map(([name, text]) => ({ name: pictured(name), text: lines(text) })),
-  }
 }

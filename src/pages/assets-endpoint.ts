@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Context, Middleware } from 'koa'
+import type { Snapshot } from '../build/snapshot.ts'
 import type { Settings } from '../core/settings.ts'
+import type { Site } from '../site/site.ts'
 import { accentRules } from './company.ts'
 
 /** GET: the stylesheet, in the company's colour. */
@@ -18,11 +20,9 @@ export function scriptEndpoint(): Middleware {
 }
 
 /** GET: the company's logo. */
-export function logoEndpoint(
-  company: () => { readonly settings: Settings; readonly logo: Uint8Array | undefined },
-): Middleware {
+export function logoEndpoint(site: Pick<Site<Snapshot>, 'current'>): Middleware {
   return (ctx) => {
-    const { settings, logo } = company()
+    const { settings, logo } = site.current()
     if (!logo) return
     // A drawing may hold scripts; opened by itself, it must not run as one of our pages.
     ctx.set('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox")

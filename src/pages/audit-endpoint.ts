@@ -3,32 +3,30 @@ import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
 import { type AuditLine, auditStatuses } from '../audit/event.ts'
 import { exportCsv, exportJsonl } from '../audit/export.ts'
-import { type AuditQuestion, questionFields } from '../audit/question.ts'
-import { showEvent, pictured } from '../audit/render.ts'
-import { isoTime } from '../core/clock.ts'
+import type { AuditFilter } from '../audit/filter.ts'
+import type { AuditLog } from '../audit/open-audit.ts'
+import { type AuditQuestion, filterOf, questionFields } from '../audit/question.ts'
+import { clientNames, showEvent, pictured } from '../audit/render.ts'
+import { searchAudit, tailAudit } from '../audit/search.ts'
+import { type Clock, isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
-import type { Principal } from '../core/principal.ts'
+import { auditor, hasRole, type Principal } from '../core/principal.ts'
 import { answerPage } from '../oauth/browser-middleware.ts'
+import type { Clients } from '../oauth/clients.ts'
 import { forUsers, type UserPageDeps } from './desk-endpoint.ts'
-
-/** Where the page gets its events; AppError `forbidden` for who may not read the log. */
-export interface Auditor {
-  /** The newest events that fit, newest first, and the names of clients. */
-  search(
-    principal: Principal,
-    question: AuditQuestion,
-    live: boolean,
-  ): Promise<{ readonly events: readonly AuditLine[]; readonly clients: ReadonlyMap<string, string> }>
-  /** Every event that fits, oldest first. */
-  lines(principal: Principal, question: AuditQuestion, format: string): Promise<AsyncIterable<AuditLine>>
-}
+import { viewed } from './viewing.ts'
 
 /** What the pages of the log work with. */
 export interface AuditPageDeps extends UserPageDeps {
-  readonly auditor: Auditor
+  readonly audit: AuditLog
+  readonly clients: Pick<Clients, 'list'>
+  readonly clock: Clock
 }
 
 const refreshSeconds = 5
+const mostEvents = 200
+/** Somebody who watches looks every few seconds, and is told once in this time. */
+const watchMilliseconds = 900_000
 /** What the events of one page may weigh; the older ones are a page further. */
 const mostBytes = 80_000
 const exports = {
@@ -38,15 +36,24 @@ const exports = {
 
 /** GET: the newest events that fit the filters; `live=1` renews the page by itself. */
 export function auditEndpoint(deps: AuditPageDeps): Middleware {
+  const { audit, clock } = deps
+  const isWatched = watchers(clock)
   return forUsers(deps, async (ctx, principal) => {
     const live = ctx.query['live'] === '1'
     const question = questionOf(ctx)
-    const { events, clients } = await deps.auditor.search(principal, question, live)
+    const look = async (): Promise<AuditLine[]> => {
+      const filter = await asked(principal, question, deps)
+      return (await tailAudit(audit.place, mostEvents, filter)).reverse()
+    }
+    const watched = live && isWatched(`${principal.user}\n${JSON.stringify(question)}`)
+    const view = { type: 'audit.view', data: { question, live } }
+    const events = watched ? await look() : await viewed(audit, principal, view, look)
+    const clients = clientNames(await deps.clients.list())
     if (live) ctx.set('Refresh', String(refreshSeconds))
     const query = new URLSearchParams(question).toString()
     const rows = fitting(events.map((line) => rowOf(line, clients)))
     const next = events[rows.length]
-    const view = {
+    const page = {
       asked: Object.fromEntries(questionFields.map((name) => [name, question[name] ?? ''])),
       statuses: auditStatuses,
       live,
@@ -55,7 +62,7 @@ export function auditEndpoint(deps: AuditPageDeps): Middleware {
       events: rows,
       older: next ? olderThan(question, next) : '',
     }
-    answerPage(ctx, 200, deps.render(ctx, 'audit', view))
+    answerPage(ctx, 200, deps.render(ctx, 'audit', page))
   })
 }
 
@@ -64,12 +71,41 @@ export function auditExportEndpoint(deps: AuditPageDeps): Middleware {
   return forUsers(deps, async (ctx, principal) => {
     const format = ctx.path.slice(ctx.path.lastIndexOf('.') + 1)
     if (format !== 'csv' && format !== 'jsonl') throw new AppError('not_found', 'nothing is at this address')
-    const lines = await deps.auditor.lines(principal, questionOf(ctx), format)
+    const question = questionOf(ctx)
+    const view = { type: 'audit.export', data: { question, format } }
+    const lines = await viewed(deps.audit, principal, view, async () =>
+      searchAudit(deps.audit.place, await asked(principal, question, deps)),
+    )
     ctx.status = 200
     ctx.type = exports[format].type
     ctx.attachment(`audit.${format}`)
     ctx.body = Readable.from(exports[format].write(lines))
   })
+}
+
+/** Whether the same was asked within the time; who asks first is remembered. */
+function watchers(clock: Clock): (key: string) => boolean {
+  const watching = new Map<string, number>()
+  return (key) => {
+    const now = clock.now()
+    for (const [other, since] of watching) if (now - since > watchMilliseconds) watching.delete(other)
+    if (watching.has(key)) return true
+    watching.set(key, now)
+    return false
+  }
+}
+
+/** What is looked for in the log as it is by now. AppError `forbidden` for who may not read it. */
+async function asked(
+  principal: Principal,
+  question: AuditQuestion,
+  { audit, clock }: AuditPageDeps,
+): Promise<AuditFilter> {
+  if (!hasRole(principal, auditor))
+    throw new AppError('forbidden', `the audit log is for the role ${auditor}`)
+  const filter = filterOf(question, clock.now())
+  await audit.settled()
+  return filter
 }
 
 function questionOf(ctx: Context): AuditQuestion {

@@ -1,105 +1,13 @@
 /** Documents for people: which kinds there are, lists with filters, one with all that belongs to it. It only reads. */
 import type { Context, Middleware } from 'koa'
 import type { Principal } from '../core/principal.ts'
+import { listDoctypes } from '../documents/describing.ts'
+import type { Documents } from '../documents/documents.ts'
 import { answerPage } from '../oauth/browser-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { forUsers, partsBelow, type UserPageDeps } from './desk-endpoint.ts'
-
-/** Which documents somebody looks for, and after which row the page begins. */
-export interface RecordQuestion {
-  readonly filters: readonly { readonly field: string; readonly operator: string; readonly value: string }[]
-  readonly after?: string
-}
-
-/** Where a document is. */
-export interface Place {
-  readonly doctype: string
-  readonly name: string
-}
-
-/** A value as a page shows it. */
-export interface ShownField {
-  readonly label: string
-  readonly value: string
-  readonly link?: Place
-  /** Whether it is a moment, which everybody reads in their own time. */
-  readonly isTime?: true
-}
-
-/** The head of a column; numbers stand below each other. */
-export interface ShownColumn {
-  readonly label: string
-  readonly isNumber: boolean
-}
-
-/** The rows of a document in one of its tables. */
-export interface ShownTable {
-  readonly label: string
-  readonly columns: readonly ShownColumn[]
-  readonly rows: readonly (readonly string[])[]
-}
-
-/** Where the pages get what they show; AppError `not_found` for what the principal may not see. */
-export interface Records {
-  doctypes(
-    principal: Principal,
-  ): Promise<readonly { readonly doctype: string; readonly module: string; readonly description: string }[]>
-  list(
-    principal: Principal,
-    doctype: string,
-    question: RecordQuestion,
-  ): Promise<{
-    readonly columns: readonly ShownColumn[]
-    /** What can be filtered by. */
-    readonly fields: readonly string[]
-    readonly rows: readonly { readonly name: string; readonly cells: readonly string[] }[]
-    readonly total: number
-    /** Whether there are more than were counted. */
-    readonly moreThanTotal: boolean
-    /** What the next page begins after; empty when this is the last. */
-    readonly next: string
-  }>
-  one(
-    principal: Principal,
-    doctype: string,
-    name: string,
-  ): Promise<{
-    readonly title: string
-    /** Of a doctype that is submitted: 0 a draft, 1 submitted, 2 cancelled. */
-    readonly state: unknown
-    /** Who made it and who changed it last, and when. */
-    readonly times: readonly {
-      readonly word: 'made' | 'changed'
-      readonly user: string
-      readonly time: string
-    }[]
-    readonly fields: readonly ShownField[]
-    readonly tables: readonly ShownTable[]
-    /** The documents that link to this one. */
-    readonly links: readonly Place[]
-    readonly comments: readonly { readonly user: string; readonly time: string; readonly text: string }[]
-    readonly assignments: readonly { readonly user: string; readonly time: string; readonly note: string }[]
-    readonly files: readonly { readonly id: string; readonly file_name: string; readonly bytes: number }[]
-    readonly history: readonly {
-      readonly time: string
-      readonly user: string
-      readonly action: string
-      readonly note: string
-      readonly changes: readonly { readonly label: string; readonly from: string; readonly to: string }[]
-    }[]
-  }>
-  file(
-    principal: Principal,
-    doctype: string,
-    name: string,
-    id: string,
-  ): Promise<{ readonly name: string; readonly bytes: Buffer }>
-}
-
-/** What the pages work with. */
-export interface DocumentsDeps extends UserPageDeps {
-  readonly records: Records
-}
+import { fileOf, recordOf, recordsOf, type RecordQuestion } from './records.ts'
+import { type View, viewed } from './viewing.ts'
 
 const operators = ['=', '!=', 'like', '>', '>=', '<', '<='] as const
 const mostFilters = 5
@@ -107,20 +15,25 @@ const mostFilters = 5
 const acts = 'create update submit cancel amend comment assign unassign attach detach'.split(' ')
 
 /** GET: the kinds of documents. */
-export function doctypesEndpoint(deps: DocumentsDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
-    const doctypes = await deps.records.doctypes(principal)
+export function doctypesEndpoint(deps: UserPageDeps): Middleware {
+  return forUsers(deps, async (ctx, user) => {
+    const doctypes = await looked(deps, user, {}, (documents, principal) =>
+      Promise.resolve(listDoctypes(documents, principal).filter(({ allowed }) => allowed.includes('read'))),
+    )
     answerPage(ctx, 200, deps.render(ctx, 'documents', { doctypes }))
   })
 }
 
 /** GET: a page of the documents of one kind. */
-export function recordsEndpoint(deps: DocumentsDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
+export function recordsEndpoint(deps: UserPageDeps): Middleware {
+  return forUsers(deps, async (ctx, user) => {
     const [doctype = ''] = partsBelow(ctx, paths.documents)
     const filters = filtersOf(ctx)
     const after = new URLSearchParams(ctx.querystring).get('after') ?? undefined
-    const page = await deps.records.list(principal, doctype, { filters, ...(after && { after }) })
+    const question = { filters, ...(after && { after }) }
+    const page = await looked(deps, user, { target: doctype, data: { question } }, (documents, principal) =>
+      recordsOf(documents, principal, doctype, question),
+    )
     const again = new URLSearchParams()
     for (const filter of filters)
       for (const [name, value] of Object.entries(filter)) again.append(name, value)
@@ -133,24 +46,41 @@ export function recordsEndpoint(deps: DocumentsDeps): Middleware {
 }
 
 /** GET: one document. */
-export function recordEndpoint(deps: DocumentsDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
+export function recordEndpoint(deps: UserPageDeps): Middleware {
+  return forUsers(deps, async (ctx, user) => {
     const [doctype = '', name = ''] = partsBelow(ctx, paths.documents)
-    const record = await deps.records.one(principal, doctype, name)
+    const record = await looked(deps, user, { target: `${doctype}/${name}` }, (documents, principal) =>
+      recordOf(documents, principal, doctype, name),
+    )
     answerPage(ctx, 200, deps.render(ctx, 'record', { doctype, name, acts, ...record }))
   })
 }
 
 /** GET: a file on a document, to be kept and never shown as a page of ours. */
-export function fileEndpoint(deps: DocumentsDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
+export function fileEndpoint(deps: UserPageDeps): Middleware {
+  return forUsers(deps, async (ctx, user) => {
     const [doctype = '', name = '', , id = ''] = partsBelow(ctx, paths.documents)
-    const file = await deps.records.file(principal, doctype, name, id)
+    const view = { target: `${doctype}/${name}`, data: { file: id } }
+    const { attachment, content } = await looked(deps, user, view, (documents, principal) =>
+      fileOf(documents, principal, { doctype, name, id }),
+    )
     ctx.status = 200
     ctx.type = 'application/octet-stream'
-    ctx.attachment(file.name)
-    ctx.body = file.bytes
+    ctx.attachment(attachment.file_name)
+    ctx.body = Buffer.from(content)
   })
+}
+
+/** What somebody reads here is told like every reading. */
+function looked<Seen>(
+  { audit, site }: UserPageDeps,
+  user: Principal,
+  view: Pick<View, 'target' | 'data'>,
+  look: (documents: Documents, principal: Principal) => Promise<Seen>,
+): Promise<Seen> {
+  return viewed(audit, user, { type: 'document.view', ...view }, (principal) =>
+    look(site.current().documents, principal),
+  )
 }
 
 /** Fields that were left blank ask nothing. */

@@ -2,14 +2,14 @@
 import type { Middleware } from 'koa'
 import { answerPage, pageEndpoint, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
 import { resourceOf } from '../oauth/urls.ts'
-import type { WaitingCalls } from './approvals-endpoint.ts'
+import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
 
 /** What the start page works with. */
 export interface HomeDeps extends BrowserDeps {
   readonly render: Render
-  readonly suspended: Pick<WaitingCalls, 'waitingFor'>
+  readonly suspended: Pick<SuspendedCalls, 'waitingFor'>
 }
 
 /** GET. */

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WaitingApproval } from '../core/suspended.ts'
-import { shownCall, type WaitingCalls } from './approvals-endpoint.ts'
+import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
+import { shownCall } from './approvals-endpoint.ts'
 import { messages } from './messages.ts'
 import { minuteIn, type Render } from './views.ts'
 
@@ -11,7 +12,7 @@ import { minuteIn, type Render } from './views.ts'
 export function createHostViews(deps: {
   readonly render: Render
   readonly publicUrl: () => string
-  readonly suspended: Pick<WaitingCalls, 'waitingFor'>
+  readonly suspended: Pick<SuspendedCalls, 'waitingFor'>
 }) {
   const styles = ['pages.css', 'host-view.css'].map(textOf).join('\n')
   const script = textOf('host-view.mjs')

@@ -1,10 +1,11 @@
 /** Writing prompts: a text, tried and checked as it stands, then saved where the person chose. */
 import { AppError } from '../core/errors.ts'
 import { paths } from '../oauth/urls.ts'
+import type { Fault } from '../site/site-files.ts'
 import { principalAt } from './desk-endpoint.ts'
 import type { Deed, OwnPage, Visit } from './own-page.ts'
 import { askedAgain, changed, givenIn, idOf, noteIn, type PromptPageDeps } from './prompt-page.ts'
-import type { BegunSketch, ShownFault, Sketch } from './prompts-endpoint.ts'
+import type { BegunSketch, Sketch } from './prompt-sketches.ts'
 
 /** A text is carried in the form; longer ones are edited as files. */
 const mostCharacters = 24_000
@@ -28,10 +29,8 @@ function editor(
   idOfVisit: (visit: Visit) => string | undefined,
 ): OwnPage {
   const { prompts } = deps
-  const begin = (visit: Visit): Promise<BegunSketch> =>
-    prompts.begin(principalAt(visit, deps), idOfVisit(visit), lineOf(visit))
-  const sketchOf = async (visit: Visit): Promise<BegunSketch> => {
-    const begun = await begin(visit)
+  const sketchOf = (visit: Visit): BegunSketch => {
+    const begun = prompts.begin(principalAt(visit, deps), idOfVisit(visit), lineOf(visit))
     const { form } = visit
     if (!form) return begun
     const text = (form.get('text') ?? '').replaceAll('\r\n', '\n')
@@ -44,7 +43,7 @@ function editor(
     view: 'prompt-editor',
     largest: largestForm,
     show: async (visit) => {
-      const sketch = await sketchOf(visit)
+      const sketch = sketchOf(visit)
       if (sketch.text.length > mostCharacters) throw tooLong()
       const { present, digest, faults } = detailOf(visit)
       return {
@@ -65,20 +64,20 @@ function editor(
 /** Trying, checking and saving what stands in the form. */
 function deedsOf(
   deps: PromptPageDeps,
-  sketchOf: (visit: Visit) => Promise<BegunSketch>,
+  sketchOf: (visit: Visit) => BegunSketch,
 ): Readonly<Record<string, Deed>> {
   const { prompts } = deps
   return {
     preview: {
       run: async (visit, form) => {
-        const sketch = await sketchOf(visit)
+        const sketch = sketchOf(visit)
         const given = givenIn(form, prompts.asks(sketch) ?? [])
         return { once: { preview: await prompts.previewSketch(principalAt(visit, deps), sketch, given) } }
       },
     },
     check: {
       run: async (visit) => {
-        const sketch = await sketchOf(visit)
+        const sketch = sketchOf(visit)
         const { faults, warnings, tests } = await prompts.check(principalAt(visit, deps), sketch)
         return {
           once: {
@@ -92,7 +91,7 @@ function deedsOf(
     },
     save: {
       run: async (visit, form) => {
-        const { began, ...sketch } = await sketchOf(visit)
+        const { began, ...sketch } = sketchOf(visit)
         return changed(visit, deps, { kind: 'save', sketch, began, note: noteIn(form) })
       },
     },
@@ -108,13 +107,13 @@ function lineOf({ ctx, form }: Visit): string | undefined {
 function detailOf({ detail }: Visit): {
   readonly present?: string
   readonly digest?: string
-  readonly faults?: readonly ShownFault[]
+  readonly faults?: readonly Fault[]
 } {
   return typeof detail === 'object' && detail !== null ? detail : {}
 }
 
 /** Faults with the lines of the text around them; those of other files stand by themselves. */
-function placed(faults: readonly ShownFault[], { text }: Sketch): object[] {
+function placed(faults: readonly Fault[], { text }: Sketch): object[] {
   const lines = text.split('\n')
   return faults.slice(0, 20).map((fault) => {
     const first = Math.max(1, fault.line - linesAround)

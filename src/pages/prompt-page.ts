@@ -4,7 +4,8 @@ import type { Params } from '../oauth/protocol.ts'
 import { paths } from '../oauth/urls.ts'
 import { principalAt } from './desk-endpoint.ts'
 import type { Deed, OwnPage, OwnPageDeps, Visit } from './own-page.ts'
-import type { AskedArgument, GivenArguments, PromptChange, PromptsDeps } from './prompts-endpoint.ts'
+import type { AskedArgument, GivenArguments, PromptChange } from './prompt-desk.ts'
+import type { PromptsDeps } from './prompts-endpoint.ts'
 
 /** What the pages of one prompt work with. */
 export interface PromptPageDeps extends PromptsDeps, OwnPageDeps {}

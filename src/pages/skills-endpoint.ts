@@ -2,56 +2,33 @@
 import { posix } from 'node:path'
 import type { Middleware } from 'koa'
 import { AppError } from '../core/errors.ts'
-import type { Principal } from '../core/principal.ts'
 import { answerPage } from '../oauth/browser-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import { forUsers, partsBelow, type UserPageDeps } from './desk-endpoint.ts'
-
-/** A skill in a list. */
-export interface ListedSkill {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-}
-
-/** A file of a skill. */
-export interface ShownFile {
-  readonly path: string
-  readonly bytes: Uint8Array
-  /** Whether it is text that a page can show. */
-  readonly text: boolean
-}
-
-/** Where the pages get what they show; AppError `not_found` for what the principal may not see. */
-export interface SkillShelf {
-  list(principal: Principal): Promise<readonly ListedSkill[]>
-  one(
-    principal: Principal,
-    name: string,
-  ): Promise<ListedSkill & { readonly tools: readonly string[]; readonly files: readonly ShownFile[] }>
-}
-
-/** What the pages of skills work with. */
-export interface SkillsDeps extends UserPageDeps {
-  readonly skills: SkillShelf
-}
+import { viewed } from './viewing.ts'
 
 const mainFile = 'SKILL.md'
 /** A page shows so much of a file; the whole is for those who read it by program. */
 const mostCharacters = 40_000
 
 /** GET: the skills that the user may read. */
-export function skillsEndpoint(deps: SkillsDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
-    answerPage(ctx, 200, deps.render(ctx, 'skills', { skills: await deps.skills.list(principal) }))
+export function skillsEndpoint(deps: UserPageDeps): Middleware {
+  return forUsers(deps, async (ctx, user) => {
+    const skills = await viewed(deps.audit, user, { type: 'skill.view' }, (principal) =>
+      Promise.resolve(deps.site.current().library.for(principal).skills(principal)),
+    )
+    answerPage(ctx, 200, deps.render(ctx, 'skills', { skills }))
   })
 }
 
 /** GET: one skill, or a file of it; what is no text is downloaded and never shown as a page of ours. */
-export function skillEndpoint(deps: SkillsDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
+export function skillEndpoint(deps: UserPageDeps): Middleware {
+  return forUsers(deps, async (ctx, user) => {
     const [name = '', , ...rest] = partsBelow(ctx, paths.skills)
-    const { files, ...skill } = await deps.skills.one(principal, name)
+    const skill = await viewed(deps.audit, user, { type: 'skill.view', target: name }, (principal) =>
+      Promise.resolve(deps.site.current().library.for(principal).skill(principal, name)),
+    )
+    const { files } = skill
     const path = rest.length === 0 ? mainFile : rest.join('/')
     const file = files.find((one) => one.path === path)
     if (!file) throw new AppError('not_found', 'there is no such file')

@@ -1,23 +1,12 @@
-import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { listBelongings, readAttachment } from '../documents/belongings.ts'
-import { listDoctypes } from '../documents/describing.ts'
 import { accessFor, type Documents } from '../documents/documents.ts'
 import { historyOf } from '../documents/history.ts'
 import { linkedFrom } from '../documents/links.ts'
 import type { Access } from '../documents/permission.ts'
 import type { Field } from '../documents/platform.ts'
 import { type DocumentView, getDocument, listDocuments } from '../documents/reading.ts'
-import type {
-  Place,
-  RecordQuestion,
-  Records,
-  ShownColumn,
-  ShownField,
-  ShownTable,
-} from '../pages/documents-endpoint.ts'
-import { viewed } from './viewing.ts'
 
 const rowsOfPage = 50
 const mostColumns = 5
@@ -25,44 +14,19 @@ const mostChanges = 50
 /** Of each doctype. */
 const mostLinks = 10
 
-/** What the pages of documents show, as far as the user may read it; that they look is told like every reading. */
-export function createRecords(documents: () => Documents, audit: Audit): Records {
-  return {
-    doctypes: (user) =>
-      viewed(audit, user, { type: 'document.view' }, (principal) =>
-        Promise.resolve(
-          listDoctypes(documents(), principal).filter(({ allowed }) => allowed.includes('read')),
-        ),
-      ),
-    list: (user, doctype, question) =>
-      viewed(audit, user, { type: 'document.view', target: doctype, data: { question } }, (principal) =>
-        listOf(documents(), principal, doctype, question),
-      ),
-    one: (user, doctype, name) =>
-      viewed(audit, user, { type: 'document.view', target: `${doctype}/${name}` }, (principal) =>
-        recordOf(documents(), principal, doctype, name),
-      ),
-    file: (user, doctype, name, id) =>
-      viewed(
-        audit,
-        user,
-        { type: 'document.view', target: `${doctype}/${name}`, data: { file: id } },
-        async (principal) => {
-          const own = await listBelongings(documents(), principal, doctype, name, 'attachment')
-          if (!own.some((file) => file.id === id)) throw new AppError('not_found', 'there is no such file')
-          const { attachment, content } = await readAttachment(documents(), principal, id)
-          return { name: attachment.file_name, bytes: Buffer.from(content) }
-        },
-      ),
-  }
+/** Which documents somebody looks for, and after which row the page begins. */
+export interface RecordQuestion {
+  readonly filters: readonly { readonly field: string; readonly operator: string; readonly value: string }[]
+  readonly after?: string
 }
 
-async function listOf(
+/** The documents of one kind, as a page of rows. */
+export async function recordsOf(
   documents: Documents,
   principal: Principal,
   doctype: string,
   { filters, after }: RecordQuestion,
-): ReturnType<Records['list']> {
+) {
   const access = accessFor(documents, principal, doctype)
   const { titleField, searchFields } = access.doctype
   const plain = [...access.doctype.fields.values()].filter(
@@ -92,12 +56,8 @@ async function listOf(
   }
 }
 
-async function recordOf(
-  documents: Documents,
-  principal: Principal,
-  doctype: string,
-  name: string,
-): ReturnType<Records['one']> {
+/** One document with all that belongs to it. */
+export async function recordOf(documents: Documents, principal: Principal, doctype: string, name: string) {
   const access = accessFor(documents, principal, doctype)
   const view = await getDocument(documents, principal, doctype, name)
   const ask = [documents, principal, doctype, name] as const
@@ -105,6 +65,7 @@ async function recordOf(
   const { titleField } = access.doctype
   return {
     title: textOf(titleField === undefined ? name : (view[titleField] ?? name)),
+    // Of a doctype that is submitted: 0 a draft, 1 submitted, 2 cancelled.
     state: access.doctype.submittable ? view['docstatus'] : undefined,
     times: [
       { word: 'made', user: textOf(view['owner']), time: textOf(view['creation']) },
@@ -130,15 +91,27 @@ async function recordOf(
   }
 }
 
-function fieldsOf({ platform }: Documents, { doctype }: Access, view: DocumentView): ShownField[] {
+/** A file on a document. AppError `not_found` for one that hangs on another. */
+export async function fileOf(
+  documents: Documents,
+  principal: Principal,
+  { doctype, name, id }: { readonly doctype: string; readonly name: string; readonly id: string },
+) {
+  const own = await listBelongings(documents, principal, doctype, name, 'attachment')
+  if (!own.some((file) => file.id === id)) throw new AppError('not_found', 'there is no such file')
+  return await readAttachment(documents, principal, id)
+}
+
+function fieldsOf({ platform }: Documents, { doctype }: Access, view: DocumentView) {
   return Object.entries(view).flatMap(([name, value]) => {
     const field = doctype.fields.get(name)
     if (field === undefined || field.type === 'table') return []
     const to = linkOf(field, view)
-    const link: Place | undefined =
+    const link =
       to !== undefined && typeof value === 'string' && value !== '' && platform.doctypes.has(to)
         ? { doctype: to, name: value }
         : undefined
+    // Everybody reads a moment in their own time.
     const isTime = field.type === 'datetime' && typeof value === 'string' && !Number.isNaN(Date.parse(value))
     return [{ label: field.label, value: textOf(value), ...(link && { link }), ...(isTime && { isTime }) }]
   })
@@ -150,7 +123,7 @@ function linkOf(field: Field, view: DocumentView): string | undefined {
   return typeof to === 'string' ? to : undefined
 }
 
-function tablesOf({ platform }: Documents, { doctype }: Access, view: DocumentView): ShownTable[] {
+function tablesOf({ platform }: Documents, { doctype }: Access, view: DocumentView) {
   return Object.entries(view).flatMap(([name, rows]) => {
     const field = doctype.fields.get(name)
     if (field?.type !== 'table' || !Array.isArray(rows) || rows.length === 0) return []
@@ -169,7 +142,8 @@ function tablesOf({ platform }: Documents, { doctype }: Access, view: DocumentVi
   })
 }
 
-function columnOf({ label, type }: Field): ShownColumn {
+/** The head of a column; numbers stand below each other. */
+function columnOf({ label, type }: Field) {
   return { label, isNumber: ['number', 'integer', 'currency', 'percent'].includes(type) }
 }
 

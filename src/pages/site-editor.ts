@@ -9,7 +9,6 @@ import { noSql } from '../documents/run-sql.ts'
 import { unifiedDiff } from '../library/diff.ts'
 import { writeFileOf } from '../library/write-file.ts'
 import { requireBegan } from '../library/writing-rules.ts'
-import type { SiteDesk } from '../pages/admin-files-page.ts'
 import { openRepository } from '../site/git.ts'
 import { listSite } from '../site/list-site.ts'
 import { fileDigest, interpret, isParsed, readSite } from '../site/read-site.ts'
@@ -17,7 +16,7 @@ import { faultText, type Fault, type SiteFiles } from '../site/site-files.ts'
 import type { Site } from '../site/site.ts'
 import { reportSql } from '../tools/report-sql.ts'
 import type { User } from '../users/people.ts'
-import { readWholeSite, type Snapshot } from './snapshot.ts'
+import { readWholeSite, type Snapshot } from '../build/snapshot.ts'
 
 interface Parts {
   readonly site: Site<Snapshot>
@@ -28,34 +27,43 @@ interface Parts {
 
 const shownCommits = 10
 
+/** Where the page of files gets them; AppError `not_found` for those that there are not, or not for this user. */
+export type SiteEditor = ReturnType<typeof createSiteEditor>
+
 /** Makes the one editor of a live site. */
-export function createSiteEditor(parts: Parts): SiteDesk {
+export function createSiteEditor(parts: Parts) {
   const { site, folders } = parts
   const faultsNow = (): readonly Fault[] => [...site.state().faults, ...site.state().warnings]
   let last: Promise<unknown> = Promise.resolve()
   return {
-    list: async (user) =>
+    list: async (user: User) =>
       (await filesFor(parts, user)).map((file) => ({
         file,
         faults: faultsNow().filter((fault) => fault.file === file).length,
       })),
-    show: async (user, file) => {
+    show: async (user: User, file: string) => {
       const bytes = await bytesOf(parts, user, file)
       const repository = await openRepository(folders.site)
       return {
         text: bytes.toString('utf8'),
+        // Of the bytes that are shown: what an edit begins with.
         hash: fileDigest(bytes),
         faults: faultsNow().filter((fault) => fault.file === file),
         commits: (await repository?.history(file, shownCommits)) ?? [],
         refusal: await refusalFor(parts, user),
       }
     },
-    difference: async (user, file, text) => {
+    /** From the file as it is to a text. */
+    difference: async (user: User, file: string, text: string) => {
       const now = (await bytesOf(parts, user, file)).toString('utf8')
       return unifiedDiff(now, text.replaceAll('\r\n', '\n'), file, file)
     },
-    // One at a time: what is compared with must still be there when it is replaced.
-    save: (user, file, edit) => {
+    /**
+     * Checks the text with the whole site, writes it, and commits it in the user's name; answers the commit. AppError
+     * `conflict` when the file is not the one that the edit began with, `invalid` with `data.faults`.
+     */
+    save: (user: User, file: string, edit: { readonly text: string; readonly hash: string }) => {
+      // One at a time: what is compared with must still be there when it is replaced.
       const turn = last.then(() => save(parts, user, file, edit))
       last = turn.catch(() => undefined)
       return turn

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { viewed } from '../../src/build/viewing.ts'
+import { viewed } from '../../src/pages/viewing.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { getDocument, listDocuments } from '../../src/documents/reading.ts'
 import { listAudit, openCompany, plain, sales } from '../documents/trading-company.ts'

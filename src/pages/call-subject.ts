@@ -1,43 +1,38 @@
-import type { Audit } from '../audit/audit.ts'
+import { pictured } from '../audit/render.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { WaitingApproval } from '../core/suspended.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { Doctype } from '../documents/platform.ts'
 import { type DocumentView, getDocument } from '../documents/reading.ts'
-import type { CallSubject, SubjectOf } from '../pages/approvals-endpoint.ts'
-import { viewed } from './viewing.ts'
 
 const mostFields = 8
 
-/** What a call that waits is about, as far as whoever decides may read it; told like any other look at a document. */
-export function subjects(documents: () => Documents, audit: Audit): SubjectOf {
-  return (user, call) =>
-    viewed(audit, user, { type: 'approval.view', target: call.id }, (principal) =>
-      subjectOf(documents(), principal, call),
-    )
-}
-
-async function subjectOf(
+/** What a call that waits is about, in the values that whoever decides may read. */
+export async function subjectOf(
   documents: Documents,
   principal: Principal,
   { arguments: given }: WaitingApproval,
-): Promise<CallSubject> {
+) {
   const args = isObject(given) ? given : {}
   // What has several lines is a program, a statement or a letter: it is read as such.
-  const texts = Object.entries(args).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].includes('\n'),
+  const texts = Object.entries(args).flatMap(([name, text]) =>
+    typeof text === 'string' && text.includes('\n')
+      ? [{ name: pictured(name), text: picturedLines(text) }]
+      : [],
   )
+  const blank = { title: '', changes: [], fields: [], texts }
   const { doctype: named, name, data } = args
   const doctype = typeof named === 'string' ? documents.platform.doctypes.get(named) : undefined
-  if (!doctype) return { texts }
+  if (!doctype) return blank
   const document =
     typeof name === 'string' ? await readableBy(documents, principal, doctype, name) : undefined
   const title = document?.[doctype.titleField ?? ''] ?? name
   return {
-    texts,
+    ...blank,
     doctype: doctype.name,
-    ...(title !== undefined && { title: textOf(title) }),
+    ...(title !== undefined && { title: pictured(textOf(title)) }),
+    // Whether there is a document of this name that they may read.
     ...(typeof name === 'string' && { name, found: document !== undefined }),
     ...(isObject(data)
       ? { changes: changesOf(doctype, document, data) }
@@ -63,23 +58,31 @@ function changesOf(
   { fields }: Doctype,
   document: DocumentView | undefined,
   data: Readonly<Record<string, unknown>>,
-): NonNullable<CallSubject['changes']> {
+) {
   return Object.entries(data).map(([name, to]) => ({
     label: fields.get(name)?.label ?? name,
-    ...(document && { from: textOf(document[name]) }),
-    to: textOf(to),
+    from: document ? picturedLines(textOf(document[name])) : '',
+    to: picturedLines(textOf(to)),
   }))
 }
 
 /** By which people know a document: its title, what it is found by, and the first of the rest. */
-function mainFields(doctype: Doctype, document: DocumentView): NonNullable<CallSubject['fields']> {
+function mainFields(doctype: Doctype, document: DocumentView) {
   const first = [doctype.titleField, ...doctype.searchFields].filter((name) => name !== undefined)
   const names = [...new Set([...first, ...doctype.fields.keys()])]
   return names
     .filter((name) => name !== 'name' && (document[name] ?? null) !== null)
     .filter((name) => doctype.fields.get(name)?.type !== 'table')
     .slice(0, mostFields)
-    .map((name) => ({ label: doctype.fields.get(name)?.label ?? name, value: textOf(document[name]) }))
+    .map((name) => ({
+      label: doctype.fields.get(name)?.label ?? name,
+      value: picturedLines(textOf(document[name])),
+    }))
+}
+
+/** What a user decides about must not hide behind invisible or reordering characters. */
+export function picturedLines(text: string): string {
+  return text.split('\n').map(pictured).join('\n')
 }
 
 function textOf(value: unknown): string {

@@ -1,11 +1,12 @@
 /** What the pages of prompts show and do: the same library, methods, limits and writer that programs have. */
 import type { Audit } from '../audit/audit.ts'
 import { eventOf, refusalOf } from '../audit/event.ts'
+import type { House } from '../build/house.ts'
 import { AppError } from '../core/errors.ts'
-import { systemManager, type Principal } from '../core/principal.ts'
+import type { Principal } from '../core/principal.ts'
 import { valueText } from '../core/values.ts'
 import { mayChange } from '../library/access.ts'
-import { siteLine, type Channels } from '../library/channels.ts'
+import type { Channels } from '../library/channels.ts'
 import { unifiedDiff } from '../library/diff.ts'
 import { fileChanges } from '../library/history.ts'
 import type { Library } from '../library/library.ts'
@@ -15,21 +16,12 @@ import { readInPart, type ReadTemplate } from '../library/template-file.ts'
 import { argumentRows } from '../library/template-text.ts'
 import { isStatusStep } from '../library/versions.ts'
 import type { PromptArgument, PromptStatus, PromptTemplate } from '../library/words.ts'
-import { changeableTemplate, faultsFor } from '../library/writing-rules.ts'
-import { folderOf, type WrittenPrompt } from '../library/writing.ts'
+import { faultsFor } from '../library/writing-rules.ts'
+import type { WrittenPrompt } from '../library/writing.ts'
 import type { RateLimits } from '../oauth/rate-limits.ts'
-import type {
-  AskedArgument,
-  BegunSketch,
-  PromptChange,
-  PromptDesk,
-  ShownPrompt,
-  Sketch,
-  WritableLine,
-} from '../pages/prompts-endpoint.ts'
 import { parseSource } from '../site/parse-source.ts'
 import type { Fault } from '../site/site-files.ts'
-import type { House } from './house.ts'
+import { beginSketch, sketchFile, type Sketch } from './prompt-sketches.ts'
 import { viewed } from './viewing.ts'
 
 /** What the desk works with. */
@@ -47,8 +39,32 @@ const mostChanges = 30
 /** Each test is a preview, and is paid for as one. */
 const mostTests = 20
 
+/** Which prompts somebody looks for. */
+export interface PromptQuestion {
+  readonly query: string
+  readonly category: string
+  readonly status: string
+}
+
+/** One argument of a prompt as a form asks for it. */
+export type AskedArgument = ReturnType<typeof askedArgument>
+
+/** What was given for arguments: a text each, or several where several may be chosen. */
+export type GivenArguments = Readonly<Record<string, string | readonly string[]>>
+
+/** What people change about a prompt. */
+export type PromptChange =
+  | { readonly kind: 'save'; readonly sketch: Sketch; readonly began: string; readonly note: string }
+  | { readonly kind: 'duplicate'; readonly id: string }
+  | { readonly kind: 'version'; readonly id: string; readonly note: string }
+  | { readonly kind: 'status'; readonly id: string; readonly status: string }
+  | { readonly kind: 'restore'; readonly id: string; readonly version: number }
+
+/** Where the pages get what they show and do; AppError `not_found` for what the principal may not see. */
+export type PromptDesk = ReturnType<typeof createPromptDesk>
+
 /** The desk over the library in use. */
-export function createPromptDesk(parts: PromptDeskParts): PromptDesk {
+export function createPromptDesk(parts: PromptDeskParts) {
   const { audit, promptMethods } = parts
   const channels = (): Channels => parts.site.current().library
   const seen = (principal: Principal): Library => channels().for(principal)
@@ -64,7 +80,7 @@ export function createPromptDesk(parts: PromptDeskParts): PromptDesk {
     return promptMethods.preview_template.call(principal, previewOf(template, given))
   }
   return {
-    find: (user, question) =>
+    find: (user: Principal, question: PromptQuestion) =>
       viewed(audit, user, { type: 'prompt.view', data: { question } }, async (principal) => {
         const { query, category, status } = question
         const asked = { query, status, ...(category !== '' && { category }), limit: mostFound }
@@ -73,22 +89,25 @@ export function createPromptDesk(parts: PromptDeskParts): PromptDesk {
           categories: await promptMethods.get_category_tree.call(principal, {}),
         }
       }),
-    one: (user, id) =>
+    one: (user: Principal, id: string) =>
       viewed(audit, user, { type: 'prompt.view', target: id }, (principal) => shown(parts, principal, id)),
-    preview: async (principal, id, given) => {
+    /** AppError `invalid` with `data.problems` of arguments. */
+    preview: async (principal: Principal, id: string, given: GivenArguments) => {
       const library = seen(principal)
       const template = library.prompt(principal, id)
       return library.fit(principal, library.read(id), await preview(principal, template, given))
     },
-    tests: (principal, id) => run(principal, seen(principal).read(seen(principal).prompt(principal, id).id)),
-    history: async (principal, id) => {
+    tests: (principal: Principal, id: string) =>
+      run(principal, seen(principal).read(seen(principal).prompt(principal, id).id)),
+    history: async (principal: Principal, id: string) => {
       const library = seen(principal)
       return fileChanges(library.line, library.read(library.prompt(principal, id).id), mostChanges)
     },
-    begin: (principal, id, line) => Promise.resolve(begun(parts, principal, id, line)),
+    begin: (principal: Principal, id: string | undefined, line: string | undefined) =>
+      beginSketch(parts.site.current(), principal, id, line),
     ...sketching(parts, { run, preview }),
-    difference: (before, after) => unifiedDiff(before, after, 'the file now', 'yours'),
-    change: async (principal, change) => {
+    difference: (before: string, after: string) => unifiedDiff(before, after, 'the file now', 'yours'),
+    change: async (principal: Principal, change: PromptChange) => {
       try {
         return await changed(parts, principal, change)
       } catch (error) {
@@ -112,25 +131,26 @@ function sketching(
     readonly run: (principal: Principal, read: ReadTemplate) => Promise<PromptTestResult[]>
     readonly preview: (principal: Principal, template: PromptTemplate, given: object) => Promise<string>
   },
-): Pick<PromptDesk, 'asks' | 'previewSketch' | 'check'> {
+) {
   const read = (sketch: Sketch, found: Fault[]): ReadTemplate | undefined => {
-    const { document, faults } = parseSource(fileOf(sketch), Buffer.from(sketch.text))
+    const { document, faults } = parseSource(sketchFile(sketch), Buffer.from(sketch.text))
     found.push(...faults)
     return document && readInPart(document, found)
   }
   return {
-    asks: (sketch) => read(sketch, [])?.template.arguments.map(askedArgument),
-    previewSketch: async (principal, sketch, given) => {
+    /** What a text asks for; undefined when it cannot be read. */
+    asks: (sketch: Sketch) => read(sketch, [])?.template.arguments.map(askedArgument),
+    previewSketch: async (principal: Principal, sketch: Sketch, given: GivenArguments) => {
       const faults: Fault[] = []
       const found = read(sketch, faults)
       if (!found || faults.length > 0)
         throw new AppError('invalid', 'the text has faults', { data: { faults } })
       return preview(principal, found.template, given)
     },
-    check: async (principal, sketch) => {
+    check: async (principal: Principal, sketch: Sketch) => {
       const channels = site.current().library
       const { lineage } = channels.all().get(sketch.line) ?? channels.site
-      const file = fileOf(sketch)
+      const file = sketchFile(sketch)
       const { faults, warnings, read: found } = lineage.examine(file, Buffer.from(sketch.text))
       const told = faultsFor(principal, file, faults)
       const tests = found && told.length === 0 ? await run(principal, found) : []
@@ -167,11 +187,7 @@ function changed(
     : writer.edit(principal, id, { text, began, note }, sketch.line)
 }
 
-async function shown(
-  { site, librarian }: PromptDeskParts,
-  principal: Principal,
-  id: string,
-): Promise<ShownPrompt> {
+async function shown({ site, librarian }: PromptDeskParts, principal: Principal, id: string) {
   const channels = site.current().library
   const library = channels.for(principal)
   const template = library.prompt(principal, id)
@@ -188,73 +204,9 @@ async function shown(
     arguments: template.arguments.map(askedArgument),
     tests: library.read(id).tests.length,
     mayEdit,
+    // What its status may become.
     steps: mayEdit ? steps : [],
   }
-}
-
-/** A template's text as somebody begins to edit it, or a new one. AppError `not_found`, `forbidden`. */
-function begun(
-  { site }: PromptDeskParts,
-  principal: Principal,
-  id: string | undefined,
-  asked: string | undefined,
-): BegunSketch {
-  const { library: channels, settings } = site.current()
-  const own = channels.writtenLine(channels.lineOf(principal))
-  const line = asked ?? own
-  const lines = linesFor(channels, principal, id, settings.git.commit)
-  if (!lines.some((one) => one.line === line))
-    throw new AppError('not_found', `there is no prompt "${id ?? ''}" there`)
-  if (id === undefined)
-    return {
-      id: '',
-      isNew: true,
-      line,
-      lines,
-      file: `${folderOf(principal)}/….md`,
-      text: newText(principal),
-      began: '',
-    }
-  const { template, read, began } = changeableTemplate(principal, channels.all().get(line)!, id)
-  const text = new TextDecoder().decode(read.document.bytes).replaceAll('\r\n', '\n')
-  return { id, isNew: false, line, lines, file: template.file, text, began }
-}
-
-/** The site, the line that the principal sees, and for a System Manager every branch. */
-function linesFor(
-  channels: Channels,
-  principal: Principal,
-  id: string | undefined,
-  commits: boolean,
-): WritableLine[] {
-  const isManager = principal.roles.has(systemManager)
-  return [...channels.all()].flatMap(([line, { lineage, templates }]) => {
-    const { branch } = lineage
-    if (line === siteLine) return [{ line }]
-    if (branch === undefined || !commits || (id !== undefined && !templates.has(id))) return []
-    return isManager || line === channels.lineOf(principal) ? [{ line, branch }] : []
-  })
-}
-
-function newText(principal: Principal): string {
-  return `---
-title: ''
-description: ''
-status: Draft
-visibility: Private
-owner: ${principal.user}
-arguments:
-  - argument_name: topic
-    display_label: Topic
-    is_required: 1
----
-Write about {{ topic }}.
-`
-}
-
-/** Where a sketch stands, or would. */
-function fileOf({ isNew, id, file }: Sketch): string {
-  return isNew ? file.replace('….md', `${id}.md`) : file
 }
 
 /** As the writer calls what it has done. */
@@ -262,7 +214,7 @@ function nounOf(change: PromptChange): string {
   return change.kind === 'save' ? (change.sketch.isNew ? 'create' : 'edit') : change.kind
 }
 
-function askedArgument(argument: PromptArgument): AskedArgument {
+function askedArgument(argument: PromptArgument) {
   return {
     name: argument.name,
     label: argument.label,
