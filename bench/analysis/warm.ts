@@ -44,7 +44,8 @@ console.log(
   `${ROWS} rows of ${columns.length} columns, median of ${ROUNDS} or ${SLOW_ROUNDS}, isolation ${isolation.kind}`,
 )
 
-const sql = new Sql(isolation, defaultAnalysisSettings.sql)
+const settings = defaultAnalysisSettings()
+const sql = new Sql(isolation, settings.sql)
 let revision = 0
 const tables = (): PermittedTables => ({
   key: 'bench',
@@ -66,7 +67,7 @@ const statement =
   'SELECT customer, sum(total) AS total FROM sales_order GROUP BY customer ORDER BY total DESC'
 const query = () => sql.query({ sql: statement, tables: tables(), maxRows: 100, signal })
 const cold = async () => {
-  const fresh = new Sql(isolation, defaultAnalysisSettings.sql)
+  const fresh = new Sql(isolation, settings.sql)
   await fresh.query({ sql: statement, tables: tables(), maxRows: 100, signal })
   await fresh.close()
 }
@@ -96,7 +97,7 @@ await sql.close()
 bare.close()
 
 if (isolation.kind === 'bubblewrap') {
-  const python = new Python(isolation, defaultAnalysisSettings.python)
+  const python = new Python(isolation, settings.python)
   report('Python, cold start', [await timed(() => python.probe())])
   console.log(
     `  with ${Object.entries(python.versions)

@@ -59,7 +59,7 @@ export interface AnalysisOptions {
 
 /** Tries what this machine can do, in parallel; what it cannot becomes a reason, never a failure to start. */
 export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> {
-  const settings = options.settings ?? defaultAnalysisSettings
+  const settings = options.settings ?? defaultAnalysisSettings()
   const isolation = options.isolation ?? {
     ...(await probeIsolation()),
     ...(options.cgroups !== undefined && { cgroups: options.cgroups }),
@@ -94,7 +94,7 @@ export async function openAnalysis(options: AnalysisOptions): Promise<Analysis> 
 
 /** SQL alone, with the settings that a site has unless it says otherwise: for checks that run no daemon. */
 export async function openSqlAlone(): Promise<Sql | Unavailable> {
-  return openSql(await probeIsolation(), defaultAnalysisSettings)
+  return openSql(await probeIsolation(), defaultAnalysisSettings())
 }
 
 /** Whether a part can be used. */

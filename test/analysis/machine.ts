@@ -8,6 +8,7 @@ import { installed } from '../../src/analysis/sandbox/node-program.ts'
 import type { TurnTaker } from '../../src/core/fair-queue.ts'
 import { type AnalysisSettings, defaultAnalysisSettings } from '../../src/analysis/settings.ts'
 
+const defaults = defaultAnalysisSettings()
 export const isolation = await probeIsolation()
 export const noSandbox: Isolation = { kind: 'process', reason: 'for a test', mend: 'nothing' }
 
@@ -17,17 +18,15 @@ export const withoutSql =
 export const withoutSandbox = isolation.kind === 'bubblewrap' ? false : isolation.reason
 export const withoutPython =
   withoutSandbox ||
-  (existsSync(defaultAnalysisSettings.python.interpreter)
-    ? false
-    : `there is no ${defaultAnalysisSettings.python.interpreter}`)
+  (existsSync(defaults.python.interpreter) ? false : `there is no ${defaults.python.interpreter}`)
 
 /** Every way in which a part can be run here. */
 export const isolations = isolation.kind === 'bubblewrap' ? [isolation, noSandbox] : [noSandbox]
 
 /** The settings of a machine on which tests must not take long. */
 export const settings: AnalysisSettings = {
-  ...defaultAnalysisSettings,
-  sql: { ...defaultAnalysisSettings.sql, timeout_seconds: 20 },
+  ...defaults,
+  sql: { ...defaults.sql, timeout_seconds: 20 },
 }
 
 export function signal(): AbortSignal {
