@@ -90,7 +90,7 @@ import {
   stylesheetEndpoint,
 } from './pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
-import { bearerOrSession, browserPrincipal } from './pages/session-middleware.ts'
+import { bearerOrSession } from './pages/session-middleware.ts'
 import { createViews, type Render } from './pages/views.ts'
 import { edge, killSwitch } from './http/edge-middleware.ts'
 import { answerBare, callsOf, programCall } from './http/program-calls.ts'
@@ -102,8 +102,6 @@ import type { Services } from './build/services.ts'
 export function createApp(services: Services): RequestListener {
   const { settings, log } = services
   const render = createViews({ settings })
-  const principalOf = (ctx: Context, user: string): Principal | undefined =>
-    browserPrincipal(ctx, services, user)
   const powers = powersIn(services)
 
   const router = new Router()
@@ -113,7 +111,7 @@ export function createApp(services: Services): RequestListener {
   for (const [method, places, endpoint] of programs) router.register([...places], [method], endpoint)
   router.all('/.well-known/{*rest}', unknownWellKnownEndpoint())
   const prompts = createPromptDesk(services)
-  routePages(router, { ...services, prompts, powers, render, principalOf })
+  routePages(router, { ...services, prompts, powers, render })
   const asking = { ...services, ask: askerOf(services), render, desk: createSiteEditor(services) }
   for (const page of [adminHealthPage, adminPeoplePage, adminToolsPage, adminClientsPage, adminFilesPage])
     routeOwnPage(router, page(asking), asking)

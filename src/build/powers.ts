@@ -1,5 +1,5 @@
 import type { Powers, PowersOf } from '../core/powers.ts'
-import { roleKeyOf } from '../core/principal.ts'
+import { principalFor } from '../core/principal.ts'
 import type { OfferedTool } from '../tools/catalogue.ts'
 import { powersOf } from '../tools/powers.ts'
 import type { Services } from './services.ts'
@@ -14,14 +14,9 @@ export function powersIn({ site, refreshed, clock }: Services): PowersOf {
     const principal =
       found &&
       refreshed({
-        user: found.id,
-        fullName: found.fullName,
-        roles: found.roles,
-        roleKey: roleKeyOf(found.roles),
+        ...principalFor(found, ''),
         ...(client && { client: { id: client.id, name: client.name } }),
         ...(readOnly && { readOnly: true }),
-        scopes: [],
-        requestId: '',
       })
     if (!principal) return undefined
     const offered = catalogue.offered(principal)

@@ -1,5 +1,5 @@
 /** Who reads the site's texts for models, and what they have: texts that send them elsewhere are told to their authors. */
-import { assistantUser, roleKeyOf } from '../core/principal.ts'
+import { assistantUser, principalFor } from '../core/principal.ts'
 import { accessTo } from '../documents/permission.ts'
 import type { Platform } from '../documents/platform.ts'
 import { namesIn } from '../library/check-library.ts'
@@ -36,23 +36,22 @@ export function readersOf({ people, platform, own, toolSettings, tools }: ReadSo
   }))
   const all = [...tools, ...optional, ...defined, ...own.modules]
   const groups = new Map<string, Readers & { readonly users: string[] }>()
-  for (const { id, fullName, enabled, assistantEnabled, roles } of people.users.values()) {
-    if (!enabled || !assistantEnabled || !roles.has(assistantUser)) continue
-    const roleKey = roleKeyOf(roles)
-    const known = groups.get(roleKey)
+  for (const user of people.users.values()) {
+    if (!user.enabled || !user.assistantEnabled || !user.roles.has(assistantUser)) continue
+    const principal = principalFor(user, 'check')
+    const known = groups.get(principal.roleKey)
     if (known) {
-      known.users.push(id)
+      known.users.push(user.id)
       continue
     }
-    const principal = { user: id, fullName, roles, roleKey, scopes: [], requestId: 'check' }
     const isOpen = (action: 'read' | 'create') => (name: string) =>
       accessTo(principal, platform.doctypes.get(name)!, 0).may(action)
     const doctypes = [...platform.doctypes.values()]
       .filter(({ child, name }) => child || isOpen('read')(name) || isOpen('create')(name))
       .map(({ name }) => name)
-    groups.set(roleKey, {
-      users: [id],
-      roles,
+    groups.set(principal.roleKey, {
+      users: [user.id],
+      roles: user.roles,
       tools: new Set(
         all
           .filter((tool) => offerOf(principal, tool, toolSettings).refusal === undefined)

@@ -1,6 +1,6 @@
 import { explainAccess as explainDoctype } from '../documents/explaining.ts'
 import { AppError } from '../core/errors.ts'
-import { assistantUser, hasRole, roleKeyOf, type Principal } from '../core/principal.ts'
+import { assistantUser, hasRole, principalFor, roleKeyOf, type Principal } from '../core/principal.ts'
 import type { Services } from '../build/services.ts'
 import { offerOf } from '../tools/offer.ts'
 import { defineOperation } from './operation.ts'
@@ -133,20 +133,12 @@ async function principalAs(
   if (!found) throw new AppError('not_found', `no user ${email}`)
   if (client !== undefined && !(await services.clients.find(client)))
     throw new AppError('not_found', `no client ${client}`)
-  const bare: Principal = {
-    user: found.id,
-    fullName: found.fullName,
-    roles: found.roles,
-    roleKey: roleKeyOf(found.roles),
-    scopes: [],
-    requestId: 'command line',
-    ...(client !== undefined && { client: { id: client, name: client } }),
-  }
   const limits = client === undefined ? undefined : services.clientLimits(client)
   // As bearer.ts does for a request: a client's limits take roles away, and never add any.
   const kept = limits?.roles && new Set([...found.roles].filter((role) => limits.roles!.includes(role)))
   const principal: Principal = {
-    ...bare,
+    ...principalFor(found, 'command line'),
+    ...(client !== undefined && { client: { id: client, name: client } }),
     ...(kept && { roles: kept, roleKey: roleKeyOf(kept) }),
     ...(limits?.tools && { toolLimit: limits.tools }),
   }

@@ -1,5 +1,5 @@
 import { AppError } from '../core/errors.ts'
-import type { Principal } from '../core/principal.ts'
+import { principalFor, type Principal } from '../core/principal.ts'
 import { systemPrincipal } from '../documents/seeds.ts'
 import type { PromptMethod, PromptMethods } from '../library/prompt-methods.ts'
 import { promptRows } from '../library/prompt-rows.ts'
@@ -74,12 +74,5 @@ function principalOf({ people }: Pick<Services, 'people'>, email: string | undef
   if (email === undefined) return systemPrincipal('command line')
   const found = people().find(email)
   if (!found) throw new AppError('not_found', `no user ${email}`)
-  return {
-    user: found.id,
-    fullName: found.fullName,
-    roles: found.roles,
-    roleKey: [...found.roles].sort().join('\n'),
-    scopes: [],
-    requestId: 'command line',
-  }
+  return principalFor(found, 'command line')
 }

@@ -2,7 +2,7 @@ import process from 'node:process'
 import type { PullState } from '../build/pulling.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
-import { roleKeyOf } from '../core/principal.ts'
+import { principalFor, roleKeyOf } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
 import { stateProblems as problemsOf } from '../documents/state-problems.ts'
@@ -80,8 +80,8 @@ function pullText(pulled: PullState | undefined) {
 function toolTokens({ people, catalogue, library, settings }: Snapshot) {
   // Users with the same roles are offered the same tools: one of each set is asked for.
   const sets = new Map([...people.users.values()].map((user) => [roleKeyOf(user.roles), user]))
-  return [...sets].map(([roleKey, { id, fullName, roles }]) => {
-    const principal = { user: id, fullName, roles, roleKey, scopes: [], requestId: 'status' }
+  return [...sets.values()].map((user) => {
+    const principal = principalFor(user, 'status')
     const served = { catalogue, library: library.for(principal) }
     const offered = catalogue.offered(principal)
     const tokens = (mode: Settings['mcp']['skill_mode']): number => {
@@ -96,7 +96,7 @@ function toolTokens({ people, catalogue, library, settings }: Snapshot) {
       return Math.ceil(JSON.stringify(listed).length / 4)
     }
     return {
-      roles: [...roles].sort(),
+      roles: [...user.roles].sort(),
       tools: offered.length,
       tokens: tokens(settings.mcp.skill_mode),
       tokens_by_skill_mode: { supplementary: tokens('supplementary'), replace: tokens('replace') },

@@ -42,6 +42,18 @@ export interface Principal {
   readonly expiresAt?: number
 }
 
+/** A user as a principal that nothing narrows, for a request or a question of this id. */
+export function principalFor(
+  {
+    id,
+    fullName,
+    roles,
+  }: { readonly id: string; readonly fullName: string; readonly roles: ReadonlySet<string> },
+  requestId: string,
+): Principal {
+  return { user: id, fullName, roles, roleKey: roleKeyOf(roles), scopes: [], requestId }
+}
+
 /** A principal with every property written out, so that none is forgotten: spreading costs ten times as much. */
 export type WholePrincipal = { readonly [Key in keyof Required<Principal>]: Principal[Key] }
 

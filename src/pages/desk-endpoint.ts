@@ -6,22 +6,20 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import { answerPage, pageEndpoint, sendTo, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
-import { originOf } from '../oauth/http-middleware.ts'
 import { paths } from '../oauth/urls.ts'
 import type { Site } from '../site/site.ts'
 import type { SignedIn } from '../users/sessions.ts'
 import { faultPage } from './authorization-pages.ts'
 import { dashboardOfDesk, dashboardsFor, pictureFor, type DeskParts } from './desk.ts'
+import { browserPrincipal, type SessionDeps } from './session-middleware.ts'
 import { viewed } from './viewing.ts'
 import type { Render } from './views.ts'
 
 /** What a page for users works with. */
-export interface UserPageDeps extends BrowserDeps {
+export interface UserPageDeps extends BrowserDeps, SessionDeps {
   readonly audit: Audit
   readonly site: Pick<Site<Snapshot>, 'current'>
   readonly render: Render
-  /** The principal of a user at the browser; undefined when the user may not use the service. */
-  readonly principalOf: (ctx: Context, user: string) => Principal | undefined
 }
 
 /** What the pages of the desk work with. */
@@ -87,11 +85,11 @@ export function forUsers(
 /** The principal of who is signed in; AppError `forbidden` for those who may not use the service. */
 export function principalAt(
   { ctx, user }: { readonly ctx: Context; readonly user: { readonly id: string } },
-  deps: Pick<UserPageDeps, 'principalOf'>,
+  deps: SessionDeps,
 ): Principal {
-  const principal = deps.principalOf(ctx, user.id)
+  const principal = browserPrincipal(ctx, deps, user.id)
   if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
-  return { ...principal, requestId: originOf(ctx).request_id }
+  return principal
 }
 
 function idOf(ctx: Context): string {

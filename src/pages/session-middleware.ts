@@ -1,6 +1,6 @@
 /** A user at a browser as a principal: for our pages, and for what a page of ours may ask of the platform. */
 import type { Context, Middleware } from 'koa'
-import { roleKeyOf, type Principal } from '../core/principal.ts'
+import { principalFor, type Principal } from '../core/principal.ts'
 import { withinBudget } from '../oauth/bearer.ts'
 import { signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
 import { answerJson, traceOf } from '../oauth/http-middleware.ts'
@@ -49,18 +49,10 @@ export function browserPrincipal(
 ): Principal | undefined {
   const found = people().find(user)
   if (!found) return undefined
-  const { id, fullName, roles } = found
-  const requestId = String(ctx.state['requestId'])
-  const address = String(ctx.state['address'])
   const trace = traceOf(ctx)
   return refreshed({
-    user: id,
-    fullName,
-    roles,
-    roleKey: roleKeyOf(roles),
-    scopes: [],
-    requestId,
-    address,
+    ...principalFor(found, String(ctx.state['requestId'])),
+    address: String(ctx.state['address']),
     ...(trace && { trace }),
   })
 }
