@@ -1,5 +1,6 @@
 import { getDocument } from '../documents/reading.ts'
 import { partsOf, uriOf } from './document-id.ts'
+import { documentShape, objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
@@ -12,17 +13,10 @@ export const fetchDocument = defineTool({
   input: objectWith({
     id: { type: 'string', maxLength: 250, description: 'As search answers it: DOCTYPE/NAME.' },
   }),
-  output: {
-    type: 'object',
-    required: ['id', 'title', 'text', 'url'],
-    properties: {
-      id: { type: 'string' },
-      title: { type: 'string' },
-      text: { type: 'string' },
-      url: { type: 'string' },
-      metadata: { type: 'object' },
-    },
-  },
+  output: objectShape(
+    { id: textShape, title: textShape, text: textShape, url: textShape },
+    { metadata: documentShape },
+  ),
   example: { id: 'Sales Order/SO-00001' },
   async run({ id }, { principal, documents }) {
     const { doctype, name } = partsOf(id)

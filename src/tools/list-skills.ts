@@ -1,3 +1,4 @@
+import { listShape, objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
@@ -9,25 +10,11 @@ export const listSkillsTool = defineTool({
     'Lists the skills: short guides on how to do a kind of task well with these tools. Call it before an unfamiliar task, then read_skill for the one that fits.',
   category: 'read_only',
   input: objectWith({}, { tool: { type: 'string', description: 'Only skills that teach this tool.' } }),
-  output: {
-    type: 'object',
-    required: ['skills'],
-    properties: {
-      skills: {
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['name', 'title', 'description', 'files'],
-          properties: {
-            name: { type: 'string' },
-            title: { type: 'string' },
-            description: { type: 'string' },
-            files: { type: 'array', items: { type: 'string' } },
-          },
-        },
-      },
-    },
-  },
+  output: objectShape({
+    skills: listShape(
+      objectShape({ name: textShape, title: textShape, description: textShape, files: listShape(textShape) }),
+    ),
+  }),
   example: {},
   async run({ tool }, { principal, library }) {
     const skills = library.skills(principal).filter(({ tools }) => tool === undefined || tools.includes(tool))

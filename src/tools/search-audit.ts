@@ -3,6 +3,7 @@ import { auditStatuses } from '../audit/event.ts'
 import { filterOf } from '../audit/question.ts'
 import { tailAudit } from '../audit/search.ts'
 import type { Clock } from '../core/clock.ts'
+import { objectWith } from '../core/object-schema.ts'
 import { auditor } from '../core/principal.ts'
 import { fitRows } from './fit-rows.ts'
 import { defineTool, type Tool } from './tool.ts'
@@ -18,10 +19,9 @@ export function searchAuditTool(audit: Pick<AuditLog, 'place' | 'settled'>, cloc
       'Who did what and when, newest last: calls, sign-ins, changes with old and new values, and who was shown which document.',
     category: 'read_only',
     roles: [auditor],
-    input: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
+    input: objectWith(
+      {},
+      {
         user: { type: 'string', description: 'Of this user.' },
         document: { type: 'string', description: 'What changed or showed it, such as "Customer/ACME".' },
         doctype: { type: 'string', description: 'What changed or showed documents of it.' },
@@ -42,7 +42,7 @@ export function searchAuditTool(audit: Pick<AuditLog, 'place' | 'settled'>, cloc
           description: `Most events; default ${defaultLimit}.`,
         },
       },
-    },
+    ),
     example: { document: 'Customer/CUST-00001', since: '7d' },
     async run({ limit = defaultLimit, ...question }, { budget }) {
       const filter = filterOf({ since: '7d', ...question }, clock.now())

@@ -1,5 +1,6 @@
 import { searchDocuments } from '../documents/searching.ts'
 import { uriOf } from './document-id.ts'
+import { listShape, objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
@@ -10,20 +11,9 @@ export const search = defineTool({
   description: 'Finds documents by words; fetch reads them by id.',
   category: 'read_only',
   input: objectWith({ query: { type: 'string', minLength: 1, maxLength: 500, description: 'Words.' } }),
-  output: {
-    type: 'object',
-    required: ['results'],
-    properties: {
-      results: {
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['id', 'title', 'url'],
-          properties: { id: { type: 'string' }, title: { type: 'string' }, url: { type: 'string' } },
-        },
-      },
-    },
-  },
+  output: objectShape({
+    results: listShape(objectShape({ id: textShape, title: textShape, url: textShape })),
+  }),
   example: { query: 'drill' },
   async run({ query }, { principal, documents }) {
     const { results } = await searchDocuments(documents, principal, { words: query, limit: 20 })
