@@ -6,7 +6,7 @@
  * - `sql/`, `python/`, `files/`, `charts/`: one part each, with the code of the daemon's side and the
  *   program that runs in the child.
  * - `sandbox/`: how a child is shut off (`bubblewrap.ts`, `seccomp.ts`), started (`spawned.ts`) and spoken
- *   to (`child.ts`), and how many run at once (`fair-queue.ts`, `spares.ts`, `one-job.ts`).
+ *   to (`child.ts`), and how many run at once (`fair-queue.ts`, `spare.ts`, `one-job.ts`).
  * - `business.ts`, `statistics.ts`: plain computations that need no child.
  */
 import { messageOf } from '../core/errors.ts'

@@ -154,7 +154,8 @@ const shortened: Readonly<Record<DatePart, (date: string) => string>> = {
   day: (date) => date.slice(0, 10),
 }
 
-function weekOf(date: string): string {
+/** The week of a date as ISO 8601 counts: from Monday, the first one with a Thursday of the year. */
+export function weekOf(date: string): string {
   const day = new Date(`${date.slice(0, 8)}01T00:00:00Z`)
   day.setUTCDate(Number(date.slice(8, 10)))
   // A week belongs to the year of its Thursday.

@@ -11,7 +11,7 @@ import { type AnalysisProbe, openAnalysis } from '../../src/analysis/analysis.ts
 import { probeIsolation } from '../../src/analysis/sandbox/bubblewrap.ts'
 import { type Child, ChildEnded } from '../../src/analysis/sandbox/child.ts'
 import { seccompProgram } from '../../src/analysis/sandbox/seccomp.ts'
-import { Spares } from '../../src/analysis/sandbox/spares.ts'
+import { Spare } from '../../src/analysis/sandbox/spare.ts'
 import { spawnChild } from '../../src/analysis/sandbox/spawned.ts'
 import { silent } from '../documents/trading-company.ts'
 import {
@@ -254,26 +254,24 @@ describe('the system call filter', () => {
   })
 })
 
-describe('spares', () => {
-  it('are made ahead, given once, and discarded at the end', async () => {
+describe('a spare', () => {
+  it('is made ahead, given once, and discarded at the end', async () => {
     let made = 0
     const discarded: number[] = []
-    const spares = new Spares(
-      2,
+    const spares = new Spare(
       () => Promise.resolve(++made),
       (spare) => discarded.push(spare),
     )
     spares.fill()
     assert.deepEqual([await spares.take(), await spares.take()], [1, 2])
-    assert.equal(made, 4)
+    assert.equal(made, 3)
     await spares.close()
-    assert.deepEqual(discarded, [3, 4])
+    assert.deepEqual(discarded, [3])
   })
 
-  it('that fail are made again when one is wanted, not before', async () => {
+  it('that fails is made again when one is wanted, not before', async () => {
     let tries = 0
-    const spares = new Spares(
-      1,
+    const spares = new Spare(
       () => Promise.reject(new Error(`try ${++tries}`)),
       () => undefined,
     )

@@ -3,7 +3,7 @@ import type { Isolation } from './bubblewrap.ts'
 import { type Child, endedEarly } from './child.ts'
 import { startWorker } from './node-program.ts'
 import { type TurnTaker, cancelled, FairQueue } from '../../core/fair-queue.ts'
-import { Spares } from './spares.ts'
+import { Spare } from './spare.ts'
 
 /** A worker and its bounds; `memoryMb` is for its data, besides what Node itself takes. */
 export interface WorkerOptions {
@@ -24,13 +24,12 @@ export class OneJob {
   /** Two at a time, because each may fill a processor. */
   readonly queue = new FairQueue(2)
   #options: WorkerOptions
-  #spares: Spares<Child>
+  #spare: Spare<Child>
   #running = new Set<Child>()
 
   constructor(options: WorkerOptions) {
     this.#options = options
-    this.#spares = new Spares(
-      1,
+    this.#spare = new Spare(
       () => this.#start(),
       (child) => child.kill(),
     )
@@ -51,7 +50,7 @@ export class OneJob {
   ): Promise<T> {
     const { signal } = caller
     return await this.queue.use(caller, async () => {
-      const child = await this.#spares.take()
+      const child = await this.#spare.take()
       this.#running.add(child)
       const leave = (): void => child.kill()
       const timer = setTimeout(
@@ -76,7 +75,7 @@ export class OneJob {
   }
 
   async close(): Promise<void> {
-    await this.#spares.close()
+    await this.#spare.close()
     const running = [...this.#running]
     for (const child of running) child.kill()
     await Promise.all(running.map((child) => child.ended))

@@ -12,7 +12,7 @@ import { type Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
 import { startWorker } from '../sandbox/node-program.ts'
 import { cancelled, type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
-import { Spares } from '../sandbox/spares.ts'
+import { Spare } from '../sandbox/spare.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { readAnswer, readPart, type SqlColumn } from './answer.ts'
 import { missingTable, ranOutOfMemory, sqlError } from './sql-error.ts'
@@ -62,7 +62,7 @@ export class Sql {
   #isolation: Isolation
   #settings: AnalysisSettings['sql']
   #queue: FairQueue
-  #spares: Spares<Child>
+  #spare: Spare<Child>
   #idle: Session[] = []
   #busy = new Set<Session>()
   #closed = false
@@ -71,8 +71,7 @@ export class Sql {
     this.#isolation = isolation
     this.#settings = settings
     this.#queue = new FairQueue(settings.max_concurrent)
-    this.#spares = new Spares(
-      1,
+    this.#spare = new Spare(
       () => this.#start(),
       (child) => child.kill(),
     )
@@ -84,7 +83,7 @@ export class Sql {
 
   /** Starts the engine once, so that a machine where it cannot run is known before a tool is offered. */
   async probe(): Promise<void> {
-    await this.#spares.ready()
+    await this.#spare.ready()
   }
 
   /**
@@ -115,7 +114,7 @@ export class Sql {
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#spares.close()
+    await this.#spare.close()
     const sessions = [...this.#idle, ...this.#busy]
     this.#idle = []
     for (const { child } of sessions) child.kill()
@@ -229,7 +228,7 @@ export class Sql {
     const at = this.#idle.findIndex((session) => session.key === key && session.child.alive)
     const session: Session =
       at === -1
-        ? { child: await this.#spares.take(), key, knowsTables: false, loaded: new Map() }
+        ? { child: await this.#spare.take(), key, knowsTables: false, loaded: new Map() }
         : this.#idle.splice(at, 1)[0]!
     clearTimeout(session.forget)
     this.#busy.add(session)
