@@ -6,33 +6,16 @@
 import { attacksOfStrangers } from './attack-as-stranger.ts'
 import { attacksOfUsers } from './attack-as-user.ts'
 import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { readOrigin, unreachable } from './public-address.ts'
 import { ask } from './public-ask.ts'
 
 /** Runs the table; with a token also what a user may try. Rows come in the order of the table. */
 export async function attack(text: string, token: string | undefined): Promise<readonly Finding[]> {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url || !/^https?:$/.test(url.protocol) || url.origin !== text.replace(/\/$/, ''))
-    return [
-      wrong(
-        'attack.url',
-        'failure',
-        `"${text}"`,
-        'this is not an address of the form https://host or https://host:port, in lower case',
-        `write it as ${url ? url.origin : 'https://assistant.example.com'}`,
-      ),
-    ]
+  const url = readOrigin('attack.url', text)
+  if (!(url instanceof URL)) return [url]
   const { origin } = url
   const health = await ask(`${origin}/healthz`)
-  if ('fault' in health)
-    return [
-      wrong(
-        'attack.reachable',
-        'failure',
-        health.fault,
-        'nothing answers at the address, or not in the way of HTTP',
-        'start the service; look at the proxy in front of it',
-      ),
-    ]
+  if ('fault' in health) return [unreachable('attack.reachable', health.fault)]
   const findings: Finding[] = []
   for (const { check, remedy, run } of [...attacksOfStrangers(origin), ...attacksOfUsers(origin, token)]) {
     const { held, detail } = await run()

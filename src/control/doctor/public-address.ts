@@ -5,21 +5,49 @@ import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/errors.ts'
 import { fine, unknown, wrong, type Finding } from './finding.ts'
 import { patience, type PublicAnswer, type Inside } from './public-ask.ts'
-import { isLocal } from './site.ts'
 
 const day = 86_400_000
 
+/** The address of a service as somebody typed it, or what is wrong with it. */
+export function readOrigin(check: string, text: string): URL | Finding {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && url.origin === text.replace(/\/$/, '')) return url
+  return wrong(
+    check,
+    'failure',
+    `"${text}"`,
+    'this is not an address of the form https://host or https://host:port, in lower case',
+    `write it as ${url ? url.origin : 'https://assistant.example.com'}`,
+  )
+}
+
+/** Nothing answered there. */
+export function unreachable(check: string, fault: string): Finding {
+  return wrong(
+    check,
+    'failure',
+    fault,
+    'nothing answers at the address, or not in the way of HTTP',
+    'start the service; look at the proxy, its log, and the firewall in front of it',
+  )
+}
+
 /** Only https, but on this machine. */
-export function examineScheme({ protocol, hostname, origin }: URL): Finding {
+export function examineScheme(check: string, { protocol, hostname, origin }: URL): Finding {
   return protocol === 'https:' || isLocal(hostname)
-    ? fine('public.url', origin)
+    ? fine(check, origin)
     : wrong(
-        'public.url',
+        check,
         'failure',
         origin,
-        'tokens travel in clear text, and clients refuse an http address',
-        'end TLS at a proxy and use its https address (systemd/README.md)',
+        'tokens travel in clear text, and most clients refuse an http address',
+        'end TLS at a proxy and set public_url to its https address (systemd/README.md)',
       )
+}
+
+/** Whether a host name means this machine only. */
+export function isLocal(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
 }
 
 /** Whether the daemon publishes this address; one byte more is another. */

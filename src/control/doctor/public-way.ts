@@ -4,7 +4,7 @@ import { probeHeader, streamPauseMilliseconds, type Arrival } from '../../http/d
 import { paths } from '../../oauth/urls.ts'
 import { fine, unknown, wrong, type Finding } from './finding.ts'
 import { patience, type Inside } from './public-ask.ts'
-import { isLocal } from './site.ts'
+import { isLocal } from './public-address.ts'
 
 /** What the proxies made of a request that the daemon was told to expect. */
 export async function examineWay(url: URL, inside: Inside | undefined): Promise<readonly Finding[]> {

@@ -5,6 +5,7 @@ import { faultText } from '../../site/site-files.ts'
 import { readWholeSite } from '../../build/snapshot.ts'
 import { fine, wrong, type Finding } from './finding.ts'
 import type { DaemonHealth, Patient } from './patient.ts'
+import { examineScheme, isLocal } from './public-address.ts'
 
 /** Reads the site as the daemon would; the settings are absent when it has faults. */
 export async function examineSite({
@@ -68,21 +69,7 @@ function examineAddress(url: string | null): Finding {
       'addresses are published as http://localhost, so only this machine can connect',
       'set public_url in config/settings.yaml to the address that clients use',
     )
-  const { protocol, hostname } = new URL(url)
-  return protocol === 'https:' || isLocal(hostname)
-    ? fine(check, url)
-    : wrong(
-        check,
-        'failure',
-        url,
-        'tokens travel in clear text, and most clients refuse an http address',
-        'put a TLS proxy in front and set public_url to its https address (systemd/README.md)',
-      )
-}
-
-/** Whether a host name means this machine only. */
-export function isLocal(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+  return examineScheme(check, new URL(url))
 }
 
 function examineTestSettings({ oauth, rate_limits: limits }: Settings): Finding {
