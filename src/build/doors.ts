@@ -6,7 +6,6 @@ import { Subscriptions } from '../mcp/subscriptions.ts'
 import { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import { Tasks } from '../mcp/tasks.ts'
 import { Assertions } from '../oauth/assertions.ts'
-import type { ClientLimits } from '../oauth/bearer.ts'
 import { ClientDocuments } from '../oauth/client-documents.ts'
 import { Clients } from '../oauth/clients.ts'
 import { Codes } from '../oauth/codes.ts'
@@ -34,67 +33,19 @@ import type { House } from './house.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Where people and clients come in: who they are, and what MCP keeps of them while they are here. */
-export interface Doors extends Address, SignInDoor, McpDoor, OAuthDoor {}
+export type Doors = Awaited<ReturnType<typeof openDoors>>
 
-interface Address {
-  /** The origin that every published URL begins with, without a trailing slash (D1). */
-  readonly publicUrl: () => string
-  readonly mcpUrl: () => string
-  /** The daemon listens on this port: part of the public URL when none is set. */
-  readonly listening: (port: number) => void
-}
-
-interface SignInDoor {
-  readonly accounts: Accounts
-  readonly links: OneTimeLinks
-  readonly passkeys: Passkeys
-  readonly passwords: Passwords
-  readonly secondFactors: SecondFactors
-  readonly sessions: Sessions
-  readonly signIn: SignIn
-  readonly apiKeys: ApiKeys
-}
-
-interface McpDoor {
-  readonly subscriptions: Subscriptions
-  readonly suspended: SuspendedCalls
-  readonly tasks: Tasks
-  /** The MCP calls that run now. */
-  readonly running: RunningCalls
-  /** Signs what MCP clients carry for us; survives restarts. */
-  readonly signingKey: string
-}
-
-interface OAuthDoor {
-  readonly tokens: Tokens
-  readonly clients: Clients
-  readonly clientDocuments: ClientDocuments
-  readonly codes: Codes
-  readonly grants: Grants
-  readonly keys: Keys
-  readonly assertions: Assertions
-  readonly identityProviders: IdentityProviders
-  readonly usage: TokenUsage
-  readonly limits: RateLimits
-  readonly trace: Trace
-  readonly upstream: OpenIdProvider
-  /** What a client may at most use, whoever it acts for. */
-  readonly clientLimits: ClientLimits
-}
+type Address = ReturnType<typeof addressOf>
+type McpDoor = Awaited<ReturnType<typeof openMcp>>
 
 /** Opens the doors of a house; a daemon's metrics hear of them. */
-export async function openDoors(
-  foundation: Foundation,
-  house: House,
-  options: ServicesOptions,
-  undo: Undo,
-): Promise<Doors> {
+export async function openDoors(foundation: Foundation, house: House, options: ServicesOptions, undo: Undo) {
   const { clock, store, audit, metrics, analysis } = foundation
   const { site, settings, people } = house
   const address = addressOf(options, house)
   const accounts = new Accounts({ store })
   const passwords = new Passwords({ store, clock, people })
-  const signIn: SignInDoor = {
+  const signIn = {
     accounts,
     links: new OneTimeLinks({ store, clock, people }),
     passkeys: new Passkeys({ store, clock, accounts, publicUrl: address.publicUrl }),
@@ -123,9 +74,10 @@ export async function openDoors(
   return { ...address, ...signIn, ...mcp, ...oauth }
 }
 
-function addressOf(options: ServicesOptions, { settings }: House): Address {
+function addressOf(options: ServicesOptions, { settings }: House) {
   let { port } = settings().server
   let known: { readonly of: string; readonly url: string } | undefined
+  /** The origin that every published URL begins with, without a trailing slash (D1). */
   const publicUrl = (): string => {
     const of = options.publicUrl ?? settings().public_url ?? `http://localhost:${port}`
     if (known?.of !== of) known = { of, url: of.replace(/\/+$/, '') }
@@ -133,8 +85,9 @@ function addressOf(options: ServicesOptions, { settings }: House): Address {
   }
   return {
     publicUrl,
-    mcpUrl: () => resourceOf(publicUrl()),
-    listening: (bound) => {
+    mcpUrl: (): string => resourceOf(publicUrl()),
+    /** The daemon listens on this port: part of the public URL when none is set. */
+    listening: (bound: number): void => {
       port = bound
     },
   }
@@ -145,7 +98,7 @@ async function openMcp(
   { site, refreshed, onChange }: House,
   { publicUrl }: Address,
   undo: Undo,
-): Promise<McpDoor> {
+) {
   const snapshot = (principal: Principal): ReturnType<Snapshot['for']> => site.current().for(principal)
   const subscriptions = new Subscriptions({ clock, snapshot, refreshed })
   onChange(() => subscriptions.changed())
@@ -156,7 +109,9 @@ async function openMcp(
     subscriptions,
     suspended: new SuspendedCalls({ store, clock, audit, publicUrl }),
     tasks,
+    /** The MCP calls that run now. */
     running,
+    /** Signs what MCP clients carry for us; survives restarts. */
     signingKey: await signingKeyOf(store),
   }
 }
@@ -167,7 +122,7 @@ function openOAuth(
   { publicUrl }: Address,
   { subscriptions, running }: McpDoor,
   undo: Undo,
-): OAuthDoor {
+) {
   const tokens = new Tokens({
     store,
     clock,
@@ -206,7 +161,8 @@ function openOAuth(
     limits: new RateLimits({ settings, store }),
     trace: new Trace({ clock, store }),
     upstream: new OpenIdProvider({ store, clock, settings, publicUrl, log, folder: folders.site }),
-    clientLimits: (id) => clientLimitOf(site.current().platform, id),
+    /** What a client may at most use, whoever it acts for. */
+    clientLimits: (id: string) => clientLimitOf(site.current().platform, id),
   }
 }
 
