@@ -43,11 +43,7 @@ import { auditEndpoint, auditExportEndpoint, type AuditPageDeps } from './pages/
 import { authorizationPages, faultPage } from './pages/authorization-pages.ts'
 import { logoPath } from './pages/company.ts'
 import { bundleEndpoint, connectPage } from './pages/connect-page.ts'
-import {
-  connectedAppsEndpoint,
-  revokeAppEndpoint,
-  type ConnectedAppsDeps,
-} from './pages/connected-apps-endpoint.ts'
+import { connectedAppsPage, type ConnectedAppsDeps } from './pages/connected-apps-page.ts'
 import { dashboardEndpoint, deskEndpoint, pictureEndpoint, type DeskDeps } from './pages/desk-endpoint.ts'
 import {
   doctypesEndpoint,
@@ -214,13 +210,12 @@ function routePages(
   router.get(paths.oneTimeLink, oneTimeLinkPageEndpoint(deps))
   router.post(paths.oneTimeLink, oneTimeLinkEndpoint(deps))
   const promptPages = [promptEditorPage, promptHistoryPage, promptPage, newPromptPage]
-  for (const page of [accountPage, connectPage, ...promptPages]) routeOwnPage(router, page(deps), deps)
+  for (const page of [accountPage, connectedAppsPage, connectPage, ...promptPages])
+    routeOwnPage(router, page(deps), deps)
   router.get(`${paths.connect}/assistant-core.mcpb`, bundleEndpoint(deps))
   router.get('/assets/page.mjs', scriptEndpoint())
   router.get(paths.signOut, signOutPageEndpoint(deps))
   router.post(paths.signOut, signOutEndpoint(deps))
-  router.get(paths.connectedApps, connectedAppsEndpoint(deps))
-  router.post(paths.connectedApps, revokeAppEndpoint(deps))
   router.get(paths.approvals, approvalListEndpoint(deps))
   router.get(`${paths.approvals}/:id`, approvalPageEndpoint(deps))
   router.post(`${paths.approvals}/:id`, approvalEndpoint(deps))

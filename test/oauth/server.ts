@@ -46,7 +46,7 @@ import { TokenUsage } from '../../src/oauth/usage.ts'
 import { userinfoEndpoint } from '../../src/oauth/userinfo-endpoint.ts'
 import { accountPage } from '../../src/pages/account-page.ts'
 import { authorizationPages } from '../../src/pages/authorization-pages.ts'
-import { connectedAppsEndpoint, revokeAppEndpoint } from '../../src/pages/connected-apps-endpoint.ts'
+import { connectedAppsPage } from '../../src/pages/connected-apps-page.ts'
 import { homeEndpoint } from '../../src/pages/home-endpoint.ts'
 import { oneTimeLinkEndpoint, oneTimeLinkPageEndpoint } from '../../src/pages/one-time-link-endpoint.ts'
 import { routeOwnPage } from '../../src/pages/own-page.ts'
@@ -233,9 +233,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   router.get(paths.signInUpstream, upstreamEndpoint(deps))
   router.get(paths.signInUpstreamCallback, upstreamCallbackEndpoint(deps))
   router.get(paths.signOut, signOutPageEndpoint(deps)).post(paths.signOut, signOutEndpoint(deps))
-  router
-    .get(paths.connectedApps, connectedAppsEndpoint(deps))
-    .post(paths.connectedApps, revokeAppEndpoint(deps))
+  routeOwnPage(router, connectedAppsPage(deps), deps)
   router.get(paths.home, homeEndpoint({ ...deps, suspended: { waitingFor: () => Promise.resolve([]) } }))
   router.get(paths.stylesheet, stylesheetEndpoint(base.settings))
   router.all(paths.mcp, bearer(deps), (ctx) => {

@@ -33,7 +33,7 @@ describe('every page', () => {
       '/admin/people/token-revoke',
       '/admin/people/key-revoke',
       '/admin/clients/client-revoke',
-      '/connected-apps',
+      '/connected-apps/revoke',
       '/sign-out',
     ])
       assert.ok(actions.includes(action), `${action} is not reached: ${actions.join(' ')}`)

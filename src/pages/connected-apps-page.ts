@@ -1,20 +1,7 @@
 /** Connected apps: everything that acts for the user, what it may do, and taking it away at once. */
-import type { Context, Middleware } from 'koa'
-import type { Audit } from '../audit/audit.ts'
 import type { AuditEvent } from '../audit/event.ts'
-import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { PowersOf } from '../core/powers.ts'
-import {
-  answerPage,
-  formToken,
-  pageEndpoint,
-  requireOwnForm,
-  sendTo,
-  signedIn,
-  type BrowserDeps,
-  readPageForm,
-} from '../oauth/browser-middleware.ts'
 import type { Grants } from '../oauth/grants.ts'
 import { originOf } from '../oauth/http-middleware.ts'
 import type { Family, Grant } from '../oauth/records.ts'
@@ -22,19 +9,15 @@ import type { Tokens } from '../oauth/tokens.ts'
 import { paths } from '../oauth/urls.ts'
 import type { TokenUsage } from '../oauth/usage.ts'
 import type { ApiKey, ApiKeys } from '../users/api-keys.ts'
-import { faultPage } from './authorization-pages.ts'
-import type { Render } from './views.ts'
+import type { OwnPage, OwnPageDeps } from './own-page.ts'
 
 /** What the page works with. */
-export interface ConnectedAppsDeps extends BrowserDeps {
-  readonly audit: Audit
+export interface ConnectedAppsDeps extends OwnPageDeps {
   readonly grants: Grants
   readonly tokens: Tokens
   readonly apiKeys: ApiKeys
   readonly usage: TokenUsage
-  readonly clock: Clock
   readonly powers: PowersOf
-  readonly render: Render
 }
 
 /** One thing that acts for the user: an app they allowed, a token that an operator issued, or an API key. */
@@ -46,43 +29,28 @@ interface Access {
   readonly end: () => Promise<Pick<AuditEvent, 'type' | 'client' | 'target'>>
 }
 
-const toSignIn = `${paths.signIn}?next=${encodeURIComponent(paths.connectedApps)}`
-
-/** GET: all that acts for the user, apps first. */
-export function connectedAppsEndpoint(deps: ConnectedAppsDeps): Middleware {
-  return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const signed = await signedIn(ctx, deps)
-    if (!signed) return sendTo(ctx, 303, toSignIn)
-    const apps = (await accessesOf(signed.user.id, deps)).map(({ kind, id, view }) => ({ kind, id, ...view }))
-    const csrf = formToken(signed.secret, 'connected-apps')
-    const revoked = ctx.querystring === 'revoked=1'
-    return answerPage(ctx, 200, deps.render(ctx, 'connected-apps', { apps, csrf, revoked }))
-  })
-}
-
-/** POST: ends one access, or all. Another user's does not exist. */
-export function revokeAppEndpoint(deps: ConnectedAppsDeps): Middleware {
-  return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const form = await readPageForm(ctx)
-    const signed = await signedIn(ctx, deps)
-    requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: 'connected-apps', token: form.get('csrf') })
-    const user = signed!.user.id
-    const all = await accessesOf(user, deps)
-    const chosen = form.get('all') === '1' ? all : all.filter(({ kind, id }) => form.get(kind) === id)
-    if (chosen.length === 0) throw new AppError('not_found', 'there is no such app')
-    for (const access of chosen) await endAccess(ctx, user, access, deps)
-    return sendTo(ctx, 303, `${paths.connectedApps}?revoked=1`)
-  })
-}
-
-async function endAccess(
-  ctx: Context,
-  user: string,
-  access: Access,
-  { audit }: ConnectedAppsDeps,
-): Promise<void> {
-  const event = await access.end()
-  await audit.record({ ...event, status: 'ok', user, ...originOf(ctx) })
+/** The page: all that acts for the user, apps first. */
+export function connectedAppsPage(deps: ConnectedAppsDeps): OwnPage {
+  return {
+    path: paths.connectedApps,
+    view: 'connected-apps',
+    show: async ({ user }) => ({
+      apps: (await accessesOf(user.id, deps)).map(({ kind, id, view }) => ({ kind, id, ...view })),
+    }),
+    deeds: {
+      // One access, or all. Another user's does not exist.
+      revoke: {
+        run: async ({ ctx, user }, form) => {
+          const all = await accessesOf(user.id, deps)
+          const chosen = form.get('all') === '1' ? all : all.filter(({ kind, id }) => form.get(kind) === id)
+          if (chosen.length === 0) throw new AppError('not_found', 'there is no such app')
+          for (const { end } of chosen)
+            await deps.audit.record({ ...(await end()), status: 'ok', user: user.id, ...originOf(ctx) })
+          return undefined
+        },
+      },
+    },
+  }
 }
 
 async function accessesOf(user: string, deps: ConnectedAppsDeps): Promise<Access[]> {
