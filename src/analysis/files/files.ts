@@ -1,7 +1,7 @@
 /** Reading attached files (D7): each in a process of its own, which has the bytes and nothing else. */
 import { join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
-import { compileSchema } from '../../core/schema.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '../../core/schema.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { type TurnTaker, cancelled, type Load } from '../../core/fair-queue.ts'
 import { maxLine } from '../sandbox/frames.mjs'
@@ -22,66 +22,47 @@ export interface FilePart {
   readonly maxBytes: number
 }
 
-/**
- * A table that was found: a sheet, a table on a page, or the rows of a CSV or JSON file. `row_count`
- * counts all rows, `rows` has the part asked for.
- */
-export interface FileTable {
-  readonly name: string
-  readonly page?: number
-  readonly columns: readonly string[]
-  readonly rows: readonly (readonly unknown[])[]
-  readonly row_count: number
-}
-
-/** What a file holds, cut to the part that was asked for. */
-export interface FileContent {
-  readonly kind: 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'csv' | 'json' | 'txt' | 'image'
-  readonly pages: readonly { readonly page: number; readonly text: string }[]
-  readonly page_count: number
-  /** Of the pages asked for. */
-  readonly text_length: number
-  readonly tables: readonly FileTable[]
-  readonly table_count: number
-  /** What is uncertain in the pages read, or not as it looks, and where. */
-  readonly notes?: readonly string[]
-  /** How many rows of each table are there, where more were asked for than fit. */
-  readonly rows_fit?: number
-}
-
 const worker = join(import.meta.dirname, 'worker.mjs')
 const count = { type: 'integer', minimum: 0 } as const
+const contentSchema = objectWith(
+  {
+    kind: { enum: ['pdf', 'docx', 'xlsx', 'pptx', 'csv', 'json', 'txt', 'image'] },
+    pages: { type: 'array', items: objectWith({ page: count, text: { type: 'string' } }) },
+    page_count: count,
+    // Of the pages asked for.
+    text_length: count,
+    // Sheets, tables on pages, or the rows of a CSV or JSON file; `row_count` counts all rows, `rows` has the part asked for.
+    tables: {
+      type: 'array',
+      items: objectWith(
+        {
+          name: { type: 'string' },
+          columns: { type: 'array', items: { type: 'string' } },
+          rows: { type: 'array', items: { type: 'array' } },
+          row_count: count,
+        },
+        { page: count },
+      ),
+    },
+    table_count: count,
+  },
+  {
+    // How many rows of each table are there, where more were asked for than fit.
+    rows_fit: count,
+    // What is uncertain in the pages read, or not as it looks, and where.
+    notes: { type: 'array', items: { type: 'string', maxLength: 300 } },
+  },
+) satisfies JSONSchema
 const check = compileSchema({
   oneOf: [
     objectWith({ fault: { type: 'string', maxLength: 2000 } }),
     objectWith({ kind: { const: 'image' } }),
-    objectWith(
-      {
-        kind: { enum: ['pdf', 'docx', 'xlsx', 'pptx', 'csv', 'json', 'txt'] },
-        pages: {
-          type: 'array',
-          items: objectWith({ page: count, text: { type: 'string' } }),
-        },
-        page_count: count,
-        text_length: count,
-        tables: {
-          type: 'array',
-          items: objectWith(
-            {
-              name: { type: 'string' },
-              columns: { type: 'array', items: { type: 'string' } },
-              rows: { type: 'array', items: { type: 'array' } },
-              row_count: count,
-            },
-            { page: count },
-          ),
-        },
-        table_count: count,
-      },
-      { rows_fit: count, notes: { type: 'array', items: { type: 'string', maxLength: 300 } } },
-    ),
+    contentSchema,
   ],
 })
+
+/** What a file holds, cut to the part that was asked for. */
+export type FileContent = FromSchema<typeof contentSchema>
 
 /** The reader of files. */
 export class Files {

@@ -1,35 +1,6 @@
 /** What a sandboxed program may say, checked as if its author had written every byte. */
-import { compileSchema } from '../../core/schema.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '../../core/schema.ts'
 import { objectWith } from '../../core/object-schema.ts'
-
-/** The program calls a tool. */
-export interface ToolCall {
-  readonly call: string
-  readonly arguments: Readonly<Record<string, unknown>>
-}
-
-/** Where and why the program failed. */
-export interface PythonError {
-  readonly type: string
-  readonly message: string
-  /** The line of the program itself. */
-  readonly line: number | null
-  readonly traceback: string
-}
-
-/** The program has ended. */
-export interface Done {
-  readonly error: PythonError | null
-  /** The value of a last line that is an expression, as Python writes it. */
-  readonly result: string | null
-  readonly variables: Readonly<Record<string, unknown>>
-  /** Variables that could not be returned, and why. */
-  readonly problems: Readonly<Record<string, string>>
-  /** How many images follow. */
-  readonly images: number
-  readonly written: number
-  readonly dropped: number
-}
 
 const text = (maxLength: number) => ({ type: 'string', maxLength }) as const
 const counter = { type: 'integer', minimum: 0 } as const
@@ -45,33 +16,40 @@ const checkReady = compileSchema({
 
 const checkNumber = compileSchema(objectWith({ process: { type: 'integer', minimum: 2 } }))
 
-const checkCall = compileSchema(
-  objectWith({ call: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' }, arguments: { type: 'object' } }),
-)
+const callSchema = objectWith({
+  call: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
+  arguments: { type: 'object' },
+}) satisfies JSONSchema
+const checkCall = compileSchema(callSchema)
 
-const checkDone = compileSchema(
-  objectWith({
-    done: objectWith({
-      error: {
-        anyOf: [
-          { type: 'null' },
-          objectWith({
-            type: text(200),
-            message: text(4000),
-            line: { type: ['integer', 'null'] },
-            traceback: text(8000),
-          }),
-        ],
-      },
-      result: { type: ['string', 'null'], maxLength: 20_000 },
-      variables: { type: 'object', maxProperties: 100 },
-      problems: { type: 'object', additionalProperties: text(500), maxProperties: 100 },
-      images: { type: 'integer', minimum: 0, maximum: 8 },
-      written: counter,
-      dropped: counter,
-    }),
-  }),
-)
+const errorSchema = objectWith({
+  type: text(200),
+  message: text(4000),
+  // The line of the program itself.
+  line: { type: ['integer', 'null'] },
+  traceback: text(8000),
+}) satisfies JSONSchema
+
+const doneSchema = objectWith({
+  error: { anyOf: [{ type: 'null' }, errorSchema] },
+  // The value of a last line that is an expression, as Python writes it.
+  result: { type: ['string', 'null'], maxLength: 20_000 },
+  variables: { type: 'object', maxProperties: 100 },
+  // Variables that could not be returned, and why.
+  problems: { type: 'object', additionalProperties: text(500), maxProperties: 100 },
+  // How many images follow.
+  images: { type: 'integer', minimum: 0, maximum: 8 },
+  written: counter,
+  dropped: counter,
+}) satisfies JSONSchema
+const checkDone = compileSchema(objectWith({ done: doneSchema }))
+
+/** The program calls a tool. */
+export type ToolCall = FromSchema<typeof callSchema>
+/** Where and why the program failed. */
+export type PythonError = FromSchema<typeof errorSchema>
+/** The program has ended. */
+export type Done = FromSchema<typeof doneSchema>
 
 /** The versions of Python and of the libraries that the interpreter has loaded, or undefined. */
 export function readReady(message: unknown): Readonly<Record<string, string>> | undefined {

@@ -1,40 +1,34 @@
 /** Reading what the SQL process says, which may be under the control of whoever wrote the statement. */
-import { compileSchema } from '../../core/schema.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '../../core/schema.ts'
 import { objectWith } from '../../core/object-schema.ts'
 
-/** A column of a result. */
-export interface SqlColumn {
-  readonly name: string
-  /** The type in DuckDB's words. */
-  readonly type: string
-}
+const resultSchema = objectWith({
+  columns: {
+    type: 'array',
+    // The type in DuckDB's words.
+    items: objectWith({ name: { type: 'string' }, type: { type: 'string' } }),
+  },
+  parts: { type: 'integer', minimum: 0 },
+  more: { type: 'boolean' },
+}) satisfies JSONSchema
+
+const check = compileSchema({
+  oneOf: [
+    resultSchema,
+    ...['refused', 'error', 'failed'].map((key) => objectWith({ [key]: { type: 'string' } })),
+    objectWith({ late: { const: true } }),
+  ],
+})
 
 /** What a statement came to; so many messages with rows follow. */
-export type SqlAnswer =
-  | { readonly columns: readonly SqlColumn[]; readonly parts: number; readonly more: boolean }
+type SqlAnswer =
+  | FromSchema<typeof resultSchema>
   | { readonly refused: string }
   | { readonly late: true }
   | { readonly error: string }
 
-const check = compileSchema({
-  oneOf: [
-    objectWith({
-      columns: {
-        type: 'array',
-        items: objectWith({ name: { type: 'string' }, type: { type: 'string' } }),
-      },
-      parts: { type: 'integer', minimum: 0 },
-      more: { type: 'boolean' },
-    }),
-    ...['refused', 'error', 'failed'].map((key) => ({
-      type: 'object',
-      additionalProperties: false,
-      required: [key],
-      properties: { [key]: { type: 'string' } },
-    })),
-    objectWith({ late: { const: true } }),
-  ],
-})
+/** A column of a result. */
+export type SqlColumn = FromSchema<typeof resultSchema>['columns'][number]
 
 /** An answer, or undefined when it is not one. */
 export function readAnswer(message: unknown): SqlAnswer | undefined {
