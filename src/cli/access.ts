@@ -1,6 +1,6 @@
 import type { Command } from './command.ts'
 import { askAndPrint, type Answer } from './control.ts'
-import { table, visible } from './output.ts'
+import { table, visible, yesOrNo } from './output.ts'
 
 /** `assistant-core access …`: what there is to be used, and why a user may or may not. */
 export function addAccessCommands(program: Command): void {
@@ -13,17 +13,14 @@ export function addAccessCommands(program: Command): void {
     .example('access tools')
     .action((_flags, command: Command) =>
       askAndPrint(command, 'tools.list', {}, (list) =>
-        table(
-          ['tool', 'category', 'roles', 'profiles', 'confirm', 'source'],
-          list.map((one) => [
-            one.tool,
-            one.category,
-            one.roles,
-            one.profiles,
-            one.confirm,
-            one.enabled ? one.source : `off: ${one.source}`,
-          ]),
-        ),
+        table(list, {
+          tool: 'tool',
+          category: 'category',
+          roles: 'roles',
+          profiles: 'profiles',
+          confirm: 'confirm',
+          source: ({ enabled, source }) => (enabled ? source : `off: ${source}`),
+        }),
       ),
     )
   access
@@ -56,10 +53,7 @@ function overviewText({ user, roles, gates, subjects }: Answer<'access.overview'
   return [
     visible(`${user} (${roles.join(', ') || 'no role'})`),
     ...shut.map(({ because, source }) => visible(`may do nothing: ${because}  ${source}`)),
-    table(
-      ['subject', 'allowed', 'because', 'source'],
-      subjects.map((one) => [one.subject, one.actions, one.because, one.source]),
-    ),
+    table(subjects, { subject: 'subject', allowed: 'actions', because: 'because', source: 'source' }),
   ].join('\n')
 }
 
@@ -69,15 +63,12 @@ function explanationText(one: Answer<'access.explain'>): string {
   const verdict = one.allowed ? (one.kind === 'tool' ? 'may call' : 'may use') : 'may not use'
   return [
     visible(`${about} ${verdict} ${one.kind} ${one.subject}${one.name === undefined ? '' : ` ${one.name}`}`),
-    table(
-      ['gate', 'allowed', 'because', 'source'],
-      one.reasons.map((reason) => [
-        reason.subject,
-        reason.allowed ? 'yes' : 'no',
-        reason.because,
-        reason.source,
-      ]),
-    ),
+    table(one.reasons, {
+      gate: 'subject',
+      allowed: ({ allowed }) => yesOrNo(allowed),
+      because: 'because',
+      source: 'source',
+    }),
     ...(one.hidden_fields?.length ? [visible(`hidden fields: ${one.hidden_fields.join(', ')}`)] : []),
     ...(one.masked_fields?.length ? [visible(`masked fields: ${one.masked_fields.join(', ')}`)] : []),
   ].join('\n')

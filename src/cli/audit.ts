@@ -11,22 +11,8 @@ import { readOptions, type Options } from './options.ts'
 import { logPlace } from './status.ts'
 import { colourful, megabytes, print, visible, write } from './output.ts'
 
-/** The flags that all listing commands share, as Commander names them. */
-interface Wanted {
-  readonly user?: string
-  readonly tool?: string
-  readonly document?: string
-  readonly doctype?: string
-  readonly text?: string
-  readonly type?: string
-  readonly status?: Question<'audit.search'>['status']
-  readonly session?: string
-  readonly client?: string
-  readonly request?: string
-  readonly trace?: string
-  readonly since?: number
-  readonly until?: number
-}
+/** The flags that all listing commands share. People look for a tool; in an event it is the target. */
+type Wanted = Omit<Question<'audit.search'>, 'target'> & { readonly tool?: string }
 
 /** `assistant-core audit …`: who did what. */
 export function addAuditCommands(program: Command): void {
@@ -153,7 +139,6 @@ function withFilters(command: Command): Command {
 }
 
 function operationFilter({ tool, ...wanted }: Wanted): Question<'audit.search'> {
-  // People look for a tool; in an event it is the target.
   return { ...wanted, ...(tool !== undefined && { target: tool }) }
 }
 

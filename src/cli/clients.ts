@@ -42,17 +42,14 @@ export function addClientsCommands(program: Command): void {
     .example('clients list')
     .action((_flags, command: Command) =>
       askAndPrint(command, 'clients.list', {}, (list) =>
-        table(
-          ['client', 'name', 'source', 'method', 'created', 'last used'],
-          list.map((one) => [
-            one.client_id,
-            one.client_name,
-            one.source,
-            one.token_endpoint_auth_method,
-            one.created,
-            one.last_used,
-          ]),
-        ),
+        table(list, {
+          client: 'client_id',
+          name: 'client_name',
+          source: 'source',
+          method: 'token_endpoint_auth_method',
+          created: 'created',
+          'last used': 'last_used',
+        }),
       ),
     )
 
@@ -100,10 +97,7 @@ export function addClientsCommands(program: Command): void {
     .option('--dry-run', 'only say which')
     .action((flags: { dryRun?: boolean }, command: Command) =>
       askAndPrint(command, 'clients.prune', { dry_run: flags.dryRun }, ({ pruned }) =>
-        table(
-          ['client', 'name', 'why'],
-          pruned.map((one) => [one.client_id, one.client_name, one.why]),
-        ),
+        table(pruned, { client: 'client_id', name: 'client_name', why: 'why' }),
       ),
     )
 }

@@ -44,15 +44,24 @@ export function tell(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** A table with a header; columns as wide as their widest cell. `none` is said instead of an empty one. */
-export function table(
-  header: readonly string[],
-  rows: readonly (readonly unknown[])[],
-  none = `no ${header[0]?.toLowerCase() ?? 'result'}s`,
+/**
+ * A table of what each row has under the names of its columns; columns are as wide as their widest cell. `none` is said
+ * instead of an empty one.
+ */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: Readonly<Record<string, keyof Row | ((row: Row) => unknown)>>,
+  none = `no ${Object.keys(columns)[0]}s`,
 ): string {
   // A header over nothing looks like a fault of the program.
   if (rows.length === 0) return none
-  const cells = [header.map((name) => name.toUpperCase()), ...rows.map((row) => row.map(cellText))]
+  const header = Object.keys(columns)
+  const cellOf = (row: Row, column: keyof Row | ((row: Row) => unknown)): string =>
+    cellText(typeof column === 'function' ? column(row) : row[column])
+  const cells = [
+    header.map((name) => name.toUpperCase()),
+    ...rows.map((row) => Object.values(columns).map((column) => cellOf(row, column))),
+  ]
   const widths = header.map((_, column) =>
     Math.max(...cells.map((row) => Array.from(row[column] ?? '').length)),
   )
@@ -64,6 +73,11 @@ export function table(
         .trimEnd(),
     )
     .join('\n')
+}
+
+/** Whether something is so, as a cell says it. */
+export function yesOrNo(is: unknown): string {
+  return is ? 'yes' : 'no'
 }
 
 /** What a cell shows; control characters of stored text never reach a terminal. */

@@ -182,17 +182,14 @@ export function addPromptsCommands(program: Command): void {
 }
 
 function rowsText(rows: Answer<'prompts.list'>): string {
-  return table(
-    ['prompt', 'title', 'status', 'visibility', 'version', 'uses'],
-    rows.map((row) => [
-      row.prompt_id,
-      row.title,
-      row.status,
-      row.visibility,
-      row.version_number ?? 'not committed',
-      row.use_count,
-    ]),
-  )
+  return table(rows, {
+    prompt: 'prompt_id',
+    title: 'title',
+    status: 'status',
+    visibility: 'visibility',
+    version: ({ version_number: version }) => version ?? 'not committed',
+    uses: 'use_count',
+  })
 }
 
 function writtenText({ prompt_id, file, commit }: Answer<'prompts.restore'>): string {

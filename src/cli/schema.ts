@@ -25,12 +25,7 @@ export function addSchemaCommand(program: Command): void {
       }
       if (kind === undefined) {
         const kinds = siteSchemas.map(({ kind, files }) => ({ kind, files }))
-        return print(options.json, kinds, () =>
-          table(
-            ['kind', 'files'],
-            kinds.map((one) => [one.kind, one.files]),
-          ),
-        )
+        return print(options.json, kinds, () => table(kinds, { kind: 'kind', files: 'files' }))
       }
       const found = siteSchemas.find((one) => one.kind === kind)
       if (!found)

@@ -124,16 +124,6 @@ const contents: Readonly<Record<Template, string>> = {
   clinic: 'a dental clinic with people and documents to try things with',
 }
 
-/** What a site without faults holds. */
-interface Checked {
-  readonly site: string
-  readonly users: number
-  readonly doctypes: number
-  readonly prompts: number
-  readonly skills: number
-  readonly warnings: readonly string[]
-}
-
 /** Tells what documents in place do not fit; AppError `invalid` when there are any. */
 async function checkState(options: Options): Promise<void> {
   const problems = await operate(options, 'site.state_problems', {
@@ -149,7 +139,7 @@ async function checkState(options: Options): Promise<void> {
 }
 
 /** Reads everything as the daemon would, and runs the prompts' own tests; throws every fault at once. */
-async function checkSite(site: string): Promise<Checked> {
+async function checkSite(site: string) {
   // Loaded when asked for: most commands only speak to a daemon, and should start at once.
   const { readWholeSite } = await import('../build/snapshot.ts')
   const { siteFaults } = await import('../site/site.ts')

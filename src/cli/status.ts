@@ -30,10 +30,7 @@ export function addStatusCommands(program: Command): void {
     .example('keys list')
     .action((_flags, command: Command) =>
       askAndPrint(command, 'keys.list', {}, (list) =>
-        table(
-          ['key', 'state', 'created', 'signs from'],
-          list.map((key) => [key.key, key.state, key.created, key.signs_from]),
-        ),
+        table(list, { key: 'key', state: 'state', created: 'created', 'signs from': 'signs_from' }),
       ),
     )
   keys
@@ -60,16 +57,16 @@ export function addStatusCommands(program: Command): void {
     .action((flags: { n: number }, command: Command) =>
       askAndPrint(command, 'oauth.trace', { count: flags.n }, (list) =>
         table(
-          ['started', 'client', 'redirect', 'user', 'last step', 'reason'],
-          list.map((one) => [
-            one.started,
-            one.client_name ?? one.client,
-            one.redirect_host,
-            one.user,
+          list,
+          {
+            started: 'started',
+            client: (one) => one.client_name ?? one.client,
+            redirect: 'redirect_host',
+            user: 'user',
             // Where it died, or how far it has come if it still lives.
-            one.died_at ?? one.steps.at(-1),
-            one.reason ?? one.client_document,
-          ]),
+            'last step': (one) => one.died_at ?? one.steps.at(-1),
+            reason: (one) => one.reason ?? one.client_document,
+          },
           'no authorization attempts',
         ),
       ),

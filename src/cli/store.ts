@@ -152,10 +152,11 @@ function addCopyCommand(store: Command): void {
       const { copyState } = await import('../control/offline-state.ts')
       print(options.json, await copyState(options.site, options.state, flags.to), (report) =>
         [
-          table(
-            ['collection', 'documents', 'sha256'],
-            report.collections.map(({ collection, documents, sha256 }) => [collection, documents, sha256]),
-          ),
+          table(report.collections, {
+            collection: 'collection',
+            documents: 'documents',
+            sha256: 'sha256',
+          }),
           `${report.documents} documents are in ${report.to} as they were in ${report.from}; set store.kind: ${report.to} in config/settings.yaml and start the service`,
         ].join('\n'),
       )

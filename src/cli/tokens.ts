@@ -2,7 +2,7 @@ import type { listTokens } from '../control/tokens.ts'
 import type { Command } from './command.ts'
 import { askAndPrint } from './control.ts'
 import { countOption, secondsOption } from './durations.ts'
-import { table } from './output.ts'
+import { table, yesOrNo } from './output.ts'
 
 /** `assistant-core tokens …`: access without a browser, and cutting access off. */
 export function addTokensCommands(program: Command): void {
@@ -95,34 +95,28 @@ function addListingCommands(tokens: Command): void {
     .option('--client <id>', 'only those for this client')
     .action((flags: { user?: string; client?: string }, command: Command) =>
       askAndPrint(command, 'grants.list', flags, (list) =>
-        table(
-          ['grant', 'user', 'client', 'sent to', 'allowed', 'only reads'],
-          list.map((one) => [
-            one.grant,
-            one.user,
-            one.client_name,
-            one.redirect_host,
-            one.allowed,
-            one.read_only ? 'yes' : 'no',
-          ]),
-        ),
+        table(list, {
+          grant: 'grant',
+          user: 'user',
+          client: 'client_name',
+          'sent to': 'redirect_host',
+          allowed: 'allowed',
+          'only reads': (one) => yesOrNo(one.read_only),
+        }),
       ),
     )
 }
 
 /** A page of tokens; a full one says how to go on. */
 function listText(list: Awaited<ReturnType<typeof listTokens.run>>, limit: number): string {
-  const rows = table(
-    ['token', 'user', 'client', 'status', 'expires', 'last used', 'calls'],
-    list.map((token) => [
-      token.token,
-      token.user,
-      token.client_name,
-      token.status,
-      token.expires,
-      token.last_used,
-      token.calls,
-    ]),
-  )
+  const rows = table(list, {
+    token: 'token',
+    user: 'user',
+    client: 'client_name',
+    status: 'status',
+    expires: 'expires',
+    'last used': 'last_used',
+    calls: 'calls',
+  })
   return list.length < limit ? rows : `${rows}\n\nperhaps more: --after ${list.at(-1)!.token}`
 }

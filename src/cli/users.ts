@@ -4,7 +4,7 @@ import { AppError } from '../core/errors.ts'
 import { askAndPrint } from './control.ts'
 import { secondsOption } from './durations.ts'
 import { readSecret } from './options.ts'
-import { table } from './output.ts'
+import { table, yesOrNo } from './output.ts'
 
 /** `assistant-core users …`: who may sign in. */
 export function addUsersCommands(program: Command): void {
@@ -18,17 +18,14 @@ export function addUsersCommands(program: Command): void {
     .example('users list --json')
     .action((_flags, command: Command) =>
       askAndPrint(command, 'users.list', {}, (list) =>
-        table(
-          ['user', 'name', 'enabled', 'assistant', 'password', 'roles'],
-          list.map((one) => [
-            one.user,
-            one.full_name,
-            one.enabled ? 'yes' : 'no',
-            one.assistant_enabled ? 'yes' : 'no',
-            one.has_password ? 'yes' : 'no',
-            one.roles,
-          ]),
-        ),
+        table(list, {
+          user: 'user',
+          name: 'full_name',
+          enabled: (one) => yesOrNo(one.enabled),
+          assistant: (one) => yesOrNo(one.assistant_enabled),
+          password: (one) => yesOrNo(one.has_password),
+          roles: 'roles',
+        }),
       ),
     )
 
@@ -105,10 +102,14 @@ export function addApiKeysCommands(program: Command): void {
     .option('--user <user>', 'only those of this user')
     .action((flags: { user?: string }, command: Command) =>
       askAndPrint(command, 'api_keys.list', flags, (list) =>
-        table(
-          ['key', 'user', 'label', 'status', 'created', 'expires'],
-          list.map((key) => [key.api_key, key.user, key.label, key.status, key.created, key.expires]),
-        ),
+        table(list, {
+          key: 'api_key',
+          user: 'user',
+          label: 'label',
+          status: 'status',
+          created: 'created',
+          expires: 'expires',
+        }),
       ),
     )
 
