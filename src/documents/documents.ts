@@ -45,18 +45,34 @@ export function accessFor(documents: Documents, principal: Principal, doctype: s
   const found = documents.platform.doctypes.get(doctype)
   const access = found && accessTo(principal, found, documents.clock.now())
   if (access && !found.child && (access.may('read') || access.may('create'))) return access
-  const visible = [...documents.platform.doctypes.values()].filter(
-    // The moment decides conditions only, and `may` looks at none.
-    (other) => !other.child && accessTo(principal, other, 0).may('read'),
-  )
+  const visible = readableDoctypes(documents.platform, principal).map((other) => other.name)
   throw new AppError(
     'not_found',
-    `${unknownName(
-      'doctype',
-      doctype,
-      visible.map((other) => other.name),
-    )}; list_doctypes names those that you may use`,
+    `${unknownName('doctype', doctype, visible)}; list_doctypes names those that you may use`,
   )
+}
+
+/** What the principal may do with each doctype of which it may read documents. */
+export function readableAccesses({ platform, clock }: Documents, principal: Principal): Access[] {
+  const now = clock.now()
+  return readableDoctypes(platform, principal).map((doctype) => accessTo(principal, doctype, now))
+}
+
+const readableByRoles = new WeakMap<Platform, Map<string, readonly Doctype[]>>()
+
+/** Looked up once for a role set, so that a request does not grow with what it may not see. */
+function readableDoctypes(platform: Platform, principal: Principal): readonly Doctype[] {
+  let known = readableByRoles.get(platform)
+  if (!known) readableByRoles.set(platform, (known = new Map()))
+  let found = known.get(principal.roleKey)
+  if (!found) {
+    found = [...platform.doctypes.values()].filter(
+      // The moment decides conditions only, and `may` looks at none.
+      (doctype) => !doctype.child && accessTo(principal, doctype, 0).may('read'),
+    )
+    known.set(principal.roleKey, found)
+  }
+  return found
 }
 
 /** Refuses an action that the principal may do on no document of the doctype. */

@@ -12,8 +12,8 @@ import {
   splitWords,
 } from '../core/words.ts'
 import { comparableField, conditionOf, readFilters } from './filters.ts'
-import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
-import { type Access, accessTo } from './permission.ts'
+import { accessFor, collectionFor, type Documents, readableAccesses, requireAction } from './documents.ts'
+import type { Access } from './permission.ts'
 import type { Doctype, Field } from './platform.ts'
 import { countSome, type DocumentPage, openTo } from './reading.ts'
 import { type StoredDocument, valueOf } from './stored.ts'
@@ -51,7 +51,7 @@ export async function searchDocuments(
   if (words.length === 0) throw new AppError('invalid', 'query: must have at least one word')
   const accesses =
     query.doctype === undefined
-      ? readable(documents, principal)
+      ? readableAccesses(documents, principal)
       : [accessFor(documents, principal, query.doctype)]
   // What may only be created is known, but not searched.
   for (const access of accesses) requireAction(access, 'read')
@@ -195,13 +195,6 @@ function describe(access: Access, document: StoredDocument): string {
     .filter((value): value is string => typeof value === 'string' && value !== document.id)
     .slice(0, 3)
     .join(', ')
-}
-
-function readable(documents: Documents, principal: Principal): Access[] {
-  return [...documents.platform.doctypes.values()]
-    .filter((doctype) => !doctype.child)
-    .map((doctype) => accessTo(principal, doctype, documents.clock.now()))
-    .filter((access) => access.may('read'))
 }
 
 const searchedTypes = new Set(['text', 'long_text', 'select', 'link', 'dynamic_link'])

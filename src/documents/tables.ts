@@ -5,10 +5,10 @@ import type { Principal } from '../core/principal.ts'
 import { mostNames } from '../core/shown.ts'
 import { sha256 } from '../core/secrets.ts'
 import { conditionOf, readFilters, readOrder } from './filters.ts'
-import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
+import { accessFor, collectionFor, type Documents, readableAccesses, requireAction } from './documents.ts'
 import { lastChange } from './history.ts'
 import type { ReadableRows, ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
-import { type Access, accessTo } from './permission.ts'
+import type { Access } from './permission.ts'
 import { type Doctype, type Field, type Platform, standardFields } from './platform.ts'
 import { unknownName } from '../core/names.ts'
 import { countSome, type DocumentPage, openTo, permitted } from './reading.ts'
@@ -45,11 +45,8 @@ type Columns = readonly (TableColumn & { readonly field?: Field })[]
 
 /** Every doctype that the principal may read, child doctypes within them, and masked fields nowhere. */
 export function readableTables(documents: Documents, principal: Principal): ReadableTables {
-  const { platform, memory, clock } = documents
-  const readable = [...platform.doctypes.values()]
-    .filter((doctype) => !doctype.child)
-    .map((doctype) => accessTo(principal, doctype, clock.now()))
-    .filter((access) => access.may('read'))
+  const { platform, memory } = documents
+  const readable = readableAccesses(documents, principal)
   const key = [memory.versions.of(platform), principal.user, principal.roleKey].join('\n')
   const reader =
     (name: string, parts: readonly Access[], rowsOf: RowsOf) => async (): Promise<ReadableRows> => {

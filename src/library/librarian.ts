@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import { openRepository, type Repository } from '../site/git.ts'
@@ -165,6 +166,8 @@ export class Librarian {
   private async openLine(line: ReadLine, opened: Opened): Promise<Library> {
     const { around, repository, warnings, links, lacks } = opened
     const { templates } = line.reading
+    // A large library was just read and checked, and is gone through again: requests have their turn between.
+    await setImmediate()
     const ofPackage = around.builtIns !== undefined && around.builtIns.folder !== line.files.folder
     const byGit = ({ template }: ReadTemplate): boolean =>
       repository !== undefined && !(ofPackage && template.isSystem)
@@ -183,6 +186,7 @@ export class Librarian {
       const number = byGit(read) ? held.get(id)!.number : (this.numbers.get(id) ?? null)
       return [id, this.withNumber(read, number)]
     })
+    await setImmediate()
     const branch = line.line === siteLine ? undefined : await writtenBranch(repository, line.ref)
     const cached = { ...around, cache: this.cacheOf(line.line) }
     const lineage: Lineage = {
