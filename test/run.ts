@@ -21,14 +21,30 @@ execFileSync(process.execPath, [join(project, 'scripts/build.mjs')], { stdio: 'i
 const isMeant = (name: string, word: string): boolean =>
   name.includes(word) || (word === 'attacks' && name.startsWith('test/analysis/'))
 
-/** What takes minutes, other programs or the network, and so runs in `npm run test:all` and when it is named. */
+/**
+ * What takes minutes, floods the service, drives other programs (a browser through every page, other releases, other
+ * people's suites, daemons on one database) or needs the network, and so runs in `npm run test:all` and when it is named.
+ */
 const long = [
+  'attacks/connections',
+  'attacks/full-disk',
+  'attacks/slow-bodies',
   'audit/crash',
   'cli/package',
   'conformance/command-line-clients',
   'conformance/independent-clients',
-  'attacks/full-disk',
+  'conformance/mcp',
+  'e2e/accessible',
+  'e2e/account',
+  'e2e/administration',
+  'e2e/auditor',
+  'e2e/documents',
+  'e2e/keyboard',
   'e2e/mcp-remote',
+  'e2e/mixed-versions',
+  'e2e/postgres',
+  'e2e/prompts',
+  'e2e/several-daemons',
   'e2e/storm',
   'store/crash',
   'store/full-disk',
@@ -38,6 +54,8 @@ const long = [
 ].map((name) => `test/${name}.test.ts`)
 
 const [everything, words] = process.argv[2] === '--all' ? [true, []] : [false, process.argv.slice(2)]
+// Where all is asked, five times as many drawn questions are.
+if (everything) process.env['SAME_ANSWERS_CASES'] ??= '20000'
 const names = ['test', 'packages/jinja/test'].flatMap((root) =>
   readdirSync(join(project, root), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
