@@ -48,7 +48,11 @@ export async function openServices(options: ServicesOptions): Promise<Services> 
     const places = new Places({ clock, most })
     undo.push(() => places.close())
     const trusted = trustedProxies(house.settings)
-    const tell = summing(foundation.log, 'too many connections: some were closed')
+    const sum = summing(foundation.log, 'too many connections: some were closed')
+    const tell = (closed: { address: string }): void => {
+      foundation.metrics.connectionClosed()
+      sum(closed)
+    }
     const daemons = new Daemons(foundation, () => house.site.state())
     undo.push(() => daemons.close())
     if (options.daemon) {

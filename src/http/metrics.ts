@@ -16,6 +16,7 @@ export class Metrics {
   readonly #requests: Tally
   readonly #requestSeconds: Timings
   readonly #shed: Counter
+  readonly #closed: Counter
   readonly #events: Tally
   readonly #calls: Tally
   readonly #callSeconds: Timings
@@ -41,6 +42,7 @@ export class Metrics {
       requestBuckets,
     )
     this.#shed = counter('requests_shed_total', 'Requests refused because too many were in progress')
+    this.#closed = counter('connections_closed_total', 'Connections closed because there were too many')
     this.#events = tally('audit_events_total', 'Audit events by type and how they ended', ['type', 'status'])
     this.#calls = tally('tool_calls_total', 'Tool calls by tool and how they ended', ['tool', 'status'])
     this.#callSeconds = timings('tool_call_seconds', 'Time a tool took', 'tool', toolBuckets)
@@ -74,6 +76,11 @@ export class Metrics {
   shed(endpoint: string, method: string): void {
     this.#shed.inc()
     this.#count(endpoint, method, 503)
+  }
+
+  /** A connection was closed to make room, or not let in. */
+  connectionClosed(): void {
+    this.#closed.inc()
   }
 
   /** A changed site was read. */

@@ -148,10 +148,16 @@ export function lined(
     if (line.isFree()) return listener(request, response)
     const path = (request.url ?? '').split('?', 1)[0]!
     if (healthPaths.has(path)) return listener(request, response)
+    const { socket } = request
+    const caller = callerOf(request, line, trusted)
+    const isShared = isTrusted({ req: request }, trusted())
     // Whoever waits is waited for when the daemon stops.
     leaving.add(response)
-    response.once('close', () => leaving.remove(response))
-    const { socket } = request
+    response.once('close', () => {
+      leaving.remove(response)
+      // A proxy's connection brings what others ask next.
+      if (!isShared) line.answered(caller, socket)
+    })
     const begin = (): void => listener(request, response)
     const refuse = (): void => {
       const requestId = briefId()
@@ -161,7 +167,7 @@ export function lined(
       const headers = request.complete ? comeAgain : goAway
       response.writeHead(503, { ...headers, 'X-Request-Id': requestId }).end(refusedInLine)
     }
-    line.wait(callerOf(request, line, trusted), { begin, refuse, socket })
+    line.wait(caller, { begin, refuse, socket })
   }
 }
 

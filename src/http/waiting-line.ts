@@ -2,8 +2,9 @@
  * The line in front of everything. While there is time a request is begun as it comes; otherwise it waits in the line of
  * whoever sent it, and these take turns. A line that does not end is no burst: from then on it is kept short, and what
  * whoever has most in it sends more is put aside, not looked at, to be told to come again. Telling costs time as well, so
- * little of it is done at once: until then nothing more can come on these connections. What is asked about health stands
- * in no line.
+ * little of it is done at once: until then nothing more can come on these connections. And a connection of whoever has
+ * many waiting is not read from once it is answered, until there is room for what it brings: so that stays with its
+ * sender, where it costs nothing here. What is asked about health stands in no line.
  */
 import type { Socket } from 'node:net'
 import process from 'node:process'
@@ -13,7 +14,7 @@ export interface Waiting {
   readonly begin: () => void
   /** Tells its sender to come again. */
   readonly refuse: () => void
-  readonly socket: Pick<Socket, 'destroyed' | 'destroy'>
+  readonly socket: Pick<Socket, 'destroyed' | 'destroy' | 'pause' | 'resume'>
 }
 
 /** Milliseconds of work that are begun in a row; then the thread looks who came meanwhile. */
@@ -26,6 +27,10 @@ const burst = 1000
 const patience = 250
 /** Who has fewer waiting is no flood, however slow the machine is. */
 const few = 16
+/** Of whoever has as many waiting, nothing more is read. */
+const many = 64
+/** Of those that are not read from, so many are in each slice all the same: none waits for the others to end. */
+const atLeast = 4
 const mostRemembered = 2000
 
 /** The line of one daemon. */
@@ -40,6 +45,8 @@ export class WaitingLine {
   #waiting = 0
   /** What is to be refused, one of each connection, and is begun after all when nobody else waits. */
   readonly #aside = new Map<Waiting['socket'], Waiting>()
+  /** Connections that are not read from, by caller; the one that was answered first comes first. */
+  readonly #unread = new Map<string, Waiting['socket'][]>()
   /** Since when somebody has been waiting. */
   #since = 0
   #sliceBegan: number | undefined
@@ -82,6 +89,24 @@ export class WaitingLine {
   #putAside(request: Waiting): void {
     if (this.#aside.has(request.socket)) request.socket.destroy()
     else this.#aside.set(request.socket, request)
+  }
+
+  /** A request that waited was answered: whoever has many more waiting is not read from there for now. */
+  answered(caller: string, socket: Waiting['socket']): void {
+    if (socket.destroyed || (this.#lines.get(caller)?.length ?? 0) < many) return
+    socket.pause()
+    const unread = this.#unread.get(caller)
+    if (unread) unread.push(socket)
+    else this.#unread.set(caller, [socket])
+  }
+
+  /** Reads where there is room for what comes, and always somewhere. */
+  #readOn(): void {
+    for (const [caller, unread] of this.#unread) {
+      const room = many - (this.#lines.get(caller)?.length ?? 0)
+      for (const socket of unread.splice(0, Math.max(atLeast, room))) socket.resume()
+      if (unread.length === 0) this.#unread.delete(caller)
+    }
   }
 
   /** Somebody connected; others may be waiting for that. */
@@ -130,7 +155,8 @@ export class WaitingLine {
     this.#sliceBegan = undefined
     // One in each slice: it costs about 50 µs.
     if (this.#waiting > 0 || !this.#isRoomy()) this.#nextAside()?.refuse()
-    if (this.#waiting + this.#aside.size === 0) return
+    this.#readOn()
+    if (this.#waiting + this.#aside.size + this.#unread.size === 0) return
     this.#endOfSlice(now)
     this.#takeTurn()
   }

@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { operate } from '../../src/cli/control.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import { tokenOf, watchedDaemon } from './lag.ts'
 
@@ -76,7 +77,11 @@ describe('connections', () => {
     await answered(2)
     while (stillOpen() > room) await delay(10)
     t.diagnostic(`${stillOpen()} of ${held.length} are open`)
-    // Told of a second at once, when it is over.
+    const { site, state } = daemon
+    const metrics = await operate({ site, state, json: true }, 'metrics', {})
+    const [, told] = /^assistant_core_connections_closed_total (\d+)$/m.exec(metrics.text) ?? []
+    assert.ok(Number(told) >= held.length - room, told)
+    // The log tells of a second at once, when it is over.
     while (!daemon.output().stdout.includes('"msg":"too many connections: some were closed"')) await delay(50)
     // Whoever says nothing has fifteen seconds.
     for (let second = 0; second < 40 && stillOpen() > 0; second++) await delay(1000)

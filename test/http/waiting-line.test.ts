@@ -14,10 +14,14 @@ function open(milliseconds: number, most = 1000, isRoomy = true) {
     now += milliseconds
     begun.push(name)
   }
-  const connection = (): Waiting['socket'] => {
-    const socket: Waiting['socket'] = {
+  const connection = (): Waiting['socket'] & { isRead: boolean } => {
+    const change = (changed: object) => (): Socket => Object.assign(socket, changed) as unknown as Socket
+    const socket = {
       destroyed: false,
-      destroy: () => Object.assign(socket, { destroyed: true }) as Socket,
+      isRead: true,
+      destroy: change({ destroyed: true }),
+      pause: change({ isRead: false }),
+      resume: change({ isRead: true }),
     }
     return socket
   }
@@ -134,6 +138,45 @@ describe('the line of requests', () => {
     while (begun.length < 6) await look()
     await look()
     assert.deepEqual([refused, begun.includes('one'), begun.includes('two')], [[], false, false])
+  })
+
+  it('leaves unread what whoever has many waiting sends next, and reads of all in turn', async () => {
+    const { line, come, flood, connection, begun } = open(3)
+    flood('a', 101)
+    const theirs = Array.from({ length: 50 }, () => connection())
+    for (const socket of theirs) line.answered('a', socket)
+    const others = connection()
+    come('b')
+    line.answered('b', others)
+    const unread = (): boolean[] => theirs.map(({ isRead }) => !isRead)
+    assert.ok(unread().every(Boolean))
+    assert.equal(others.isRead, true, 'who has few waiting is read from')
+    await look()
+    await look()
+    const read = theirs.filter(({ isRead }) => isRead).length
+    assert.ok(read > 0 && read <= 8, String(read))
+    assert.deepEqual(
+      unread(),
+      theirs.map((_, n) => n >= read),
+      'the first was answered first',
+    )
+    while (begun.length < 60) await look()
+    const late = connection()
+    line.answered('a', late)
+    assert.equal(late.isRead, true, 'once few wait')
+    for (let n = 0; n < 10; n++) await look()
+    assert.ok(!unread().some(Boolean))
+  })
+
+  it('leaves none unread once nobody sends any more', async () => {
+    const { line, flood, connection, begun } = open(0.5)
+    flood('a', 400)
+    const theirs = Array.from({ length: 300 }, () => connection())
+    for (const socket of theirs) line.answered('a', socket)
+    while (begun.length < 400) await look()
+    for (let n = 0; n < 10; n++) await look()
+    assert.ok(theirs.every(({ isRead }) => isRead))
+    assert.equal(line.isFree(), true)
   })
 
   it('has an end, whoever comes', () => {
