@@ -1,5 +1,9 @@
+import { constants } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { privateFile } from '../core/files.ts'
+
+// A write is on disk when it returns, as if fdatasync followed: one call, where two would cost 20 µs more.
+const synced = constants.O_RDWR | constants.O_DSYNC
 
 /** A file that only grows, by whole appends: each is on disk when it is answered, or leaves no trace. */
 export class AppendFile {
@@ -16,12 +20,16 @@ export class AppendFile {
 
   /** A new file; fails when there is one. */
   static async create(path: string): Promise<AppendFile> {
-    return new AppendFile(path, await open(path, 'wx', privateFile), 0)
+    return new AppendFile(
+      path,
+      await open(path, synced | constants.O_CREAT | constants.O_EXCL, privateFile),
+      0,
+    )
   }
 
   /** An existing file, of which only the first `length` bytes are kept. */
   static async open(path: string, length: number): Promise<AppendFile> {
-    const file = new AppendFile(path, await open(path, 'r+'), length)
+    const file = new AppendFile(path, await open(path, synced), length)
     file.#torn = true
     await file.repair()
     return file
@@ -46,7 +54,6 @@ export class AppendFile {
         )
         written += bytesWritten
       }
-      await this.#handle.datasync()
     } catch (error) {
       this.#torn = true
       // If cutting fails too, the next append does it before it writes; the first fault is the one to tell.
