@@ -1,9 +1,9 @@
 /** The numbers that are read only when somebody asks. */
-import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import type { Analysis } from '../analysis/analysis.ts'
 import type { AuditLog } from '../audit/open-audit.ts'
 import { version } from '../core/version.ts'
 import type { LimitCounts } from '../oauth/rate-limits.ts'
+import { Gauge, type Registry } from './prometheus.ts'
 import type { SiteState } from '../site/site.ts'
 import type { StoreStats } from '../store/store.ts'
 
@@ -55,7 +55,6 @@ export function addGauges(
       },
     })
   }
-  collectDefaultMetrics({ register: registry })
   gauge('info', 'The release', ['version'], (made) => made.set({ version }, 1))
   gauge('requests_in_flight', 'Requests being answered, open streams included', [], (made) =>
     made.set(inFlight()),

@@ -1,9 +1,9 @@
 /** What Prometheus reads. What is audited is counted where it is audited, so the two can never disagree. */
-import { Counter, Histogram, Registry } from 'prom-client'
 import type { AuditEvent } from '../audit/event.ts'
 import type { AuditLog } from '../audit/open-audit.ts'
 import type { ReloadResult } from '../site/site.ts'
 import { addGauges, type MetricSources } from './gauges.ts'
+import { addProcessMetrics, Counter, Histogram, Registry } from './prometheus.ts'
 import { Tally, Timings } from './tally.ts'
 
 const prefix = 'assistant_core_'
@@ -22,6 +22,7 @@ export class Metrics {
   readonly #callSeconds: Timings
   readonly #reloads: Counter
   readonly #reloadSeconds: Histogram
+  #hasProcess = false
   #isTool: (name: string) => boolean = () => false
   /** Requests that are being answered now, open streams included. */
   inFlight = 0
@@ -59,6 +60,8 @@ export class Metrics {
   observe(sources: MetricSources): void {
     this.#isTool = sources.isTool
     addGauges(this.#registry, prefix, sources, () => this.inFlight)
+    // The first answers do not wait for what the first scrape asks for.
+    setTimeout(() => this.#ofProcess(), 1_000).unref()
   }
 
   /** A request was answered. */
@@ -116,12 +119,19 @@ export class Metrics {
 
   /** Everything in Prometheus' text format. */
   text(): Promise<string> {
+    this.#ofProcess()
     return this.#registry.metrics()
   }
 
   /** The media type of `text`. */
   get contentType(): string {
     return this.#registry.contentType
+  }
+
+  #ofProcess(): void {
+    if (this.#hasProcess) return
+    this.#hasProcess = true
+    addProcessMetrics(this.#registry)
   }
 
   #count(endpoint: string, method: string, status: number): void {

@@ -2,12 +2,18 @@
  * Request budgets, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. They are kept in
  * memory, and daemons on one state tell each other every second what was taken from them.
  */
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { createRequire } from 'node:module'
+import type { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { networkKey, networksOf, type Networks } from '../core/address.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import type { Store } from '../store/store.ts'
 import { OAuthError } from './protocol.ts'
+
+const require = createRequire(import.meta.url)
+// The package's own entry loads what speaks to a dozen databases.
+const Limiter = require('rate-limiter-flexible/lib/RateLimiterMemory.js') as typeof RateLimiterMemory
+const Refusal = require('rate-limiter-flexible/lib/RateLimiterRes.js') as typeof RateLimiterRes
 
 const topic = 'limits '
 const toldEvery = 1_000
@@ -76,7 +82,7 @@ export class RateLimits {
       this.#counts[budget].passed++
       return 0
     } catch (error) {
-      if (!(error instanceof RateLimiterRes)) throw error
+      if (!(error instanceof Refusal)) throw error
       this.#counts[budget].refused++
       return Math.max(1, Math.ceil(error.msBeforeNext / 1000))
     }
@@ -121,7 +127,7 @@ export class RateLimits {
     const [name, points] = [`${budget} ${times}`, once * times]
     const known = this.#limiters.get(name)
     if (known?.points === points && known.seconds === seconds) return known.limiter
-    const limiter = new RateLimiterMemory({ points, duration: seconds })
+    const limiter = new Limiter({ points, duration: seconds })
     this.#limiters.set(name, { limiter, points, seconds })
     return limiter
   }

@@ -1,10 +1,13 @@
 /** The pages that the authorization endpoint shows. */
-import { getDomain } from 'tldts'
+import { createRequire } from 'node:module'
+import type * as tldts from 'tldts'
 import type { AuthorizationPages } from '../oauth/authorization-endpoint.ts'
 import type { ConsentView } from '../oauth/consent-endpoint.ts'
 import type { FaultPage } from '../oauth/browser-middleware.ts'
 import { messages } from './messages.ts'
 import { languageOf, type Render } from './views.ts'
+
+const require = createRequire(import.meta.url)
 
 /** The page that shows a fault. */
 export function faultPage(render: Render): FaultPage {
@@ -31,6 +34,8 @@ export function authorizationPages(render: Render): AuthorizationPages {
 
 /** A host with the part that somebody registered set off: `login.bank.example` before `.evil.example` misleads nobody then. */
 function hostParts(host: string): { before: string; domain: string; after: string } {
+  // The list of all public suffixes is large: it is loaded for the first consent page.
+  const { getDomain } = require('tldts') as typeof tldts
   const domain = getDomain(host, { allowPrivateDomains: true }) ?? ''
   const at = domain === '' ? host.length : host.lastIndexOf(domain)
   return { before: host.slice(0, at), domain, after: host.slice(at + domain.length) }
