@@ -16,18 +16,23 @@ export class FieldIndex {
   }
 
   add(document: Stored): void {
-    if (Array.isArray(fieldOf(document, this.field))) this.arrays++
-    for (const key of indexKeys(fieldOf(document, this.field))) {
-      const held = this.#ids.get(key)
-      if (held === undefined) this.#ids.set(key, document.id)
-      else if (typeof held === 'string') this.#ids.set(key, new Set([held, document.id]))
-      else held.add(document.id)
-    }
+    const value = fieldOf(document, this.field)
+    if (isIndexKey(value)) return this.#add(value, document.id)
+    if (Array.isArray(value)) this.arrays++
+    for (const key of indexKeys(value)) this.#add(key, document.id)
+  }
+
+  #add(key: IndexKey, id: string): void {
+    const held = this.#ids.get(key)
+    if (held === undefined) this.#ids.set(key, id)
+    else if (typeof held === 'string') this.#ids.set(key, new Set([held, id]))
+    else held.add(id)
   }
 
   remove(document: Stored): void {
-    if (Array.isArray(fieldOf(document, this.field))) this.arrays--
-    for (const key of indexKeys(fieldOf(document, this.field))) {
+    const value = fieldOf(document, this.field)
+    if (Array.isArray(value)) this.arrays--
+    for (const key of indexKeys(value)) {
       const held = this.#ids.get(key)
       if (held === document.id) this.#ids.delete(key)
       else if (held instanceof Set) {

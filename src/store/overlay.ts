@@ -1,16 +1,15 @@
 import { AppError } from '../core/errors.ts'
-import { fieldOf, indexKeys } from './field-index.ts'
+import { FieldIndex, fieldOf, indexKeys } from './field-index.ts'
 import { storable } from './plain-json.ts'
 import type { TableView } from './select.ts'
 import type { StoredChange, State } from './state.ts'
 import type { Stored } from './store.ts'
-import { Table } from './table.ts'
 
 interface Changed {
-  /** What the transaction put, with the table's indexes. */
-  readonly written: Table
-  /** Everything it put or removed; hides what the table holds. */
-  readonly touched: Set<string>
+  /** Everything the transaction put, or removed (undefined); hides what the table holds. */
+  readonly written: Map<string, Stored | undefined>
+  /** What it put, by the fields that are unique. */
+  readonly unique: readonly FieldIndex[]
 }
 
 /** The writes of one transaction over the state, which stays as it is until they are applied. */
@@ -25,24 +24,23 @@ export class Overlay {
   }
 
   get(name: string, id: string): Stored | undefined {
-    const changed = this.#changed.get(name)
-    const table = changed?.touched.has(id) ? changed.written : this.#state.table(name)
-    return table.living(id, this.#now())
+    const table = this.#state.table(name)
+    const written = this.#changed.get(name)?.written
+    const document = written?.has(id) ? written.get(id) : table.get(id)
+    return document && !table.isOver(document, this.#now()) ? document : undefined
   }
 
   /** A collection as the transaction sees it. */
   view(name: string): TableView {
-    const changes = this.#changed.get(name)
-    return { table: this.#state.table(name), ...(changes && { changes }), now: this.#now() }
+    return { table: this.#state.table(name), changes: this.#changed.get(name)?.written, now: this.#now() }
   }
 
   /** Puts a document; AppError `conflict` when a unique field of it is taken by another. */
   put(name: string, document: Stored): Stored {
     const copy = storable(name, document)
     const changed = this.#change(name)
-    for (const field of this.#state.table(name).spec?.unique ?? []) this.#requireFree(name, field, copy)
-    changed.written.set(copy.id, copy)
-    changed.touched.add(copy.id)
+    for (const index of changed.unique) this.#requireFree(name, index, copy)
+    set(changed, copy.id, copy)
     return copy
   }
 
@@ -70,31 +68,28 @@ export class Overlay {
 
   /** Removes what is under the id, ended or not. */
   remove(name: string, id: string): void {
-    const changed = this.#change(name)
-    changed.written.set(id, undefined)
-    changed.touched.add(id)
+    set(this.#change(name), id, undefined)
   }
 
   /** What the transaction changes, each document once. */
   changes(): StoredChange[] {
     const changes: StoredChange[] = []
-    for (const [collection, { written, touched }] of this.#changed) {
+    for (const [collection, { written }] of this.#changed) {
       const table = this.#state.table(collection)
-      for (const id of touched) {
-        const document = written.get(id) ?? null
+      for (const [id, document = null] of written)
         if (document || table.get(id)) changes.push({ collection, id, document })
-      }
     }
     return changes
   }
 
-  #requireFree(name: string, field: string, document: Stored): void {
+  #requireFree(name: string, index: FieldIndex, document: Stored): void {
     const table = this.#state.table(name)
-    const changed = this.#change(name)
+    const { written } = this.#change(name)
+    const { field } = index
     for (const key of indexKeys(fieldOf(document, field))) {
       const others = [
-        ...[...(table.index(field)?.ids(key) ?? [])].filter((id) => !changed.touched.has(id)),
-        ...(changed.written.index(field)?.ids(key) ?? []),
+        ...[...(table.index(field)?.ids(key) ?? [])].filter((id) => !written.has(id)),
+        ...index.ids(key),
       ]
       for (const id of others) {
         if (id === document.id) continue
@@ -110,9 +105,19 @@ export class Overlay {
   #change(name: string): Changed {
     let changed = this.#changed.get(name)
     if (!changed) {
-      changed = { written: new Table(name, this.#state.table(name).spec), touched: new Set() }
+      const { unique = [] } = this.#state.table(name).spec ?? {}
+      changed = { written: new Map(), unique: unique.map((field) => new FieldIndex(field)) }
       this.#changed.set(name, changed)
     }
     return changed
+  }
+}
+
+function set({ written, unique }: Changed, id: string, document: Stored | undefined): void {
+  const previous = written.get(id)
+  written.set(id, document)
+  for (const index of unique) {
+    if (previous) index.remove(previous)
+    if (document) index.add(document)
   }
 }

@@ -23,7 +23,7 @@ export function* searching(view: TableView, question: WordQuestion, query: AnyQu
     const result = score(document)
     if (result > 0) found.push({ id: document.id, score: result })
   }
-  if (view.changes?.touched.size) yield* matching(view, { holds }, undefined, take)
+  if (view.changes?.size) yield* matching(view, { holds }, undefined, take)
   else {
     const { table, now } = view
     const matches = testOf({ holds })

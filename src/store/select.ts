@@ -18,7 +18,7 @@ export type AnyQuery = Query<Stored>
 /** What is looked at: the table, and a transaction's own changes, which hide what they replace. */
 export interface TableView {
   readonly table: Table
-  readonly changes?: { readonly written: Table; readonly touched: ReadonlySet<string> }
+  readonly changes?: ReadonlyMap<string, Stored | undefined> | undefined
   readonly now: number
 }
 
@@ -54,7 +54,7 @@ export function* select(view: TableView, query: AnyQuery): Slices<Stored[]> {
   if (end === offset || (query.holds && isNever(query.holds))) return []
   const order = query.order ?? []
   const { table, now } = view
-  const changed = view.changes !== undefined && view.changes.touched.size > 0
+  const changed = view.changes !== undefined && view.changes.size > 0
   const walked = changed ? undefined : orderOf(table, order)
   const narrow = narrowest(table, query)
   // A walk in order meets what it looks for about every size / count documents.
@@ -89,7 +89,7 @@ export function* count(view: TableView, query: AnyQuery): Slices<number> {
 
 function* countAll(view: TableView, query: AnyQuery): Slices<number> {
   const { table } = view
-  const still = !view.changes?.touched.size && !table.expiry?.countOver(view.now)
+  const still = !view.changes?.size && !table.expiry?.countOver(view.now)
   const narrow = narrowest(table, query)
   if (still) {
     const conditions =
@@ -156,8 +156,7 @@ export function* matching(
   const matches = testOf(query)
   const { table, changes, now } = view
   const visit: Visit = (document) => {
-    if (!table.isOver(document, now) && !changes?.touched.has(document.id) && matches(document))
-      take(document)
+    if (!table.isOver(document, now) && !changes?.has(document.id) && matches(document)) take(document)
     return true
   }
   if (!narrow) yield* walk((one, after) => table.sorted.each(one, after), visit)
@@ -174,10 +173,8 @@ export function* matching(
       }
     }
   }
-  changes?.written.sorted.each((document) => {
-    if (!table.isOver(document, now) && matches(document)) take(document)
-    return true
-  })
+  for (const document of changes?.values() ?? [])
+    if (document && !table.isOver(document, now) && matches(document)) take(document)
 }
 
 /** Documents in an order, a slice at a time; each slice goes on behind the last document of the one before. */

@@ -20,19 +20,26 @@ interface Range {
  */
 export class SortedDocuments {
   readonly field: string
-  readonly #chunks: Stored[][] = []
+  readonly #chunks: Stored[][]
   readonly #values: (a: Stored, b: Stored) => number
 
-  constructor(field = 'id') {
+  /** An order of documents that come in it. */
+  constructor(field = 'id', documents: readonly Stored[] = []) {
     this.field = field
-    this.#values = field === 'id' ? byId : (a, b) => order(fieldOf(a, field), fieldOf(b, field))
+    this.#values = field === 'id' ? byId : valuesOf(field)
+    this.#chunks = Array.from({ length: Math.ceil(documents.length / chunkLength) }, (_, n) =>
+      documents.slice(n * chunkLength, (n + 1) * chunkLength),
+    )
   }
 
-  /** Fills an empty order with many at once, which come in order of their ids. */
-  fill(documents: SortedDocuments): void {
-    const all = documents.#grouped(this.field) ?? documents.#chunks.flat().sort(this.#values)
-    for (let from = 0; from < all.length; from += chunkLength)
-      this.#chunks.push(all.slice(from, from + chunkLength))
+  /** Documents, which may come in any order, by their ids. */
+  static byId(documents: Iterable<Stored>): SortedDocuments {
+    return new SortedDocuments('id', [...documents].sort(byId))
+  }
+
+  /** The same documents by a field. */
+  by(field: string): SortedDocuments {
+    return new SortedDocuments(field, this.#grouped(field) ?? this.#chunks.flat().sort(valuesOf(field)))
   }
 
   /** Puts a document where it belongs; one that is there already under the same place is replaced. */
@@ -203,6 +210,15 @@ function firstWhere<T>(items: readonly T[], lateEnough: (item: T) => boolean): n
     else low = middle + 1
   }
   return low
+}
+
+/** By a field; numbers, which times are, at once. */
+function valuesOf(field: string): (a: Stored, b: Stored) => number {
+  return (one, other) => {
+    const a = fieldOf(one, field)
+    const b = fieldOf(other, field)
+    return typeof a === 'number' && typeof b === 'number' ? a - b : order(a, b)
+  }
 }
 
 function byId(a: Stored, b: Stored): number {

@@ -45,10 +45,11 @@ export function declaredSpec<T extends Stored>(
 /** The documents of one collection in memory, with what they are looked up by. */
 export class Table {
   readonly name: string
-  readonly sorted = new SortedDocuments()
   readonly totals = new Totals()
   #words: WordIndex | undefined
   readonly #documents = new Map<string, Stored>()
+  /** From the declaration on: to put a million that come in no order into their places one by one takes seconds. */
+  #sorted: SortedDocuments | undefined
   #indexes: readonly FieldIndex[] = []
   #orders: readonly SortedDocuments[] = []
   #spec: TableSpec | undefined
@@ -65,6 +66,11 @@ export class Table {
 
   get spec(): TableSpec | undefined {
     return this.#spec
+  }
+
+  /** The documents in the order of their ids. */
+  get sorted(): SortedDocuments {
+    return (this.#sorted ??= SortedDocuments.byId(this.#documents.values()))
   }
 
   get expiry(): Expiry | undefined {
@@ -90,8 +96,8 @@ export class Table {
         )
       }
     }
-    this.#orders = spec.ordered.map((field) => new SortedDocuments(field))
-    for (const order of this.#orders) order.fill(this.sorted)
+    const { sorted } = this
+    this.#orders = spec.ordered.map((field) => sorted.by(field))
     this.#indexes = indexes
     this.#expiry = expiry
     this.#spec = spec
@@ -127,13 +133,13 @@ export class Table {
     }
     if (document) {
       this.#documents.set(id, document)
-      this.sorted.put(document)
+      this.#sorted?.put(document)
       for (const index of this.#indexes) index.add(document)
       for (const order of this.#orders) order.put(document)
       this.#expiry?.add(document)
     } else if (previous) {
       this.#documents.delete(id)
-      this.sorted.delete(previous)
+      this.#sorted?.delete(previous)
     }
     return previous
   }
