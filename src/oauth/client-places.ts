@@ -102,6 +102,7 @@ export class ClientPlaces {
     const clients = tx.in(this.#clients)
     const now = this.#clock.now()
     const stored = await clients.get(client.id)
+    if (client.source !== 'document' && stored?.activatedAt !== undefined && isNoted(stored, now)) return []
     const {
       expiresAt: _ends,
       heldBy: _user,
@@ -122,6 +123,11 @@ export class ClientPlaces {
     })
     return mine.slice(0, Math.max(0, mine.length - mostOfUser))
   }
+}
+
+/** Whether its use was written within the hour, which is often enough. */
+export function isNoted({ lastUsedAt = 0 }: Client, now: number): boolean {
+  return now - lastUsedAt < 60 * 60_000
 }
 
 /** So many of these, the oldest of whichever network has the most left. */

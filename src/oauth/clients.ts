@@ -7,7 +7,7 @@ import { commandLine } from '../core/principal.ts'
 import { randomId, randomSecret, sameText, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
-import { ClientPlaces, type PlacesTaken } from './client-places.ts'
+import { ClientPlaces, isNoted, type PlacesTaken } from './client-places.ts'
 import { clientRecords, type AuthMethod, type Client } from './records.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -159,7 +159,7 @@ export class Clients {
   /** It got tokens; written at most once an hour. */
   async markUsed(client: Client): Promise<void> {
     const now = this.#clock.now()
-    if (client.source === 'built_in' || now - (client.lastUsedAt ?? 0) < 60 * minute) return
+    if (client.source === 'built_in' || isNoted(client, now)) return
     await this.#clients.update(client.id, (known) => ({ ...known, lastUsedAt: now }))
   }
 

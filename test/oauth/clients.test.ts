@@ -112,6 +112,24 @@ describe('clients', () => {
     assert.equal((await server.clients.list()).length, 0)
   })
 
+  it('are noted as used by codes and by refreshes at most once an hour', async (t) => {
+    const server = await startServer(t)
+    const { client, tokens } = await connect(server)
+    const used = async (): Promise<number | undefined> => (await server.clients.find(client))?.lastUsedAt
+    const first = await used()
+    assert.equal(first, server.clock.now())
+    server.clock.pass(59 * 60)
+    const later = await connect(server, { client })
+    assert.equal((await refresh(server, client, tokens.refresh_token)).status, 200)
+    assert.equal(await used(), first)
+    server.clock.pass(60)
+    await connect(server, { client })
+    assert.equal(await used(), server.clock.now())
+    server.clock.pass(3600)
+    assert.equal((await refresh(server, client, later.tokens.refresh_token)).status, 200)
+    assert.equal(await used(), server.clock.now())
+  })
+
   it('with an empty Basic password count as public ones', async (t) => {
     const server = await startServer(t)
     const { client, tokens } = await connect(server)
