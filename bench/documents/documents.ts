@@ -2,8 +2,9 @@
  * Questions about documents at several sizes, on both stores side by side, and the same questions in hand-written SQL
  * over the same tables as the anchor. Each store at each size, and SQL at each, is a process of its own, as a daemon
  * would be. All of them are there at once and take turns: in each of nine rounds each is asked the question twenty times,
- * or as often as fits into a moment, after a round that counts for nothing; the least of the rounds, since a daemon that
- * waits for the database does its own work meanwhile.
+ * or as often as fits into a moment, after a longer round that counts for nothing; the least of the rounds, since a daemon
+ * that waits for the database does its own work meanwhile. How a bare client's processor time grew stands behind ours:
+ * whoever waits longer for the same answer finds colder caches.
  *
  *   node --import tsx bench/documents/documents.ts [sizes]     1000,100000,1000000 without sizes
  *
@@ -109,7 +110,8 @@ async function ask(daemons: readonly Daemon[], question: string): Promise<void> 
   const found = new Map<Daemon, Measured[]>(daemons.map((daemon) => [daemon, []]))
   for (let round = once ? 1 : 0; round < (once ? 2 : rounds + 1); round++)
     for (const daemon of daemons) {
-      const answered = await tell(daemon, { question, times: once ? 1 : repeats })
+      const times = once ? 1 : round === 0 ? 10 * repeats : repeats
+      const answered = await tell(daemon, { question, times })
       if (answered && round > 0) found.get(daemon)!.push(answered)
     }
   for (const [{ answers }, times] of found)
@@ -149,22 +151,30 @@ function conclude(sizes: readonly number[], daemons: readonly Daemon[]): void {
   const of = (kind: string, size: number, question: string): Measured | undefined =>
     daemons.find((one) => one.kind === kind && one.size === size)?.answers.get(question)
   const stores = ['embedded', 'PostgreSQL'].filter((kind) => daemons.some((one) => one.kind === kind))
-  const heads = stores.flatMap((kind) => [...sizes.map((size) => `${kind}, ${size}`), '×'])
+  const heads = stores.flatMap((kind) => [
+    ...sizes.map((size) => `${kind}, ${size}`),
+    kind === 'embedded' ? '×' : '× (SQL)',
+  ])
   console.log(`| CPU ms | ${heads.join(' | ')} | time beside SQL |`)
   console.log(`|${' --- |'.repeat(heads.length + 2)}`)
   for (const question of ['start', ...questions]) {
+    const timesOf = (kind: string): (number | undefined)[] =>
+      sizes.map((size) => of(kind, size, question)?.cpu)
+    const growth = (kind: string): string => ratio(timesOf(kind).at(-1), timesOf(kind)[0])
     const cells = stores.flatMap((kind) => {
-      const times = sizes.map((size) => of(kind, size, question)?.cpu ?? NaN)
-      return [...times.map(shown), (times.at(-1)! / times[0]!).toFixed(1)]
+      const bare = kind === 'embedded' || question === 'memory, MB' ? '' : growth('SQL')
+      return [...timesOf(kind).map(shown), bare === '' ? growth(kind) : `${growth(kind)} (${bare})`]
     })
-    const beside = sizes.flatMap((size) => {
-      const anchor = ['start', 'memory, MB'].includes(question) ? undefined : of('SQL', size, question)
-      return anchor ? [(of('PostgreSQL', size, question)!.wall / anchor.wall).toFixed(1)] : []
-    })
+    const wallOf = (kind: string, size: number): number | undefined => of(kind, size, question)?.wall
+    const beside = sizes.map((size) => ratio(wallOf('PostgreSQL', size), wallOf('SQL', size)))
     console.log(
-      `| ${question} | ${cells.join(' | ')} | ${beside.length > 0 ? `${beside.join(', ')} ×` : ''} |`,
+      `| ${question} | ${cells.join(' | ')} | ${beside[0] === '' ? '' : `${beside.join(', ')} ×`} |`,
     )
   }
+}
+
+function ratio(one = NaN, other = NaN): string {
+  return Number.isFinite(one / other) ? (one / other).toFixed(1) : ''
 }
 
 function shown(time: number | undefined): string {
