@@ -84,7 +84,7 @@ function statusText({ version, daemon, site, state, audit, tools, ...rest }: Ans
     ...problems('site fault', site.faults),
     ...problems('site warning', site.warnings),
     ...pullText(site.pulled),
-    `state         ${state.folder}   ${state.kind}, ${documents} records, ${megabytes(state.bytes)}`,
+    `state         ${state.folder}   ${state.kind}, ${documents} records, ${megabytes(state.bytes)}${state.building ? `, ${state.building} indexes are being built` : ''}`,
     ...daemonsText(rest.daemons, site.digest),
     ...problems('state fault', state.fault === undefined ? [] : [state.fault]),
     `audit         ${audit.seq} events ${logPlace(audit)}, ${megabytes(audit.bytes)}`,

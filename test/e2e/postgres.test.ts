@@ -2,17 +2,23 @@
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import process from 'node:process'
 import { after, before, describe, it, type TestContext } from 'node:test'
+import { Client } from 'pg'
+import { systemClock } from '../../src/core/clock.ts'
+import { createLog } from '../../src/core/log.ts'
+import { openPostgresStore } from '../../src/store/postgres.ts'
 import { copyOfShippedSite, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
 import type { CopyReport } from '../../src/store/copy.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { until } from '../store/state-folder.ts'
 
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
 
 let server: TestPostgres
 
-describe('two daemons on one database', { skip: noPostgres, timeout: 300_000 }, () => {
+describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, () => {
   const cleanups: (() => Promise<void>)[] = []
   before(async () => {
     server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
@@ -178,6 +184,62 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 300_000 }, 
     assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
   })
 
+  it('serve and write 200,000 documents while their indexes are built, and tell how many are still to come', async (t) => {
+    const site = await siteOn(t)
+    const settings = readFileSync(join(site, 'config/settings.yaml'), 'utf8')
+    const url = readFileSync(/url_file: (\S+)/.exec(settings)![1]!, 'utf8').trim()
+    const client = new Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    // Documents as `store copy` leaves them: none of their indexes is there yet.
+    const log = createLog('silent', process.stderr)
+    await (await openPostgresStore({ url, clock: systemClock, log })).close()
+    await client.query(manyTasks)
+    // An index that is built beside the work waits for everybody who was there before.
+    await client.query(
+      'BEGIN; UPDATE assistant_core.document SET ends = NULL WHERE false; SELECT txid_current()',
+    )
+    const daemon = await startDaemon(t, { site })
+    const { access_token: token } = JSON.parse(
+      await done(daemon, ['tokens', 'issue', '--user', person.username, '--json']),
+    ) as { access_token: string }
+    const building = async (): Promise<number> => {
+      const answer = await fetch(`${daemon.url}/readyz`)
+      const { checks } = (await answer.json()) as { checks: { name: string; detail: string }[] }
+      const { detail } = checks.find(({ name }) => name === 'store')!
+      const [, left = '0'] = /^can be written(?:; (\d+) indexes are being built)?$/.exec(detail)!
+      return Number(left)
+    }
+    let written = 0
+    const write = async (): Promise<void> => {
+      const data = { subject: `Beside ${++written}` }
+      const { name } = await call(daemon, token, 'create_document', { doctype: 'Task', data })
+      await call(daemon, token, 'update_document', { doctype: 'Task', name, data: { priority: 'High' } })
+    }
+    await until(async () => (await building()) > 0)
+    const wanted = await building()
+    for (let n = 0; n < 5; n++) await write()
+    assert.equal(await building(), wanted)
+    assert.match(
+      await done(daemon, ['status']),
+      new RegExp(`^state .*, ${wanted} indexes are being built$`, 'm'),
+    )
+    const { state } = JSON.parse(await done(daemon, ['status', '--json'])) as { state: { building: number } }
+    assert.equal(state.building, wanted)
+
+    await client.query('COMMIT')
+    const seen = new Set<number>()
+    do {
+      await write()
+      seen.add(await building())
+    } while (!seen.has(0))
+    assert.ok(seen.size > 2, `fewer and fewer are left: ${[...seen].join()}`)
+    const filters = { subject: ['like', 'Beside%'], priority: 'High' }
+    const listed = await call(daemon, token, 'list_documents', { doctype: 'Task', filters, limit: 1 })
+    assert.equal(listed.total_count, written)
+    assert.doesNotMatch(await done(daemon, ['status']), /being built/)
+  })
+
   it('refuse to start without the database, and say why without the password', async (t) => {
     const site = await siteOn(t)
     const file = join(temporaryFolder(t), 'url')
@@ -191,6 +253,14 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 300_000 }, 
     })
   })
 })
+
+/** Tasks of somebody else, made by the database itself. */
+const manyTasks = `INSERT INTO assistant_core.document (collection, id, body)
+  SELECT 'document.task', decode(regexp_replace(encode(convert_to('MANY-' || n, 'UTF8'), 'hex'), '(..)', '00\\1', 'g'), 'hex'),
+    json_build_object('id', 'MANY-' || n, 'owner', 'boss@example.com', 'modified_by', 'boss@example.com', 'docstatus', 0,
+      'creation', '2026-01-01T00:00:00.000Z', 'modified', '2026-01-01T00:00:00.000Z',
+      'subject', 'Many')::text
+  FROM generate_series(1, 200000) AS n`
 
 /** A copy of the shipped site whose state is a new database. */
 async function siteOn(t: TestContext): Promise<string> {
