@@ -75,16 +75,16 @@ export async function listDocuments(
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor, order)
   const offset = after ? 0 : Math.max(0, query.offset ?? 0)
   const collection = collectionFor(documents, access.doctype)
-  const [found, counted] = await Promise.all([
-    collection.find({ holds, order, after, offset, limit: limit + 1 }),
-    countSome(collection, holds),
-  ])
+  const { found, total } = await collection.page(
+    { holds, order, after, offset, limit: limit + 1 },
+    mostCounted + 1,
+  )
   const page = found.slice(0, limit)
   access.show(page)
   return {
     doctype: query.doctype,
     data: page.map((document) => listView(access, document, fields)),
-    ...counted,
+    ...upToMost(total),
     offset,
     more: found.length > limit,
     cursorAfter: (count) => cursorOf(order, page[count - 1]!),
@@ -96,7 +96,10 @@ export async function countSome(
   collection: Collection<StoredDocument>,
   holds: Condition,
 ): Promise<Pick<DocumentPage, 'total' | 'moreThanTotal'>> {
-  const counted = await collection.count({ holds, limit: mostCounted + 1 })
+  return upToMost(await collection.count({ holds, limit: mostCounted + 1 }))
+}
+
+function upToMost(counted: number): Pick<DocumentPage, 'total' | 'moreThanTotal'> {
   return { total: Math.min(counted, mostCounted), moreThanTotal: counted > mostCounted }
 }
 

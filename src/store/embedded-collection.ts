@@ -3,7 +3,7 @@ import type { WordAnswer, WordQuestion } from '../core/words.ts'
 import type { Overlay } from './overlay.ts'
 import { beginning, searching } from './search.ts'
 import { type AnyQuery, atOnce, count, gather, select, type Slices, type TableView } from './select.ts'
-import type { Collection, Stored } from './store.ts'
+import type { Collection, Page, Stored } from './store.ts'
 
 /** What a collection stands on: the state itself, or a transaction over it. */
 export interface CollectionWork {
@@ -36,6 +36,11 @@ export class EmbeddedCollection<T extends Stored> implements Collection<T> {
 
   async first(query: AnyQuery): Promise<T | undefined> {
     return (await this.#work.select({ ...query, limit: 1 }))[0] as T | undefined
+  }
+
+  async page(query: AnyQuery, upTo: number): Promise<Page<T>> {
+    const { where, holds } = query
+    return { found: await this.find(query), total: await this.#work.count({ where, holds, limit: upTo }) }
   }
 
   async count(query: AnyQuery = {}): Promise<number> {

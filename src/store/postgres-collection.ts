@@ -2,10 +2,10 @@ import type { GroupAnswer, GroupQuestion } from '../core/groups.ts'
 import type { WordAnswer, WordQuestion } from '../core/words.ts'
 import type { Queryable } from './postgres-connection.ts'
 import type { Known } from './postgres-known.ts'
-import { countFound, findDocuments, groupDocuments } from './postgres-reading.ts'
+import { countFound, findDocuments, findPage, groupDocuments } from './postgres-reading.ts'
 import { findWords, wordsBeginning } from './postgres-search.ts'
 import type { AnyQuery } from './select.ts'
-import type { Collection, Stored } from './store.ts'
+import type { Collection, Page, Stored } from './store.ts'
 import type { TableSpec } from './table.ts'
 import type { PgSession } from './postgres-session.ts'
 
@@ -36,6 +36,10 @@ export class PostgresCollection<T extends Stored> implements Collection<T> {
 
   async first(query: AnyQuery): Promise<T | undefined> {
     return (await this.#find({ ...query, limit: 1 }))[0] as T | undefined
+  }
+
+  async page(query: AnyQuery, upTo: number): Promise<Page<T>> {
+    return (await this.#work.read(this.spec, (on, view) => findPage(on, view, query, upTo))) as Page<T>
   }
 
   async count(query: AnyQuery = {}): Promise<number> {

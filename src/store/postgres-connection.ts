@@ -1,6 +1,7 @@
 /** Connections to the database of the state, and what its errors mean to us. */
 import type { Client, ClientBase, Pool, PoolClient } from 'pg'
 import { AppError } from '../core/errors.ts'
+import { hasLearnedMuch, keptName } from './postgres-plans.ts'
 
 /** Longer than a transaction may take, so that who waits for one gets its turn. */
 const lockMilliseconds = 35_000
@@ -45,7 +46,8 @@ export interface Connections {
 
 /** A statement with its values bound. */
 export interface Statement {
-  readonly name?: string
+  /** Has the plan kept, for who asks in the same words again. */
+  readonly keep?: boolean
   readonly text: string
   readonly values: readonly unknown[]
   /** How many milliseconds it may take, where that is more than usual. */
@@ -132,7 +134,7 @@ async function rowsOn(
   const client = await connect()
   try {
     const rows = await on(client).rows(statement)
-    client.release()
+    client.release(hasLearnedMuch(client))
     return rows
   } catch (error) {
     client.release(true)
@@ -143,15 +145,15 @@ async function rowsOn(
 /** A connection as what statements are sent to. Who gets another session with each transaction cannot name statements. */
 function queryableOf(client: PoolClient, named: boolean): Queryable {
   return {
-    rows: async ({ name, text, values, patience }) => {
-      const result = await client.query<unknown[]>({
-        ...(named && name !== undefined && { name }),
+    rows: async ({ keep, text, values, patience }) => {
+      const config = {
+        name: named && keep === true ? keptName(client, text) : '',
         text,
         values: [...values],
-        ...(patience !== undefined && { query_timeout: patience }),
-        rowMode: 'array',
-      })
-      return result.rows
+        query_timeout: patience,
+        rowMode: 'array' as const,
+      }
+      return (await client.query<unknown[]>(config)).rows
     },
   }
 }
@@ -256,8 +258,8 @@ const outages: readonly (readonly [RegExp, string])[] = [
 /** Why the database cannot be used, in words without any secret; undefined for every other error. */
 export function outage(error: unknown): string | undefined {
   const code = codeOf(error)
-  const known = outages.find(([codes]) => codes.test(code))
-  if (known) return known[1]
+  const known = outages.find(([codes]) => codes.test(code))?.[1]
+  if (known !== undefined) return known
   if (/^(08|53|58)/.test(code)) return `the database reports ${code}`
   if (
     /^(E[A-Z]{3,}|[A-Z_]*CERT[A-Z_]*|ERR_(TLS|SSL)[A-Z_]*|[A-Z_]+_(SIGNATURE|VERIFY_[A-Z_]+))$/.test(code)
@@ -269,10 +271,8 @@ export function outage(error: unknown): string | undefined {
   if (code !== '' || message === noConnectionFree) return undefined
   if (/SSL/.test(message)) return 'the database does not speak TLS as it should'
   if (/timeout/i.test(message)) return 'the database does not answer in time'
-  if (/terminated|not queryable|connection|calling end on the pool/i.test(message)) {
-    return 'the connection to the database was lost'
-  }
-  return undefined
+  const lost = /terminated|not queryable|connection|calling end on the pool/i.test(message)
+  return lost ? 'the connection to the database was lost' : undefined
 }
 
 /** An error of the database as one of ours; what is nobody's doing stays as it is and is a bug. */

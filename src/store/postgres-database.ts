@@ -13,6 +13,7 @@ import {
   type Statement,
   stoodStill,
 } from './postgres-connection.ts'
+import { hasLearnedMuch } from './postgres-plans.ts'
 import { begin, beginFounding, type StateHead, headOf, headQuery } from './postgres-tables.ts'
 
 /** So often a write is tried beside others, and so often in all. */
@@ -171,7 +172,7 @@ export class Database {
       client.on('error', note)
       const result = await work(client)
       this.#fault = undefined
-      client.release()
+      client.release(hasLearnedMuch(client))
       return result
     } catch (thrown) {
       // What the server said when it ended the connection says more than that it is gone.

@@ -54,9 +54,9 @@ const addedEntries = `INSERT INTO assistant_core.entry (collection, field, key, 
 export function adding(values: readonly unknown[], added: readonly Entry[]): Statement {
   const insert = `INSERT INTO assistant_core.document (collection, id, body, ends) VALUES ($1, $2, $3, $4)
     ON CONFLICT (collection, id) DO NOTHING RETURNING id`
-  if (added.length === 0) return { name: 'add', text: insert, values }
+  if (added.length === 0) return { keep: true, text: insert, values }
   return {
-    name: 'add_found',
+    keep: true,
     text: `WITH written AS (${insert}), entries AS (${addedEntries}) SELECT id FROM written`,
     values: [...values, ...columns(added)],
   }
@@ -69,9 +69,9 @@ export function replacing(
   added: readonly Entry[],
 ): Statement {
   const update = 'UPDATE assistant_core.document SET body = $3, ends = $4 WHERE collection = $1 AND id = $2'
-  if (added.length === 0 && gone.length === 0) return { name: 'replace', text: update, values }
+  if (added.length === 0 && gone.length === 0) return { keep: true, text: update, values }
   return {
-    name: 'replace_found',
+    keep: true,
     text: `WITH written AS (${update} RETURNING id),
       entries AS (${addedEntries})
       DELETE FROM assistant_core.entry e USING unnest($8::text[], $9::bytea[]) AS g (field, key)

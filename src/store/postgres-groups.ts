@@ -2,7 +2,7 @@
 import { Decimal } from '../core/decimal.ts'
 import { type DatePart, type GroupAnswer, type GroupQuestion, numberPlaces } from '../core/groups.ts'
 import type { Statement } from './postgres-connection.ts'
-import { datePattern, field, sortable, unsorted } from './postgres-language.ts'
+import { datePattern, field, quoted, sortable, unsorted } from './postgres-language.ts'
 import type { SqlQuestion } from './postgres-questions.ts'
 
 type Measured = GroupQuestion['measures'][number]
@@ -16,7 +16,7 @@ interface Column {
 }
 
 /** The statement that answers a question about the groups of documents. */
-export function groupsStatement({ from, values }: SqlQuestion, asked: GroupQuestion): Statement {
+export function groupsStatement({ keep, from, values }: SqlQuestion, asked: GroupQuestion): Statement {
   const { keys, measures, order = [], offset = 0, limit = Infinity } = asked
   const columns = [
     ...keys.map(({ field: name, part }, index) => keyColumn(valueOf(name), part, `k${index}`)),
@@ -35,6 +35,7 @@ export function groupsStatement({ from, values }: SqlQuestion, asked: GroupQuest
       LEFT JOIN (SELECT row_number() OVER (${sorts.length > 0 ? `ORDER BY ${sorts.join(', ')}` : ''}) AS at,
           ${columns.map(({ shown }) => shown).join(', ')} FROM part ORDER BY at LIMIT $${all.length - 1} OFFSET $${all.length}) AS page
         ON true ORDER BY page.at`,
+    keep,
     values: all,
   }
 }
@@ -85,7 +86,7 @@ function valueOf(name: string): Value {
   const check = `${json}::text::boolean::int::numeric`
   return {
     number: `CASE jsonb_typeof(${json}) WHEN 'number' THEN ${json}::numeric WHEN 'boolean' THEN ${check} END`,
-    text: `CASE jsonb_typeof(${json}) WHEN 'string' THEN ${json} #>> '{}' END`,
+    text: `CASE jsonb_typeof(${json}) WHEN 'string' THEN d.data ->> ${quoted(name)} END`,
   }
 }
 

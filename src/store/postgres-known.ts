@@ -1,5 +1,6 @@
 /** What is known of a collection when it is read. */
 import { Expiry } from './expiry.ts'
+import type { CommonWords, Sizes } from './postgres-picture.ts'
 import type { CollectionSpec, Stored } from './store.ts'
 import { declaredSpec, type TableSpec } from './table.ts'
 
@@ -13,17 +14,18 @@ export interface Known {
   readonly now: number
   /** Whether its documents are asked about, as the database can answer by indexes of its own. */
   readonly asked: boolean
+  /** Whether to read all of it takes no time. */
+  readonly small: boolean
   readonly common: CommonWords
 }
 
-/** In what part of the documents a word stands in a field, by `field=word`, where that is many of them. */
-export type CommonWords = ReadonlyMap<string, number>
+const small = 5000
 
 /** What a read knows, of a collection as it is declared here and as it is in the database. */
 export function known(
   spec: TableSpec,
   stored: TableSpec | undefined,
-  { now, common }: Pick<Known, 'now' | 'common'>,
+  { now, sizes }: { readonly now: number; readonly sizes: Sizes },
 ): Known {
   return {
     name: spec.name,
@@ -31,7 +33,8 @@ export function known(
     stored: covers(stored, spec) ? stored : undefined,
     now,
     asked: spec.ordered.length > 0,
-    common,
+    small: sizes.of(spec.name) <= small,
+    common: sizes.common,
   }
 }
 

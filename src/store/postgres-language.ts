@@ -142,6 +142,34 @@ export function sortPlace(name: string): string {
   return `assistant_core.place(${field(name)})`
 }
 
+/** The place of a value, as the function of the database gives it. */
+export function placeBytes(value: unknown): Buffer {
+  if (typeof value === 'string') return Buffer.concat([Buffer.of(2), firstUnits(storedText(value))])
+  if (typeof value === 'object' && value !== null) return Buffer.of(3)
+  const size = Number(value ?? NaN)
+  if (!Number.isFinite(size)) return Buffer.of(0)
+  const bytes = Buffer.alloc(9, 1)
+  // JSON has no negative zero.
+  bytes.writeDoubleBE(size + 0, 1)
+  const negative = bytes[1]! >= 128
+  for (let at = 1; at < 9; at++) bytes[at]! ^= negative ? 255 : at === 1 ? 128 : 0
+  return bytes
+}
+
+/** The first 200 characters of a text, those of two UTF-16 units as two. */
+function firstUnits(text: string): Buffer {
+  const first = Array.from(text.slice(0, 400)).slice(0, 200).join('')
+  if (!/[\ud800-\udfff]/.test(first)) return Buffer.from(first)
+  const bytesOf = (unit: string): Buffer => {
+    const code = unit.charCodeAt(0)
+    const isHalf = code >= 0xd800 && code < 0xe000
+    return isHalf
+      ? Buffer.of(224 | (code >> 12), 128 | ((code >> 6) & 63), 128 | (code & 63))
+      : Buffer.from(unit)
+  }
+  return Buffer.concat(first.split('').map(bytesOf))
+}
+
 /** A field of the document as JSON. */
 export function field(name: string, data = 'd.data'): string {
   return `(${data} -> ${quoted(name)})`
@@ -159,14 +187,12 @@ export function quoted(text: string): string {
 
 /** A value as the database reads it. */
 export function storedJson(value: unknown): string {
-  return storedText(JSON.stringify(value))
+  return JSON.stringify(value).replace(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1\\ufdd0')
 }
 
 /** A text as `assistant_core.data` holds it: U+0000 and half characters, which the database cannot, are U+FDD0. */
 export function storedText(text: string): string {
-  return text
-    .replace(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1\\ufdd0')
-    .replaceAll('\0', '\ufdd0')
+  return JSON.parse(storedJson(text)) as string
 }
 
 /** What a text begins with that is a date, as `core/expression-values.ts` has it. */

@@ -21,7 +21,7 @@ function changing(lines: LedgerLines): readonly Statement[] {
   const dropping = 'DELETE FROM assistant_core.ledger WHERE writer = $1 AND seq <= $2'
   return [
     ...(lines.dropped ?? []).map(({ writer, through }) => ({ text: dropping, values: [writer, through] })),
-    { name: 'ledger_add', text: adding, values: valuesOf(lines) },
+    { keep: true, text: adding, values: valuesOf(lines) },
   ]
 }
 
@@ -101,7 +101,7 @@ export class PostgresLedger implements Ledger {
 
   async add(lines: LedgerLines, after: number): Promise<boolean> {
     try {
-      const statement = { name: 'ledger_add_behind', text: addingBehind, values: [...valuesOf(lines), after] }
+      const statement = { keep: true, text: addingBehind, values: [...valuesOf(lines), after] }
       const [row] = await this.#database.alone(statement)
       return Number(row![0]) === lines.lines.length
     } catch (error) {

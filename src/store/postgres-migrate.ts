@@ -37,7 +37,7 @@ export async function migrateTables(
     for (const [id, document] of after) {
       if (before.get(name)?.get(id) === document) continue
       await on.rows({
-        name: 'migrate_put',
+        keep: true,
         text: `INSERT INTO assistant_core.document (collection, id, body) VALUES ($1, $2, $3)
           ON CONFLICT (collection, id) DO UPDATE SET body = excluded.body`,
         values: [name, idBytes(id), JSON.stringify(document)],
@@ -46,7 +46,7 @@ export async function migrateTables(
     for (const id of before.get(name)?.keys() ?? []) {
       if (after.has(id)) continue
       await on.rows({
-        name: 'migrate_remove',
+        keep: true,
         text: 'DELETE FROM assistant_core.document WHERE collection = $1 AND id = $2',
         values: [name, idBytes(id)],
       })

@@ -2,7 +2,6 @@
 import { type Clock, isoTime } from '../core/clock.ts'
 import { stateFormat } from './journal.ts'
 import type { Queryable } from './postgres-connection.ts'
-import type { CommonWords } from './postgres-known.ts'
 import { beginPicture, type StateHead, readStateHead } from './postgres-tables.ts'
 import { deepFreeze } from './plain-json.ts'
 import type { Portions, SnapshotHeader } from './snapshot.ts'
@@ -63,6 +62,9 @@ export async function wholeState(on: Queryable, schema: number): Promise<State> 
   }
 }
 
+/** In what part of the documents a word stands in a field, by `field=word`, where that is many of them. */
+export type CommonWords = ReadonlyMap<string, number>
+
 /** How much there is: counted now and then, and known of one's own writes at once. */
 export class Sizes {
   #documents = new Map<string, number>()
@@ -77,14 +79,18 @@ export class Sizes {
     return this.#common
   }
 
+  of(name: string): number {
+    return this.#documents.get(name) ?? 0
+  }
+
   /** By collection; those that are named are there, if empty. */
   documents(names: readonly string[]): Readonly<Record<string, number>> {
     const all = [...new Set([...this.#documents.keys(), ...names])].sort()
-    return Object.fromEntries(all.map((name) => [name, this.#documents.get(name) ?? 0]))
+    return Object.fromEntries(all.map((name) => [name, this.of(name)]))
   }
 
   grow(growth: ReadonlyMap<string, number>): void {
-    for (const [name, by] of growth) this.#documents.set(name, (this.#documents.get(name) ?? 0) + by)
+    for (const [name, by] of growth) this.#documents.set(name, this.of(name) + by)
   }
 
   async count(on: Queryable): Promise<void> {

@@ -24,11 +24,13 @@ import type { AnyQuery } from './select.ts'
 export interface SqlQuestion {
   /** The statement for what is selected, over groups where columns of them are given. */
   readonly from: (selected: string, groups?: readonly string[]) => string
+  /** The same without regard to what it comes after. */
+  readonly whole: (selected: string) => string
   readonly orderBy: string
   readonly values: readonly unknown[]
   readonly rest: Pick<AnyQuery, 'where' | 'holds'> | undefined
-  /** Names what is asked so often that the database should keep its plan; its text is always the same. */
-  readonly name: string | undefined
+  /** Whether a plan that was made for other values will do, and is kept: where it is made for none, or no plan can be bad. */
+  readonly keep: boolean
 }
 
 /** Puts a question about one collection into SQL. */
@@ -61,6 +63,7 @@ export function questionOf(view: Known, query: AnyQuery): SqlQuestion {
   }
   if (view.stored?.expires !== undefined)
     texts.push(`(d.ends IS NULL OR d.ends >= $${values.push(view.now)})`)
+  const start = `FROM ${source} WHERE ${texts.join(' AND ')}`
   if (after) {
     const first = order[0]
     // What every later part of the answer has in common, as an index reads it.
@@ -68,16 +71,17 @@ export function questionOf(view: Known, query: AnyQuery): SqlQuestion {
       texts.push(`${sortPlace(first.field)} ${first.descending ? '<=' : '>='} ${words.place(after[0])}`)
     texts.push(words.of(following(order, after))!)
   }
+  const where = `FROM ${source} WHERE ${texts.join(' AND ')}`
   const bare = !view.asked && tests.length === 0 && !query.holds && !after && order.length === 0
   const partial = rest.length > 0 || Object.keys(left).length > 0
   return {
     from: (selected, groups = []) =>
-      `SELECT ${selected} FROM ${source} WHERE ${texts.join(' AND ')}${groups.length > 0 ? ` GROUP BY ${groups.join(', ')}` : ''}`,
+      `SELECT ${selected} ${where}${groups.length > 0 ? ` GROUP BY ${groups.join(', ')}` : ''}`,
+    whole: (selected) => `SELECT ${selected} ${start}`,
     orderBy: orderOf(order),
     values,
     rest: partial ? { where: left, holds: all(...rest) } : undefined,
-    name:
-      bare && view.stored ? `${keys.length}${view.stored.expires === undefined ? '' : '_living'}` : undefined,
+    keep: (bare && view.stored !== undefined) || view.small || values.length === 0,
   }
 }
 

@@ -6,14 +6,14 @@ import type { Queryable } from './postgres-connection.ts'
 import { idBytes } from './postgres-entries.ts'
 import { groupsStatement, readGroups } from './postgres-groups.ts'
 import type { Known } from './postgres-known.ts'
-import { questionOf } from './postgres-questions.ts'
+import { questionOf, type SqlQuestion } from './postgres-questions.ts'
 import { type AnyQuery, testOf } from './select.ts'
-import type { Stored } from './store.ts'
+import type { Page, Stored } from './store.ts'
 
 /** The document unless it has ended. */
 export async function readDocument(on: Queryable, view: Known, id: string): Promise<Stored | undefined> {
   const text = 'SELECT body FROM assistant_core.document WHERE collection = $1 AND id = $2'
-  const [row] = await on.rows({ name: 'get', text, values: [view.name, idBytes(id)] })
+  const [row] = await on.rows({ keep: true, text, values: [view.name, idBytes(id)] })
   const document = row && parsed(row[0])
   return document && view.expiry?.isOver(document, view.now) ? undefined : document
 }
@@ -22,7 +22,8 @@ export async function readDocument(on: Queryable, view: Known, id: string): Prom
 export async function findDocuments(on: Queryable, view: Known, query: AnyQuery): Promise<Stored[]> {
   const { offset = 0, limit = Infinity } = query
   if (limit <= 0) return []
-  if (!questionOf(view, query).rest) return await page(on, view, query)
+  const question = questionOf(view, query)
+  if (!question.rest) return await page(on, question, query)
   const found: Stored[] = []
   const end = Math.max(0, offset) + limit
   for await (const some of filtered(on, view, query)) {
@@ -32,16 +33,33 @@ export async function findDocuments(on: Queryable, view: Known, query: AnyQuery)
   return found.slice(Math.max(0, offset), end)
 }
 
+/** The documents that a query asks for, and how many there are in all: one statement, where one can answer. */
+export async function findPage(
+  on: Queryable,
+  view: Known,
+  query: AnyQuery,
+  upTo: number,
+): Promise<Page<Stored>> {
+  const { where, holds, after, offset = 0, limit = Infinity } = query
+  const question = questionOf(view, query)
+  if (!question.rest && limit > 0) {
+    const rows = await pageRows(on, question, query, upTo)
+    const found = rows.map(([body]) => parsed(body))
+    if (rows.length > 0 || (!after && offset <= 0)) return { found, total: Number(rows[0]?.[1] ?? 0) }
+  }
+  return {
+    found: question.rest ? await findDocuments(on, view, query) : [],
+    total: await countFound(on, view, { where, holds, limit: upTo }),
+  }
+}
+
 /** How many documents a query asks for, up to its limit. */
 export async function countFound(on: Queryable, view: Known, query: AnyQuery): Promise<number> {
-  const { name, from, values, rest } = questionOf(view, query)
+  const { keep, from, values, rest } = questionOf(view, query)
   const { limit = Infinity } = query
-  if (!rest && Number.isFinite(limit)) {
-    const text = `SELECT count(*) FROM (${from('1')} LIMIT $${values.length + 1}) AS counted`
-    return Number((await on.rows({ text, values: [...values, limit] }))[0]![0])
-  }
   if (!rest) {
-    const [row] = await on.rows({ ...(name && { name: `count_${name}` }), text: from('count(*)'), values })
+    const text = Number.isFinite(limit) ? countUpTo(limit, from) : from('count(*)')
+    const [row] = await on.rows({ keep, text, values })
     return Number(row![0])
   }
   let count = 0
@@ -69,13 +87,26 @@ export async function groupDocuments(
 /** So many documents are read at once where the database cannot answer all of a question. */
 const pageLength = 500
 
-async function page(on: Queryable, view: Known, query: AnyQuery): Promise<Stored[]> {
-  const { offset = 0, limit = Infinity } = query
-  const { name, from, orderBy, values } = questionOf(view, query)
-  const all = [...values, Number.isFinite(limit) ? limit : null, Math.max(0, offset)]
-  const text = `${from('d.body')} ORDER BY ${orderBy} LIMIT $${all.length - 1} OFFSET $${all.length}`
-  const rows = await on.rows({ ...(name && { name: `page_${name}` }), text, values: all })
-  return rows.map(([body]) => parsed(body))
+async function page(on: Queryable, question: SqlQuestion, query: AnyQuery): Promise<Stored[]> {
+  return (await pageRows(on, question, query)).map(([body]) => parsed(body))
+}
+
+function pageRows(
+  on: Queryable,
+  { keep, from, whole, orderBy, values }: SqlQuestion,
+  { offset = 0, limit = Infinity }: AnyQuery,
+  upTo?: number,
+): Promise<readonly unknown[][]> {
+  const counted = upTo === undefined ? '' : `, (${countUpTo(upTo, whole)})`
+  const bound = offset > 0 ? [...values, offset] : values
+  const text = `${from(`d.body${counted}`)} ORDER BY ${orderBy}${
+    Number.isFinite(limit) ? ` LIMIT ${Math.trunc(limit)}` : ''
+  }${offset > 0 ? ` OFFSET $${bound.length}` : ''}`
+  return on.rows({ keep, text, values: bound })
+}
+
+function countUpTo(most: number, from: (selected: string) => string): string {
+  return `SELECT count(*) FROM (${from('1')} LIMIT ${Math.trunc(most)}) AS counted`
 }
 
 /** What the database finds in part, in pages of which the rest is asked here. */
@@ -84,7 +115,8 @@ export async function* filtered(on: Queryable, view: Known, query: AnyQuery): As
   const matches = testOf(questionOf(view, query).rest!)
   let { after } = query
   for (;;) {
-    const found = await page(on, view, { ...query, after, offset: 0, limit: pageLength })
+    const part = { ...query, after, offset: 0, limit: pageLength }
+    const found = await page(on, questionOf(view, part), part)
     yield found.filter(matches)
     const last = found.at(-1)
     if (!last || found.length < pageLength) return

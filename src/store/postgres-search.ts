@@ -11,7 +11,8 @@ import {
 } from '../core/words.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { idText } from './postgres-entries.ts'
-import type { CommonWords, Known } from './postgres-known.ts'
+import type { Known } from './postgres-known.ts'
+import type { CommonWords } from './postgres-picture.ts'
 import { questionOf } from './postgres-questions.ts'
 import { filtered } from './postgres-reading.ts'
 import { nearWord, sameWord } from './postgres-tsquery.ts'
@@ -26,7 +27,7 @@ export async function findWords(
 ): Promise<WordAnswer> {
   const { offset = 0, limit = Infinity } = query
   const holds = all(...divided(view, asked), ...(query.holds ? [query.holds] : []))
-  const { from, values, rest } = questionOf(view, { holds })
+  const { keep, from, values, rest } = questionOf(view, { holds })
   if (rest) {
     const found: WordHit[] = []
     const score = scorer(asked)
@@ -43,6 +44,7 @@ export async function findWords(
       SELECT whole.total, page.* FROM (SELECT count(*)::int AS total FROM found) AS whole
       LEFT JOIN (SELECT * FROM found ORDER BY score DESC, id LIMIT $${bound.length - 1} OFFSET $${bound.length}) AS page
         ON true ORDER BY page.score DESC, page.id`,
+    keep,
     values: bound,
   })
   return {

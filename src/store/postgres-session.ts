@@ -15,7 +15,8 @@ import {
   textOf,
 } from './postgres-entries.ts'
 import { channel } from './postgres-listener.ts'
-import { type CommonWords, covers, known, type Known } from './postgres-known.ts'
+import { covers, known, type Known } from './postgres-known.ts'
+import type { Sizes } from './postgres-picture.ts'
 import { parsed } from './postgres-reading.ts'
 import { keptAfterEnd } from './shared-time.ts'
 import { readSpecs } from './postgres-tables.ts'
@@ -27,14 +28,14 @@ export interface SessionOptions {
   readonly on: Queryable
   readonly specs: ReadonlyMap<string, TableSpec>
   readonly now: () => number
-  readonly common: CommonWords
+  readonly sizes: Sizes
 }
 
 /** One transaction of the database under way. */
 export class PgSession {
   readonly #on: Queryable
   readonly #now: () => number
-  readonly #common: CommonWords
+  readonly #sizes: Sizes
   readonly #specs: Map<string, TableSpec>
   readonly #turns = new Turns()
   /** What lies under an id, ended or not, by collection: what was read once holds until the end. */
@@ -48,7 +49,7 @@ export class PgSession {
   constructor(options: SessionOptions) {
     this.#on = options.on
     this.#now = options.now
-    this.#common = options.common
+    this.#sizes = options.sizes
     this.#specs = new Map(options.specs)
   }
 
@@ -172,7 +173,7 @@ export class PgSession {
     const seen = this.#seen.get(name)
     if (seen?.has(id)) return seen.get(id)
     const text = 'SELECT body FROM assistant_core.document WHERE collection = $1 AND id = $2'
-    const [row] = await this.#rows({ name: 'get', text, values: [name, idBytes(id)] })
+    const [row] = await this.#rows({ keep: true, text, values: [name, idBytes(id)] })
     const document = row && parsed(row[0])
     this.#note(name, id, document)
     return document
@@ -200,7 +201,7 @@ export class PgSession {
     const single = added.filter((entry) => entry.single)
     if (single.length === 0) return
     const rows = await this.#rows({
-      name: 'holders',
+      keep: true,
       text: `SELECT e.field, e.key, d.body FROM assistant_core.entry e
         JOIN unnest($3::text[], $4::bytea[]) AS w (field, key) ON w.field = e.field AND w.key = e.key
         JOIN assistant_core.document d ON d.collection = e.collection AND d.id = e.id
@@ -219,7 +220,7 @@ export class PgSession {
 
   async #remove(name: string, id: string): Promise<Stored | undefined> {
     const [row] = await this.#rows({
-      name: 'remove',
+      keep: true,
       text: 'DELETE FROM assistant_core.document WHERE collection = $1 AND id = $2 RETURNING body',
       values: [name, idBytes(id)],
     })
@@ -230,7 +231,7 @@ export class PgSession {
   }
 
   #view(spec: TableSpec): Known {
-    return known(spec, this.#specs.get(spec.name), { now: this.#now(), common: this.#common })
+    return known(spec, this.#specs.get(spec.name), { now: this.#now(), sizes: this.#sizes })
   }
 
   #living(spec: TableSpec, document: Stored | undefined): Stored | undefined {

@@ -1,5 +1,5 @@
 /** What the functions and operators of conditions come to in SQL; `core/expression-functions.ts` says what they mean. */
-import { datePattern, lowered, sortable } from './postgres-language.ts'
+import { datePattern, lowered, quoted, sortable } from './postgres-language.ts'
 
 /** What a term comes to, by kind: SQL that is NULL where it comes to another; a kind that it never is, is missing. */
 export interface Calculated {
@@ -30,6 +30,27 @@ function text(result: string): Calculated {
 }
 
 const none: Calculated = { truth: 'false', nothing: 'true' }
+
+/** What a field of the document holds. */
+export function fieldValue(json: string): Calculated {
+  const kind = `jsonb_typeof(${json})`
+  return {
+    number: `CASE ${kind} WHEN 'number' THEN ${json}::float8 END`,
+    text: `(CASE ${kind} WHEN 'string' THEN ${json} #>> '{}' END) COLLATE "C"`,
+    check: `CASE ${kind} WHEN 'boolean' THEN ${json}::boolean END`,
+    list: `CASE ${kind} WHEN 'array' THEN ${json} END`,
+    truth: `COALESCE(${json} NOT IN ('null', 'false', '0', '""'), false)`,
+    nothing: `COALESCE(${kind} = 'null', true)`,
+  }
+}
+
+/** What the rows of a table hold in a column. */
+export function columnValue(json: string, column: string): Calculated {
+  const rows = `CASE jsonb_typeof(${json}) WHEN 'array' THEN ${json} END`
+  const cells = `(SELECT COALESCE(jsonb_agg(one -> ${quoted(column)}), '[]') FROM jsonb_array_elements(${rows}) AS one)`
+  const there = `COALESCE(jsonb_typeof(${json}) = 'array', false)`
+  return { list: `CASE WHEN ${there} THEN ${cells} END`, truth: there, nothing: `NOT ${there}` }
+}
 
 /** One of two, by a condition. */
 function either(condition: string, a: Calculated, b: Calculated): Calculated {

@@ -2,9 +2,17 @@
 import { type Condition, comparison, isAlways, isNever, not, type Term } from '../core/conditions.ts'
 import type { WordQuestion } from '../core/words.ts'
 import { idBytes } from './postgres-entries.ts'
-import { field, quoted, smallText, sortPlace, storedJson, storedText } from './postgres-language.ts'
+import {
+  field,
+  quoted,
+  smallText,
+  sortPlace,
+  placeBytes,
+  storedJson,
+  storedText,
+} from './postgres-language.ts'
 import { nearWord, sameWord } from './postgres-tsquery.ts'
-import { type Calculated, calculations, check } from './postgres-terms.ts'
+import { type Calculated, calculations, check, columnValue, fieldValue } from './postgres-terms.ts'
 
 /** From so many characters on, places of texts do not tell them apart. */
 const placeLength = 200
@@ -35,7 +43,7 @@ export class Words {
 
   /** A value's place in an order. */
   place(value: unknown): string {
-    return `assistant_core.place(${this.#json(value ?? null)})`
+    return this.#value(placeBytes(value))
   }
 
   /** That a field has a value or, as a list, holds it. */
@@ -56,7 +64,9 @@ export class Words {
   #indexed(condition: Extract<Condition, { readonly call: string }>): string | undefined {
     const { call, of } = condition
     if (call === 'and' || call === 'or') {
-      const parts = of.map((one) => this.of(one))
+      // Where one of them is no question for an index, none is.
+      const read = call === 'or' && of.some(isDenial)
+      const parts = of.map((one) => (read ? this.#unindexed(one) : undefined) ?? this.of(one))
       return parts.includes(undefined) ? undefined : `(${parts.join(call === 'and' ? ' AND ' : ' OR ')})`
     }
     if (call === 'not') {
@@ -75,8 +85,11 @@ export class Words {
     const { field: name, operator, value } = comparison(condition) ?? {}
     const wanted: unknown = operator === '=' ? [value] : operator === 'in' ? value : undefined
     if (name === undefined || name === 'id' || !Array.isArray(wanted)) return undefined
-    if (!wanted.every((one) => typeof one === 'string')) return undefined
-    return `COALESCE(${field(name)} = ANY(${this.#value(wanted.map(storedJson))}::text[]::jsonb[]), false)`
+    if (!wanted.every((one) => typeof one === 'string' && isOnlyText.test(one))) return undefined
+    const texts = wanted.map((one) => storedText(one as string))
+    const [only] = texts
+    const same = texts.length === 1 ? `${this.#value(only)}::text` : `ANY(${this.#value(texts)}::text[])`
+    return `(d.data ->> ${quoted(name)} = ${same}) IS TRUE`
   }
 
   /** What a term comes to, whatever it is made of. */
@@ -171,10 +184,9 @@ export class Words {
     if (wanted.length === 0) return 'false'
     const long = wanted.some((value) => typeof value === 'string' && value.length >= placeLength)
     if (wanted.length === 1 && !long) return `${sortPlace(name)} = ${this.place(wanted[0])}`
-    const list = `${this.#value(wanted.map((value) => storedJson(value ?? null)))}::text[]`
-    const places = `ARRAY(SELECT assistant_core.place(one::jsonb) FROM unnest(${list}) AS one)`
-    const same = `${sortPlace(name)} = ANY(${places})`
+    const same = `${sortPlace(name)} = ANY(${this.#value(wanted.map(placeBytes))}::bytea[])`
     if (!long) return same
+    const list = `${this.#value(wanted.map((value) => storedJson(value ?? null)))}::text[]`
     const whole = `jsonb_typeof(${field(name)}) = 'string' AND NOT ${field(name)} = ANY(${list}::jsonb[])`
     return `(${same} AND NOT COALESCE(${whole}, false))`
   }
@@ -275,23 +287,10 @@ export class Words {
   }
 }
 
-/** What a field of the document holds. */
-function fieldValue(json: string): Calculated {
-  const kind = `jsonb_typeof(${json})`
-  return {
-    number: `CASE ${kind} WHEN 'number' THEN ${json}::float8 END`,
-    text: `(CASE ${kind} WHEN 'string' THEN ${json} #>> '{}' END) COLLATE "C"`,
-    check: `CASE ${kind} WHEN 'boolean' THEN ${json}::boolean END`,
-    list: `CASE ${kind} WHEN 'array' THEN ${json} END`,
-    truth: `COALESCE(${json} NOT IN ('null', 'false', '0', '""'), false)`,
-    nothing: `COALESCE(${kind} = 'null', true)`,
-  }
-}
+/** What nothing else in JSON reads as. */
+const isOnlyText = /^(?![-\d{[]|(?:true|false)$)/
 
-/** What the rows of a table hold in a column. */
-function columnValue(json: string, column: string): Calculated {
-  const rows = `CASE jsonb_typeof(${json}) WHEN 'array' THEN ${json} END`
-  const cells = `(SELECT COALESCE(jsonb_agg(one -> ${quoted(column)}), '[]') FROM jsonb_array_elements(${rows}) AS one)`
-  const there = `COALESCE(jsonb_typeof(${json}) = 'array', false)`
-  return { list: `CASE WHEN ${there} THEN ${cells} END`, truth: there, nothing: `NOT ${there}` }
+/** That a field does not hold something, which nearly all documents may be. */
+function isDenial(term: Term): boolean {
+  return 'call' in term && (term.call === 'not' || term.call === '!=')
 }

@@ -260,7 +260,7 @@ class Postgres implements PostgresStore {
       if (this.#time.fault !== undefined) throw new AppError('unavailable', this.#time.fault)
       if (head.generation !== this.#generation) await this.#learn(on, head)
       const now = (): number => this.#time.now()
-      const session = new PgSession({ on, specs: this.#specs, now, common: this.#sizes.common })
+      const session = new PgSession({ on, specs: this.#specs, now, sizes: this.#sizes })
       const result = await work(session, on)
       if (session.failure) throw session.failure.error
       return { result, session }
@@ -290,7 +290,7 @@ class Postgres implements PostgresStore {
   }
 
   #view(spec: TableSpec): Known {
-    return known(spec, this.#specs.get(spec.name), { now: this.#time.now(), common: this.#sizes.common })
+    return known(spec, this.#specs.get(spec.name), { now: this.#time.now(), sizes: this.#sizes })
   }
 
   /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */

@@ -45,11 +45,20 @@ export interface Query<T extends Stored> {
   readonly limit?: number
 }
 
+/** A part of what there is, and how much that is. */
+export interface Page<T extends Stored> {
+  readonly found: readonly T[]
+  /** Without regard to where the page begins and ends. */
+  readonly total: number
+}
+
 /** The documents of one kind, as seen inside or outside a transaction. */
 export interface Collection<T extends Stored> {
   get(id: string): Promise<T | undefined>
   find(query?: Query<T>): Promise<readonly T[]>
   first(query: Query<T>): Promise<T | undefined>
+  /** What a query asks for, and beside it how many there are in all, counted up to a number. */
+  page(query: Query<T>, upTo: number): Promise<Page<T>>
   /** How many documents a query asks for; with a limit, no more are counted. */
   count(query?: Pick<Query<T>, 'where' | 'holds' | 'limit'>): Promise<number>
   /** Counts, sums and extremes over the documents that a query asks for. */

@@ -24,7 +24,7 @@ interface DrawnRule {
   readonly levels: readonly number[]
 }
 
-export const texts = ' a A ab Ab b ä Ä ß SS é e\u0301 İ ς \uffee 🦊 \u{10ffff} 5 true % 10'.split(' ')
+export const texts = ' a A ab Ab b ä Ä ß SS é e\u0301 İ ς \uffee 🦊 \u{10ffff} 5 true % 10 \\u0000'.split(' ')
 const phrases =
   'zwei worte|Apfel-Orange (10)|STRASSE straße|Orangen, Zweige|ab ab_b|apfel; zweig|x1 x10|100 % \\ sure'.split(
     '|',

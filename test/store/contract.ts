@@ -250,6 +250,38 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       assert.equal(await all.count({ holds, limit: 10 }), 1)
     })
 
+    it('gives a page and how many there are in all, wherever the page begins', async (t) => {
+      const { store } = await open(t)
+      for (const name of ['test.person', 'document.person']) {
+        const all = store.collection<Stored & { age: number }>({ name, ordered: ['age'] })
+        for (const [age, id] of ['a', 'b', 'c', 'd', 'e'].entries()) await all.insert({ id, age })
+        const page = async (query: object, upTo = 100): Promise<string> => {
+          const { found, total } = await all.page(
+            { order: [{ field: 'age', descending: true }], ...query },
+            upTo,
+          )
+          return `${ids(found)} of ${total}`
+        }
+        assert.equal(await page({}), 'edcba of 5')
+        assert.equal(await page({ limit: 2 }), 'ed of 5')
+        assert.equal(await page({ limit: 2 }, 3), 'ed of 3')
+        assert.equal(await page({ limit: 2, offset: 4 }), 'a of 5')
+        assert.equal(await page({ limit: 2, offset: 9 }), ' of 5')
+        assert.equal(await page({ limit: 0 }), ' of 5')
+        assert.equal(await page({ limit: 2, after: [3, 'd'] }), 'cb of 5')
+        assert.equal(await page({ limit: 2, after: [0, 'a'] }), ' of 5')
+        const holds = compared('age', '>', 1)
+        assert.equal(await page({ limit: 2, holds, after: [3, 'd'] }), 'c of 3')
+        assert.equal(await page({ holds: compared('age', '>', 9) }), ' of 0')
+        const residue: Condition = {
+          call: '=',
+          of: [{ call: '%', of: [{ field: 'age' }, { value: 2 }] }, { value: 1 }],
+        }
+        assert.equal(await page({ limit: 1, holds: residue }), 'd of 2')
+        assert.equal(await page({ limit: 1, holds: residue, after: [3, 'd'] }), 'b of 2')
+      }
+    })
+
     it('orders a small page of many documents as sorting everything would', async (t) => {
       const { store } = await open(t)
       const count = 300

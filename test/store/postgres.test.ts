@@ -508,6 +508,19 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
       }
     })
 
+    it('keeps the plans of few statements, however many are asked', async (t) => {
+      const database = await Database.open({ url: await server.newDatabase(), connections: 2 })
+      afterwards(t, () => database.close())
+      const known: number[] = []
+      for (let n = 0; n < 200; n++) {
+        const text = `SELECT count(*), ${n % 120} FROM pg_prepared_statements`
+        const [row] = await database.read((on) => on.rows({ text, values: [], keep: true }))
+        known.push(Number(row![0]))
+      }
+      assert.equal(known[49], 50)
+      assert.equal(Math.max(...known), 51)
+    })
+
     it('and does not say so: a silent network is told by stats, and over when it is', async (t) => {
       const url = new URL(await server.newDatabase())
       const network = await networkTo(t, server.port)

@@ -3,6 +3,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { systemClock } from '../../src/core/clock.ts'
 import { compared, type Condition } from '../../src/core/conditions.ts'
+import { language, placeBytes } from '../../src/store/postgres-language.ts'
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts'
 import { verifyPostgres } from '../../src/store/postgres-verify.ts'
 import type { Stored } from '../../src/store/store.ts'
@@ -103,6 +104,33 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     await client.query('COMMIT')
     await until(() => store.stats().building === 0)
     assert.equal(await all.count({ holds: compared('title', '=', 'number 4711') }), 2)
+  })
+
+  it('and values have the place that is calculated for them before they are sent', async (t) => {
+    const client = new Client(await server.newDatabase())
+    await client.connect()
+    t.after(() => client.end())
+    await client.query('CREATE SCHEMA assistant_core')
+    for (const text of language) await client.query(text)
+    const numbers = [0, -0, 1, -1, 1.5, -1.5, 1e300, -1e-300, 5e-324, 123456789.123, 0.1 + 0.2, Infinity]
+    const texts = [
+      '',
+      'a',
+      'ä€',
+      '🦊x',
+      'x🦊',
+      '\u{10ffff}'.repeat(250),
+      'y'.repeat(300),
+      `${'é'.repeat(199)}🦊🦊`,
+    ]
+    const hostile = ['a\0b', '\ud800', '\\u0000', '\\\\u0000', '\uffee', "'"]
+    for (const value of [...numbers, ...texts, ...hostile, null, undefined, true, false, [], [1], {}]) {
+      const { rows } = await client.query<{ place: Buffer }>(
+        'SELECT assistant_core.place(assistant_core.data($1)) AS place',
+        [JSON.stringify(value ?? null)],
+      )
+      assert.deepEqual(placeBytes(value), rows[0]!.place, JSON.stringify(value))
+    }
   })
 
   it('and words are found alike whether the database knows which stand in many documents or not', async (t) => {
