@@ -70,18 +70,18 @@ export function clientAddress(
  */
 export function networkKey(address: string): string {
   if (isIP(address) !== 6) return address
+  const network = groupsOf(address).slice(0, 4)
+  return `${network.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`
+}
+
+/** All groups of an IPv6 address, those included that `::` stands for; the last two may be an IPv4 address as one. */
+export function groupsOf(address: string): string[] {
   const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  // The last 32 bits may be written as an IPv4 address, and count as two groups then.
   const written = left.length + right.length + (address.includes('.') ? 1 : 0)
-  const groups = [
-    ...left,
-    ...Array.from({ length: tail === undefined ? 0 : 8 - written }, () => '0'),
-    ...right,
-  ]
-  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
-  return `${network.join(':')}::/64`
+  const missing = tail === undefined ? 0 : 8 - written
+  return [...left, ...Array.from({ length: missing }, () => '0'), ...right]
 }
 
 /** An IPv4 address that arrived over an IPv6 socket, as IPv4. */

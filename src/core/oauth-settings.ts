@@ -1,6 +1,6 @@
 /** The sections `oauth` and `login` of `config/settings.yaml`: how clients and people come in. */
 import { homepage } from './version.ts'
-import { flag, lines, nonNegative, positive, section, uri } from './setting-types.ts'
+import { flag, httpsUri, lines, nonNegative, orNone, positive, section, uri, word } from './setting-types.ts'
 import { objectWith } from './object-schema.ts'
 
 /** The authorization server. */
@@ -11,8 +11,8 @@ export const oauthSettings = section({
   show_protected_resource_metadata: { ...flag, default: true },
   resource_name: { type: ['string', 'null'], default: null },
   documentation_url: { ...uri, default: homepage },
-  policy_uri: { ...uri, default: null },
-  terms_of_service_uri: { ...uri, default: null },
+  policy_uri: uri,
+  terms_of_service_uri: uri,
   supported_scopes: { ...lines, default: [] },
   skip_authorization: { ...flag, default: false },
   developer_mode: { ...flag, default: false },
@@ -44,9 +44,9 @@ export const oauthSettings = section({
           title: 'the https address of the document that describes the client',
         },
         client_name: { type: 'string', minLength: 1, maxLength: 200 },
-        redirect_uris: { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } },
+        redirect_uris: { type: 'array', minItems: 1, items: word },
       },
-      { logo_uri: { type: 'string', pattern: '^https://', title: 'an https address' } },
+      { logo_uri: httpsUri },
     ),
   },
   identity_assertions: {
@@ -54,21 +54,16 @@ export const oauthSettings = section({
     default: [],
     items: objectWith(
       {
-        issuer: { type: 'string', pattern: '^https://', title: 'an https address' },
-        clients: { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } },
+        issuer: httpsUri,
+        clients: { type: 'array', minItems: 1, items: word },
       },
       {
-        jwks_uri: { type: 'string', pattern: '^https://', title: 'an https address' },
-        claim: { type: 'string', minLength: 1 },
+        jwks_uri: httpsUri,
+        claim: word,
       },
     ),
   },
-  egress_proxy: {
-    type: ['string', 'null'],
-    pattern: '^http://[^/@?#]+/?$',
-    title: 'http://HOST:PORT, without a password',
-    default: null,
-  },
+  egress_proxy: orNone('^http://[^/@?#]+/?$', 'http://HOST:PORT, without a password'),
   require_pkce_for_confidential_clients: { ...flag, default: true },
   access_token_seconds: { ...positive, default: 3600 },
   refresh_token_days: { ...positive, default: 30 },
@@ -96,10 +91,10 @@ export const loginSettings = section({
         pattern: '^https?://',
         title: 'an address that begins with https:// or http://',
       },
-      client_id: { type: 'string', minLength: 1 },
-      client_secret_file: { type: 'string', minLength: 1 },
-      label: { type: 'string', minLength: 1 },
-      scopes: { type: 'string', minLength: 1 },
+      client_id: word,
+      client_secret_file: word,
+      label: word,
+      scopes: word,
     },
   },
 })

@@ -1,6 +1,6 @@
 /** Which network addresses are on the public internet. */
 import { isIP } from 'node:net'
-import { networksOf } from './address.ts'
+import { groupsOf, networksOf } from './address.ts'
 
 // RFC 6890 and the IANA special-purpose registries, plus every IPv6 form that carries an IPv4 address
 // (mapped, compatible, NAT64, 6to4, Teredo, ISATAP): those reach private IPv4 networks through a translator.
@@ -35,13 +35,5 @@ export function isPublicAddress(address: string): boolean {
   if (isIP(address) !== 6 || address.includes('%')) return false
   if (!publicV6.contains(address) || specialV6.contains(address)) return false
   // ISATAP: an interface identifier of [0|2]00:5efe and an IPv4 address, under any prefix.
-  return !/^[0-9a-f:]*:0?[02]?0?0?:5efe:/i.test(expand(address))
-}
-
-function expand(address: string): string {
-  const [head = '', tail] = address.toLowerCase().split('::')
-  if (tail === undefined) return head
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === '' ? [] : tail.split(':')
-  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right].join(':')
+  return !/^[0-9a-f:]*:0?[02]?0?0?:5efe:/i.test(groupsOf(address).join(':'))
 }

@@ -4,7 +4,7 @@
  */
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { loginSettings, oauthSettings } from './oauth-settings.ts'
-import { filePath, flag, lines, nonNegative, positive, section, secureUri } from './setting-types.ts'
+import { filePath, flag, lines, nonNegative, orNone, positive, section, secureUri } from './setting-types.ts'
 import { objectWith } from './object-schema.ts'
 
 /** The layout that this release writes; an older one is migrated by `assistant-core migrate`. */
@@ -15,12 +15,10 @@ const rate = objectWith({ points: positive, seconds: positive })
 /** Every setting with its bounds and default. Required everywhere, since defaults fill in what a site leaves out. */
 export const settingsSchema = objectWith({
   version: { type: 'integer', default: settingsVersion },
-  public_url: {
-    type: ['string', 'null'],
-    pattern: '^https?://[^/?#]+/?$',
-    title: 'an address without a path, such as https://assistant.example.com',
-    default: null,
-  },
+  public_url: orNone(
+    '^https?://[^/?#]+/?$',
+    'an address without a path, such as https://assistant.example.com',
+  ),
   store: section({
     kind: { type: 'string', enum: ['embedded', 'postgres'], default: 'embedded' },
     url_file: filePath,
@@ -47,24 +45,12 @@ export const settingsSchema = objectWith({
     max_concurrent_requests: { ...positive, default: 1000 },
   }),
   company: section({
-    logo: {
-      type: ['string', 'null'],
-      pattern: '^config/[\\w-]+\\.(svg|png)$',
-      title: 'a file beside this one, such as config/logo.svg',
-      default: null,
-    },
-    accent_color: {
-      type: ['string', 'null'],
-      pattern: '^#[0-9a-fA-F]{6}$',
-      title: 'a colour such as "#1f5fbf"',
-      default: null,
-    },
-    support: {
-      type: ['string', 'null'],
-      pattern: '^(https://[^\\s]+|[^\\s@:]+@[^\\s@]+)$',
-      title: 'an e-mail address or an address that begins with https://',
-      default: null,
-    },
+    logo: orNone('^config/[\\w-]+\\.(svg|png)$', 'a file beside this one, such as config/logo.svg'),
+    accent_color: orNone('^#[0-9a-fA-F]{6}$', 'a colour such as "#1f5fbf"'),
+    support: orNone(
+      '^(https://[^\\s]+|[^\\s@:]+@[^\\s@]+)$',
+      'an e-mail address or an address that begins with https://',
+    ),
     legal_links: {
       type: 'array',
       maxItems: 10,
@@ -101,12 +87,10 @@ export const settingsSchema = objectWith({
     max_file_bytes: { ...positive, default: 67108864 },
     max_event_bytes: { ...positive, default: 65536 },
     max_result_bytes: { ...nonNegative, default: 1000 },
-    syslog: {
-      type: ['string', 'null'],
-      pattern: '^((udp|tcp|tls)://([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\])(:[0-9]{1,5})?|unix:///.+)$',
-      title: 'udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH',
-      default: null,
-    },
+    syslog: orNone(
+      '^((udp|tcp|tls)://([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\])(:[0-9]{1,5})?|unix:///.+)$',
+      'udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH',
+    ),
     webhook: secureUri,
     webhook_secret_file: filePath,
   }),
@@ -117,13 +101,10 @@ export const settingsSchema = objectWith({
   git: section({ commit: { ...flag, default: false } }),
   site: section({
     git: section({
-      url: {
-        type: ['string', 'null'],
-        pattern:
-          '^(https://[A-Za-z0-9.:\\[\\]-]+/[^\\s@]+|ssh://([A-Za-z0-9_][\\w.-]*@)?[A-Za-z0-9][\\w.:-]*/[^\\s]+|file:///[^\\s]+)$',
-        title: 'https://HOST/PATH, ssh://USER@HOST/PATH or file:///PATH, without a password',
-        default: null,
-      },
+      url: orNone(
+        '^(https://[A-Za-z0-9.:\\[\\]-]+/[^\\s@]+|ssh://([A-Za-z0-9_][\\w.-]*@)?[A-Za-z0-9][\\w.:-]*/[^\\s]+|file:///[^\\s]+)$',
+        'https://HOST/PATH, ssh://USER@HOST/PATH or file:///PATH, without a password',
+      ),
       ref: {
         type: 'string',
         pattern: '^(?!.*\\.\\.)[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$',
@@ -184,12 +165,7 @@ export const settingsSchema = objectWith({
     }),
   }),
   metrics: section({
-    listen: {
-      type: ['string', 'null'],
-      pattern: '^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$',
-      title: 'HOST:PORT, such as 127.0.0.1:9464',
-      default: null,
-    },
+    listen: orNone('^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$', 'HOST:PORT, such as 127.0.0.1:9464'),
   }),
   tracing: section({
     otlp: secureUri,
