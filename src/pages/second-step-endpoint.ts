@@ -25,7 +25,7 @@ import type { People } from '../users/people.ts'
 import type { SecondFactors } from '../users/second-factors.ts'
 import type { SignedIn } from '../users/sessions.ts'
 import { faultPage } from './authorization-pages.ts'
-import { formActionOf, safeNext, type SignInDeps } from './sign-in-endpoint.ts'
+import { formActionOf, letIn, safeNext, type SignInDeps } from './sign-in-endpoint.ts'
 
 /** What the second step works with. */
 export interface SecondStepDeps extends SignInDeps {
@@ -42,13 +42,21 @@ interface Step {
   readonly secret?: string
 }
 
+/** A browser at which the password was right, and where it goes from here. */
+interface StepVisit {
+  readonly ctx: Context
+  readonly pending: SignedIn
+  readonly next: string
+  readonly deps: SecondStepDeps
+}
+
 /** GET: asks for what is missing. */
 export function secondStepPageEndpoint(deps: SecondStepDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
     const next = safeNext(new URLSearchParams(ctx.querystring).get('next'))
     const pending = await pendingSession(ctx, deps)
     if (!pending) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(next)}`)
-    return showStep(ctx, pending, next, deps, {})
+    return showStep({ ctx, pending, next, deps }, {})
   })
 }
 
@@ -59,9 +67,8 @@ export function secondStepEndpoint(deps: SecondStepDeps): Middleware {
     const pending = await pendingSession(ctx, deps)
     requireOwnForm(ctx, deps, { secret: pending?.secret, purpose: 'second step', token: form.get('csrf') })
     const next = safeNext(form.get('next') ?? null)
-    return pending!.session.pending === 'enrol'
-      ? enrol(ctx, pending!, form, next, deps)
-      : prove(ctx, pending!, form, next, deps)
+    const work = pending!.session.pending === 'enrol' ? enrol : prove
+    return work({ ctx, pending: pending!, next, deps }, form)
   })
 }
 
@@ -82,34 +89,20 @@ export function passkeyPageEndpoint(deps: SecondStepDeps): Middleware {
 /** POST: a passkey by itself, which proves both that somebody has it and that it is them. */
 export function passkeyEndpoint(deps: SecondStepDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const origin = originOf(ctx)
     const form = await readPageForm(ctx)
     const visitor = knownVisitor(ctx, deps)
     requireOwnForm(ctx, deps, { secret: visitor, purpose: 'passkey', token: form.get('csrf') })
-    await deps.limits.take('authorize', origin)
+    await deps.limits.take('authorize', originOf(ctx))
     const proven = await deps.passkeys.prove(visitor!, form.get('credential') ?? '')
-    const user = proven === undefined ? undefined : deps.people().find(proven)
-    await deps.audit.record({
-      type: user?.enabled ? 'sign_in.ok' : 'sign_in.fail',
-      status: user?.enabled ? 'ok' : 'denied',
-      ...(proven !== undefined && { user: proven }),
-      ...origin,
-      data: { method: 'passkey' },
-    })
-    if (!user?.enabled) throw new AppError('forbidden', 'the passkey could not be checked; please try again')
-    await openSession(ctx, deps, { user: user.id, method: 'passkey', address: origin.address })
+    const refusal = 'the passkey could not be checked; please try again'
+    await letIn(ctx, deps, { proven, method: 'passkey', refusal })
     return sendTo(ctx, 303, safeNext(form.get('next') ?? null))
   })
 }
 
-async function prove(
-  ctx: Context,
-  pending: SignedIn,
-  form: Params,
-  next: string,
-  deps: SecondStepDeps,
-): Promise<void> {
-  const { user, secret } = pending
+async function prove(visit: StepVisit, form: Params): Promise<void> {
+  const { ctx, deps } = visit
+  const { user, secret } = visit.pending
   const credential = form.get('credential') ?? ''
   const outcome = await deps.signIn.attemptSecond(
     user.id,
@@ -120,20 +113,15 @@ async function prove(
         ? deps.secondFactors.spend(user.id, form.get('code') ?? '')
         : (await deps.passkeys.prove(secret, credential)) === user.id,
   )
-  if (outcome.kind === 'signed_in') return enter(ctx, pending, next, deps)
-  if (outcome.kind === 'refused') return showStep(ctx, pending, next, deps, { fault: 'second.wrong' }, 403)
+  if (outcome.kind === 'signed_in') return enter(visit)
+  if (outcome.kind === 'refused') return showStep(visit, { fault: 'second.wrong' }, 403)
   ctx.set('Retry-After', String(outcome.seconds))
-  return showStep(ctx, pending, next, deps, { fault: 'second.wait' }, 429)
+  return showStep(visit, { fault: 'second.wait' }, 429)
 }
 
-async function enrol(
-  ctx: Context,
-  pending: SignedIn,
-  form: Params,
-  next: string,
-  deps: SecondStepDeps,
-): Promise<void> {
-  const { user, secret } = pending
+async function enrol(visit: StepVisit, form: Params): Promise<void> {
+  const { ctx, next, deps } = visit
+  const { user, secret } = visit.pending
   const credential = form.get('credential') ?? ''
   const target = credential === '' ? 'totp' : 'passkey'
   const begun = form.get('secret') ?? ''
@@ -146,31 +134,23 @@ async function enrol(
         : await deps.secondFactors.set(user.id, begun, form.get('code') ?? '')
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    return showStep(ctx, pending, next, deps, { fault: 'second.wrong', secret: begun }, 400)
+    return showStep(visit, { fault: 'second.wrong', secret: begun }, 400)
   }
   const event = { type: 'second_factor.add', status: 'ok', user: user.id, target } as const
   await deps.audit.record({ ...event, ...originOf(ctx) })
-  await enter(ctx, pending, next, deps)
+  await enter(visit)
   ctx.remove('Location')
   return answerPage(ctx, 200, deps.render(ctx, 'recovery-codes', { codes, next }))
 }
 
 /** Gives the browser a session of its own in the place of the one that waited. */
-async function enter(
-  ctx: Context,
-  { user, session }: SignedIn,
-  next: string,
-  deps: SecondStepDeps,
-): Promise<void> {
+async function enter({ ctx, pending: { user, session }, next, deps }: StepVisit): Promise<void> {
   await openSession(ctx, deps, { user: user.id, method: session.method, address: originOf(ctx).address })
   sendTo(ctx, 303, next)
 }
 
 async function showStep(
-  ctx: Context,
-  { user, session, account, secret }: SignedIn,
-  next: string,
-  deps: SecondStepDeps,
+  { ctx, pending: { user, session, account, secret }, next, deps }: StepVisit,
   { fault = '', secret: begun }: Step,
   status = 200,
 ): Promise<void> {

@@ -1,6 +1,8 @@
 /** Signing in and out with a browser. */
 import type { Context, Middleware } from 'koa'
+import type { Audit } from '../audit/audit.ts'
 import { pictured } from '../audit/render.ts'
+import { AppError } from '../core/errors.ts'
 import type { Settings } from '../core/settings.ts'
 import {
   answerPage,
@@ -23,7 +25,7 @@ import type { RateLimits } from '../oauth/rate-limits.ts'
 import type { Client } from '../oauth/records.ts'
 import { aliases, paths } from '../oauth/urls.ts'
 import { hasSecondFactor, type Accounts } from '../users/accounts.ts'
-import type { User } from '../users/people.ts'
+import type { People, User } from '../users/people.ts'
 import { needsSecondFactor, type SignIn } from '../users/sign-in.ts'
 import { faultPage } from './authorization-pages.ts'
 import type { Render } from './views.ts'
@@ -73,6 +75,23 @@ export function signInEndpoint(deps: SignInDeps): Middleware {
     await openSession(ctx, deps, pending ? { ...session, pending } : session)
     return sendTo(ctx, 303, pending ? `${paths.secondStep}?next=${encodeURIComponent(next)}` : next)
   })
+}
+
+/** Lets in whom a proof other than a password names, or nobody, and tells which. AppError `forbidden`. */
+export async function letIn(
+  ctx: Context,
+  { people, audit, ...deps }: BrowserDeps & { readonly people: () => People; readonly audit: Audit },
+  { proven, method, refusal }: { proven: string | undefined; method: 'passkey' | 'oidc'; refusal: string },
+): Promise<void> {
+  const origin = originOf(ctx)
+  const user = proven === undefined ? undefined : people().find(proven)
+  const ending = user?.enabled
+    ? ({ type: 'sign_in.ok', status: 'ok' } as const)
+    : ({ type: 'sign_in.fail', status: 'denied' } as const)
+  const who = proven === undefined ? {} : { user: user?.id ?? proven }
+  await audit.record({ ...ending, ...who, ...origin, data: { method } })
+  if (!user?.enabled) throw new AppError('forbidden', refusal)
+  await openSession(ctx, deps, { user: user.id, method, address: origin.address })
 }
 
 async function showForm(

@@ -2,18 +2,12 @@
 import type { Middleware } from 'koa'
 import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../core/errors.ts'
-import {
-  knownVisitor,
-  openSession,
-  pageEndpoint,
-  sendTo,
-  visitorSecret,
-} from '../oauth/browser-middleware.ts'
+import { knownVisitor, pageEndpoint, sendTo, visitorSecret } from '../oauth/browser-middleware.ts'
 import { originOf } from '../oauth/http-middleware.ts'
 import type { OpenIdProvider } from '../oauth/upstream.ts'
 import type { People } from '../users/people.ts'
 import { faultPage } from './authorization-pages.ts'
-import { safeNext, type SignInDeps } from './sign-in-endpoint.ts'
+import { letIn, safeNext, type SignInDeps } from './sign-in-endpoint.ts'
 
 /** What it works with. */
 export interface UpstreamDeps extends SignInDeps {
@@ -34,21 +28,12 @@ export function upstreamEndpoint(deps: UpstreamDeps): Middleware {
 /** GET: takes the browser back and signs it in. */
 export function upstreamCallbackEndpoint(deps: UpstreamDeps): Middleware {
   return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const origin = originOf(ctx)
-    await deps.limits.take('authorize', origin)
+    await deps.limits.take('authorize', originOf(ctx))
     const visitor = knownVisitor(ctx, deps)
     if (visitor === undefined) throw new AppError('forbidden', 'the sign-in was begun in another browser')
     const { email, next } = await deps.upstream.finish(visitor, ctx.querystring)
-    const user = deps.people().find(email)
-    await deps.audit.record({
-      type: user?.enabled ? 'sign_in.ok' : 'sign_in.fail',
-      status: user?.enabled ? 'ok' : 'denied',
-      user: user?.id ?? email,
-      ...origin,
-      data: { method: 'oidc' },
-    })
-    if (!user?.enabled) throw new AppError('forbidden', `${email} is not a user here; ask your administrator`)
-    await openSession(ctx, deps, { user: user.id, method: 'oidc', address: origin.address })
+    const refusal = `${email} is not a user here; ask your administrator`
+    await letIn(ctx, deps, { proven: email, method: 'oidc', refusal })
     sendTo(ctx, 303, next)
   })
 }
