@@ -30,6 +30,7 @@ interface Flags {
 /** What the units and this command agree on. */
 const launcherInUnits = '/usr/bin/assistant-core'
 const siteInUnits = '/etc/assistant-core'
+const defaultsFile = '/etc/default/assistant-core'
 
 const defaults = `# Local choices of the assistant-core service; systemd reads this file.
 #ASSISTANT_CORE_PUBLIC_URL=https://assistant.example.com
@@ -153,27 +154,19 @@ function installSteps({ root = '' }: Flags, program: Command): readonly Step[] {
       const replaces = found === undefined ? {} : { why: 'replaces another version' }
       return { action: 'write', what: at(path), ...replaces, do: () => put(at(path), text, mode) }
     }),
-    existsSync(at('/etc/default/assistant-core'))
-      ? { action: 'keep', what: at('/etc/default/assistant-core'), why: 'is yours' }
-      : {
-          action: 'write',
-          what: at('/etc/default/assistant-core'),
-          do: () => put(at('/etc/default/assistant-core'), defaults),
-        },
-    existsSync(at(siteInUnits))
-      ? { action: 'keep', what: at(siteInUnits), why: 'is yours' }
-      : {
-          action: 'write',
-          what: at(siteInUnits),
-          why: 'a first site',
-          do: () => initSite(at(siteInUnits)),
-        },
+    once(at(defaultsFile), { do: () => put(at(defaultsFile), defaults) }),
+    once(at(siteInUnits), { why: 'a first site', do: () => initSite(at(siteInUnits)) }),
     ...[
       ['systemd-sysusers', 'assistant-core.conf'],
       ['systemd-tmpfiles', '--create', 'assistant-core.conf'],
       ['systemctl', 'daemon-reload'],
     ].map((words) => run(words, root)),
   ]
+}
+
+/** What is written once, and the operator's from then on. */
+function once(what: string, how: Pick<Step, 'why' | 'do'>): Step {
+  return existsSync(what) ? { action: 'keep', what, why: 'is yours' } : { action: 'write', what, ...how }
 }
 
 function uninstallSteps({ root = '' }: Flags, program: Command): readonly Step[] {
@@ -197,11 +190,9 @@ function uninstallSteps({ root = '' }: Flags, program: Command): readonly Step[]
         ? { action: 'remove', what: at(path), do: () => rmSync(at(path)) }
         : { action: 'keep', what: at(path), why: 'was changed; remove it yourself' }
     }),
-    ...[at('/etc/default/assistant-core')].map((path): Step =>
-      contentOf(path) === defaults
-        ? { action: 'remove', what: path, do: () => rmSync(path) }
-        : { action: 'keep', what: path, why: 'is yours' },
-    ),
+    contentOf(at(defaultsFile)) === defaults
+      ? { action: 'remove', what: at(defaultsFile), do: () => rmSync(at(defaultsFile)) }
+      : { action: 'keep', what: at(defaultsFile), why: 'is yours' },
     run(['systemctl', 'daemon-reload'], root),
   ]
 }

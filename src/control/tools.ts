@@ -22,9 +22,9 @@ export const listToolSettings = defineOperation({
           roles: setting?.roles ?? tool.roles ?? [],
           confirm: confirmationOf(toolSettings, tool.name),
           profiles: profiles.map(({ name }) => name),
-          timeout_seconds: setting?.timeoutSeconds ?? null,
-          max_concurrent: setting?.maxConcurrent ?? null,
-          max_result_bytes: setting?.maxResultBytes ?? null,
+          timeout_seconds: setting?.timeout_seconds ?? null,
+          max_concurrent: setting?.max_concurrent ?? null,
+          max_result_bytes: setting?.max_result_bytes ?? null,
           source: setting?.source ?? 'built in',
         }
       })

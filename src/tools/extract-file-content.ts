@@ -2,13 +2,38 @@ import { listBelongings, readAttachment } from '../documents/belongings.ts'
 import type { FileContent, FilePart, Files } from '../analysis/files/files.ts'
 import { AppError } from '../core/errors.ts'
 import { documentShape, objectShape, yesNoShape } from './output-shapes.ts'
-import { defineTool, turnOf, type Tool, type ToolContext } from './tool.ts'
+import { defineTool, type Fits, turnOf, type Tool, type ToolContext } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const languagePattern = '^[a-z]{2,3}([_+-][A-Za-z]{2,8})*$'
 
 /** Most characters of text in one answer; a model reads on with text_offset. */
 const mostText = 50_000
+
+const input = objectWith(
+  { operation: { type: 'string', enum: ['extract', 'ocr', 'parse_data', 'extract_tables'] } },
+  {
+    attachment: { type: 'string', description: 'The id of the attachment (list_attachments).' },
+    doctype: { type: 'string', description: 'With name and file_name instead of the id.' },
+    name: { type: 'string' },
+    file_name: { type: 'string' },
+    language: { type: 'string', pattern: languagePattern, description: 'For OCR; default en.' },
+    first_page: { type: 'integer', minimum: 1 },
+    max_pages: { type: 'integer', minimum: 1, maximum: 500, description: 'Default 50.' },
+    text_offset: { type: 'integer', minimum: 0, description: 'Characters to skip: next_text_offset.' },
+    row_offset: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Rows of each table to skip: next_row_offset.',
+    },
+    row_limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 5000,
+      description: 'Rows of each table; default 200.',
+    },
+  },
+)
 
 /** Text and tables of attached files. */
 export function extractFileContent(files: Files): Tool {
@@ -17,30 +42,7 @@ export function extractFileContent(files: Files): Tool {
     title: 'Read an attached file',
     description: `Reads a file attached to a document that you may read: PDF, Word, PowerPoint, Excel, CSV, JSON, text${files.readsImages ? ', and images by OCR' : ''}. extract: everything; parse_data: the rows of CSV, Excel and JSON; extract_tables: tables only; ocr: the text in an image. Long files come in parts: go on with the next_ values.`,
     category: 'read_only',
-    input: objectWith(
-      { operation: { type: 'string', enum: ['extract', 'ocr', 'parse_data', 'extract_tables'] } },
-      {
-        attachment: { type: 'string', description: 'The id of the attachment (list_attachments).' },
-        doctype: { type: 'string', description: 'With name and file_name instead of the id.' },
-        name: { type: 'string' },
-        file_name: { type: 'string' },
-        language: { type: 'string', pattern: languagePattern, description: 'For OCR; default en.' },
-        first_page: { type: 'integer', minimum: 1 },
-        max_pages: { type: 'integer', minimum: 1, maximum: 500, description: 'Default 50.' },
-        text_offset: { type: 'integer', minimum: 0, description: 'Characters to skip: next_text_offset.' },
-        row_offset: {
-          type: 'integer',
-          minimum: 0,
-          description: 'Rows of each table to skip: next_row_offset.',
-        },
-        row_limit: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 5000,
-          description: 'Rows of each table; default 200.',
-        },
-      },
-    ),
+    input,
     largeOutput: objectShape({ success: yesNoShape, file_info: documentShape }),
     example: { operation: 'extract', doctype: 'Customer', name: 'ACME', file_name: 'contract.pdf' },
     async run(args, context) {
@@ -82,14 +84,7 @@ export function extractFileContent(files: Files): Tool {
   })
 }
 
-interface Wanted {
-  readonly operation: string
-  readonly first_page?: number | undefined
-  readonly max_pages?: number | undefined
-  readonly text_offset?: number | undefined
-  readonly row_offset?: number | undefined
-  readonly row_limit?: number | undefined
-}
+type Wanted = Fits<typeof input>
 
 function partOf(wanted: Wanted, budget: number): FilePart {
   const { operation, first_page: firstPage = 1, max_pages: maxPages = 50 } = wanted
@@ -107,15 +102,9 @@ function partOf(wanted: Wanted, budget: number): FilePart {
 }
 
 async function idOf(
-  given: {
-    readonly attachment?: string | undefined
-    readonly doctype?: string | undefined
-    readonly name?: string | undefined
-    readonly file_name?: string | undefined
-  },
+  { attachment, doctype, name, file_name: file }: Wanted,
   { principal, documents }: ToolContext,
 ): Promise<string> {
-  const { attachment, doctype, name, file_name: file } = given
   if (attachment !== undefined) return attachment
   if (doctype === undefined || name === undefined || file === undefined)
     throw new AppError('invalid', 'give attachment, or doctype, name and file_name')

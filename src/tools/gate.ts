@@ -168,10 +168,10 @@ async function run(
   // What the tool asks of others belongs under its own span, and what it is shown to its own event.
   const caught = noting(principal, new Shown(), span?.context)
   const milliseconds =
-    setting?.timeoutSeconds !== undefined
-      ? setting.timeoutSeconds * 1000
+    setting?.timeout_seconds !== undefined
+      ? setting.timeout_seconds * 1000
       : (tool.timeout ?? limits.timeout_seconds * 1000)
-  const budget = setting?.maxResultBytes ?? limits.max_result_bytes
+  const budget = setting?.max_result_bytes ?? limits.max_result_bytes
   const stop = new Stop()
   const unlink = caller.stop.onEnd(() => stop.end(caller.stop.reason!))
   let ending: Ending
@@ -179,7 +179,7 @@ async function run(
     // What cannot be audited must not be done.
     audit.requireWritable(offered.annotations.readOnlyHint)
     const most = limits.max_concurrent_per_user
-    const leave = calls.enter(principal.user, tool.name, most, setting?.maxConcurrent)
+    const leave = calls.enter(principal.user, tool.name, most, setting?.max_concurrent)
     const clockwork = setTimeout(() => stop.end(late), milliseconds)
     const context = new Running(gate, caught, caller, { stop, budget, once })
     // A tool that does not stop when it is told to keeps its place until it does.

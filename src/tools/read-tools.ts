@@ -7,7 +7,6 @@ import type { People } from '../users/people.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Confirmation } from './catalogue.ts'
 import { optionalTools } from './optional-tools.ts'
-import type { ToolCategory } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const file = 'config/tools.yaml'
@@ -34,6 +33,7 @@ export const toolsSchema = objectWith(
           timeout_seconds: positive,
           max_concurrent: positive,
           max_result_bytes: { type: 'integer', minimum: 1000 },
+          // Argument paths that the audit log does not keep.
           redact: names,
         },
       ),
@@ -44,20 +44,16 @@ export const toolsSchema = objectWith(
 const checkTools = compileSchema(toolsSchema)
 
 /** What the site says about one tool; what it does not say, the tool itself decides. */
-export interface ToolSetting {
+export interface ToolSetting extends Omit<Entry, 'roles'> {
   readonly enabled: boolean
   /** Undefined: as the tool says. Empty: everyone. */
-  readonly roles?: readonly string[]
-  readonly category?: ToolCategory
+  readonly roles?: readonly string[] | undefined
   readonly confirm: Confirmation
-  readonly timeoutSeconds?: number
-  readonly maxConcurrent?: number
-  readonly maxResultBytes?: number
-  /** Argument paths that the audit log does not keep. */
-  readonly redact: readonly string[]
   /** `file:line`. */
   readonly source: string
 }
+
+type Entry = NonNullable<FromSchema<typeof toolsSchema>['tools']>[string]
 
 /** Tools for people who hold one of the roles, or for everyone. */
 export interface Profile {
@@ -117,14 +113,10 @@ export function readToolSettings(
     const roles = entry.roles === 'all' ? [] : (entry.roles as readonly string[] | undefined)
     checkRoles(['tools', name, 'roles'], roles ?? [])
     settings.set(name, {
+      ...entry,
       enabled: entry.enabled ?? true,
-      ...(roles && { roles }),
-      ...(entry.category && { category: entry.category }),
+      roles,
       confirm: entry.confirm ?? 'never',
-      ...(entry.timeout_seconds !== undefined && { timeoutSeconds: entry.timeout_seconds }),
-      ...(entry.max_concurrent !== undefined && { maxConcurrent: entry.max_concurrent }),
-      ...(entry.max_result_bytes !== undefined && { maxResultBytes: entry.max_result_bytes }),
-      redact: entry.redact ?? [],
       source: lineOf(['tools', name]),
     })
   }
