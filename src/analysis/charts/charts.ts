@@ -194,11 +194,21 @@ async function pictureOf(child: Child, id: string): Promise<ChartImage> {
 function pngObstacle(): string | undefined {
   if (installed('@resvg/resvg-js') === undefined)
     return 'the optional package @resvg/resvg-js is not installed'
-  try {
-    const fonts = readdirSync('/usr/share/fonts', { recursive: true, encoding: 'utf8' })
-    if (fonts.some((file) => /\.(ttf|otf|ttc)$/i.test(file))) return undefined
-  } catch {
-    // No such folder: no fonts.
-  }
-  return 'no fonts are installed (apt-get install fonts-dejavu-core)'
+  return hasFonts() ? undefined : 'no fonts are installed (apt-get install fonts-dejavu-core)'
+}
+
+/** Where fonts for charts are looked for. */
+export const fontFolders = ['/usr/share/fonts', '/usr/local/share/fonts']
+
+/** Whether this machine has any. */
+export function hasFonts(): boolean {
+  return fontFolders.some((folder) => {
+    try {
+      const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      return files.some((name) => /\.(ttf|otf|ttc)$/i.test(name))
+    } catch {
+      // No such folder: no fonts.
+      return false
+    }
+  })
 }

@@ -1,7 +1,8 @@
 /** `doctor` on this machine: site, state, permissions, room, clock, ports, sandbox, fonts. Works while a daemon runs and while nothing does. */
-import { readdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
+import { fontFolders, hasFonts } from '../../analysis/charts/charts.ts'
 import { tailAudit } from '../../audit/search.ts'
 import { isoTime } from '../../core/clock.ts'
 import { packageFolder } from '../../core/version.ts'
@@ -71,22 +72,12 @@ async function examineClock({ state, clock, health }: Patient): Promise<readonly
 }
 
 function examineFonts(): Finding {
-  const folders = ['/usr/share/fonts', '/usr/local/share/fonts']
-  const found = folders.some((folder) => {
-    try {
-      return readdirSync(folder, { recursive: true, encoding: 'utf8' }).some((name) =>
-        /\.(ttf|otf|ttc)$/i.test(name),
-      )
-    } catch {
-      return false
-    }
-  })
-  return found
+  return hasFonts()
     ? fine('fonts', 'there are fonts for charts')
     : wrong(
         'fonts',
         'warning',
-        `no font in ${folders.join(', ')}`,
+        `no font in ${fontFolders.join(', ')}`,
         'pictures of charts have no text',
         'apt-get install fonts-dejavu-core',
       )
