@@ -19,20 +19,16 @@ const id = objectWith({ client_id: { type: 'string' } })
 const metadata = {
   name: { type: 'string' },
   redirect_uris: { type: 'array', items: { type: 'string' } },
-  auth_method: { type: 'string' },
-  jwks_uri: { type: 'string' },
 } as const
 
 /** Registers a client by hand, under the same rules as dynamic registration. */
 export const registerClient = defineOperation({
   name: 'clients.register',
   writes: true,
-  input: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['name', 'redirect_uris'],
-    properties: metadata,
-  },
+  input: objectWith(
+    { name: metadata.name, redirect_uris: metadata.redirect_uris },
+    { auth_method: { type: 'string' }, jwks_uri: { type: 'string' } },
+  ),
   run: async (params, { services }) => {
     const description = describe(params, services)
     const { client, secret } = await services.clients.register(description, 'operator', async () => {})

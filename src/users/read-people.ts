@@ -2,6 +2,7 @@
  * `config/users.yaml` and `config/roles.yaml`. The three roles that the program itself asks for always
  * exist; roles.yaml describes them at will and adds the site's own.
  */
+import { objectWith } from '../core/object-schema.ts'
 import { assistantAdmin, assistantUser, systemManager } from '../core/principal.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
 import { checkDocument, checkNames, requiredDocument } from '../site/check-document.ts'
@@ -29,47 +30,30 @@ const roleName = {
 } as const
 
 /** The shape of `config/roles.yaml`. */
-export const rolesSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['roles'],
-  properties: {
-    roles: {
-      type: 'array',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['name'],
-        properties: { name: roleName, description: { type: 'string' } },
-      },
-    },
-  },
-} as const satisfies JSONSchema
+export const rolesSchema = objectWith({
+  roles: { type: 'array', items: objectWith({ name: roleName }, { description: { type: 'string' } }) },
+}) satisfies JSONSchema
 
 /** The shape of `config/users.yaml`. */
-export const usersSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['users'],
-  properties: {
-    users: {
-      type: 'array',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['email', 'full_name', 'roles'],
-        properties: {
-          email: { type: 'string', format: 'email', maxLength: 254 },
-          full_name: { type: 'string', minLength: 1, maxLength: 140 },
-          enabled: { type: 'boolean', default: true },
-          // Specification §2.4: 0 or 1. Off by default: to be let in is a decision.
-          assistant_enabled: { type: ['boolean', 'integer'], enum: [0, 1, true, false], default: 0 },
-          roles: { type: 'array', items: { type: 'string' } },
-        },
+export const usersSchema = objectWith({
+  users: {
+    type: 'array',
+    // In this order faults are told.
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['email', 'full_name', 'roles'],
+      properties: {
+        email: { type: 'string', format: 'email', maxLength: 254 },
+        full_name: { type: 'string', minLength: 1, maxLength: 140 },
+        enabled: { type: 'boolean', default: true },
+        // Specification §2.4: 0 or 1. Off by default: to be let in is a decision.
+        assistant_enabled: { type: ['boolean', 'integer'], enum: [0, 1, true, false], default: 0 },
+        roles: { type: 'array', items: { type: 'string' } },
       },
     },
   },
-} as const satisfies JSONSchema
+}) satisfies JSONSchema
 
 const checkRoles = compileSchema(rolesSchema, { defaults: true })
 const checkUsers = compileSchema(usersSchema, { defaults: true })

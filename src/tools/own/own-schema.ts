@@ -11,49 +11,41 @@ const seconds = { type: 'integer', minimum: 1, maximum: 3600 } as const
 /** What every tool of one's own says about itself. */
 const about = {
   tool: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9_-]{0,63}$' },
-  title: text,
   description: { type: 'string', minLength: 20, maxLength: 1000 },
+  input: { type: 'object' },
+} as const
+
+/** What it may say besides. */
+const aboutAsWell = {
+  title: text,
   category,
   roles: names,
   timeout_seconds: seconds,
   idempotent: { type: 'boolean' },
-  input: { type: 'object' },
 } as const
 
 /**
  * A tool that makes one HTTP request. The host in `url` has no place for arguments: no caller chooses
  * whom the server talks to.
  */
-export const httpToolSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['tool', 'type', 'description', 'input', 'url'],
-  properties: {
-    ...about,
-    type: { const: 'http' },
+export const httpToolSchema = objectWith(
+  { ...about, type: { const: 'http' }, url: { type: 'string', pattern: '^https?://[^/{}?#@]+(/|$)' } },
+  {
+    ...aboutAsWell,
     method: { type: 'string', enum: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] },
-    url: { type: 'string', pattern: '^https?://[^/{}?#@]+(/|$)' },
     query: texts,
     headers: texts,
     body: { type: 'string', enum: ['json', 'none'] },
     response: objectWith({}, { path: text, max_bytes: { type: 'integer', minimum: 1, maximum: 50000000 } }),
     allow_private: { type: 'boolean' },
   },
-} as const satisfies JSONSchema
+) satisfies JSONSchema
 
 /** A tool that runs one statement on a source. */
-export const sqlToolSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['tool', 'type', 'description', 'input', 'source', 'sql'],
-  properties: {
-    ...about,
-    type: { const: 'sql' },
-    source: text,
-    sql: text,
-    max_rows: { type: 'integer', minimum: 1, maximum: 100000 },
-  },
-} as const satisfies JSONSchema
+export const sqlToolSchema = objectWith(
+  { ...about, type: { const: 'sql' }, source: text, sql: text },
+  { ...aboutAsWell, max_rows: { type: 'integer', minimum: 1, maximum: 100000 } },
+) satisfies JSONSchema
 
 /**
  * Another MCP server whose tools are offered here: by `url` over HTTP, or by `command` as a child
