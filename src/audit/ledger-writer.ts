@@ -11,7 +11,7 @@ import { Chain, type ChainLinks } from './chain.ts'
 import { type LogKey, publicKeysOf, type WriterHead, writeHead } from './checkpoint.ts'
 import { type KnownLine } from './known-log.ts'
 import { ledgerLine } from './ledger-lines.ts'
-import { firstPrev, lineHash, parseLine, type ToldEvent } from './line.ts'
+import { eventIn, firstPrev, lineHash, parseLine, type ToldEvent } from './line.ts'
 import { checkpointMilliseconds, gatherMilliseconds } from './log-writer.ts'
 
 /** So often lines are offered again, when others lie at their place. */
@@ -154,7 +154,7 @@ export class ChainWriter {
     const lost = await this.#lines.close()
     if (lost.length > 0)
       this.#options.log.error('audit events were lost: the log could not be written until the end', {
-        events: lost.map(({ event }) => event),
+        events: lost.map(eventIn),
       })
   }
 

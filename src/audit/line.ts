@@ -26,19 +26,23 @@ export interface ToldEvent {
   readonly id: string
   /** ISO 8601, UTC. */
   readonly time: string
-  readonly event: AuditEvent
-  /** The event as JSON, as it will stand in the line. */
+  /** The event as JSON, as it will stand in the line; while it waits for that, its objects would only be moved about. */
   readonly text: string
 }
 
 /** An event without secrets and not larger than allowed, with an id of its own; `time` is when it happened, ISO 8601. */
 export function tellEvent(event: AuditEvent, time: string, maximumBytes: number): ToldEvent {
-  return { id: briefId(), time, ...bounded(event, maximumBytes) }
+  return { id: briefId(), time, text: bounded(event, maximumBytes) }
 }
 
 /** An event that was told before, as read from where it was kept. */
 export function toldBefore(id: string, time: string, event: AuditEvent): ToldEvent {
-  return { id, time, event, text: jsonText(event) }
+  return { id, time, text: jsonText(event) }
+}
+
+/** The event as it was told. */
+export function eventIn({ text }: ToldEvent): AuditEvent {
+  return JSON.parse(text) as AuditEvent
 }
 
 /** The event as a line of the log (an AuditLine), without the newline. */
@@ -68,21 +72,20 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
   }
 }
 
-function bounded(event: AuditEvent, maximumBytes: number): Pick<ToldEvent, 'event' | 'text'> {
+function bounded(event: AuditEvent, maximumBytes: number): string {
   // Secrets go before texts are cut: half a secret would not be known as one.
   const details = detailsOf(event)
   const whole = withDetails(namesOf(event, steps[0].name), details)
   const text = jsonText(whole)
-  if (fits(text, maximumBytes)) return { event: whole, text }
+  if (fits(text, maximumBytes)) return text
   for (const step of steps) {
     // The members themselves are counted from here.
     const fewer = cut(details, step.text, step.members, step.depth + 1) as Details
     const smaller = withDetails(namesOf(event, step.name), fewer)
     const smallerText = jsonText(smaller)
-    if (fits(smallerText, maximumBytes)) return { event: smaller, text: smallerText }
+    if (fits(smallerText, maximumBytes)) return smallerText
   }
-  const least = { ...namesOf(event, steps.at(-1)!.name), data: { cut: `more than ${maximumBytes} bytes` } }
-  return { event: least, text: jsonText(least) }
+  return jsonText({ ...namesOf(event, steps.at(-1)!.name), data: { cut: `more than ${maximumBytes} bytes` } })
 }
 
 type Details = Pick<AuditEvent, 'result' | 'documents' | 'changes' | 'data'>

@@ -10,7 +10,7 @@ import { appendLines, LineLog, type Lines } from '../line-log/line-log.ts'
 import { Chain } from './chain.ts'
 import { type LogKey, readHead, writeHead } from './checkpoint.ts'
 import type { KnownLine } from './known-log.ts'
-import { firstPrev, tellEvent, type ToldEvent } from './line.ts'
+import { eventIn, firstPrev, tellEvent, type ToldEvent } from './line.ts'
 import { logEnd, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 import { Reserve } from './reserve.ts'
@@ -185,7 +185,7 @@ export class LogWriter {
     const lost = await this.#lines.close()
     if (lost.length > 0) {
       this.#options.log.error('audit events were lost: the log could not be written until the end', {
-        events: lost.map(({ event }) => event),
+        events: lost.map(eventIn),
       })
     }
     await this.#file?.close()

@@ -12,7 +12,7 @@ import { finishKeyChange, makeNextKey, takeNextKey, whatIsMissing } from './key-
 import { type AuditLoss, type KnownLine, LogMemory } from './known-log.ts'
 import type { LogPlace } from './ledger-lines.ts'
 import { LedgerLog, type LedgerPart, nameOf, partOf } from './ledger-log.ts'
-import { tellEvent, type ToldEvent } from './line.ts'
+import { eventIn, tellEvent, type ToldEvent } from './line.ts'
 import { removeUnfinished } from './retention.ts'
 import { type AuditSettings, auditSettings } from './settings.ts'
 import { forwardersOf, sameSinks } from './sinks.ts'
@@ -264,7 +264,7 @@ class OpenedAudit implements AuditLog {
       this.#kept.writer.requireWritable(true)
     } catch (error) {
       // Whoever does not wait for this must still be able to find what was not kept.
-      this.#log.error('an audit event was refused', { event: told.event })
+      this.#log.error('an audit event was refused', { event: eventIn(told) })
       throw error
     }
     await this.#kept.writer.add(told)

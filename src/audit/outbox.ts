@@ -1,7 +1,7 @@
 import type { Log } from '../core/log.ts'
 import type { Collection, CollectionSpec, Store, Transaction } from '../store/store.ts'
 import type { AuditEvent } from './event.ts'
-import { parseLine, type ToldEvent, toldBefore } from './line.ts'
+import { eventIn, parseLine, type ToldEvent, toldBefore } from './line.ts'
 import { listLogFiles, readLogFile } from './log-files.ts'
 
 /** An event that was told inside a transaction and waits for its place in the log. */
@@ -38,8 +38,8 @@ export class Outbox {
   }
 
   async put(transaction: Transaction, told: ToldEvent, after: number): Promise<void> {
-    const { id, time, event } = told
-    await transaction.in(this.#waiting).insert({ id, after, time, event })
+    const { id, time } = told
+    await transaction.in(this.#waiting).insert({ id, after, time, event: eventIn(told) })
   }
 
   /**

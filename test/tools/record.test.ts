@@ -78,10 +78,10 @@ describe('the record of a call', () => {
     const kept = events[0]!.result as { token: string; rows: unknown[] }
     assert.equal(kept.token, '[redacted]')
     assert.deepEqual(kept.rows[0], { n: 0, text: 'some words' })
-    assert.equal(kept.rows.at(-1), `…${500 - (kept.rows.length - 1)} more`)
+    assert.equal(kept.rows.at(-1), `...${500 - (kept.rows.length - 1)} more`)
     assert.ok(JSON.stringify(kept).length < 600, JSON.stringify(kept))
     await call(plain, 'text')
-    assert.equal(events[1]!.result, `${'x'.repeat(300)}…600 more`)
+    assert.equal(events[1]!.result, `${'x'.repeat(300)}...600 more`)
   })
 
   it('keeps no answer where the site wants none', async (t) => {
