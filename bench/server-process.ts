@@ -29,8 +29,11 @@ export async function startServerProcess(
   return { port, pid: child.pid! }
 }
 
-/** The real daemon over a copy of the shipped site in that folder, without limits of what one user may ask for. */
-export async function startService(folder: string): Promise<{
+/** The real daemon over a copy of the shipped site in that folder, without limits of what one user may ask for, for so many requests at once. */
+export async function startService(
+  folder: string,
+  atOnce = 1000,
+): Promise<{
   readonly port: number
   readonly pid: number
   readonly tokenOf: (user: string) => Promise<string>
@@ -42,7 +45,11 @@ export async function startService(folder: string): Promise<{
   const settings = join(site, 'config/settings.yaml')
   const text = readFileSync(settings, 'utf8')
   const unlimited = text.replace(/(^rate_limits:\n(?:\s*#.*\n)*\s+enabled:) true/m, '$1 false')
-  writeFileSync(settings, unlimited.replace('max_concurrent_per_user: 8', 'max_concurrent_per_user: 1000'))
+  const wider = unlimited.replace('max_concurrent_per_user: 8', 'max_concurrent_per_user: 1000')
+  writeFileSync(
+    settings,
+    wider.replace('max_concurrent_requests: 1000', `max_concurrent_requests: ${atOnce}`),
+  )
   const env = { ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: join(folder, 'state') }
   const program = join(root, 'bin/assistant-core')
   const started = await startServerProcess([program, 'serve', '--port', '0'], { env })
