@@ -1,7 +1,7 @@
 /** Small ways in and out through tools and templates: each call here once told or did more than it should have. */
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
-import { Previews } from '../../src/library/previews.ts'
+import { describe, it } from 'node:test'
+import { preview } from '../../src/library/preview.ts'
 import { compileContent } from '../../src/library/render.ts'
 import { createDocument, type CreateOptions } from '../../src/documents/creating.ts'
 import { updateDocument } from '../../src/documents/updating.ts'
@@ -78,9 +78,6 @@ describe('a tool that has to be confirmed', () => {
 })
 
 describe('a format string', () => {
-  const previews = new Previews()
-  after(() => previews.close())
-
   it('reaches the values that it was given and no others', async () => {
     const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'x']
     const source = names.map((name) => `[{${name}}]`).join('')
@@ -88,6 +85,7 @@ describe('a format string', () => {
     assert.equal(content.render({ x: 1 }), '[][][][][1]')
     const body = { template_content: source, rendering_engine: 'Format String', arguments: { x: 1 } }
     const nothing = (): Promise<boolean> => Promise.resolve(false)
-    assert.equal(await previews.render('mallory', JSON.stringify(body), nothing), '[][][][][1]')
+    // What a preview's thread runs, without the end that a thread has on a machine that lets it run too little.
+    assert.equal(await preview(JSON.stringify(body), nothing), '[][][][][1]')
   })
 })
