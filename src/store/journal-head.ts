@@ -45,11 +45,11 @@ export class JournalHead {
   }
 }
 
-/** The number of the last transaction that a journal is known to have had; 0 when nothing says so. */
-export async function readJournalHead(folder: string, of: string | undefined): Promise<number> {
-  let head: Partial<Head> | undefined
+/** How far a journal of any name is known to have come; undefined when nothing says so. */
+export async function readJournalHead(folder: string): Promise<Head | undefined> {
+  let head: Head | undefined
   await readChecked(join(folder, journalHeadName), ({ fault, value }) => {
-    if (fault === undefined) head = value as Partial<Head>
+    if (fault === undefined) head = value as Head
   }).catch(() => 0)
-  return of !== undefined && head?.of === of ? Number(head.n) : 0
+  return head
 }

@@ -51,6 +51,8 @@ export interface RecoveredState {
 
 /** Reads the whole state; undefined when the folder holds none. AppError `invalid` when a newer version wrote it. */
 export async function readState(folder: string, reader: Reader): Promise<RecoveredState | undefined> {
+  // First: a daemon that writes meanwhile goes on from here, and what is read behind it has that, too.
+  const head = await readJournalHead(folder)
   const names = await readdir(folder)
   const segments = names.map(segmentNumber).filter((number) => number !== undefined)
   segments.sort((a, b) => a - b)
@@ -86,7 +88,7 @@ export async function readState(folder: string, reader: Reader): Promise<Recover
     }
     await replay.read(segment, index === current.length - 1)
   }
-  const known = await readJournalHead(folder, replay.id)
+  const known = replay.id !== undefined && head?.of === replay.id ? Number(head.n) : 0
   if (known > replay.last)
     reader.fault(
       segmentName(current.at(-1) ?? header.segment),

@@ -4,7 +4,7 @@ import { AppError } from '../core/errors.ts'
 import { readState } from './recovery.ts'
 import { readSnapshot, requireKnownFormat } from './snapshot.ts'
 
-const attempts = 3
+const attempts = 5
 
 /** What was found in a state folder or a backup. */
 export interface Verification {
