@@ -20,15 +20,16 @@ export interface WordQuestion {
   readonly fields: readonly { readonly path: string; readonly weight: number }[]
 }
 
-/** A document that was found. */
-export interface WordHit {
+/** A document that was found, read when somebody wants it. */
+export interface WordHit<T = unknown> {
   readonly id: string
   readonly score: number
+  readonly document: () => T
 }
 
 /** A page of what was found, best first and then by id. */
-export interface WordAnswer {
-  readonly found: readonly WordHit[]
+export interface WordAnswer<T = unknown> {
+  readonly found: readonly WordHit<T>[]
   readonly total: number
 }
 

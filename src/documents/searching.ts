@@ -1,5 +1,5 @@
 /** Finding documents by words: only in fields that the caller could filter by, only among rows that it may read. */
-import { all, any, compared, not, type Term } from '../core/conditions.ts'
+import { all, any, not, type Term } from '../core/conditions.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { smallest } from '../core/smallest.ts'
@@ -56,7 +56,7 @@ export async function searchDocuments(
   // What may only be created is known, but not searched.
   for (const access of accesses) requireAction(access, 'read')
   const { offset = 0, limit } = query
-  const found: { readonly access: Access; readonly hit: WordHit }[] = []
+  const found: { readonly access: Access; readonly hit: WordHit<StoredDocument> }[] = []
   let total = 0
   for (const access of accesses) {
     const answer = await findWords(documents, access, words, offset + limit)
@@ -64,18 +64,12 @@ export async function searchDocuments(
     for (const hit of answer.found) found.push({ access, hit })
   }
   const page = smallest(found, (a, b) => bestFirst(a.hit, b.hit), offset + limit).slice(offset)
-  const shown = new Map<Access, ReadonlyMap<string, StoredDocument>>()
-  for (const access of new Set(page.map((one) => one.access))) {
-    const ids = page.filter((one) => one.access === access).map(({ hit }) => hit.id)
-    const some = await collectionFor(documents, access.doctype).find({ holds: compared('id', 'in', ids) })
-    access.show(some)
-    shown.set(access, new Map(some.map((document) => [document.id, document])))
-  }
-  const results = page.flatMap(({ access, hit: { id: name, score } }): SearchHit[] => {
-    const document = shown.get(access)!.get(name)
+  const results = page.map(({ access, hit }): SearchHit => {
+    const document = hit.document()
+    access.show([document])
     const { name: doctype } = access.doctype
-    if (!document) return []
-    return [{ doctype, name, title: titleOf(access, document), score, modified: document.modified }]
+    const title = titleOf(access, document)
+    return { doctype, name: hit.id, title, score: hit.score, modified: document.modified }
   })
   return { results, total, searched: accesses.map((access) => access.doctype.name) }
 }
@@ -101,7 +95,7 @@ async function findWords(
   access: Access,
   asked: readonly string[],
   limit: number,
-): Promise<WordAnswer> {
+): Promise<WordAnswer<StoredDocument>> {
   const collection = collectionFor(documents, access.doctype)
   const holds = openTo(access)
   const title = access.doctype.titleField
@@ -109,7 +103,7 @@ async function findWords(
     { path: 'id', weight: 3 },
     ...searchable(documents, access).map((path) => ({ path, weight: path === title ? 2 : 1 })),
   ]
-  const find = (words: readonly AskedWord[], all: boolean): Promise<WordAnswer> =>
+  const find = (words: readonly AskedWord[], all: boolean): Promise<WordAnswer<StoredDocument>> =>
     collection.search({ words, all, fields }, { holds, limit })
   const same = await find(
     asked.map((word) => ({ word, instead: [] })),

@@ -11,7 +11,7 @@ export interface CollectionWork {
   select(query: AnyQuery): Promise<Stored[]>
   count(query: AnyQuery): Promise<number>
   aggregate(groups: GroupQuestion, query: AnyQuery): Promise<GroupAnswer>
-  search(words: WordQuestion, query: AnyQuery): Promise<WordAnswer>
+  search(words: WordQuestion, query: AnyQuery): Promise<WordAnswer<Stored>>
   beginning(start: string, most: number): Promise<readonly string[]>
   change<R>(work: (overlay: Overlay) => R): Promise<R>
 }
@@ -51,8 +51,8 @@ export class EmbeddedCollection<T extends Stored> implements Collection<T> {
     return await this.#work.aggregate(groups, query)
   }
 
-  async search(words: WordQuestion, query: AnyQuery = {}): Promise<WordAnswer> {
-    return await this.#work.search(words, query)
+  async search(words: WordQuestion, query: AnyQuery = {}): Promise<WordAnswer<T>> {
+    return (await this.#work.search(words, query)) as WordAnswer<T>
   }
 
   async wordsBeginning(

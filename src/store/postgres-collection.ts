@@ -50,8 +50,9 @@ export class PostgresCollection<T extends Stored> implements Collection<T> {
     return await this.#work.read(this.spec, (on, view) => groupDocuments(on, view, groups, query))
   }
 
-  async search(words: WordQuestion, query: AnyQuery = {}): Promise<WordAnswer> {
-    return await this.#work.read(this.spec, (on, view) => findWords(on, view, words, query))
+  async search(words: WordQuestion, query: AnyQuery = {}): Promise<WordAnswer<T>> {
+    const found = await this.#work.read(this.spec, (on, view) => findWords(on, view, words, query))
+    return found as WordAnswer<T>
   }
 
   async wordsBeginning(

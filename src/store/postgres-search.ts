@@ -14,9 +14,11 @@ import { idText } from './postgres-entries.ts'
 import type { Known } from './postgres-known.ts'
 import type { CommonWords } from './postgres-picture.ts'
 import { questionOf } from './postgres-questions.ts'
-import { filtered } from './postgres-reading.ts'
+import { quoted } from './postgres-language.ts'
+import { filtered, parsed } from './postgres-reading.ts'
 import { nearWord, sameWord } from './postgres-tsquery.ts'
 import type { AnyQuery } from './select.ts'
+import type { Stored } from './store.ts'
 
 /** The documents that have the words, best first. */
 export async function findWords(
@@ -24,33 +26,40 @@ export async function findWords(
   view: Known,
   asked: WordQuestion,
   query: AnyQuery,
-): Promise<WordAnswer> {
+): Promise<WordAnswer<Stored>> {
   const { offset = 0, limit = Infinity } = query
   const holds = all(...divided(view, asked), ...(query.holds ? [query.holds] : []))
   const { keep, from, values, rest } = questionOf(view, { holds })
   if (rest) {
-    const found: WordHit[] = []
+    const found: WordHit<Stored>[] = []
     const score = scorer(asked)
     for await (const page of filtered(on, view, { holds }))
-      for (const document of page) found.push({ id: document.id, score: score(document) })
+      for (const document of page)
+        found.push({ id: document.id, score: score(document), document: () => document })
     const total = found.length
     return { found: smallest(found, bestFirst, offset + limit).slice(offset), total }
   }
   const bound = [...values]
   const score = scoreOf(asked, (value) => `$${bound.push(value)}::tsquery`)
-  bound.push(Number.isFinite(limit) ? limit : null, offset)
+  const most = `$${bound.push(Number.isFinite(limit) ? limit : null)}`
+  const first = `$${bound.push(offset)}`
   const rows = await on.rows({
     text: `WITH found AS MATERIALIZED (${from(`d.id, (${score})::float8 AS score`)})
-      SELECT whole.total, page.* FROM (SELECT count(*)::int AS total FROM found) AS whole
-      LEFT JOIN (SELECT * FROM found ORDER BY score DESC, id LIMIT $${bound.length - 1} OFFSET $${bound.length}) AS page
-        ON true ORDER BY page.score DESC, page.id`,
+      SELECT whole.total, page.id, page.score, d.body FROM (SELECT count(*)::int AS total FROM found) AS whole
+      LEFT JOIN (SELECT * FROM found ORDER BY score DESC, id LIMIT ${most} OFFSET ${first}) AS page ON true
+      LEFT JOIN assistant_core.document d ON d.collection = ${quoted(view.name)} AND d.id = page.id
+      ORDER BY page.score DESC, page.id`,
     keep,
     values: bound,
   })
   return {
     found: rows
       .filter(([, id]) => id !== null)
-      .map(([, id, points]) => ({ id: idText(id as Buffer), score: points as number })),
+      .map(([, id, points, body]) => ({
+        id: idText(id as Buffer),
+        score: points as number,
+        document: () => parsed(body),
+      })),
     total: rows[0]![0] as number,
   }
 }

@@ -15,13 +15,17 @@ import type { WordIndex } from './word-index.ts'
 const sliceLength = 100
 
 /** The documents that have the words, best first. */
-export function* searching(view: TableView, question: WordQuestion, query: AnyQuery): Slices<WordAnswer> {
+export function* searching(
+  view: TableView,
+  question: WordQuestion,
+  query: AnyQuery,
+): Slices<WordAnswer<Stored>> {
   const { offset = 0, limit = Infinity, holds } = query
   const score = scorer(question)
-  const found: WordHit[] = []
+  const found: WordHit<Stored>[] = []
   const take = (document: Stored): void => {
     const result = score(document)
-    if (result > 0) found.push({ id: document.id, score: result })
+    if (result > 0) found.push({ id: document.id, score: result, document: () => document })
   }
   if (view.changes?.size) yield* matching(view, { holds }, undefined, take)
   else {

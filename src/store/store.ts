@@ -64,7 +64,7 @@ export interface Collection<T extends Stored> {
   /** Counts, sums and extremes over the documents that a query asks for. */
   aggregate(groups: GroupQuestion, query?: Pick<Query<T>, 'where' | 'holds'>): Promise<GroupAnswer>
   /** The documents that have words, best first; of a collection with an order. */
-  search(words: WordQuestion, query?: Pick<Query<T>, 'holds' | 'offset' | 'limit'>): Promise<WordAnswer>
+  search(words: WordQuestion, query?: Pick<Query<T>, 'holds' | 'offset' | 'limit'>): Promise<WordAnswer<T>>
   /** Words that begin so, in fields of documents of which a condition holds, or of others too; up to a number of them. */
   wordsBeginning(
     start: string,

@@ -154,11 +154,15 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     ] as const) {
       const words = text.split(' ').map((word) => ({ word, instead: [] }))
       const [first, second] = await Promise.all(
-        [before, knowing].map((store) =>
-          store.collection<Thing>(things).search({ words, all: true, fields }, { limit: 50 }),
-        ),
+        [before, knowing].map(async (store) => {
+          const answer = await store
+            .collection<Thing>(things)
+            .search({ words, all: true, fields }, { limit: 50 })
+          return { ...answer, found: answer.found.map((hit) => ({ ...hit, document: hit.document() })) }
+        }),
       )
       assert.equal(first!.total, total, text)
+      for (const { id, document } of first!.found) assert.equal(document.id, id)
       assert.deepEqual(second, first, text)
     }
     const { rows } = await client.query<{ known: boolean }>(
