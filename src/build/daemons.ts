@@ -58,11 +58,12 @@ export class Daemons {
 
   /** Says which site is served now. */
   async beat(): Promise<void> {
+    if (!this.#beats) return
     const { clock, log, startedAt } = this.#deps
     try {
       const { digest, commit } = await this.#serves()
       const now = clock.now()
-      await this.#beats?.put({
+      await this.#beats.put({
         id: this.#id,
         host: hostname(),
         folder: this.#folder,

@@ -1,5 +1,7 @@
 /** The git repository that a site may be in, or be a part of. No shell, no options from outside. */
-import { join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { AppError } from '../core/errors.ts'
 import { commitFiles, type CommitRequest } from './git-commit.ts'
 import { relativePath, runGit as git, type GitAnswer as Answer } from './run-git.ts'
@@ -59,6 +61,7 @@ export interface Repository {
 /** The repository that the folder is in; undefined when there is none, or no git on this machine. */
 export async function openRepository(folder: string): Promise<Repository | undefined> {
   const cwd = resolve(folder)
+  if (!(await isBelowGit(cwd))) return undefined
   const found = await git(cwd, ['rev-parse', '--is-inside-work-tree', '--show-prefix', '--absolute-git-dir'])
   const [inside, prefix = '', gitFolder = ''] = found.ok ? text(found.output).split('\n') : []
   if (inside !== 'true') return undefined
@@ -123,6 +126,15 @@ export async function openRepository(folder: string): Promise<Repository | undef
       commits = turn.catch(() => undefined)
       return turn
     },
+  }
+}
+
+/** Whether there is anything to ask git about: starting a program holds up every request for some milliseconds. */
+async function isBelowGit(folder: string): Promise<boolean> {
+  const real = await realpath(folder).catch(() => folder)
+  for (let at = real; ; at = dirname(at)) {
+    if (existsSync(join(at, '.git'))) return true
+    if (at === dirname(at)) return false
   }
 }
 
