@@ -2,7 +2,7 @@
  * Which files belong to the site, found without reading them. Only the folders below are looked
  * into; a symbolic link may point anywhere inside them (as mounted ConfigMaps do) and nowhere else.
  */
-import { type BigIntStats, lstatSync, readdirSync } from 'node:fs'
+import { type BigIntStats, existsSync, lstatSync, readdirSync } from 'node:fs'
 import { access, lstat, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -28,10 +28,17 @@ export interface ListedFile {
 
 /** One look at the site's folders. */
 export interface Listing {
+  /** By path. */
   readonly files: readonly ListedFile[]
   /** The folders in it, relative to the site; those behind links stand where they really are. */
   readonly folders: readonly string[]
   readonly faults: readonly Fault[]
+  /** The site's folder, free of links. */
+  readonly top: string
+  /** Whether there are links among them. */
+  readonly isLinked: boolean
+  /** The only files that may differ from those of the listing before; any may where this is absent. */
+  readonly changed?: readonly ListedFile[]
 }
 
 /** What editors, git and interrupted writes leave behind, and everything hidden. */
@@ -46,62 +53,12 @@ export function stampOf(stats: BigIntStats): string {
 
 /** Lists the site's files by path. Never fails: what cannot be listed is a fault. */
 export async function listSite(folder: string, wanted = siteFolders): Promise<Listing> {
-  const found: ListedFile[] = []
-  const folders: string[] = []
-  const faults: Fault[] = []
-  const fault = (path: string, message: string): void => {
-    faults.push(fileFault(path, message))
-  }
-  const roots: string[] = []
-  const letOthers = slices()
-
-  async function look(path: string, real: string, above: readonly string[]): Promise<void> {
-    let names: string[]
-    try {
-      names = readdirSync(real)
-    } catch (error) {
-      return fault(path, `cannot be listed: ${reasonOf(error)}`)
-    }
-    if (real === join(top, path)) folders.push(path)
-    const inside = [...above, real]
-    for (const name of names.filter((one) => !isIgnoredName(one))) {
-      await lookAt(`${path}/${name}`, `${real}${sep}${name}`, name, inside)
-      await letOthers()
-    }
-  }
-
-  async function lookAt(path: string, real: string, name: string, above: readonly string[]): Promise<void> {
-    if (/[\u0000-\u001f\u007f\\\ufffd]/.test(name)) {
-      const shown = path.replaceAll(/[\u0000-\u001f\u007f]/g, '?')
-      return fault(shown, 'the name of a file must be UTF-8 without control characters or backslashes')
-    }
-    try {
-      let stats = lstatSync(real, { bigint: true })
-      let target = real
-      if (stats.isSymbolicLink()) {
-        target = await realpath(real)
-        if (!roots.some((root) => target.startsWith(root + sep))) {
-          return fault(path, `is a link to a place outside ${siteFolders.join(', ')}`)
-        }
-        stats = await stat(target, { bigint: true })
-      }
-      if (stats.isDirectory()) {
-        if (above.includes(target)) return fault(path, 'is a link to a folder that it stands in')
-        return await look(path, target, above)
-      }
-      if (!stats.isFile()) return fault(path, 'is neither a file nor a folder')
-      found.push({ path, target, size: Number(stats.size), stamp: stampOf(stats) })
-    } catch (error) {
-      // Gone between listing and looking is gone, unless it is a link to nothing.
-      if (isMissing(error) && !(await isDangling(real))) return undefined
-      return fault(path, isMissing(error) ? 'is a link to nothing' : `cannot be read: ${reasonOf(error)}`)
-    }
-  }
-
   const nothing = (reason: string): Listing => ({
     files: [],
     folders: [],
     faults: [fileFault('.', `cannot read the site ${folder}: ${reason}`)],
+    top: folder,
+    isLinked: false,
   })
   let top: string
   try {
@@ -110,19 +67,106 @@ export async function listSite(folder: string, wanted = siteFolders): Promise<Li
   } catch (error) {
     return nothing(reasonOf(error))
   }
+  const found: Found = { files: [], folders: [], faults: [], top, isLinked: false }
   const present: string[] = []
   for (const name of wanted) {
-    const real = join(top, name)
-    const stats = await lstat(real).catch(() => undefined)
+    const stats = await lstat(join(top, name)).catch(() => undefined)
     if (stats?.isDirectory()) present.push(name)
-    else if (stats) fault(name, 'must be a folder of the site itself')
+    else if (stats) found.faults.push(fileFault(name, 'must be a folder of the site itself'))
   }
-  roots.push(...present.map((name) => join(top, name)))
+  const look = looking(
+    found,
+    present.map((name) => join(top, name)),
+  )
   for (const name of present) await look(name, join(top, name), [])
+  found.files.sort((a, b) => compare(a.path, b.path))
+  found.faults.sort((a, b) => compare(a.file, b.file))
+  return found
+}
 
-  found.sort((a, b) => compare(a.path, b.path))
-  faults.sort((a, b) => compare(a.file, b.file))
-  return { files: found, folders, faults }
+/**
+ * The listing of a site in which something happened at these places only; undefined when that takes another look at
+ * all of it, because something came or went, is no plain file, or has a second name.
+ */
+export function listAgain(before: Listing, places: ReadonlySet<string>): Listing | undefined {
+  if (before.isLinked || before.faults.length > 0) return undefined
+  const others = new Set(places)
+  const files = [...before.files]
+  const changed: ListedFile[] = []
+  for (const [index, { path, target }] of before.files.entries()) {
+    if (!others.delete(path)) continue
+    const stats = lstatSync(target, { bigint: true, throwIfNoEntry: false })
+    if (!stats?.isFile() || stats.nlink > 1n) return undefined
+    files[index] = listed(path, target, stats)
+    changed.push(files[index])
+  }
+  // What an editor wrote on its way is gone again.
+  const isGone = (path: string): boolean =>
+    !before.folders.includes(path) && !existsSync(join(before.top, path))
+  return [...others].every(isGone) ? { ...before, files, changed } : undefined
+}
+
+/** A listing in the making. */
+interface Found extends Listing {
+  readonly files: ListedFile[]
+  readonly folders: string[]
+  readonly faults: Fault[]
+  isLinked: boolean
+}
+
+/** Looks into a folder: its path in the site, where it really is, and the folders that it stands in. */
+type Look = (path: string, real: string, above: readonly string[]) => Promise<void>
+
+function looking(found: Found, roots: readonly string[]): Look {
+  const letOthers = slices()
+  const fault = (path: string, message: string): void => void found.faults.push(fileFault(path, message))
+
+  return async function look(path, real, above) {
+    let names: string[]
+    try {
+      names = readdirSync(real)
+    } catch (error) {
+      return fault(path, `cannot be listed: ${reasonOf(error)}`)
+    }
+    if (real === join(found.top, path)) found.folders.push(path)
+    const inside = [...above, real]
+    for (const name of names.filter((one) => !isIgnoredName(one))) {
+      await lookAt(`${path}/${name}`, `${real}${sep}${name}`, inside)
+      await letOthers()
+    }
+
+    async function lookAt(path: string, real: string, above: readonly string[]): Promise<void> {
+      if (/[\u0000-\u001f\u007f\\\ufffd]/.test(path)) {
+        const shown = path.replaceAll(/[\u0000-\u001f\u007f]/g, '?')
+        return fault(shown, 'the name of a file must be UTF-8 without control characters or backslashes')
+      }
+      try {
+        let stats = lstatSync(real, { bigint: true })
+        let target = real
+        if (stats.isSymbolicLink()) {
+          found.isLinked = true
+          target = await realpath(real)
+          if (!roots.some((root) => target.startsWith(root + sep)))
+            return fault(path, `is a link to a place outside ${siteFolders.join(', ')}`)
+          stats = await stat(target, { bigint: true })
+        }
+        if (stats.isDirectory()) {
+          if (above.includes(target)) return fault(path, 'is a link to a folder that it stands in')
+          return await look(path, target, above)
+        }
+        if (!stats.isFile()) return fault(path, 'is neither a file nor a folder')
+        found.files.push(listed(path, target, stats))
+      } catch (error) {
+        // Gone between listing and looking is gone, unless it is a link to nothing.
+        if (isMissing(error) && !(await isDangling(real))) return undefined
+        return fault(path, isMissing(error) ? 'is a link to nothing' : `cannot be read: ${reasonOf(error)}`)
+      }
+    }
+  }
+}
+
+function listed(path: string, target: string, stats: BigIntStats): ListedFile {
+  return { path, target, size: Number(stats.size), stamp: stampOf(stats) }
 }
 
 /** Gives requests their turn when the time of a slice is over. */

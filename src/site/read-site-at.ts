@@ -2,7 +2,7 @@ import { posix, resolve } from 'node:path'
 import { AppError } from '../core/errors.ts'
 import { openRepository, type Repository, type TreeFile } from './git.ts'
 import { isIgnoredName, siteFolders } from './list-site.ts'
-import { fileDigest, interpret, isParsed, siteFilesOf, siteLimits } from './read-site.ts'
+import { digestLine, interpret, isParsed, siteFilesOf, siteLimits } from './read-site.ts'
 import { fileFault, type Fault, type SiteFiles } from './site-files.ts'
 
 /**
@@ -34,7 +34,7 @@ export async function readSiteAt(site: string, ref: string): Promise<SiteFiles> 
   const read = files.map(({ path, object }) => {
     // A copy, so that one kept file does not keep git's whole answer.
     const bytes = Uint8Array.from(contents.get(object) ?? [])
-    return [path, { bytes, hash: fileDigest(bytes), ...interpret(path, bytes) }] as const
+    return [path, { bytes, line: digestLine(path, bytes), ...interpret(path, bytes) }] as const
   })
   return siteFilesOf(folder, new Map(read), faults)
 }

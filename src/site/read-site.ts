@@ -5,9 +5,10 @@ import { resolve } from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { systemClock } from '../core/clock.ts'
 import { findSecrets } from './find-secrets.ts'
-import { listSite, reasonOf, stampOf, type ListedFile, type Listing } from './list-site.ts'
+import { listAgain, listSite, reasonOf, stampOf, type ListedFile, type Listing } from './list-site.ts'
 import { parseSource } from './parse-source.ts'
 import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './site-files.ts'
+import type { Noticed } from './watch-site.ts'
 
 /** How much a site may hold; beyond it, a mistake (a database dump, a video) is likelier than a wish. */
 export interface SiteLimits {
@@ -32,7 +33,8 @@ export interface CachedFile {
   readonly stamp: string
   /** Whether the stamp alone proves that the file is unchanged. */
   readonly settled: boolean
-  readonly hash: string
+  /** Its line in what the site's digest is made of. */
+  readonly line: string
   readonly bytes: Uint8Array
   readonly document?: SourceDocument
   readonly faults: readonly Fault[]
@@ -43,14 +45,14 @@ export const restlessDigest = 'restless'
 
 /** Belongs to whoever reads the same site again and again. */
 export interface SiteCache {
-  readonly files: Map<string, CachedFile>
-  /** The folders of the last reading, relative to the site. */
-  folders: readonly string[]
+  files: Map<string, CachedFile>
+  /** Of the last reading, when it gave everything that is in it. */
+  listing: Listing | undefined
 }
 
 /** A cache before the first reading. */
 export function emptyCache(): SiteCache {
-  return { files: new Map(), folders: [] }
+  return { files: new Map(), listing: undefined }
 }
 
 /** How to read: all may be left out for one reading of a site that nobody watches. */
@@ -61,8 +63,8 @@ export interface ReadOptions {
   readonly folders?: readonly string[]
   /** Whether somebody is in the middle of changing many files (git, when it holds its lock). */
   readonly busy?: () => Promise<boolean>
-  /** How many changes were noticed until now, where every change is: then files need not be looked at twice. */
-  readonly changes?: () => number
+  /** Where every change is noticed, files need not be looked at twice, nor those at which nothing happened. */
+  readonly noticed?: Noticed | undefined
 }
 
 const maxAttempts = 10
@@ -84,11 +86,13 @@ export async function readSite(site: string, options: ReadOptions = {}): Promise
   const limits = options.limits ?? siteLimits
   for (let attempt = 1; ; attempt++) {
     await whileBusy(options.busy)
-    const noticed = options.changes?.()
-    const listing = await listSite(folder, options.folders)
-    cache.folders = listing.folders
+    const count = options.noticed?.count
+    const places = options.noticed?.take()
+    const known = places && cache.listing && listAgain(cache.listing, places)
+    const listing = known ?? (await listSite(folder, options.folders))
+    cache.listing = listing
     const reading = await readListed(folder, listing, cache, limits)
-    if (await unchanged(folder, listing, noticed, options)) return reading
+    if (await unchanged(folder, listing, count, options)) return reading
     if (attempt === maxAttempts) return restless(reading)
     await setTimeout(retryMilliseconds * attempt)
   }
@@ -109,15 +113,15 @@ async function whileBusy(busy: ReadOptions['busy']): Promise<void> {
 async function unchanged(
   folder: string,
   before: Listing,
-  noticed: number | undefined,
-  { busy, folders, changes }: ReadOptions,
+  count: number | undefined,
+  { busy, folders, noticed }: ReadOptions,
 ): Promise<boolean> {
   if (await busy?.()) return false
-  if (changes) {
+  if (noticed) {
     // One whole turn of the event loop, so that what happened until now was told.
     await setImmediate()
     await setImmediate()
-    return changes() === noticed
+    return noticed.count === count
   }
   const after = await listSite(folder, folders)
   return (
@@ -145,42 +149,52 @@ async function readListed(
   limits: SiteLimits,
 ): Promise<SiteFiles> {
   const excess = beyond(listing.files, limits)
-  if (excess) return gather(folder, new Map(), [...listing.faults, excess], cache)
-
-  const faults = [...listing.faults]
-  const read = new Map<string, CachedFile | undefined>()
-  const stale: ListedFile[] = []
-  for (const file of listing.files) {
-    const known = cache.files.get(file.path)
-    const isStale = !known?.settled || known.stamp !== file.stamp
-    if (isStale) stale.push(file)
-    // Stale or not, here is its place in the order.
-    read.set(file.path, isStale ? undefined : known)
+  if (excess) {
+    Object.assign(cache, emptyCache())
+    return siteFilesOf(folder, cache.files, [...listing.faults, excess])
   }
+  const faults = [...listing.faults]
+  const isStale = ({ path, stamp }: ListedFile): boolean => {
+    const known = cache.files.get(path)
+    return !known?.settled || known.stamp !== stamp
+  }
+  const stale = listing.changed ?? listing.files.filter(isStale)
   let parsed = 0
   for (let start = 0; start < stale.length; start += readersAtOnce) {
     const batch = stale.slice(start, start + readersAtOnce)
     const contents = await Promise.all(batch.map((file) => contentOf(file, limits)))
     for (const [index, content] of contents.entries()) {
       const { path } = batch[index]!
-      if (content === undefined) continue
-      if ('message' in content) {
-        faults.push(content)
+      if (content === undefined || 'message' in content) {
+        cache.files.delete(path)
+        cache.listing = undefined
+        if (content) faults.push(content)
         continue
       }
       const known = cache.files.get(path)
-      const same = known?.hash === content.hash
-      const entry = same ? { ...known, ...content } : { ...content, ...interpret(path, content.bytes) }
-      cache.files.set(path, entry)
-      read.set(path, entry)
-      parsed += same ? 0 : entry.bytes.length
+      const same = known?.line === content.line
+      cache.files.set(
+        path,
+        same ? { ...known, ...content } : { ...content, ...interpret(path, content.bytes) },
+      )
+      parsed += same ? 0 : content.bytes.length
       if (parsed < sliceBytes) continue
       parsed = 0
       await setImmediate()
     }
   }
   await setImmediate()
-  return gather(folder, read, faults, cache)
+  if (!listing.changed) cache.files = inOrder(listing.files, cache.files)
+  return siteFilesOf(folder, cache.files, faults)
+}
+
+function inOrder(listed: readonly ListedFile[], files: SiteCache['files']): SiteCache['files'] {
+  const ordered: SiteCache['files'] = new Map()
+  for (const { path } of listed) {
+    const file = files.get(path)
+    if (file) ordered.set(path, file)
+  }
+  return ordered
 }
 
 function beyond(files: readonly ListedFile[], limits: SiteLimits): Fault | undefined {
@@ -192,7 +206,7 @@ function beyond(files: readonly ListedFile[], limits: SiteLimits): Fault | undef
   return undefined
 }
 
-type Content = Pick<CachedFile, 'stamp' | 'settled' | 'hash' | 'bytes'>
+type Content = Pick<CachedFile, 'stamp' | 'settled' | 'line' | 'bytes'>
 
 /** The bytes of a file; undefined when it is gone; a fault when it cannot be read. */
 async function contentOf(file: ListedFile, limits: SiteLimits): Promise<Content | Fault | undefined> {
@@ -211,7 +225,7 @@ async function contentOf(file: ListedFile, limits: SiteLimits): Promise<Content 
       if (bytes.length > most) return tooLarge(bytes.length)
       const changedAt = Number((stats.mtimeNs > stats.ctimeNs ? stats.mtimeNs : stats.ctimeNs) / 1_000_000n)
       const settled = systemClock.now() - changedAt > settledMilliseconds
-      return { stamp: stampOf(stats), settled, hash: fileDigest(bytes), bytes }
+      return { stamp: stampOf(stats), settled, line: digestLine(file.path, bytes), bytes }
     } finally {
       await handle.close()
     }
@@ -235,42 +249,31 @@ export function interpret(path: string, bytes: Uint8Array): Pick<CachedFile, 'do
   return { document: parsed.document, faults: findSecrets(parsed.document) }
 }
 
-function gather(
-  folder: string,
-  read: ReadonlyMap<string, CachedFile | undefined>,
-  faults: readonly Fault[],
-  cache: SiteCache,
-): SiteFiles {
-  const files = new Map<string, CachedFile>()
-  for (const [path, file] of read) if (file) files.set(path, file)
-  for (const path of cache.files.keys()) if (!files.has(path)) cache.files.delete(path)
-  return siteFilesOf(folder, files, faults)
-}
-
 /** Files that were read and interpreted, as one site. */
 export function siteFilesOf(
   folder: string,
-  files: ReadonlyMap<string, Pick<CachedFile, 'hash' | 'bytes' | 'document' | 'faults'>>,
+  files: ReadonlyMap<string, Pick<CachedFile, 'line' | 'bytes' | 'document' | 'faults'>>,
   otherFaults: readonly Fault[],
 ): SiteFiles {
   const documents = new Map<string, SourceDocument>()
   const assets = new Map<string, Uint8Array>()
   const faults = [...otherFaults]
   const parts: string[] = otherFaults.map((fault) => `${fault.file}\0!${fault.message}`)
-  for (const [path, { hash, bytes, document, faults: own }] of files) {
-    parts.push(`${path}\0${hash}`)
-    faults.push(...own)
+  for (const [path, { line, bytes, document, faults: own }] of files) {
+    parts.push(line)
+    if (own.length > 0) faults.push(...own)
     if (document) documents.set(path, document)
     else if (own.length === 0) assets.set(path, bytes)
   }
-  return { folder, documents, assets, faults, digest: digestOf(parts) }
+  return { folder, documents, assets, faults, digest: fileDigest(Buffer.from(parts.join('\n'))) }
+}
+
+/** The line of a file in what the digest of its site is made of. */
+export function digestLine(path: string, bytes: Uint8Array): string {
+  return `${path}\0${fileDigest(bytes)}`
 }
 
 /** The content hash by which a file is known to be unchanged. */
 export function fileDigest(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
-}
-
-function digestOf(parts: readonly string[]): string {
-  return fileDigest(Buffer.from(parts.join('\n')))
 }

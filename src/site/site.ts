@@ -16,7 +16,7 @@ import { openRepository } from './git.ts'
 import { exists } from './list-site.ts'
 import { emptyCache, readSite, restlessDigest } from './read-site.ts'
 import { faultText, fileFault, type Fault, type SiteFiles } from './site-files.ts'
-import { watchSite, type SiteWatch } from './watch-site.ts'
+import { Noticed, watchSite, type SiteWatch } from './watch-site.ts'
 
 /** What `build` makes of the files: a snapshot, or faults. Warnings keep nothing from being used. */
 export interface Built<S> {
@@ -108,24 +108,25 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   const busy = async (): Promise<boolean> => lockFile !== undefined && (await exists(lockFile))
 
   // Watch before reading, so that no change falls between the two.
-  let changes = 0
+  const noticed = new Noticed()
   let onChange = (): void => undefined
-  const noticed = (): void => {
-    changes++
+  const note = (path?: string): void => {
+    noticed.note(path)
     onChange()
   }
-  const onWatchError = (error: unknown): void =>
+  const onWatchError = (error: unknown): void => {
+    noticed.isPartial = true
     log.error('watching the site failed; reload by hand', { error })
+  }
   const watch: SiteWatch | undefined =
-    options.watch === false ? undefined : await watchSite(folder, noticed, onWatchError)
+    options.watch === false ? undefined : await watchSite(folder, note, onWatchError)
 
   let live: Site<S> | undefined
   async function read(known?: string, reason?: string): Promise<Reading<S>> {
     // Where a change was noticed, the next one would be; a network mount tells of none.
-    const telling = reason === watched ? { changes: () => changes } : {}
-    const files = await readSite(folder, { cache, busy, ...telling })
+    const files = await readSite(folder, { cache, busy, noticed: reason === watched ? noticed : undefined })
     // A folder that was not watched may have changed since it was read.
-    if (await watch?.follow(cache.folders)) noticed()
+    if (await watch?.follow(cache.listing?.folders ?? [])) note()
     const { digest } = files
     const built = digest === known ? nothingNew : await check(options, files, () => live!.current())
     return { digest, built }
@@ -143,7 +144,7 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   const reload = (): void => void site.reload(watched)
   const reloads = debounced(reload, options.debounceMs ?? quietMilliseconds, patienceMilliseconds)
   onChange = reloads.note
-  if (changes > 0) reloads.note()
+  if (noticed.count > 0) reloads.note()
   return {
     ...site,
     close: async () => {

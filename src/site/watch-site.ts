@@ -1,6 +1,7 @@
-import { lstatSync } from 'node:fs'
+import { type Dirent, lstatSync, readdirSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, join, relative, resolve, sep } from 'node:path'
+import { Readable } from 'node:stream'
 import { FSWatcher } from 'chokidar'
 import { isIgnoredName, siteFolders } from './list-site.ts'
 
@@ -14,18 +15,46 @@ export interface SiteWatch {
   close(): Promise<void>
 }
 
+/** After more than so many events the kernel, which holds 16,384, may have kept some to itself. */
+const mostEvents = 1000
+
+/** What was noticed of a site's folders. */
+export class Noticed {
+  /** How often anything was. */
+  count = 0
+  /** Whether something may happen that is not noticed: the kernel watches no more folders. */
+  isPartial = false
+  #paths: Set<string> | undefined = new Set()
+  #taken = 0
+
+  /** Something happened at a path relative to the site, or, without one, anywhere. */
+  note(path?: string): void {
+    this.count++
+    if (path === undefined || this.count - this.#taken > mostEvents) this.#paths = undefined
+    else this.#paths?.add(path)
+  }
+
+  /** Where something happened since this was asked last; undefined when that may have been anywhere. */
+  take(): ReadonlySet<string> | undefined {
+    const paths = this.#paths
+    this.#paths = new Set()
+    this.#taken = this.count
+    return this.isPartial ? undefined : paths
+  }
+}
+
 /**
  * Watches the folders of a site, not its files: editors and git replace files, and ten thousand
  * watched files would use up the kernel's watches. Network mounts send no events: reload by SIGHUP.
  */
 export async function watchSite(
   site: string,
-  onChange: () => void,
+  onChange: (path?: string) => void,
   onError: (error: unknown) => void,
 ): Promise<SiteWatch> {
   const folder = resolve(site)
-  // What was added once and still is not watched cannot be (the kernel's limit, permissions).
-  const added = new Set<string>()
+  // Those that were watched before they were read, or cannot be (the kernel's limit, permissions).
+  const known = new Set<string>()
   let identity = await identityOf(folder)
   let watcher = await start()
 
@@ -38,15 +67,17 @@ export async function watchSite(
     }).add(folder)
     // Only the raw events of a folder tell of changes to the content of the files in it.
     started.on('raw', (_event: string, path: string | null, details: unknown) => {
-      if (isOurs(folder, path, details)) onChange()
+      const place = placeOf(folder, path, details)
+      if (place === undefined || isOurs(place)) onChange(place)
     })
-    started.on('addDir', onChange)
+    started.on('addDir', () => onChange())
     started.on('unlinkDir', (path) => {
-      added.delete(resolve(path))
+      known.delete(resolve(path))
       onChange()
     })
     started.on('error', onError)
     await new Promise<void>((done) => started.once('ready', done))
+    for (const path of watchedBy(started)) known.add(path)
     return started
   }
 
@@ -56,17 +87,15 @@ export async function watchSite(
       if (present !== identity) {
         identity = present
         await watcher.close()
-        added.clear()
+        known.clear()
         watcher = await start()
         return true
       }
-      const watched = new Set(Object.keys(watcher.getWatched()).map((path) => resolve(path)))
-      const missed = folders
-        .map((path) => join(folder, path))
-        .filter((path) => !watched.has(path) && !added.has(path))
-      for (const path of missed) added.add(path)
-      if (missed.length > 0) watcher.add(missed)
-      return missed.length > 0
+      const watched = watchedBy(watcher)
+      const news = folders.map((path) => join(folder, path)).filter((path) => !known.has(path))
+      for (const path of news) known.add(path)
+      watcher.add(news.filter((path) => !watched.has(path)))
+      return news.length > 0
     },
     close: () => watcher.close(),
   }
@@ -75,14 +104,22 @@ export async function watchSite(
 /** Looks for folders in a folder that changed, and not at each of the thousands of files that may stand beside them. */
 class FolderWatcher extends FSWatcher {
   override _readdirp(root: string): ReturnType<FSWatcher['_readdirp']> {
-    return super._readdirp(root, {
-      type: 'directories',
-      alwaysStat: false,
-      directoryFilter: (entry) => {
-        entry.stats = lstatSync(entry.fullPath, { throwIfNoEntry: false })
-        return entry.stats?.isDirectory() === true && this._isntIgnored(entry.fullPath, entry.stats)
-      },
+    const found = foldersIn(root).map((entry) => {
+      const fullPath = join(root, entry.name)
+      return { path: entry.name, fullPath, stats: lstatSync(fullPath, { throwIfNoEntry: false }) }
     })
+    const folders = found.filter(
+      ({ fullPath, stats }) => stats?.isDirectory() && this._isntIgnored(fullPath, stats),
+    )
+    return Readable.from(folders) as ReturnType<FSWatcher['_readdirp']>
+  }
+}
+
+function foldersIn(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  } catch {
+    return []
   }
 }
 
@@ -93,14 +130,20 @@ function isElsewhere(folder: string, path: string): boolean {
   return !siteFolders.includes(parts[0]!) || parts.some(isIgnoredName)
 }
 
-function isOurs(folder: string, path: string | null, details: unknown): boolean {
-  if (path === null) return true
-  const name = basename(path)
-  const watched =
-    typeof details === 'object' && details !== null && 'watchedPath' in details
-      ? String(details.watchedPath)
-      : ''
-  if (resolve(watched) === folder) return siteFolders.includes(name)
+function watchedBy(watcher: FSWatcher): ReadonlySet<string> {
+  return new Set(Object.keys(watcher.getWatched()).map((path) => resolve(path)))
+}
+
+/** Where a raw event happened, relative to the site; undefined when it does not say. */
+function placeOf(folder: string, path: string | null, details: unknown): string | undefined {
+  const isPlaced = typeof details === 'object' && details !== null && 'watchedPath' in details
+  if (path === null || !isPlaced) return undefined
+  return relative(folder, resolve(String(details.watchedPath), path)).replaceAll(sep, '/')
+}
+
+function isOurs(place: string): boolean {
+  const name = basename(place)
+  if (name === place) return siteFolders.includes(name)
   // Mounted ConfigMaps change by the exchange of a link that is called "..data".
   return !isIgnoredName(name) || name.startsWith('..')
 }

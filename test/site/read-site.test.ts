@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { emptyCache, readSite, siteLimits } from '../../src/site/read-site.ts'
 import { faultText } from '../../src/site/site-files.ts'
+import { Noticed } from '../../src/site/watch-site.ts'
 import { siteFolder, writeFiles } from './site-folder.ts'
 
 describe('reading a site', () => {
@@ -281,5 +282,75 @@ describe('reading a site again', () => {
     assert.deepEqual(never.faults.map(faultText), [
       '.:1:1 files kept changing during 10 readings; nothing of it was taken',
     ])
+  })
+
+  describe('where every change is noticed', () => {
+    /** A site that was read whole, and a way to read it again after something happened at these places. */
+    async function watchedSite(t: TestContext) {
+      const folder = siteFolder(t, { 'config/a.yaml': 'v: 1\n', 'config/b.yaml': 'v: 1\n' })
+      const [cache, noticed] = [emptyCache(), new Noticed()]
+      await readSite(folder, { cache })
+      const again = async (...places: (string | undefined)[]): Promise<unknown[]> => {
+        for (const place of places) noticed.note(place)
+        const { documents, faults } = await readSite(folder, { cache, noticed, limits })
+        return [...[...documents.values()].map(({ data }) => data), ...faults.map(faultText)]
+      }
+      return { folder, cache, again }
+    }
+    const limits = { ...siteLimits, documentBytes: 50 }
+
+    it('looks only at the files at which something happened', async (t) => {
+      const { folder, cache, again } = await watchedSite(t)
+      writeFiles(folder, { 'config/a.yaml': 'v: 22\n', 'config/b.yaml': 'v: 22\n' })
+      assert.deepEqual(await again('config/a.yaml'), [{ v: 22 }, { v: 1 }])
+      const whole = await readSite(folder, { cache })
+      assert.deepEqual(
+        [...whole.documents.values()].map(({ data }) => data),
+        [{ v: 22 }, { v: 22 }],
+      )
+      assert.equal(whole.digest, (await readSite(folder)).digest)
+    })
+
+    it('looks at all of it when something happened nobody knows where, or too much for the kernel', async (t) => {
+      const { folder, again } = await watchedSite(t)
+      writeFiles(folder, { 'config/b.yaml': 'v: 22\n' })
+      assert.deepEqual(await again('config/a.yaml', undefined), [{ v: 1 }, { v: 22 }])
+      writeFiles(folder, { 'config/b.yaml': 'v: 333\n' })
+      assert.deepEqual(await again(...Array<string>(1001).fill('config/a.yaml')), [{ v: 1 }, { v: 333 }])
+    })
+
+    it('looks at all of it when something came, went, became a link or has a second name', async (t) => {
+      const { folder, again } = await watchedSite(t)
+      writeFiles(folder, { 'config/b.yaml': 'v: 22\n', 'config/c.yaml': 'v: 0\n' })
+      assert.deepEqual(await again('config/c.yaml'), [{ v: 1 }, { v: 22 }, { v: 0 }])
+      rmSync(join(folder, 'config/a.yaml'))
+      assert.deepEqual(await again('config/a.yaml'), [{ v: 22 }, { v: 0 }])
+      rmSync(join(folder, 'config/c.yaml'))
+      linkSync(join(folder, 'config/b.yaml'), join(folder, 'config/c.yaml'))
+      assert.deepEqual(await again('config/c.yaml'), [{ v: 22 }, { v: 22 }])
+      writeFileSync(join(folder, 'config/b.yaml'), 'v: 333\n')
+      assert.deepEqual(await again('config/b.yaml'), [{ v: 333 }, { v: 333 }])
+      rmSync(join(folder, 'config/b.yaml'))
+      symlinkSync('c.yaml', join(folder, 'config/b.yaml'))
+      assert.deepEqual(await again('config/b.yaml'), [{ v: 333 }, { v: 333 }])
+      writeFileSync(join(folder, 'config/c.yaml'), 'v: 4\n')
+      assert.deepEqual(await again('config/c.yaml'), [{ v: 4 }, { v: 4 }])
+    })
+
+    it('takes no notice of what an editor wrote on its way', async (t) => {
+      const { folder, again } = await watchedSite(t)
+      writeFiles(folder, { 'config/new': 'v: 22\n' })
+      renameSync(join(folder, 'config/new'), join(folder, 'config/a.yaml'))
+      assert.deepEqual(await again('config/new', 'config/a.yaml'), [{ v: 22 }, { v: 1 }])
+    })
+
+    it('goes on telling of a file that could not be read', async (t) => {
+      const { folder, again } = await watchedSite(t)
+      writeFiles(folder, { 'config/a.yaml': `v: ${'1'.repeat(60)}\n` })
+      const fault = 'config/a.yaml:1:1 has 64 bytes; the most for such a file is 50'
+      assert.deepEqual(await again('config/a.yaml'), [{ v: 1 }, fault])
+      writeFiles(folder, { 'config/b.yaml': 'v: 22\n' })
+      assert.deepEqual(await again('config/b.yaml'), [{ v: 22 }, fault])
+    })
   })
 })
