@@ -157,7 +157,7 @@ async function* runHere(options: Options, name: Name, params: unknown): AsyncGen
   })
   try {
     const result = await runOperation(operations[name], params, commandLineOf(actor()), {
-      services,
+      ...services,
       signal: new AbortController().signal,
       daemon: false,
     })

@@ -1,10 +1,12 @@
 import { explainAccess as explainDoctype } from '../documents/explaining.ts'
 import { AppError } from '../core/errors.ts'
 import { assistantUser, hasRole, principalFor, roleKeyOf, type Principal } from '../core/principal.ts'
-import type { Services } from '../build/services.ts'
 import { offerOf } from '../tools/offer.ts'
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
+
+/** What is asked for an explanation. */
+type Asked = 'people' | 'clients' | 'clientLimits' | 'site'
 
 /** One thing that decided, with where it is written. */
 interface Reason {
@@ -35,9 +37,9 @@ export const explainAccessTo = defineOperation({
     { user: { type: 'string' }, subject: { type: 'string', minLength: 1 } },
     { name: { type: 'string' }, client: { type: 'string' } },
   ),
-  run: async ({ user, subject, name, client }, { services }): Promise<Explanation> => {
-    const { principal, gates } = await principalAs(services, user, client)
-    const { tools, toolSettings, platform, documents } = services.site.current()
+  run: async ({ user, subject, name, client }, taken: Needs<Asked>): Promise<Explanation> => {
+    const { principal, gates } = await principalAs(taken, user, client)
+    const { tools, toolSettings, platform, documents } = taken.site.current()
     const tool = tools.find((one) => one.name === subject)
     const about = {
       user: principal.user,
@@ -85,9 +87,9 @@ export const explainAccessTo = defineOperation({
 export const overviewOfAccess = defineOperation({
   name: 'access.overview',
   input: objectWith({ user: { type: 'string' } }, { client: { type: 'string' } }),
-  run: async ({ user, client }, { services }) => {
-    const { principal, gates } = await principalAs(services, user, client)
-    const { tools, toolSettings, platform, documents } = services.site.current()
+  run: async ({ user, client }, taken: Needs<Asked>) => {
+    const { principal, gates } = await principalAs(taken, user, client)
+    const { tools, toolSettings, platform, documents } = taken.site.current()
     const ofTools = tools.map((tool) => {
       const { refusal, reason: because, source } = offerOf(principal, tool, toolSettings)
       return {
@@ -125,15 +127,15 @@ export const overviewOfAccess = defineOperation({
 
 /** The user as a request would stand for it, and what stands before every tool and document. */
 async function principalAs(
-  services: Pick<Services, 'people' | 'clients' | 'clientLimits'>,
+  { people, clients, clientLimits }: Needs<Asked>,
   email: string,
   client: string | undefined,
 ): Promise<{ principal: Principal; gates: Reason[] }> {
-  const found = services.people().find(email)
+  const found = people().find(email)
   if (!found) throw new AppError('not_found', `no user ${email}`)
-  if (client !== undefined && !(await services.clients.find(client)))
+  if (client !== undefined && !(await clients.find(client)))
     throw new AppError('not_found', `no client ${client}`)
-  const limits = client === undefined ? undefined : services.clientLimits(client)
+  const limits = client === undefined ? undefined : clientLimits(client)
   // As bearer.ts does for a request: a client's limits take roles away, and never add any.
   const kept = limits?.roles && new Set([...found.roles].filter((role) => limits.roles!.includes(role)))
   const principal: Principal = {

@@ -1,7 +1,7 @@
 import { auditStatuses } from '../audit/event.ts'
 import { endOf, followAudit, searchAudit, tailAudit } from '../audit/search.ts'
 import { summarizeAudit } from '../audit/summary.ts'
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** What narrows a search; times are milliseconds since the epoch, as `AuditFilter` has them. */
@@ -26,10 +26,10 @@ const filter = {
 export const tailEvents = defineOperation({
   name: 'audit.tail',
   input: objectWith({}, { ...filter, count: { type: 'integer', minimum: 0 }, follow: { type: 'boolean' } }),
-  run: async ({ count, follow, ...wanted }, { services, signal }) => {
-    const { place } = services.audit
+  run: async ({ count, follow, ...wanted }, { audit, signal }: Needs<'audit' | 'signal'>) => {
+    const { place } = audit
     // What was done before the question must be in the answer.
-    await services.audit.settled()
+    await audit.settled()
     // The end first: what is written while the last events are read is then among them, or follows.
     const after = await endOf(place)
     const last = await tailAudit(place, count ?? 10, wanted)
@@ -45,9 +45,9 @@ export const tailEvents = defineOperation({
 export const searchEvents = defineOperation({
   name: 'audit.search',
   input: objectWith({}, filter),
-  run: async (wanted, { services }) => {
-    await services.audit.settled()
-    return searchAudit(services.audit.place, wanted)
+  run: async (wanted, { audit }: Needs<'audit'>) => {
+    await audit.settled()
+    return searchAudit(audit.place, wanted)
   },
 })
 
@@ -55,10 +55,10 @@ export const searchEvents = defineOperation({
 export const eventStatistics = defineOperation({
   name: 'audit.stats',
   input: objectWith({}, filter),
-  run: async (wanted, { services }) => {
-    await services.audit.settled()
-    const { place } = services.audit
-    return { log: await services.audit.stats(), ...(await summarizeAudit(place, wanted)) }
+  run: async (wanted, { audit }: Needs<'audit'>) => {
+    await audit.settled()
+    const { place } = audit
+    return { log: await audit.stats(), ...(await summarizeAudit(place, wanted)) }
   },
 })
 
@@ -77,9 +77,9 @@ export const verifyEvents = defineOperation({
       },
     },
   ),
-  run: async ({ anchors }, { services }) => {
-    await services.audit.settled()
-    return services.audit.verify(anchors)
+  run: async ({ anchors }, { audit }: Needs<'audit'>) => {
+    await audit.settled()
+    return audit.verify(anchors)
   },
 })
 
@@ -88,7 +88,7 @@ export const changeAuditKey = defineOperation({
   name: 'audit.change_key',
   writes: true,
   input: objectWith({}),
-  run: async (_params, { services }) => services.audit.changeKey(),
+  run: async (_params, { audit }: Needs<'audit'>) => audit.changeKey(),
 })
 
 /** Somebody answers for what is missing from the log. */
@@ -96,5 +96,7 @@ export const acceptAuditLosses = defineOperation({
   name: 'audit.accept_loss',
   writes: true,
   input: objectWith({ by: { type: 'string' }, reason: { type: 'string', minLength: 1 } }),
-  run: async ({ by, reason }, { services }) => ({ accepted: await services.audit.acceptLosses(by, reason) }),
+  run: async ({ by, reason }, { audit }: Needs<'audit'>) => ({
+    accepted: await audit.acceptLosses(by, reason),
+  }),
 })

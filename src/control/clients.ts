@@ -1,12 +1,11 @@
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
-import { linesOf } from '../core/settings.ts'
+import { linesOf, type Settings } from '../core/settings.ts'
 import { readClientMetadata, registrationMethods } from '../oauth/client-metadata.ts'
 import { OAuthError } from '../oauth/protocol.ts'
 import type { Client } from '../oauth/records.ts'
 import { registrationOf } from '../oauth/registration-endpoint.ts'
-import type { Services } from '../build/services.ts'
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** The parameters of operations on one client. */
@@ -29,9 +28,9 @@ export const registerClient = defineOperation({
     { name: metadata.name, redirect_uris: metadata.redirect_uris },
     { auth_method: { type: 'string' }, jwks_uri: { type: 'string' } },
   ),
-  run: async (params, { services }) => {
-    const description = describe(params, services)
-    const { client, secret } = await services.clients.register(description, 'operator', async () => {})
+  run: async (params, { clients, settings }: Needs<'clients' | 'settings'>) => {
+    const description = describe(params, settings())
+    const { client, secret } = await clients.register(description, 'operator', async () => {})
     return registrationOf(client, secret)
   },
 })
@@ -40,16 +39,16 @@ export const registerClient = defineOperation({
 export const listClients = defineOperation({
   name: 'clients.list',
   input: objectWith({}),
-  run: async (_params, { services }) => (await services.clients.list()).map(clientView),
+  run: async (_params, { clients }: Needs<'clients'>) => (await clients.list()).map(clientView),
 })
 
 /** One client, with its grants. */
 export const showClient = defineOperation({
   name: 'clients.show',
   input: id,
-  run: async (params, { services }) => {
-    const client = await found(services, params.client_id)
-    const families = await services.tokens.families({ client: client.id })
+  run: async (params, { clients, tokens }: Needs<'clients' | 'tokens'>) => {
+    const client = await found(clients, params.client_id)
+    const families = await tokens.families({ client: client.id })
     // Those whose access has ended no longer use it.
     const live = families.filter((family) => family.revokedAt === undefined)
     return {
@@ -68,18 +67,18 @@ export const updateClient = defineOperation({
     { client_id: { type: 'string' } },
     { name: metadata.name, redirect_uris: metadata.redirect_uris },
   ),
-  run: async ({ client_id, ...change }, { services }) => {
-    const client = await found(services, client_id)
+  run: async ({ client_id, ...change }, { clients, settings }: Needs<'clients' | 'settings'>) => {
+    const client = await found(clients, client_id)
     const description = describe(
       {
         name: change.name ?? client.name,
         redirect_uris: change.redirect_uris ?? [...client.redirectUris],
         auth_method: client.authMethod,
       },
-      services,
+      settings(),
     )
     return clientView(
-      await services.clients.update(client.id, {
+      await clients.update(client.id, {
         name: description.name,
         redirectUris: description.redirectUris,
       }),
@@ -92,8 +91,8 @@ export const rotateClientSecret = defineOperation({
   name: 'clients.rotate_secret',
   writes: true,
   input: id,
-  run: async (params, { services }) => {
-    const { client, secret } = await services.clients.rotateSecret(params.client_id)
+  run: async (params, { clients }: Needs<'clients'>) => {
+    const { client, secret } = await clients.rotateSecret(params.client_id)
     return registrationOf(client, secret)
   },
 })
@@ -103,8 +102,8 @@ export const removeClient = defineOperation({
   name: 'clients.remove',
   writes: true,
   input: id,
-  run: async (params, { services }) => {
-    if (!(await services.clients.remove(params.client_id)))
+  run: async (params, { clients }: Needs<'clients'>) => {
+    if (!(await clients.remove(params.client_id)))
       throw new AppError('not_found', `no client ${params.client_id}`)
     return { removed: params.client_id }
   },
@@ -115,16 +114,16 @@ export const pruneClients = defineOperation({
   name: 'clients.prune',
   writes: true,
   input: objectWith({}, { dry_run: { type: 'boolean' } }),
-  run: async (params, { services }) => ({
+  run: async (params, { clients }: Needs<'clients'>) => ({
     dry_run: params.dry_run ?? false,
-    pruned: (await services.clients.prune({ dryRun: params.dry_run ?? false })).map(
+    pruned: (await clients.prune({ dryRun: params.dry_run ?? false })).map(
       ({ id: client_id, name, why }) => ({ client_id, client_name: name, why }),
     ),
   }),
 })
 
 /** A client by its id; AppError `not_found`. */
-async function found({ clients }: Pick<Services, 'clients'>, clientId: string): Promise<Client> {
+async function found(clients: Needs<'clients'>['clients'], clientId: string): Promise<Client> {
   const client = await clients.find(clientId)
   if (!client) throw new AppError('not_found', `no client ${clientId}`)
   return client
@@ -132,9 +131,8 @@ async function found({ clients }: Pick<Services, 'clients'>, clientId: string): 
 
 function describe(
   params: { name: string; redirect_uris: readonly string[]; auth_method?: string; jwks_uri?: string },
-  { settings }: Pick<Services, 'settings'>,
+  { oauth }: Settings,
 ): ReturnType<typeof readClientMetadata> {
-  const { oauth } = settings()
   try {
     return readClientMetadata(
       {

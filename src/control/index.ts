@@ -1,8 +1,8 @@
 /**
  * Everything that an operator can ask: to add an operation, write it and its line here.
  *
- * An operation (`operation.ts`) is a name, a schema and a function over the `Services`. The daemon runs
- * it for whoever holds the socket (`server.ts`, in the words of `protocol.ts`); without a daemon the
+ * An operation (`operation.ts`) is a name, a schema and a function of what it names of all that there is. The daemon
+ * runs it for whoever holds the socket (`server.ts`, in the words of `protocol.ts`); without a daemon the
  * command line runs the same function over the locked state. `doctor/` is apart: it examines the
  * machine from outside, whether or not a daemon runs.
  */

@@ -1,15 +1,15 @@
 import { AppError } from '../core/errors.ts'
-import { readiness } from '../http/health-endpoint.ts'
-import { defineOperation } from './operation.ts'
+import { readiness, type Vitals } from '../http/health-endpoint.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** Everything that Prometheus would read, as its text. Kept by a running daemon only. */
 export const metrics = defineOperation({
   name: 'metrics',
   input: objectWith({}),
-  run: async (_params, { services, daemon }) => {
+  run: async (_params, { metrics, daemon }: Needs<'metrics' | 'daemon'>) => {
     if (!daemon) throw new AppError('unavailable', 'no daemon runs on this state; only a daemon has metrics')
-    return { text: await services.metrics.text() }
+    return { text: await metrics.text() }
   },
 })
 
@@ -17,13 +17,13 @@ export const metrics = defineOperation({
 export const daemonHealth = defineOperation({
   name: 'daemon.health',
   input: objectWith({}),
-  run: async (_params, { services, daemon }) => {
-    if (!daemon) throw new AppError('unavailable', 'no daemon runs on this state')
+  run: async (_params, taken: Needs<'daemon' | 'clock' | 'publicUrl' | keyof Vitals>) => {
+    if (!taken.daemon) throw new AppError('unavailable', 'no daemon runs on this state')
     return {
-      now: services.clock.now(),
-      public_url: services.publicUrl(),
-      checks: await readiness(services),
-      probes: services.analysis?.probes ?? [],
+      now: taken.clock.now(),
+      public_url: taken.publicUrl(),
+      checks: await readiness(taken),
+      probes: taken.analysis?.probes ?? [],
     }
   },
 })

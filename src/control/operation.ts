@@ -4,49 +4,54 @@ import { compileSchema, problemsText, type Check } from '../core/schema.ts'
 import type { Services } from '../build/services.ts'
 import type { Fits } from '../tools/tool.ts'
 
-/** What an operation may use besides its parameters. */
-export interface OperationContext {
-  readonly services: Services
+/** All that there is for operations; each takes what it names. */
+export interface OperationContext extends Services {
   /** Aborted when the command line goes away. */
   readonly signal: AbortSignal
   /** Whether a daemon runs it (and not the command line itself, over the locked state). */
   readonly daemon: boolean
 }
 
+/** What one operation takes of it. */
+export type Needs<Name extends keyof OperationContext> = Pick<OperationContext, Name>
+
 /**
  * One thing that an operator can ask of the program. The same code answers whether a daemon runs
  * (over the control socket) or not (D11). An async iterable is sent item by item as it comes. The
  * command line takes the types of parameters and result from here, and nothing else.
  */
-export interface Operation<Name extends string = string, Params = unknown, Result = unknown> {
+export interface Operation<
+  Name extends string = string,
+  Params = unknown,
+  Result = unknown,
+  Taken = OperationContext,
+> {
   /** `noun.verb`. */
   readonly name: Name
   /** Changes something: told to the audit log as `cli.run`. */
   readonly writes: boolean
   readonly check: Check
-  run(params: Params, context: OperationContext): Promise<Result>
+  run(params: Params, taken: Taken): Promise<Result>
 }
 
-/** An operation as it is written, with the type of its parameters. */
-interface Definition<Name extends string, Input, Result> {
-  readonly name: Name
-  readonly writes?: boolean
-  readonly input: Input
-  readonly run: (params: Fits<Input>, context: OperationContext) => Promise<Result>
-}
-
-/** Pairs an operation's parameters with the code that runs on them. */
+/** Pairs an operation's parameters with the code that runs on them; it reaches nothing that it does not name. */
 export function defineOperation<
   const Name extends string,
   const Input extends Record<string, unknown>,
   Result,
->(definition: Definition<Name, Input, Result>): Operation<Name, Fits<Input>, Result> {
-  return {
-    name: definition.name,
-    writes: definition.writes ?? false,
-    check: compileSchema(definition.input),
-    run: definition.run,
-  }
+  Taken = unknown,
+>({
+  name,
+  writes = false,
+  input,
+  run,
+}: {
+  readonly name: Name
+  readonly writes?: boolean
+  readonly input: Input
+  readonly run: (params: Fits<Input>, taken: Taken) => Promise<Result>
+}): Operation<Name, Fits<Input>, Result, Taken> {
+  return { name, writes, check: compileSchema(input), run }
 }
 
 /** Who asks, as the audit log tells it. */
@@ -70,7 +75,7 @@ export async function runOperation(
   const problems = operation.check(params)
   // Without an audit event: nothing has been tried yet.
   if (problems.length > 0) throw new AppError('invalid', problemsText(problems))
-  const { audit } = context.services
+  const { audit } = context
   // The log redacts what must not be kept, such as the new password.
   const event = {
     type: 'cli.run',

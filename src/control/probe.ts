@@ -1,16 +1,17 @@
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** A nonce with which `doctor` may send one request through the public address. */
 export const expectProbe = defineOperation({
   name: 'doctor.expect',
   input: objectWith({}),
-  run: (_params, { services }) => Promise.resolve({ nonce: services.probe.expect() }),
+  run: (_params, { probe }: Needs<'probe'>) => Promise.resolve({ nonce: probe.expect() }),
 })
 
 /** How that request arrived; null when it did not. */
 export const probeArrival = defineOperation({
   name: 'doctor.arrival',
   input: objectWith({ nonce: { type: 'string' } }),
-  run: (params, { services }) => Promise.resolve({ arrival: services.probe.arrival(params.nonce) ?? null }),
+  run: (params, { probe }: Needs<'probe'>) =>
+    Promise.resolve({ arrival: probe.arrival(params.nonce) ?? null }),
 })

@@ -3,8 +3,8 @@ import { principalFor, type Principal } from '../core/principal.ts'
 import { systemPrincipal } from '../documents/seeds.ts'
 import type { PromptMethod, PromptMethods } from '../library/prompt-methods.ts'
 import { promptRows } from '../library/prompt-rows.ts'
-import type { Services } from '../build/services.ts'
-import { defineOperation } from './operation.ts'
+import type { People } from '../users/people.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const user = { type: 'string' } as const
@@ -14,11 +14,11 @@ const prompt = { type: 'string', minLength: 1 } as const
 export const listPromptTemplates = defineOperation({
   name: 'prompts.list',
   input: objectWith({}, { user }),
-  run: async (params, { services }) => {
-    const { library } = services.site.current()
-    const user = params.user === undefined ? undefined : principalOf(services, params.user)
+  run: async (params, { site, people, librarian }: Needs<'site' | 'people' | 'librarian'>) => {
+    const { library } = site.current()
+    const user = params.user === undefined ? undefined : principalOf(people(), params.user)
     const all = user ? library.for(user).prompts(user) : [...library.site.templates.values()]
-    return promptRows(all, await services.librarian.usage.all('prompt'))
+    return promptRows(all, await librarian.usage.all('prompt'))
   },
 })
 
@@ -26,11 +26,11 @@ export const listPromptTemplates = defineOperation({
 export const showPrompt = defineOperation({
   name: 'prompts.show',
   input: objectWith({ prompt }),
-  run: async (params, { services }) => {
+  run: async (params, { site, librarian }: Needs<'site' | 'librarian'>) => {
     // Of all, not of those that somebody may see: the operator has the files anyway.
-    const template = services.site.current().library.site.templates.get(params.prompt)
+    const template = site.current().library.site.templates.get(params.prompt)
     if (!template) throw new AppError('not_found', `there is no prompt "${params.prompt}"`)
-    const [row] = promptRows([template], await services.librarian.usage.all('prompt'))
+    const [row] = promptRows([template], await librarian.usage.all('prompt'))
     return { ...row, file: template.file, arguments: template.arguments, template_content: template.content }
   },
 })
@@ -39,9 +39,9 @@ export const showPrompt = defineOperation({
 export const previewPrompt = defineOperation({
   name: 'prompts.preview',
   input: objectWith({ prompt, arguments: { type: 'object' } }, { user }),
-  run: async (params, { services }) => {
-    const principal = principalOf(services, params.user)
-    const library = services.site.current().library.for(principal)
+  run: async (params, { site, people }: Needs<'site' | 'people'>) => {
+    const principal = principalOf(people(), params.user)
+    const library = site.current().library.for(principal)
     return { text: await library.preview(principal, params.prompt, params.arguments) }
   },
 })
@@ -54,8 +54,8 @@ function methodOperation<const Name extends string, Answer>(
   return defineOperation({
     name,
     input: objectWith({ body: { type: 'object' } }, { user }),
-    run: (params, { services }) =>
-      methodOf(services.promptMethods).call(principalOf(services, params.user), params.body),
+    run: (params, { promptMethods, people }: Needs<'promptMethods' | 'people'>) =>
+      methodOf(promptMethods).call(principalOf(people(), params.user), params.body),
   })
 }
 
@@ -70,9 +70,9 @@ export const promptMethodOperations = [
 ] as const
 
 /** Whom an operation acts as: the user given, or the operator with every right. */
-function principalOf({ people }: Pick<Services, 'people'>, email: string | undefined): Principal {
+function principalOf(people: People, email: string | undefined): Principal {
   if (email === undefined) return systemPrincipal('command line')
-  const found = people().find(email)
+  const found = people.find(email)
   if (!found) throw new AppError('not_found', `no user ${email}`)
   return principalFor(found, 'command line')
 }

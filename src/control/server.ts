@@ -44,7 +44,7 @@ async function answer(services: Services, request: IncomingMessage, response: Se
       throw new AppError('not_found', `no operation "${name}"`)
     const { actor, params } = JSON.parse(await bodyOf(request)) as ControlRequest
     const result = await runOperation(operations[name], params, commandLineOf(actor), {
-      services,
+      ...services,
       signal: gone.signal,
       daemon: true,
     })

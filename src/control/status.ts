@@ -8,20 +8,33 @@ import { version } from '../core/version.ts'
 import { stateProblems as problemsOf } from '../documents/state-problems.ts'
 import { createDocumentMemory } from '../documents/memory.ts'
 import { noSql } from '../documents/run-sql.ts'
-import { readiness } from '../http/health-endpoint.ts'
+import { readiness, type Vitals } from '../http/health-endpoint.ts'
 import { describer } from '../mcp/tools.ts'
 import { faultText } from '../site/site-files.ts'
 import { siteFaults } from '../site/site.ts'
 import { readWholeSite, type Snapshot } from '../build/snapshot.ts'
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
+
+/** What the status tells of, beside what readiness depends on. */
+type Shown =
+  | 'daemon'
+  | 'clock'
+  | 'startedAt'
+  | 'publicUrl'
+  | 'mcpUrl'
+  | 'folders'
+  | 'daemons'
+  | 'metrics'
+  | 'subscriptions'
+  | 'limits'
 
 /** What runs, what is loaded, what is wrong. */
 export const status = defineOperation({
   name: 'status',
   input: objectWith({}),
-  run: async (_params, { services, daemon }) => {
-    const { site, store, audit, clock } = services
+  run: async (_params, taken: Needs<Shown | keyof Vitals>) => {
+    const { site, store, audit, clock, daemon } = taken
     const { settings, people, platform, library } = site.current()
     const state = site.state()
     return {
@@ -29,41 +42,41 @@ export const status = defineOperation({
       daemon: daemon
         ? {
             pid: process.pid,
-            started: isoTime(services.startedAt),
-            uptime_seconds: Math.floor((clock.now() - services.startedAt) / 1000),
+            started: isoTime(taken.startedAt),
+            uptime_seconds: Math.floor((clock.now() - taken.startedAt) / 1000),
             memory_bytes: process.memoryUsage().rss,
           }
         : null,
-      public_url: services.publicUrl(),
-      mcp_endpoint: services.mcpUrl(),
+      public_url: taken.publicUrl(),
+      mcp_endpoint: taken.mcpUrl(),
       enabled: settings.server.enabled,
       site: {
-        folder: services.folders.site,
+        folder: taken.folders.site,
         // Enough to compare two by eye.
         digest: state.digest.slice(0, 12),
         loaded: isoTime(state.loadedAt),
         faults: state.faults.map(faultText),
         warnings: state.warnings.map(faultText),
-        pulled: pullText(services.pulling.state),
+        pulled: pullText(taken.pulling.state),
         users: people.users.size,
         roles: people.roles.size,
         doctypes: platform.doctypes.size,
         prompts: library.site.templates.size,
         skills: library.site.reading.skills.size,
       },
-      state: { folder: services.folders.state, ...store.stats() },
-      daemons: await services.daemons.list(),
+      state: { folder: taken.folders.state, ...store.stats() },
+      daemons: await taken.daemons.list(),
       audit: await audit.stats(),
-      checks: await readiness(services),
+      checks: await readiness(taken),
       // Counted by a running daemon only; the command line itself answers no requests.
       requests: daemon
         ? {
-            in_flight: services.metrics.inFlight,
-            streams: services.subscriptions.size,
-            limits: services.limits.counts(),
+            in_flight: taken.metrics.inFlight,
+            streams: taken.subscriptions.size,
+            limits: taken.limits.counts(),
           }
         : null,
-      sandboxes: services.analysis?.load() ?? null,
+      sandboxes: taken.analysis?.load() ?? null,
       tools: toolTokens(site.current()),
     }
   },
@@ -109,11 +122,11 @@ export const reload = defineOperation({
   name: 'site.reload',
   writes: true,
   input: objectWith({}),
-  run: async (_params, { services }) => {
-    const result = await services.reload('command line')
+  run: async (_params, { reload, pulling, folders }: Needs<'reload' | 'pulling' | 'folders'>) => {
+    const result = await reload('command line')
     if (result.outcome === 'rejected')
-      throw siteFaults(services.folders.site, result.faults, '; the last good one stays in use')
-    const { problem = '', faults = [] } = services.pulling.state ?? {}
+      throw siteFaults(folders.site, result.faults, '; the last good one stays in use')
+    const { problem = '', faults = [] } = pulling.state ?? {}
     if (problem !== '')
       throw new AppError(
         faults.length > 0 ? 'invalid' : 'conflict',
@@ -132,7 +145,7 @@ export const reload = defineOperation({
 export const listStateProblems = defineOperation({
   name: 'site.state_problems',
   input: objectWith({ site: { type: 'string', minLength: 1, description: 'The whole path of the folder.' } }),
-  run: async ({ site }, { services: { store, audit, clock } }) => {
+  run: async ({ site }, { store, audit, clock }: Needs<'store' | 'audit' | 'clock'>) => {
     const { reading, faults } = await readWholeSite(site)
     // A site that does not read cannot be compared with anything.
     if (faults.length > 0) throw siteFaults(site, faults)

@@ -4,7 +4,7 @@ import { commandLineClient } from '../oauth/clients.ts'
 import { defaultScopes } from '../oauth/scopes.ts'
 import type { AccessToken } from '../oauth/records.ts'
 import { thisServer } from '../oauth/urls.ts'
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** Issues tokens to a user without a browser, for scripts and service identities. */
@@ -21,16 +21,16 @@ export const issueTokens = defineOperation({
       label: { type: 'string', maxLength: 200 },
     },
   ),
-  run: async (params, { services }) => {
-    const { people, settings } = services.site.current()
+  run: async (params, { site, clients, tokens }: Needs<'site' | 'clients' | 'tokens'>) => {
+    const { people, settings } = site.current()
     const user = people.find(params.user)
     if (!user) throw new AppError('not_found', `no user ${params.user}`)
     // A client of its own, so that these tokens can be listed, and ended, as what they are.
     const clientId = params.client ?? commandLineClient.id
-    const client = await services.clients.find(clientId)
+    const client = await clients.find(clientId)
     if (!client) throw new AppError('not_found', `no client ${clientId}`)
     // As the token endpoint does it: such tokens are listed, refreshed and revoked like all others.
-    const issued = await services.tokens.issue({
+    const issued = await tokens.issue({
       user: user.id,
       client: client.id,
       clientName: client.name,
@@ -63,16 +63,19 @@ export const listTokens = defineOperation({
       after: { type: 'string' },
     },
   ),
-  run: async ({ user, client, limit = 100, after }, { services }) => {
+  run: async (
+    { user, client, limit = 100, after },
+    { tokens, usage, clock }: Needs<'tokens' | 'usage' | 'clock'>,
+  ) => {
     // Users are kept in lower case; people type addresses as they like.
     const where = { ...(user && { user: user.toLowerCase() }), ...(client && { client }) }
-    const tokens = await services.tokens.list(where, { limit, after })
+    const found = await tokens.list(where, { limit, after })
     return Promise.all(
-      tokens.map(async (token) => ({ ...tokenView(token, services.clock.now()), ...(await lastUse(token)) })),
+      found.map(async (token) => ({ ...tokenView(token, clock.now()), ...(await lastUse(token)) })),
     )
 
     async function lastUse({ family }: AccessToken): Promise<{ last_used: string | null; calls: number }> {
-      const { lastUsedAt, calls } = await services.usage.of([family])
+      const { lastUsedAt, calls } = await usage.of([family])
       return { last_used: lastUsedAt === undefined || lastUsedAt === 0 ? null : isoTime(lastUsedAt), calls }
     }
   },
@@ -82,18 +85,18 @@ export const listTokens = defineOperation({
 export const listGrants = defineOperation({
   name: 'grants.list',
   input: objectWith({}, { user: { type: 'string' }, client: { type: 'string' } }),
-  run: async ({ user, client }, { services }) =>
-    (
-      await services.grants.list({ ...(user && { user: user.toLowerCase() }), ...(client && { client }) })
-    ).map((grant) => ({
-      grant: grant.id,
-      user: grant.user,
-      client: grant.client,
-      client_name: grant.clientName,
-      redirect_host: grant.redirectHost,
-      read_only: grant.readOnly ?? false,
-      allowed: isoTime(grant.approvedAt),
-    })),
+  run: async ({ user, client }, { grants }: Needs<'grants'>) =>
+    (await grants.list({ ...(user && { user: user.toLowerCase() }), ...(client && { client }) })).map(
+      (grant) => ({
+        grant: grant.id,
+        user: grant.user,
+        client: grant.client,
+        client_name: grant.clientName,
+        redirect_host: grant.redirectHost,
+        read_only: grant.readOnly ?? false,
+        allowed: isoTime(grant.approvedAt),
+      }),
+    ),
 })
 
 /** Ends tokens, with everything that was or could be refreshed from them. */
@@ -112,8 +115,8 @@ export const revokeTokens = defineOperation({
     ),
     minProperties: 1,
   },
-  run: async (params, { services }) => {
-    const families = await services.tokens.revoke(
+  run: async (params, { tokens, people }: Needs<'tokens' | 'people'>) => {
+    const families = await tokens.revoke(
       {
         ...params,
         ...(params.user && { user: params.user.toLowerCase() }),
@@ -123,14 +126,14 @@ export const revokeTokens = defineOperation({
     )
     // Who cuts a person off must not take a mistyped address for success. Somebody who left may still have tokens.
     const user = params.user?.toLowerCase()
-    if (families.length === 0 && user !== undefined && !services.site.current().people.users.has(user))
+    if (families.length === 0 && user !== undefined && !people().users.has(user))
       throw new AppError('not_found', `no user ${user}`)
     return { revoked: families.length, users: [...new Set(families.map((family) => family.user))] }
 
     /** The id of a token, given either as its id or as the token itself. */
     async function tokenId(text: string): Promise<string> {
       // Asked for with the token itself, an operator need not know its id.
-      const found = await services.tokens.find(text)
+      const found = await tokens.find(text)
       return found.kind === 'unknown' ? text : found.token.id
     }
   },

@@ -1,13 +1,13 @@
 import { confirmationOf, matchesName, settingOf } from '../tools/read-tools.ts'
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Needs } from './operation.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** Every tool there is, with what the site says about it and where. */
 export const listToolSettings = defineOperation({
   name: 'tools.list',
   input: objectWith({}),
-  run: async (_params, { services }) => {
-    const { tools, toolSettings } = services.site.current()
+  run: async (_params, { site }: Needs<'site'>) => {
+    const { tools, toolSettings } = site.current()
     return tools
       .map((tool) => {
         const setting = settingOf(toolSettings, tool.name)

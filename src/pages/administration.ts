@@ -21,7 +21,7 @@ export function askerOf(services: Services) {
     params: Parameters<Operations[Name]['run']>[0],
   ) => {
     const by = { user: user.id, ...originOf(ctx) }
-    const answer = await runOperation(operations[name], params, by, { services, signal, daemon: true })
+    const answer = await runOperation(operations[name], params, by, { ...services, signal, daemon: true })
     return answer as Awaited<ReturnType<Operations[Name]['run']>>
   }
 }

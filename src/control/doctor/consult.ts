@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { objectWith } from '../../core/object-schema.ts'
 import { daemonHealth } from '../metrics.ts'
-import { defineOperation } from '../operation.ts'
+import { defineOperation, type Needs } from '../operation.ts'
 import type { Case } from './consult-thread.ts'
 import type { Finding } from './finding.ts'
 
@@ -13,9 +13,9 @@ let running: Promise<readonly Finding[]> | undefined
 export const consultDoctor = defineOperation({
   name: 'doctor.examine',
   input: objectWith({}),
-  run: async (params, context) => {
-    const health = await daemonHealth.run(params, context)
-    const { folders, publicUrl } = context.services
+  run: async (params, taken: Needs<'folders'> & Parameters<typeof daemonHealth.run>[1]) => {
+    const health = await daemonHealth.run(params, taken)
+    const { folders, publicUrl } = taken
     // Who asks while somebody is being answered gets the same answer.
     running ??= examineAside({ ...folders, publicUrl: publicUrl(), health }).finally(
       () => (running = undefined),
