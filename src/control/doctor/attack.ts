@@ -5,7 +5,7 @@
  */
 import { attacksOfStrangers } from './attack-as-stranger.ts'
 import { attacksOfUsers } from './attack-as-user.ts'
-import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import { readOrigin, unreachable } from './public-address.ts'
 import { ask } from './public-ask.ts'
 
@@ -20,13 +20,11 @@ export async function attack(text: string, token: string | undefined): Promise<r
   for (const { check, remedy, run } of [...attacksOfStrangers(origin), ...attacksOfUsers(origin, token)]) {
     const { held, detail } = await run()
     const name = `attack.${check}`
-    if (held === undefined) findings.push(unknown(name, detail))
-    else if (held) findings.push(fine(name, `held: ${detail}`))
+    if (held === undefined) findings.push(about(name).unknown(detail))
+    else if (held) findings.push(about(name).fine(`held: ${detail}`))
     else
       findings.push(
-        wrong(
-          name,
-          'failure',
+        about(name).failure(
           `not held: ${detail}`,
           'the service, or what answers in front of it, does more for this than it should',
           remedy ?? 'bring the service up to date; if it is, look at the proxy in front of it',

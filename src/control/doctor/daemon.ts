@@ -4,7 +4,7 @@ import { openAnalysis, type AnalysisProbe } from '../../analysis/analysis.ts'
 import type { Log } from '../../core/log.ts'
 import type { Settings } from '../../core/settings.ts'
 import { lockHolder } from '../../store/lock.ts'
-import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import type { Patient } from './patient.ts'
 
 /** Asks who holds the state; without a daemon, whether its port is free. */
@@ -14,14 +14,12 @@ export async function examineDaemon(
 ): Promise<readonly Finding[]> {
   if (health)
     return [
-      fine('daemon.running', `it publishes ${health.public_url}`),
-      ...health.checks.map((check) =>
-        check.status === 'ok'
-          ? fine(`daemon.${check.name}`, check.detail)
-          : wrong(
-              `daemon.${check.name}`,
-              check.status === 'failed' ? 'failure' : 'warning',
-              check.detail,
+      about('daemon.running').fine(`it publishes ${health.public_url}`),
+      ...health.checks.map(({ name, status, detail }) =>
+        status === 'ok'
+          ? about(`daemon.${name}`).fine(detail)
+          : about(`daemon.${name}`)[status === 'failed' ? 'failure' : 'warning'](
+              detail,
               'the running daemon says so',
               "assistant-core status and the daemon's log have the details",
             ),
@@ -30,29 +28,25 @@ export async function examineDaemon(
   const holder = await lockHolder(state).catch(() => undefined)
   if (holder)
     return [
-      wrong(
-        'daemon.running',
-        'failure',
+      about('daemon.running').failure(
         `process ${holder.pid} has the state since ${holder.since}, and its control socket does not answer`,
         "it is starting, stopping or stuck, or this is another user than the daemon's",
         "look at its log; run this as the daemon's user",
       ),
     ]
   return [
-    unknown('daemon.running', 'no daemon runs on this state'),
+    about('daemon.running').unknown('no daemon runs on this state'),
     ...(settings ? [await examinePort(settings.server.host, settings.server.port)] : []),
   ]
 }
 
 function examinePort(host: string, port: number): Promise<Finding> {
-  const check = 'port.free'
+  const check = about('port.free')
   return new Promise((resolve) => {
     const server = createServer()
     server.once('error', (error: NodeJS.ErrnoException) =>
       resolve(
-        wrong(
-          check,
-          'failure',
+        check.failure(
           `${host}:${port}: ${error.code ?? error.message}`,
           error.code === 'EADDRINUSE'
             ? 'another program listens there'
@@ -61,7 +55,7 @@ function examinePort(host: string, port: number): Promise<Finding> {
         ),
       ),
     )
-    server.listen(port, host, () => server.close(() => resolve(fine(check, `${host}:${port} is free`))))
+    server.listen(port, host, () => server.close(() => resolve(check.fine(`${host}:${port} is free`))))
   })
 }
 
@@ -71,13 +65,11 @@ export async function examineAnalysis(
   settings: Settings | undefined,
 ): Promise<readonly Finding[]> {
   const found = health?.probes ?? (settings ? await probeHere(settings, log) : undefined)
-  if (!found) return [unknown('sandbox', 'the settings cannot be read')]
+  if (!found) return [about('sandbox').unknown('the settings cannot be read')]
   return found.map(({ name, ok, detail, mend }) =>
     ok
-      ? fine(`analysis.${name}`, detail)
-      : wrong(
-          `analysis.${name}`,
-          'warning',
+      ? about(`analysis.${name}`).fine(detail)
+      : about(`analysis.${name}`).warning(
           detail,
           'the tools that need it are not offered',
           mend ?? 'see systemd/README.md',

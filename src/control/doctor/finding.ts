@@ -9,23 +9,16 @@ export interface Finding {
   readonly remedy?: string
 }
 
-/** A finding that all is well. */
-export function fine(check: string, detail: string): Finding {
-  return { check, status: 'ok', detail }
-}
-
-/** A finding that something is wrong. */
-export function wrong(
-  check: string,
-  status: 'warning' | 'failure',
-  detail: string,
-  cause: string,
-  remedy: string,
-): Finding {
-  return { check, status, detail, cause, remedy }
-}
-
-/** A finding that something could not be looked at, and why. */
-export function unknown(check: string, detail: string): Finding {
-  return { check, status: 'unknown', detail }
+/** What can be found of one thing. */
+export function about(check: string) {
+  const wrong =
+    (status: 'warning' | 'failure') =>
+    (detail: string, cause: string, remedy: string): Finding => ({ check, status, detail, cause, remedy })
+  return {
+    fine: (detail: string): Finding => ({ check, status: 'ok', detail }),
+    warning: wrong('warning'),
+    failure: wrong('failure'),
+    /** It could not be looked at, and why. */
+    unknown: (detail: string): Finding => ({ check, status: 'unknown', detail }),
+  }
 }

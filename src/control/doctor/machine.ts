@@ -7,7 +7,7 @@ import { tailAudit } from '../../audit/search.ts'
 import { isoTime } from '../../core/clock.ts'
 import { packageFolder } from '../../core/version.ts'
 import { examineAnalysis, examineDaemon } from './daemon.ts'
-import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import type { Patient } from './patient.ts'
 import { examineSite } from './site.ts'
 import { examineSecrets, examineState } from './state.ts'
@@ -30,10 +30,8 @@ export async function examine(patient: Patient): Promise<readonly Finding[]> {
 function examineRuntime(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   return major > 20 || (major === 20 && minor >= 15)
-    ? fine('runtime.node', `Node.js ${process.versions.node}`)
-    : wrong(
-        'runtime.node',
-        'failure',
+    ? about('runtime.node').fine(`Node.js ${process.versions.node}`)
+    : about('runtime.node').failure(
         `Node.js ${process.versions.node}`,
         'this release needs Node.js 20.15 or newer',
         'install a newer Node.js, for example from nodejs.org',
@@ -48,9 +46,7 @@ async function examineClock({ state, clock, health }: Patient): Promise<readonly
   const drift = health === undefined ? 0 : Math.abs(health.now - now)
   if (now < released || ahead > 60_000 || drift > 60_000)
     return [
-      wrong(
-        'clock.plausible',
-        'failure',
+      about('clock.plausible').failure(
         `it is ${isoTime(now)} here${ahead > 60_000 ? `, but the audit log has been written to at ${last?.time}` : ''}`,
         'the clock stands wrong; tokens end too early or too late',
         'synchronise it: timedatectl set-ntp true',
@@ -64,19 +60,19 @@ async function examineClock({ state, clock, health }: Patient): Promise<readonly
     // Other programs can keep the time too, and leave no such trace.
   }
   return [
-    fine('clock.plausible', isoTime(now)),
+    about('clock.plausible').fine(isoTime(now)),
     synchronised
-      ? fine('clock.synchronised', 'systemd-timesyncd keeps the time')
-      : unknown('clock.synchronised', 'not by systemd-timesyncd; whether by another program cannot be seen'),
+      ? about('clock.synchronised').fine('systemd-timesyncd keeps the time')
+      : about('clock.synchronised').unknown(
+          'not by systemd-timesyncd; whether by another program cannot be seen',
+        ),
   ]
 }
 
 function examineFonts(): Finding {
   return hasFonts()
-    ? fine('fonts', 'there are fonts for charts')
-    : wrong(
-        'fonts',
-        'warning',
+    ? about('fonts').fine('there are fonts for charts')
+    : about('fonts').warning(
         `no font in ${fontFolders.join(', ')}`,
         'pictures of charts have no text',
         'apt-get install fonts-dejavu-core',

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { connect } from 'node:tls'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/errors.ts'
-import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import { patience, type PublicAnswer, type Inside } from './public-ask.ts'
 
 const day = 86_400_000
@@ -12,9 +12,7 @@ const day = 86_400_000
 export function readOrigin(check: string, text: string): URL | Finding {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && url.origin === text.replace(/\/$/, '')) return url
-  return wrong(
-    check,
-    'failure',
+  return about(check).failure(
     `"${text}"`,
     'this is not an address of the form https://host or https://host:port, in lower case',
     `write it as ${url ? url.origin : 'https://assistant.example.com'}`,
@@ -23,9 +21,7 @@ export function readOrigin(check: string, text: string): URL | Finding {
 
 /** Nothing answered there. */
 export function unreachable(check: string, fault: string): Finding {
-  return wrong(
-    check,
-    'failure',
+  return about(check).failure(
     fault,
     'nothing answers at the address, or not in the way of HTTP',
     'start the service; look at the proxy, its log, and the firewall in front of it',
@@ -35,10 +31,8 @@ export function unreachable(check: string, fault: string): Finding {
 /** Only https, but on this machine. */
 export function examineScheme(check: string, { protocol, hostname, origin }: URL): Finding {
   return protocol === 'https:' || isLocal(hostname)
-    ? fine(check, origin)
-    : wrong(
-        check,
-        'failure',
+    ? about(check).fine(origin)
+    : about(check).failure(
         origin,
         'tokens travel in clear text, and most clients refuse an http address',
         'end TLS at a proxy and set public_url to its https address (systemd/README.md)',
@@ -52,13 +46,11 @@ export function isLocal(hostname: string): boolean {
 
 /** Whether the daemon publishes this address; one byte more is another. */
 export function examineSetting(origin: string, inside: Inside | undefined): Finding {
-  const check = 'public.setting'
-  if (!inside) return unknown(check, 'no daemon runs on this state, so its public_url is not known')
+  const check = about('public.setting')
+  if (!inside) return check.unknown('no daemon runs on this state, so its public_url is not known')
   return inside.publicUrl === origin
-    ? fine(check, `public_url is ${origin}`)
-    : wrong(
-        check,
-        'failure',
+    ? check.fine(`public_url is ${origin}`)
+    : check.failure(
         `public_url is ${inside.publicUrl}, not ${origin}`,
         'the daemon publishes another address than the one that you asked about',
         `set public_url: ${origin} in config/settings.yaml and restart`,
@@ -69,11 +61,9 @@ export function examineSetting(origin: string, inside: Inside | undefined): Find
 export async function examineName({ hostname }: URL): Promise<Finding> {
   try {
     const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true })
-    return fine('public.dns', found.map(({ address }) => address).join(', '))
+    return about('public.dns').fine(found.map(({ address }) => address).join(', '))
   } catch (error) {
-    return wrong(
-      'public.dns',
-      'failure',
+    return about('public.dns').failure(
       messageOf(error),
       "the name is unknown to this machine's resolver",
       'add the record to the DNS; a new one may take an hour to be seen everywhere',
@@ -83,7 +73,7 @@ export async function examineName({ hostname }: URL): Promise<Finding> {
 
 /** The chain as a client checks it that trusts only what its system trusts. */
 export function examineTls({ hostname, port }: URL, clock: Clock): Promise<Finding> {
-  const check = 'public.tls'
+  const check = about('public.tls')
   return new Promise((resolve) => {
     const host = hostname.replace(/^\[|\]$/g, '')
     const socket = connect({ host, port: Number(port || 443), servername: host, rejectUnauthorized: false })
@@ -91,18 +81,16 @@ export function examineTls({ hostname, port }: URL, clock: Clock): Promise<Findi
       socket.destroy()
       resolve(finding)
     }
-    socket.setTimeout(patience, () => done(unknown(check, 'the TLS handshake did not end')))
-    socket.once('error', (error) => done(unknown(check, messageOf(error))))
+    socket.setTimeout(patience, () => done(check.unknown('the TLS handshake did not end')))
+    socket.once('error', (error) => done(check.unknown(messageOf(error))))
     socket.once('secureConnect', () => {
       const until = Date.parse(socket.getPeerCertificate().valid_to)
       const left = Math.floor((until - clock.now()) / day)
       if (socket.authorized)
         return done(
           left > 14
-            ? fine(check, `${socket.getProtocol() ?? 'TLS'}, valid for ${left} days`)
-            : wrong(
-                check,
-                'warning',
+            ? check.fine(`${socket.getProtocol() ?? 'TLS'}, valid for ${left} days`)
+            : check.warning(
                 `the certificate ends in ${left} days`,
                 'it is not renewed by itself',
                 'renew it, and have it renewed automatically',
@@ -111,9 +99,7 @@ export function examineTls({ hostname, port }: URL, clock: Clock): Promise<Findi
       const code = String(socket.authorizationError)
       const incomplete = /UNABLE_TO_VERIFY_LEAF|UNABLE_TO_GET_ISSUER/.test(code)
       done(
-        wrong(
-          check,
-          'failure',
+        check.failure(
           code,
           incomplete
             ? 'the proxy sends its own certificate without those in between, or a private authority issued it'
@@ -129,19 +115,15 @@ export function examineTls({ hostname, port }: URL, clock: Clock): Promise<Findi
 
 /** Whether it is this program that answers, at the right time. */
 export function examineAnswer({ status, headers, text }: PublicAnswer, clock: Clock): Finding {
-  const check = 'public.reachable'
+  const check = about('public.reachable')
   if (status >= 300 && status < 400)
-    return wrong(
-      check,
-      'failure',
+    return check.failure(
       `${status} to ${headers.get('location') ?? 'nowhere'}`,
       'a proxy redirects; clients do not follow that with their token',
       'use the address that it redirects to as public_url, or remove the redirect',
     )
   if (status !== 200 || !text.includes('"uptime_seconds"'))
-    return wrong(
-      check,
-      'failure',
+    return check.failure(
       `/healthz answers ${status} with something else than this program`,
       status === 502 || status === 504
         ? 'the proxy does not reach the daemon'
@@ -150,12 +132,10 @@ export function examineAnswer({ status, headers, text }: PublicAnswer, clock: Cl
     )
   const drift = Math.abs(Date.parse(headers.get('date') ?? '') - clock.now())
   return drift > 60_000
-    ? wrong(
-        check,
-        'warning',
+    ? check.warning(
         `its clock and this one differ by ${Math.round(drift / 1000)} seconds`,
         'one of the two clocks stands wrong',
         'synchronise both',
       )
-    : fine(check, '/healthz answers')
+    : check.fine('/healthz answers')
 }

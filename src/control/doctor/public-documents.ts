@@ -1,6 +1,6 @@
 /** The discovery documents as clients read them: there, and naming the same addresses byte for byte (RFC 8414 §3.3, RFC 9728 §3.3). */
 import { paths } from '../../oauth/urls.ts'
-import { fine, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import { ask, type PublicAnswer } from './public-ask.ts'
 
 interface Documents {
@@ -20,13 +20,11 @@ export async function readDocuments(origin: string): Promise<Documents> {
     const answer = await ask(origin + path)
     const problem = 'fault' in answer ? answer.fault : problemOf(answer)
     if (problem === undefined) {
-      findings.push(fine(check, path))
+      findings.push(about(check).fine(path))
       return JSON.parse((answer as PublicAnswer).text) as Record<string, unknown>
     }
     findings.push(
-      wrong(
-        check,
-        'failure',
+      about(check).failure(
         `${path}: ${problem}`,
         'the proxy does not pass /.well-known/ on (often it keeps it for certificates), or a setting hides the document',
         'pass every path below / to the daemon; look at oauth.show_*_metadata',
@@ -62,10 +60,8 @@ export function examineDocuments(origin: string, { server, openid, resource }: D
   const same = (check: string, what: string, found: unknown, expected: string): void =>
     void findings.push(
       found === expected
-        ? fine(check, expected)
-        : wrong(
-            check,
-            'failure',
+        ? about(check).fine(expected)
+        : about(check).failure(
             `${what} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`,
             'clients compare the two byte for byte, and stop when they differ',
             `set public_url: ${origin}; one letter, port or slash more is another address`,
@@ -77,10 +73,8 @@ export function examineDocuments(origin: string, { server, openid, resource }: D
     const methods = issued['code_challenge_methods_supported']
     findings.push(
       Array.isArray(methods) && methods.includes('S256')
-        ? fine('public.pkce', 'S256')
-        : wrong(
-            'public.pkce',
-            'failure',
+        ? about('public.pkce').fine('S256')
+        : about('public.pkce').failure(
             `code_challenge_methods_supported is ${JSON.stringify(methods)}`,
             'clients stop when PKCE is not announced',
             'something between rewrites the document; pass it on as it is',
@@ -91,10 +85,8 @@ export function examineDocuments(origin: string, { server, openid, resource }: D
     )
     findings.push(
       foreign.length === 0
-        ? fine('public.endpoints', 'every endpoint is below the address')
-        : wrong(
-            'public.endpoints',
-            'failure',
+        ? about('public.endpoints').fine('every endpoint is below the address')
+        : about('public.endpoints').failure(
             foreign.map(([name, value]) => `${name} is ${String(value)}`).join(', '),
             'the daemon publishes another address',
             `set public_url: ${origin}`,

@@ -2,46 +2,41 @@
 import { messageOf } from '../../core/errors.ts'
 import { probeHeader, streamPauseMilliseconds, type Arrival } from '../../http/doctor-probe.ts'
 import { paths } from '../../oauth/urls.ts'
-import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import { patience, type Inside } from './public-ask.ts'
 import { isLocal } from './public-address.ts'
 
 /** What the proxies made of a request that the daemon was told to expect. */
 export async function examineWay(url: URL, inside: Inside | undefined): Promise<readonly Finding[]> {
   const checks = ['public.same_daemon', 'public.host', 'public.proxy_headers', 'public.streaming']
-  if (!inside) return checks.map((check) => unknown(check, 'needs the daemon of this state to be running'))
+  if (!inside)
+    return checks.map((check) => about(check).unknown('needs the daemon of this state to be running'))
   const nonce = await inside.expect()
   const stream = await timeStream(url.origin + paths.mcp, nonce)
   const arrival = await inside.arrival(nonce)
   if (!arrival)
     return [
-      wrong(
-        'public.same_daemon',
-        'failure',
+      about('public.same_daemon').failure(
         'a request through the address did not arrive at the daemon of this state',
         'the address leads to another server, or the proxy answers from a cache',
         'look where the name and the proxy point to',
       ),
     ]
   return [
-    fine('public.same_daemon', 'the address leads to this daemon'),
+    about('public.same_daemon').fine('the address leads to this daemon'),
     arrival.host === url.host
-      ? fine('public.host', arrival.host)
-      : wrong(
-          'public.host',
-          'failure',
+      ? about('public.host').fine(arrival.host)
+      : about('public.host').failure(
           `the daemon sees the host ${arrival.host}, not ${url.host}`,
           'the proxy puts its own name for the daemon in the Host header, which is refused',
           'nginx: proxy_set_header Host $http_host;',
         ),
     examineForwarding(url, arrival),
     'fault' in stream
-      ? unknown('public.streaming', stream.fault)
+      ? about('public.streaming').unknown(stream.fault)
       : stream.between > streamPauseMilliseconds / 2
-        ? fine('public.streaming', 'pieces arrive as they are sent')
-        : wrong(
-            'public.streaming',
-            'failure',
+        ? about('public.streaming').fine('pieces arrive as they are sent')
+        : about('public.streaming').failure(
             'two pieces sent a second apart arrived together',
             'the proxy collects the answer before it passes it on; progress and subscriptions come late or never',
             'nginx: proxy_buffering off; and no gzip of text/event-stream',
@@ -50,27 +45,23 @@ export async function examineWay(url: URL, inside: Inside | undefined): Promise<
 }
 
 function examineForwarding({ hostname }: URL, arrival: Arrival): Finding {
-  const check = 'public.proxy_headers'
+  const check = about('public.proxy_headers')
   const detail = `connection from ${arrival.connection}, X-Forwarded-For ${arrival.forwarded_for ?? 'missing'}, counted as ${arrival.address}`
   if (arrival.forwarded_for === null)
     return isLocal(arrival.connection.replace(/^::ffff:/, '')) && !isLocal(hostname)
-      ? wrong(
-          check,
-          'warning',
+      ? check.warning(
           detail,
           'the proxy does not say whom it speaks for, so all clients share one address and its rate limits',
           'nginx: proxy_set_header X-Forwarded-For $remote_addr;',
         )
-      : fine(check, detail)
+      : check.fine(detail)
   return !arrival.trusted
-    ? wrong(
-        check,
-        'warning',
+    ? check.warning(
         detail,
         'the proxy is not listed in server.trusted_proxies, so what it says of the client is ignored',
         `add ${arrival.connection} to server.trusted_proxies`,
       )
-    : fine(check, detail)
+    : check.fine(detail)
 }
 
 async function timeStream(

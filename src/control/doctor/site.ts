@@ -3,7 +3,7 @@ import { messageOf } from '../../core/errors.ts'
 import type { Settings } from '../../core/settings.ts'
 import { faultText } from '../../site/site-files.ts'
 import { readWholeSite } from '../../build/snapshot.ts'
-import { fine, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import type { DaemonHealth, Patient } from './patient.ts'
 import { examineScheme, isLocal } from './public-address.ts'
 
@@ -18,9 +18,7 @@ export async function examineSite({
     if (faults.length > 0)
       return {
         findings: [
-          wrong(
-            'site.valid',
-            'failure',
+          about('site.valid').failure(
             `${faults.length} faults; the first is ${faultText(faults[0]!)}`,
             'the last edit of the site broke it; a running daemon goes on with the one before',
             `mend them: assistant-core check --site ${site}`,
@@ -31,8 +29,7 @@ export async function examineSite({
     return {
       settings,
       findings: [
-        fine(
-          'site.valid',
+        about('site.valid').fine(
           `${site}: ${reading.people.users.size} users, ${reading.platform.doctypes.size} doctypes`,
         ),
         examineAddress(publicUrl ?? settings.public_url ?? published(health)),
@@ -42,13 +39,7 @@ export async function examineSite({
   } catch (error) {
     return {
       findings: [
-        wrong(
-          'site.valid',
-          'failure',
-          messageOf(error),
-          `${site} cannot be read`,
-          'name the site with --site',
-        ),
+        about('site.valid').failure(messageOf(error), `${site} cannot be read`, 'name the site with --site'),
       ],
     }
   }
@@ -62,9 +53,7 @@ function published(health: DaemonHealth | undefined): string | null {
 function examineAddress(url: string | null): Finding {
   const check = 'site.public_url'
   if (url === null)
-    return wrong(
-      check,
-      'warning',
+    return about(check).warning(
       'public_url is not set',
       'addresses are published as http://localhost, so only this machine can connect',
       'set public_url in config/settings.yaml to the address that clients use',
@@ -79,10 +68,8 @@ function examineTestSettings({ oauth, rate_limits: limits }: Settings): Finding 
     ...(limits.enabled ? [] : ['rate_limits.enabled is off']),
   ]
   return on.length === 0
-    ? fine('site.test_settings', 'nothing that is for tests only is on')
-    : wrong(
-        'site.test_settings',
-        'warning',
+    ? about('site.test_settings').fine('nothing that is for tests only is on')
+    : about('site.test_settings').warning(
         on.join(', '),
         'this is for tests only and takes protection away',
         'give these settings their defaults',

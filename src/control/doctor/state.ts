@@ -6,7 +6,7 @@ import { AppError, messageOf } from '../../core/errors.ts'
 import type { Settings } from '../../core/settings.ts'
 import { databaseUrl } from '../../build/open-state.ts'
 import { type Verification, verifyStore } from '../../store/verify.ts'
-import { fine, unknown, wrong, type Finding } from './finding.ts'
+import { about, type Finding } from './finding.ts'
 import type { Patient } from './patient.ts'
 
 const megabyte = 1_048_576
@@ -24,10 +24,8 @@ export async function examineState(
   } catch (error) {
     return [
       (error as NodeJS.ErrnoException).code === 'ENOENT'
-        ? unknown('state.mode', `${state} does not exist yet; the first start makes it`)
-        : wrong(
-            'state.mode',
-            'failure',
+        ? about('state.mode').unknown(`${state} does not exist yet; the first start makes it`)
+        : about('state.mode').failure(
             messageOf(error),
             'the state cannot be reached',
             "run this as the daemon's user",
@@ -42,15 +40,13 @@ export async function examineState(
 }
 
 function examineModes(state: string, facts: Stats): Finding {
-  const check = 'state.mode'
+  const check = about('state.mode')
   const open = [{ path: state, facts }]
   try {
     for (const name of readdirSync(state))
       open.push({ path: join(state, name), facts: statSync(join(state, name)) })
   } catch (error) {
-    return wrong(
-      check,
-      'failure',
+    return check.failure(
       messageOf(error),
       `the state belongs to user ${facts.uid}`,
       "run this as the daemon's user",
@@ -59,18 +55,14 @@ function examineModes(state: string, facts: Stats): Finding {
   const readable = open.filter((one) => (one.facts.mode & 0o077) !== 0).map(({ path }) => path)
   const foreign = open.filter((one) => one.facts.uid !== facts.uid).map(({ path }) => path)
   if (foreign.length > 0)
-    return wrong(
-      check,
-      'failure',
+    return check.failure(
       `${foreign.slice(0, 3).join(', ')} belong to another user than ${state}`,
       'a command was run as another user, often as root',
       `chown -R --reference=${state} ${state}`,
     )
   return readable.length === 0
-    ? fine(check, `${state} is closed to other users`)
-    : wrong(
-        check,
-        'failure',
+    ? check.fine(`${state} is closed to other users`)
+    : check.failure(
         `others may read ${readable.slice(0, 3).join(', ')}`,
         'the state holds password hashes and signing keys',
         `chmod -R go= ${state}`,
@@ -81,10 +73,9 @@ function examineRoom(state: string): Finding {
   const { bavail, bsize } = statfsSync(state)
   const free = bavail * bsize
   const detail = `${Math.floor(free / megabyte)} MB free`
-  if (free >= fewBytes) return fine('state.room', detail)
-  return wrong(
-    'state.room',
-    free < leastBytes ? 'failure' : 'warning',
+  const check = about('state.room')
+  if (free >= fewBytes) return check.fine(detail)
+  return check[free < leastBytes ? 'failure' : 'warning'](
     detail,
     'when the disk is full, everything that must be audited is refused',
     'make room, or lower audit.max_total_bytes and audit.retention_days',
@@ -92,21 +83,22 @@ function examineRoom(state: string): Finding {
 }
 
 async function examineContent(state: string): Promise<Finding> {
-  const check = 'state.valid'
   try {
-    return verified(check, await verifyStore(state), 'the disk, or somebody, changed the files of the state')
+    return verified(
+      'state.valid',
+      await verifyStore(state),
+      'the disk, or somebody, changed the files of the state',
+    )
   } catch (error) {
-    return unknown(check, messageOf(error))
+    return about('state.valid').unknown(messageOf(error))
   }
 }
 
 function verified(check: string, { ok, documents, faults, notes }: Verification, cause: string): Finding {
   const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
   return ok
-    ? fine(check, [`${count} records`, ...notes].join('; '))
-    : wrong(
-        check,
-        'failure',
+    ? about(check).fine([`${count} records`, ...notes].join('; '))
+    : about(check).failure(
         faults[0] ?? 'damaged',
         cause,
         'assistant-core store verify names every fault; restore the last backup',
@@ -114,16 +106,14 @@ function verified(check: string, { ok, documents, faults, notes }: Verification,
 }
 
 async function examineDatabase(settings: Settings['store'], clock: Clock): Promise<Finding> {
-  const check = 'state.database'
+  const check = about('state.database')
   try {
     const { verifyPostgres } = await import('../../store/postgres-verify.ts')
     const found = await verifyPostgres(await databaseUrl(settings), clock)
-    return verified(check, found, 'somebody changed the tables of the state')
+    return verified('state.database', found, 'somebody changed the tables of the state')
   } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') return unknown(check, error.message)
-    return wrong(
-      check,
-      'failure',
+    if (error instanceof AppError && error.code === 'not_found') return check.unknown(error.message)
+    return check.failure(
       messageOf(error),
       'the database cannot be used, and without it nothing works',
       'look whether it runs, and at the file that store.url_file names',
@@ -143,20 +133,16 @@ export function examineSecrets({ login, audit, tracing, store }: Settings): read
     try {
       const { mode } = statSync(file)
       return (mode & 0o077) === 0
-        ? fine('secrets.mode', `${file} is closed to other users`)
-        : wrong(
-            'secrets.mode',
-            'failure',
+        ? about('secrets.mode').fine(`${file} is closed to other users`)
+        : about('secrets.mode').failure(
             `others may read ${file}`,
             'its mode is too wide',
             `chmod 600 ${file}`,
           )
     } catch (error) {
       return (error as NodeJS.ErrnoException).code === 'EACCES'
-        ? unknown('secrets.mode', `${file} cannot be looked at by this user`)
-        : wrong(
-            'secrets.mode',
-            'failure',
+        ? about('secrets.mode').unknown(`${file} cannot be looked at by this user`)
+        : about('secrets.mode').failure(
             messageOf(error),
             'a setting names a file that is not there',
             'write the secret to that file, mode 0600, or correct the setting',
