@@ -1,6 +1,6 @@
 import type { Command } from './command.ts'
 import { askAndPrint } from './control.ts'
-import { table } from './output.ts'
+import { plain, table } from './output.ts'
 
 /** `assistant-core clients …`: the OAuth clients that this server knows. */
 export function addClientsCommands(program: Command): void {
@@ -27,12 +27,8 @@ export function addClientsCommands(program: Command): void {
         command: Command,
       ) => {
         const { name, redirectUri: redirect_uris, authMethod: auth_method, jwksUri: jwks_uri } = flags
-        return askAndPrint(
-          command,
-          'clients.register',
-          { name, redirect_uris, auth_method, jwks_uri },
-          clientText,
-        )
+        const described = { name, redirect_uris, auth_method, jwks_uri }
+        return askAndPrint(command, 'clients.register', described, clientText)
       },
     )
 
@@ -61,6 +57,10 @@ export function addClientsCommands(program: Command): void {
       askAndPrint(command, 'clients.show', { client_id: id }, clientText),
     )
 
+  addChangingCommands(clients)
+}
+
+function addChangingCommands(clients: Command): void {
   clients
     .command('update <client_id>')
     .description('change the name or the redirect URIs of a client')
@@ -104,10 +104,6 @@ export function addClientsCommands(program: Command): void {
 
 /** One client as it is kept: there are more fields than a table has room for. */
 function clientText(client: object): string {
-  return Object.entries(client)
-    .map(
-      ([key, value]) =>
-        `${key.padEnd(28)}${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
-    )
-    .join('\n')
+  const lines = Object.entries(client).map(([key, value]) => `${key.padEnd(28)}${plain(value)}`)
+  return lines.join('\n')
 }

@@ -87,7 +87,8 @@ function cellText(value: unknown): string {
   return visible(text)
 }
 
-function plain(value: unknown): string {
+/** A text as it stands, and anything else as JSON. */
+export function plain(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 

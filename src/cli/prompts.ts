@@ -46,6 +46,14 @@ export function addPromptsCommands(program: Command): void {
       ),
     )
 
+  addAuthorCommands(prompts)
+  addVersionCommands(prompts)
+  addWritingCommands(prompts)
+  addSearchCommands(prompts)
+}
+
+/** What an author works with before a prompt is in use. */
+function addAuthorCommands(prompts: Command): void {
   prompts
     .command('preview <id-or-file>')
     .description('print a prompt as a client would get it; a file of your own need not be part of the site')
@@ -85,7 +93,9 @@ export function addPromptsCommands(program: Command): void {
       if (failed.length > 0)
         throw new AppError('invalid', `${failed.length} of ${results.length} prompt tests failed`)
     })
+}
 
+function addVersionCommands(prompts: Command): void {
   prompts
     .command('history <id>')
     .description('show the versions of a prompt, with author, time and difference')
@@ -124,7 +134,9 @@ export function addPromptsCommands(program: Command): void {
           `the status may not go that way: ${wrong.join(', ')}; the order is Draft, Published, Deprecated, Archived, or back to Draft`,
         )
     })
+}
 
+function addWritingCommands(prompts: Command): void {
   prompts
     .command('restore <id> <version>')
     .description('put the content, engine and arguments of an older version back into the file')
@@ -153,7 +165,9 @@ export function addPromptsCommands(program: Command): void {
     .action((id: string, { user }: { user: string }, command: Command) =>
       askAndPrint(command, 'prompts.duplicate', { body: { prompt_id: id }, user }, writtenText),
     )
+}
 
+function addSearchCommands(prompts: Command): void {
   prompts
     .command('search <words...>')
     .description('find prompts by id, title, description, content and tags')

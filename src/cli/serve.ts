@@ -5,7 +5,7 @@ import type { Command } from './command.ts'
 import { version } from '../core/version.ts'
 import type { Daemon } from '../daemon.ts'
 import { programFor, readOptions } from './options.ts'
-import { tell, visible } from './output.ts'
+import { plain, tell, visible } from './output.ts'
 
 /** `assistant-core serve`: the daemon in the foreground. */
 export function addServeCommand(program: Command): void {
@@ -55,9 +55,7 @@ function outliveTerminal(): void {
 /** A line of the log as a person reads it: time, level when it matters, message, fields. */
 function lineForPeople(line: string): string {
   const { time, level, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const told = Object.entries(fields).map(
-    ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  )
+  const told = Object.entries(fields).map(([name, value]) => ` ${name}=${plain(value)}`)
   return visible(
     `${String(time).slice(11, 19)} ${level === 'info' ? '' : `${String(level)}: `}${String(msg)}${told.join('')}`,
   )

@@ -23,29 +23,7 @@ export function addStatusCommands(program: Command): void {
       await write(options.json ? `${JSON.stringify(result, null, 2)}\n` : result.text)
     })
 
-  const keys = program.command('keys').description('the keys that sign ID tokens')
-  keys
-    .command('list')
-    .description('list the signing keys')
-    .example('keys list')
-    .action((_flags, command: Command) =>
-      askAndPrint(command, 'keys.list', {}, (list) =>
-        table(list, { key: 'key', state: 'state', created: 'created', 'signs from': 'signs_from' }),
-      ),
-    )
-  keys
-    .command('rotate')
-    .description('make the next signing key; it signs once clients have had time to learn it')
-    .example('keys rotate', 'keys rotate --at-once')
-    .option('--at-once', 'it signs now and the old ones end, because one of them leaked')
-    .action((flags: { atOnce?: boolean }, command: Command) =>
-      askAndPrint(
-        command,
-        'keys.rotate',
-        { at_once: flags.atOnce },
-        (key) => `${key.key} signs from ${key.signs_from}`,
-      ),
-    )
+  addKeysCommands(program)
 
   program
     .command('oauth')
@@ -69,6 +47,32 @@ export function addStatusCommands(program: Command): void {
           },
           'no authorization attempts',
         ),
+      ),
+    )
+}
+
+function addKeysCommands(program: Command): void {
+  const keys = program.command('keys').description('the keys that sign ID tokens')
+  keys
+    .command('list')
+    .description('list the signing keys')
+    .example('keys list')
+    .action((_flags, command: Command) =>
+      askAndPrint(command, 'keys.list', {}, (list) =>
+        table(list, { key: 'key', state: 'state', created: 'created', 'signs from': 'signs_from' }),
+      ),
+    )
+  keys
+    .command('rotate')
+    .description('make the next signing key; it signs once clients have had time to learn it')
+    .example('keys rotate', 'keys rotate --at-once')
+    .option('--at-once', 'it signs now and the old ones end, because one of them leaked')
+    .action((flags: { atOnce?: boolean }, command: Command) =>
+      askAndPrint(
+        command,
+        'keys.rotate',
+        { at_once: flags.atOnce },
+        (key) => `${key.key} signs from ${key.signs_from}`,
       ),
     )
 }

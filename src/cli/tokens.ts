@@ -54,7 +54,10 @@ export function addTokensCommands(program: Command): void {
     )
 
   addListingCommands(tokens)
+  addRevokeCommand(tokens)
+}
 
+function addRevokeCommand(tokens: Command): void {
   tokens
     .command('revoke')
     .description('end tokens at once, with everything that could be refreshed from them')
