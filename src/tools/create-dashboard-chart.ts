@@ -18,13 +18,25 @@ import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, turnOf, type Tool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
-const example = {
-  chart_name: 'Orders by status',
-  chart_type: 'bar',
-  doctype: 'Sales Order',
-  aggregate_function: 'Count',
-  based_on: 'status',
-}
+const input = objectWith(
+  {
+    chart_name: { type: 'string', minLength: 1, maxLength: 140 },
+    chart_type: { type: 'string', enum: chartTypes },
+    doctype,
+    aggregate_function: { type: 'string', enum: aggregateNames },
+  },
+  {
+    value_based_on: { type: 'string', description: 'The field to sum or average.' },
+    based_on: { type: 'string', description: 'The field to group by (bar, pie, donut, percentage).' },
+    time_series_based_on: { type: 'string', description: 'The date of a document (line, heatmap).' },
+    timespan: { type: 'string', enum: timespans, description: 'Default Last Month.' },
+    time_interval: { type: 'string', enum: timeIntervals, description: 'Default Daily.' },
+    filters,
+    color: { type: 'string', pattern: '^(#[0-9a-fA-F]{3,8}|[a-z]{3,20})$' },
+    dashboard_name: { type: 'string', description: 'A dashboard of yours to add it to, by name or id.' },
+    format: { type: 'string', enum: ['png', 'svg'], description: 'Of the picture; default png.' },
+  },
+)
 
 /** Charts over what the caller may read, kept as documents and drawn anew for whoever looks. */
 export function createDashboardChart(charts: Charts, clock: Clock): Tool {
@@ -35,27 +47,15 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
       'Draws a chart over one doctype and keeps it, so that it can be looked at again with the data of that day. line and heatmap go over time; bar, pie, donut and percentage compare groups. Returns the picture. Use create_dashboard to put charts together, query_and_analyze for numbers.',
     category: 'write',
     view: 'chart',
-    input: objectWith(
-      {
-        chart_name: { type: 'string', minLength: 1, maxLength: 140 },
-        chart_type: { type: 'string', enum: chartTypes },
-        doctype,
-        aggregate_function: { type: 'string', enum: aggregateNames },
-      },
-      {
-        value_based_on: { type: 'string', description: 'The field to sum or average.' },
-        based_on: { type: 'string', description: 'The field to group by (bar, pie, donut, percentage).' },
-        time_series_based_on: { type: 'string', description: 'The date of a document (line, heatmap).' },
-        timespan: { type: 'string', enum: timespans, description: 'Default Last Month.' },
-        time_interval: { type: 'string', enum: timeIntervals, description: 'Default Daily.' },
-        filters,
-        color: { type: 'string', pattern: '^(#[0-9a-fA-F]{3,8}|[a-z]{3,20})$' },
-        dashboard_name: { type: 'string', description: 'A dashboard of yours to add it to, by name or id.' },
-        format: { type: 'string', enum: ['png', 'svg'], description: 'Of the picture; default png.' },
-      },
-    ),
+    input,
     largeOutput: objectShape({ success: yesNoShape, chart_id: textShape }),
-    example,
+    example: {
+      chart_name: 'Orders by status',
+      chart_type: 'bar',
+      doctype: 'Sales Order',
+      aggregate_function: 'Count',
+      based_on: 'status',
+    },
     async run({ dashboard_name: dashboard, format = 'png', ...given }, context) {
       const { principal, documents, signal, progress } = context
       const { columns } = readableColumns(documents, principal, given.doctype)

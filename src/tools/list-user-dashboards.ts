@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
 import { drawStored, itemsOf } from './dashboards.ts'
 import { objectShape, yesNoShape } from './output-shapes.ts'
-import { type Content, defineTool, type Tool } from './tool.ts'
+import { type Content, defineTool, type Tool, type ToolContext } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 /** Pictures are large, and a model hardly looks at more in one answer. */
@@ -32,7 +32,7 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
     largeOutput: objectShape({ success: yesNoShape }),
     example: { include_shared: true },
     async run({ include_shared: shared = true, dashboard }, context) {
-      const { principal, documents, progress } = context
+      const { principal, documents } = context
       const { data, total } = await listDocuments(documents, principal, {
         doctype: 'Dashboard',
         fields: ['name', 'dashboard_name', 'owner', 'modified'],
@@ -52,33 +52,34 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
       const chosen = listed.find((one) => one.dashboard_id === dashboard || one.dashboard_name === dashboard)
       if (!chosen) throw new AppError('not_found', `there is no dashboard "${dashboard}" that you may see`)
       const items = itemsOf(await getDocument(documents, principal, 'Dashboard', String(chosen.dashboard_id)))
-      const content: Content[] = []
-      const shown: unknown[] = []
-      for (const [index, { chart }] of items.slice(0, mostPictures).entries()) {
-        progress(index, Math.min(items.length, mostPictures), `drawing ${chart}`)
-        try {
-          const { name, points, image } = await drawStored(context, charts, chart, clock.now())
-          const drawn = { chart_id: chart, chart_name: name, data_points: points.length }
-          shown.push({ ...drawn, points: points.slice(0, 50) })
-          content.push({ type: 'image', data: image.data, mimeType: image.mimeType })
-        } catch (error) {
-          // One chart that the caller may not see, or that its owner broke, does not hide the others.
-          if (!(error instanceof AppError) || context.signal.aborted) throw error
-          shown.push({ chart_id: chart, error: messageOf(error) })
-        }
-      }
-      return {
-        kind: 'rich',
-        data: {
-          success: true,
-          dashboard: chosen,
-          charts: shown,
-          ...(items.length > mostPictures && {
-            note: `${items.length - mostPictures} more charts were not drawn`,
-          }),
-        },
-        content,
-      }
+      const left = items.length - mostPictures
+      const note = left > 0 && { note: `${left} more charts were not drawn` }
+      const { shown, content } = await drawAll(items.slice(0, mostPictures), charts, clock, context)
+      return { kind: 'rich', data: { success: true, dashboard: chosen, charts: shown, ...note }, content }
     },
   })
+}
+
+async function drawAll(
+  items: readonly { readonly chart: string }[],
+  charts: Charts,
+  clock: Clock,
+  context: ToolContext,
+): Promise<{ readonly shown: readonly unknown[]; readonly content: readonly Content[] }> {
+  const content: Content[] = []
+  const shown: unknown[] = []
+  for (const [index, { chart }] of items.entries()) {
+    context.progress(index, items.length, `drawing ${chart}`)
+    try {
+      const { name, points, image } = await drawStored(context, charts, chart, clock.now())
+      const drawn = { chart_id: chart, chart_name: name, data_points: points.length }
+      shown.push({ ...drawn, points: points.slice(0, 50) })
+      content.push({ type: 'image', data: image.data, mimeType: image.mimeType })
+    } catch (error) {
+      // One chart that the caller may not see, or that its owner broke, does not hide the others.
+      if (!(error instanceof AppError) || context.signal.aborted) throw error
+      shown.push({ chart_id: chart, error: messageOf(error) })
+    }
+  }
+  return { shown, content }
 }

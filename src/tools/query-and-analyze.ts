@@ -7,9 +7,23 @@ import { documentShape, listShape, objectShape, yesNoShape } from './output-shap
 import { defineTool, turnOf, type Tool } from './tool.ts'
 import { objectWith } from '../core/object-schema.ts'
 
-const example = {
-  query: 'SELECT status, count(*) AS orders FROM sales_order GROUP BY status ORDER BY orders DESC',
-}
+const input = objectWith(
+  { query: { type: 'string', minLength: 1, maxLength: 100_000, description: 'One SELECT statement.' } },
+  {
+    parameters: {
+      type: ['array', 'object'],
+      description: 'Values for ? or $1 (a list), or for $name (an object).',
+    },
+    analysis_type: {
+      type: 'string',
+      enum: ['basic', 'statistical', 'detailed'],
+      description:
+        'basic (default): the rows. statistical: also a summary of each column. detailed: also correlations and frequent values.',
+    },
+    include_schema_info: { type: 'boolean', description: 'Also list the tables and columns.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'Most rows to return; default 100.' },
+  },
+)
 
 /** Rows that statistics are computed over, beyond those that are shown. */
 const analyzedRows = 10_000
@@ -29,30 +43,11 @@ function named(name: string, title: string, sql: Sql): Tool {
     description:
       'Answers one SELECT statement (DuckDB SQL: joins, WITH, window functions) over the documents that you may read. Each doctype is a table in snake_case ("Work Item" is work_item) with its fields and name, owner, creation, modified, docstatus; child tables have parent and idx. include_schema_info lists tables and columns. For single documents use get_document.',
     category: 'read_only',
-    input: objectWith(
-      { query: { type: 'string', minLength: 1, maxLength: 100_000, description: 'One SELECT statement.' } },
-      {
-        parameters: {
-          type: ['array', 'object'],
-          description: 'Values for ? or $1 (a list), or for $name (an object).',
-        },
-        analysis_type: {
-          type: 'string',
-          enum: ['basic', 'statistical', 'detailed'],
-          description:
-            'basic (default): the rows. statistical: also a summary of each column. detailed: also correlations and frequent values.',
-        },
-        include_schema_info: { type: 'boolean', description: 'Also list the tables and columns.' },
-        limit: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 1000,
-          description: 'Most rows to return; default 100.',
-        },
-      },
-    ),
+    input,
     largeOutput: objectShape({ success: yesNoShape, data: listShape(documentShape), has_more: yesNoShape }),
-    example,
+    example: {
+      query: 'SELECT status, count(*) AS orders FROM sales_order GROUP BY status ORDER BY orders DESC',
+    },
     async run(args, { principal, documents, budget, signal, progress }) {
       const { query, parameters, analysis_type: depth = 'basic', limit = 100 } = args
       const tables = permittedTables(readableTables(documents, principal))

@@ -3,7 +3,7 @@ import { traceparentOf } from '../../core/trace-context.ts'
 import type { Tool } from '../tool.ts'
 import type { HttpDefinition } from './own-schema.ts'
 import { send } from './request.ts'
-import { fillHeaders, fillUrl, placeholders } from './templates.ts'
+import { fillUrl, placeholders, withSecrets } from './templates.ts'
 
 const maxBytes = 1_000_000
 
@@ -28,7 +28,7 @@ export function httpTool(definition: HttpDefinition, folder: string): Tool {
     async run(given, { signal, principal, repeatable }) {
       const args = given as Readonly<Record<string, unknown>>
       const rest = Object.fromEntries(Object.entries(args).filter(([name]) => !placed.has(name)))
-      const headers = await fillHeaders(definition.headers ?? {}, folder)
+      const headers = await withSecrets(definition.headers ?? {}, folder)
       const answer = await send({
         method,
         url: fillUrl(definition.url, query, args),

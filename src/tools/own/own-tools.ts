@@ -6,7 +6,7 @@ import { type Content, idempotencyKey, type Tool, type ToolCategory } from '../t
 import { httpTool } from './http-tool.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
 import { inputProblem, type OwnDefinitions, prefixOf } from './read-own-tools.ts'
-import { openUpstream, type Upstream, type UpstreamTool } from './upstream.ts'
+import { Upstream, type UpstreamTool } from './upstream.ts'
 
 /** How long a reading of the site waits for an upstream to list its tools. */
 const connectMilliseconds = 10_000
@@ -67,7 +67,7 @@ export class OwnTools {
     const key = keyOf(definition, folder)
     let upstream = this.#upstreams.get(key)
     if (!upstream) {
-      upstream = openUpstream(definition, folder, this.#version)
+      upstream = new Upstream(definition, folder, this.#version)
       this.#upstreams.set(key, upstream)
     }
     try {

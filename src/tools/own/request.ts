@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { AppError } from '../../core/errors.ts'
+import { BodyTooLarge, readBody } from '../../core/request-body.ts'
 import { addressFor } from './public-address.ts'
 
 /** A request and its bounds. `allowPrivate` is the operator's word that the inner network is meant. */
@@ -62,23 +63,15 @@ export async function send({
         },
       },
       (response) => {
-        const chunks: Buffer[] = []
-        let size = 0
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length
-          chunks.push(chunk)
-          if (size <= maxBytes) return
-          response.destroy()
-          const text = `the service behind this tool answered more than ${maxBytes} bytes`
-          reject(new AppError('unavailable', text))
-        })
-        response.on('error', unreachable)
-        response.on('end', () =>
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text: Buffer.concat(chunks).toString(),
-          }),
+        const { statusCode: status = 0, headers } = response
+        readBody({ req: response, state: {} }, maxBytes).then(
+          (bytes) => resolve({ status, headers, text: bytes.toString() }),
+          (fault: unknown) => {
+            response.destroy()
+            if (!(fault instanceof BodyTooLarge)) return unreachable(fault)
+            const text = `the service behind this tool answered more than ${maxBytes} bytes`
+            reject(new AppError('unavailable', text))
+          },
         )
       },
     )

@@ -1,4 +1,4 @@
-/** Filling arguments into URLs, and secrets from files into headers. */
+/** Filling arguments into URLs, and secrets from files into headers and environments. */
 import { readFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
@@ -32,13 +32,13 @@ export function fillUrl(
   return url
 }
 
-/** Headers with the contents of the files that `*_file` keys name. */
-export async function fillHeaders(
-  headers: Readonly<Record<string, string>>,
+/** Headers or an environment with the contents of the files that `*_file` keys name. */
+export async function withSecrets(
+  given: Readonly<Record<string, string>>,
   folder: string,
 ): Promise<Record<string, string>> {
   const filled: Record<string, string> = {}
-  for (const [key, value] of Object.entries(headers)) {
+  for (const [key, value] of Object.entries(given)) {
     if (key.endsWith('_file')) filled[key.slice(0, -'_file'.length)] = await secretFrom(value, folder)
     else filled[key] = value
   }

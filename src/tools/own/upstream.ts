@@ -5,7 +5,7 @@ import { AppError } from '../../core/errors.ts'
 import type { Content } from '../tool.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
 import { send } from './request.ts'
-import { fillHeaders, secretFrom } from './templates.ts'
+import { withSecrets } from './templates.ts'
 
 /** A tool as the upstream lists it. */
 export interface UpstreamTool {
@@ -25,14 +25,6 @@ export interface UpstreamResult {
 
 type Meta = Readonly<Record<string, string>>
 
-/** A connection to an upstream. */
-export interface Upstream {
-  listTools(signal: AbortSignal): Promise<readonly UpstreamTool[]>
-  /** `meta` is what is said about the call besides its arguments. */
-  callTool(name: string, args: unknown, signal: AbortSignal, meta: Meta): Promise<UpstreamResult>
-  close(): void
-}
-
 /** Sends one JSON-RPC message and answers the response to it; nothing for a notification. */
 type Exchange = (message: Message, signal: AbortSignal) => Promise<Message | undefined>
 
@@ -51,96 +43,96 @@ const maxBytes = 10_000_000
 const maxPages = 50
 const connectMilliseconds = 10_000
 
-/** Connects when it is first used, and again after a failure. */
-export function openUpstream(definition: UpstreamDefinition, folder: string, version: string): Upstream {
-  let ready: Promise<Exchange> | undefined
-  let closeTransport = (): void => undefined
-  let lastId = 0
-  let underway = 0
+/** A connection to an upstream, made when it is first used, and again after a failure. */
+export class Upstream {
+  readonly #of: { readonly definition: UpstreamDefinition; readonly folder: string; readonly version: string }
+  #ready: Promise<Exchange> | undefined
+  #closeTransport = (): void => undefined
+  #lastId = 0
+  #underway = 0
 
-  const call = async (method: string, params: unknown, signal: AbortSignal): Promise<unknown> => {
+  constructor(definition: UpstreamDefinition, folder: string, version: string) {
+    this.#of = { definition, folder, version }
+  }
+
+  async listTools(signal: AbortSignal): Promise<readonly UpstreamTool[]> {
+    const tools: UpstreamTool[] = []
+    let cursor: string | undefined
+    for (let page = 0; page < maxPages; page++) {
+      const answer = (await this.#call('tools/list', cursor === undefined ? {} : { cursor }, signal)) as {
+        tools?: UpstreamTool[]
+        nextCursor?: string
+      }
+      tools.push(...(answer.tools ?? []))
+      cursor = answer.nextCursor
+      if (cursor === undefined) break
+    }
+    return tools
+  }
+
+  /** `meta` is what is said about the call besides its arguments. */
+  async callTool(name: string, args: unknown, signal: AbortSignal, meta: Meta): Promise<UpstreamResult> {
+    const params = { name, arguments: args, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
+    return (await this.#call('tools/call', params, signal)) as UpstreamResult
+  }
+
+  close(): void {
+    this.#ready = undefined
+    this.#closeTransport()
+    this.#closeTransport = () => undefined
+  }
+
+  async #call(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
     // Shared by calls that come meanwhile; a failure is forgotten, so that the next call tries again.
     // Not by the signal of the caller who happened to be first: the others wait for it too.
-    ready ??= connect(AbortSignal.timeout(connectMilliseconds))
+    this.#ready ??= this.#connect(AbortSignal.timeout(connectMilliseconds))
     let exchange: Exchange
     try {
-      exchange = await ready
+      exchange = await this.#ready
     } catch (error) {
-      ready = undefined
+      this.#ready = undefined
       throw error
     }
-    return await ask(exchange, method, params, signal)
+    return await this.#ask(exchange, method, params, signal)
   }
-  const ask = async (
-    exchange: Exchange,
-    method: string,
-    params: unknown,
-    signal: AbortSignal,
-  ): Promise<unknown> => {
-    underway++
+
+  async #ask(exchange: Exchange, method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    this.#underway++
+    let refusal: AppError | undefined
     try {
-      const answer = await exchange({ jsonrpc: '2.0', id: ++lastId, method, params }, signal)
-      if (answer?.error)
-        throw new AppError(
-          'unavailable',
-          `the upstream server refused: ${answer.error.message.slice(0, 500)}`,
-        )
-      return answer?.result
+      const answer = await exchange({ jsonrpc: '2.0', id: ++this.#lastId, method, params }, signal)
+      if (!answer?.error) return answer?.result
+      const said = answer.error.message.slice(0, 500)
+      refusal = new AppError('unavailable', `the upstream server refused: ${said}`)
+      throw refusal
     } catch (error) {
       // A broken connection is made anew by the next call; a refusal leaves it as it is, and so does a caller who
       // left: others have calls on it. When the last one waited in vain, it may be stuck.
-      const refused = error instanceof AppError && error.message.startsWith('the upstream server refused')
-      if (!refused && !(signal.aborted && underway > 1)) drop()
+      if (!refusal && !(signal.aborted && this.#underway > 1)) this.close()
       throw error
     } finally {
-      underway--
+      this.#underway--
     }
   }
-  const drop = (): void => {
-    ready = undefined
-    closeTransport()
-    closeTransport = () => undefined
-  }
-  async function connect(signal: AbortSignal): Promise<Exchange> {
-    const transport = definition.command
-      ? await overStreams(definition, folder)
-      : overHttp(definition, folder)
-    closeTransport = transport.close
-    const clientInfo = { name: 'assistant-core', version }
-    await ask(
-      transport.exchange,
-      'initialize',
-      { protocolVersion: revision, capabilities: {}, clientInfo },
-      signal,
-    )
-    await transport.exchange({ jsonrpc: '2.0', method: 'notifications/initialized' }, signal)
-    return transport.exchange
-  }
 
-  return {
-    close: drop,
-    callTool: async (name, args, signal, meta) => {
-      const params = { name, arguments: args, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
-      return (await call('tools/call', params, signal)) as UpstreamResult
-    },
-    listTools: async (signal) => {
-      const tools: UpstreamTool[] = []
-      let cursor: string | undefined
-      for (let page = 0; page < maxPages; page++) {
-        const answer = (await call('tools/list', cursor === undefined ? {} : { cursor }, signal)) as {
-          tools?: UpstreamTool[]
-          nextCursor?: string
-        }
-        tools.push(...(answer.tools ?? []))
-        cursor = answer.nextCursor
-        if (cursor === undefined) break
-      }
-      return tools
-    },
+  async #connect(signal: AbortSignal): Promise<Exchange> {
+    const { definition, folder, version } = this.#of
+    const { exchange, close } = await (definition.command ? overStreams : overHttp)(definition, folder)
+    this.#closeTransport = close
+    const clientInfo = { name: 'assistant-core', version }
+    const hello = { protocolVersion: revision, capabilities: {}, clientInfo }
+    await this.#ask(exchange, 'initialize', hello, signal)
+    await exchange({ jsonrpc: '2.0', method: 'notifications/initialized' }, signal)
+    return exchange
   }
 }
 
-function overHttp(definition: UpstreamDefinition, folder: string): { exchange: Exchange; close: () => void } {
+interface Transport {
+  readonly exchange: Exchange
+  readonly close: () => void
+}
+
+function overHttp(definition: UpstreamDefinition, folder: string): Transport {
   let session: string | undefined
   const exchange: Exchange = async (message, signal) => {
     const answer = await send({
@@ -151,7 +143,7 @@ function overHttp(definition: UpstreamDefinition, folder: string): { exchange: E
         'content-type': 'application/json',
         'mcp-protocol-version': revision,
         ...(session !== undefined && { 'mcp-session-id': session }),
-        ...(await fillHeaders(definition.headers ?? {}, folder)),
+        ...(await withSecrets(definition.headers ?? {}, folder)),
       },
       body: JSON.stringify(message),
       allowPrivate: definition.allow_private ?? false,
@@ -165,7 +157,7 @@ function overHttp(definition: UpstreamDefinition, folder: string): { exchange: E
       throw new AppError('unavailable', `the upstream server answered ${answer.status}`)
     return responseIn(answer.text, answer.headers['content-type'] ?? '', message.id)
   }
-  return { exchange, close: () => (session = undefined) }
+  return { exchange, close: () => void (session = undefined) }
 }
 
 /** The response with the id, in a JSON body or among the events of a stream. */
@@ -191,15 +183,9 @@ function responseIn(text: string, type: string, id: number): Message {
   throw new AppError('unavailable', 'the upstream server did not answer')
 }
 
-async function overStreams(
-  definition: UpstreamDefinition,
-  folder: string,
-): Promise<{ exchange: Exchange; close: () => void }> {
-  const env: Record<string, string> = { PATH: '/usr/local/bin:/usr/bin:/bin' }
-  for (const [key, value] of Object.entries(definition.env ?? {})) {
-    if (key.endsWith('_file')) env[key.slice(0, -'_file'.length)] = await secretFrom(value, folder)
-    else env[key] = value
-  }
+async function overStreams(definition: UpstreamDefinition, folder: string): Promise<Transport> {
+  const own = await withSecrets(definition.env ?? {}, folder)
+  const env = { PATH: '/usr/local/bin:/usr/bin:/bin', ...own }
   const [command, ...args] = definition.command!
   // Nothing of the daemon's own environment: it may hold credentials.
   const child = spawn(command!, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'] })
@@ -221,7 +207,7 @@ async function overStreams(
   })
   return {
     exchange: (message, signal) => written(child, waiting, message, signal),
-    close: () => child.kill(),
+    close: () => void child.kill(),
   }
 }
 
