@@ -226,6 +226,13 @@ export type Statement =
   | (At & { readonly kind: 'set'; readonly target: Target; readonly value: Expr })
   | (At & { readonly kind: 'extends'; readonly template: Expr })
 
+/** The node of this kind among several. */
+export type NodeOf<Node, Kind> = Node extends { readonly kind: infer Own }
+  ? Kind extends Own
+    ? Node
+    : never
+  : never
+
 /** How deep one expression may nest: each level is a level of JavaScript's stack when it runs. */
 const MAX_EXPRESSION_DEPTH = 250
 

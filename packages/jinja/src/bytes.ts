@@ -3,6 +3,7 @@ import { Bound } from './bound.ts'
 import { native } from './binding.ts'
 import { Fault, type Run } from './limits.ts'
 import { wantText } from './native-arguments.ts'
+import { escapeChar } from './repr.ts'
 import type { Iter, Thing, Value } from './values.ts'
 
 const decode = native('encoding? errors?', (_env, self, encoding, errors) =>
@@ -56,7 +57,7 @@ const NAMED = new Map([
 function byteText(byte: number): string {
   const named = NAMED.get(byte)
   if (named !== undefined) return named
-  return byte >= 32 && byte < 127 ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`
+  return byte >= 32 && byte < 127 ? String.fromCharCode(byte) : escapeChar(byte)
 }
 
 /** The encodings that there are, by their names in Python, and how many characters the simple ones know. */
@@ -88,17 +89,10 @@ export function encoded(text: string, encoding: Value | undefined, errors: Value
     else if (instead !== 'ignore')
       throw new Fault(
         'UnicodeEncodeError',
-        `'${name}' codec can't encode character '${escaped(code)}' in position ${position}: ordinal not in range(${size})`,
+        `'${name}' codec can't encode character '${escapeChar(code)}' in position ${position}: ordinal not in range(${size})`,
       )
   }
   return new Bytes(Uint8Array.from(bytes))
-}
-
-function escaped(code: number): string {
-  if (code < 256) return `\\x${code.toString(16).padStart(2, '0')}`
-  return code < 65_536
-    ? `\\u${code.toString(16).padStart(4, '0')}`
-    : `\\U${code.toString(16).padStart(8, '0')}`
 }
 
 function decoded(data: Uint8Array, encoding: Value | undefined, errors: Value | undefined): string {

@@ -1,5 +1,5 @@
 /** Expressions to closures. */
-import { children, type BinaryOperator, type Expr, type TestNode } from './ast.ts'
+import { children, type BinaryOperator, type Expr, type NodeOf, type TestNode } from './ast.ts'
 import { compileCall, compileFilter, compileTest } from './compile-calls.ts'
 import { placeOf, reader, type Code, type Compiler, type Level } from './compiler.ts'
 import { contains, equals, ordered } from './compare.ts'
@@ -47,83 +47,81 @@ function hasSlice(node: Expr): boolean {
 }
 
 function compileKind(compiler: Compiler, node: Expr, level: Level): Code {
-  switch (node.kind) {
-    case 'const': {
-      const { value } = node
-      return () => value
+  return (kinds[node.kind] as CompileNode)(compiler, node, level)
+}
+
+type CompileNode<Node = Expr> = (compiler: Compiler, node: Node, level: Level) => Code
+
+/** What becomes of each kind of expression. */
+const kinds: { readonly [Kind in Expr['kind']]: CompileNode<NodeOf<Expr, Kind>> } = {
+  const:
+    (_compiler, { value }) =>
+    () =>
+      value,
+  name: (_compiler, { name }, level) => compileName(name, level),
+  tuple: (compiler, node, level) => {
+    const items = compileAll(compiler, node.items, level)
+    return (frame) => new Tuple(items.map((code) => code(frame)))
+  },
+  list: (compiler, node, level) => {
+    const items = compileAll(compiler, node.items, level)
+    return (frame) => items.map((code) => code(frame))
+  },
+  dict: compileDict,
+  condition: compileInlineIf,
+  binary: compileBinary,
+  // The value of `and` and `or` is one of their operands, as in Python, and no boolean.
+  and: (compiler, node, level) => {
+    const [left, right] = compileAll(compiler, [node.left, node.right], level)
+    return (frame) => {
+      const value = left!(frame)
+      return truth(frame.run, value) ? right!(frame) : value
     }
-    case 'name':
-      return compileName(node.name, level)
-    case 'tuple': {
-      const items = compileAll(compiler, node.items, level)
-      return (frame) => new Tuple(items.map((code) => code(frame)))
+  },
+  or: (compiler, node, level) => {
+    const [left, right] = compileAll(compiler, [node.left, node.right], level)
+    return (frame) => {
+      const value = left!(frame)
+      return truth(frame.run, value) ? value : right!(frame)
     }
-    case 'list': {
-      const items = compileAll(compiler, node.items, level)
-      return (frame) => items.map((code) => code(frame))
-    }
-    case 'dict':
-      return compileDict(compiler, node, level)
-    case 'condition':
-      return compileInlineIf(compiler, node, level)
-    case 'binary':
-      return compileBinary(compiler, node, level)
-    // The value of `and` and `or` is one of their operands, as in Python, and no boolean.
-    case 'and': {
-      const [left, right] = [
-        compileExpr(compiler, node.left, level),
-        compileExpr(compiler, node.right, level),
-      ]
-      return (frame) => {
-        const value = left(frame)
-        return truth(frame.run, value) ? right(frame) : value
-      }
-    }
-    case 'or': {
-      const [left, right] = [
-        compileExpr(compiler, node.left, level),
-        compileExpr(compiler, node.right, level),
-      ]
-      return (frame) => {
-        const value = left(frame)
-        return truth(frame.run, value) ? value : right(frame)
-      }
-    }
-    case 'not': {
-      const condition = compileCondition(compiler, node.node, level)
-      return (frame) => !condition(frame)
-    }
-    case 'negative':
-    case 'positive': {
-      const inner = compileExpr(compiler, node.node, level)
-      const at = placeOf(compiler, node.at)
-      const operate = node.kind === 'negative' ? operators.negate : operators.positive
-      return (frame) => {
-        const value = inner(frame)
-        frame.run.at = at
-        return operate(value)
-      }
-    }
-    case 'concat':
-      // Jinja2 joins what it knows when compiling as plain text, even where output is escaped.
-      return compileConcat(compileAll(compiler, node.items, level), level.escape === 'on' && !isFolded(node))
-    case 'compare':
-      return compileCompare(compiler, node, level)
-    case 'attribute':
-      return compileAttribute(compileExpr(compiler, node.node, level), node.name, placeOf(compiler, node.at))
-    case 'item':
-      return compileItem(compiler, node, level)
-    case 'call':
-      return compileCall(compiler, node, level)
-    case 'filter':
-      return compileFilter(compiler, node, level)
-    case 'test':
-      return compileTest(compiler, node, level)
-    case 'slice':
-      // `x[1:2, 3]` means something to numeric libraries only.
-      throw new Fault('TemplateSyntaxError', 'a slice among several subscripts is not supported', node.at)
-    default:
-      throw new Fault('TemplateSyntaxError', 'a namespace attribute cannot be read this way', node.at)
+  },
+  not: (compiler, { node }, level) => {
+    const condition = compileCondition(compiler, node, level)
+    return (frame) => !condition(frame)
+  },
+  negative: (compiler, node, level) => compileSign(compiler, node, level, operators.negate),
+  positive: (compiler, node, level) => compileSign(compiler, node, level, operators.positive),
+  // Jinja2 joins what it knows when compiling as plain text, even where output is escaped.
+  concat: (compiler, node, level) =>
+    compileConcat(compileAll(compiler, node.items, level), level.escape === 'on' && !isFolded(node)),
+  compare: compileCompare,
+  attribute: (compiler, { node, name, at }, level) =>
+    compileAttribute(compileExpr(compiler, node, level), name, placeOf(compiler, at)),
+  item: compileItem,
+  call: (compiler, node, level) => compileCall(compiler, node, level),
+  filter: (compiler, node, level) => compileFilter(compiler, node, level),
+  test: compileTest,
+  // `x[1:2, 3]` means something to numeric libraries only.
+  slice: (_compiler, { at }) => refuse('a slice among several subscripts is not supported', at),
+  nsref: (_compiler, { at }) => refuse('a namespace attribute cannot be read this way', at),
+}
+
+function refuse(message: string, at: number): never {
+  throw new Fault('TemplateSyntaxError', message, at)
+}
+
+function compileSign(
+  compiler: Compiler,
+  { node, at }: NodeOf<Expr, 'negative'>,
+  level: Level,
+  operate: (value: Value) => Value,
+): Code {
+  const inner = compileExpr(compiler, node, level)
+  const place = placeOf(compiler, at)
+  return (frame) => {
+    const value = inner(frame)
+    frame.run.at = place
+    return operate(value)
   }
 }
 

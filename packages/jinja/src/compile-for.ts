@@ -2,7 +2,16 @@
 import type { For } from './ast.ts'
 import { compileCondition, compileExpr } from './compile-expressions.ts'
 import { compileTarget, type Assign } from './compile-target.ts'
-import { enterScope, placeOf, writer, type Action, type Code, type Compiler, type Level } from './compiler.ts'
+import {
+  enterScope,
+  innerLevel,
+  placeOf,
+  writer,
+  type Action,
+  type Code,
+  type Compiler,
+  type Level,
+} from './compiler.ts'
 import { each, iterate, Lazy } from './iterate.ts'
 import { Fault, type Place } from './limits.ts'
 import { LoopState } from './loop-state.ts'
@@ -31,14 +40,7 @@ export function compileFor(compiler: Compiler, node: For, level: Level): Action 
   // A `loop` costs something at each item, so it is kept only where something reads it.
   const extended = node.recursive || scopedBlock || undeclared(node.body, ['loop']).has('loop')
   const routine: Routine = node.recursive ? { parent: level.routine, size: 0 } : level.routine
-  const inner: Level = {
-    ...level,
-    routine,
-    scope: new Scope(routine, level.scope),
-    toplevel: false,
-    rootlevel: false,
-    soft: false,
-  }
+  const inner = innerLevel(level, { routine })
   const loopRef = extended ? inner.scope.declare('loop') : undefined
   inner.scope.visitTarget(node.target, true)
   inner.scope.visitAll(node.body)
@@ -86,14 +88,7 @@ function compileLoopFilter(
   level: Level,
 ): (frame: Frame, iterable: Value) => Lazy {
   const routine: Routine = { parent: level.routine, size: 0 }
-  const inner: Level = {
-    ...level,
-    routine,
-    scope: new Scope(routine, level.scope),
-    toplevel: false,
-    rootlevel: false,
-    soft: false,
-  }
+  const inner = innerLevel(level, { routine })
   inner.scope.visitTarget(node.target, true)
   inner.scope.visitExpr(node.test!)
   const enter = enterScope(compiler, inner.scope)

@@ -3,11 +3,20 @@ import type { CallBlock, MacroNode } from './ast.ts'
 import { compileCall } from './compile-calls.ts'
 import { compileExpr } from './compile-expressions.ts'
 import { compileTarget } from './compile-target.ts'
-import { enterScope, placeOf, writer, type Action, type Code, type Compiler, type Level } from './compiler.ts'
+import {
+  enterScope,
+  innerLevel,
+  placeOf,
+  writer,
+  type Action,
+  type Code,
+  type Compiler,
+  type Level,
+} from './compiler.ts'
 import { Fault } from './limits.ts'
 import { Macro, type MacroShape } from './macro.ts'
 import { Frame } from './runtime.ts'
-import { Scope, type Ref, type Routine } from './scope.ts'
+import type { Ref, Routine } from './scope.ts'
 import { textOf, typeName, Undefined, type Value } from './values.ts'
 import { undeclared, weightOf } from './walk.ts'
 
@@ -39,16 +48,8 @@ function compileMacroBody(
   outer: Level,
 ): (frame: Frame) => Macro {
   const routine: Routine = { parent: outer.routine, size: 0 }
-  const scope = new Scope(routine, outer.scope)
-  const level: Level = {
-    ...outer,
-    routine,
-    scope,
-    toplevel: false,
-    rootlevel: false,
-    soft: false,
-    checkOutput: false,
-  }
+  const level = innerLevel(outer, { routine, checkOutput: false })
+  const { scope } = level
   for (const param of node.params) scope.declare(param.name)
   for (const value of node.defaults) scope.visitExpr(value)
   scope.visitAll(node.body)

@@ -1,5 +1,5 @@
 /** Statements to closures. */
-import type { If, Output, SetBlock, Statement } from './ast.ts'
+import type { If, NodeOf, Output, SetBlock, Statement } from './ast.ts'
 import {
   compileBlock,
   compileExtends,
@@ -14,6 +14,7 @@ import { compileCallBlock, compileMacro } from './compile-macro.ts'
 import { compileTarget } from './compile-target.ts'
 import {
   enterScope,
+  innerLevel,
   placeOf,
   sequence,
   type Action,
@@ -26,7 +27,6 @@ import { truth } from './iterate.ts'
 import { Fault, type Place } from './limits.ts'
 import { escaped } from './markup.ts'
 import { str } from './repr.ts'
-import { Scope } from './scope.ts'
 import { Markup, textOf, typeName } from './values.ts'
 
 const NOTHING: Action = () => undefined
@@ -37,41 +37,34 @@ export function compileBody(compiler: Compiler, statements: readonly Statement[]
 }
 
 function compileStatement(compiler: Compiler, node: Statement, level: Level): Action {
-  switch (node.kind) {
-    case 'output':
-      return compileOutput(compiler, node, level)
-    case 'for':
-      return compileFor(compiler, node, level)
-    case 'if':
-      return compileIf(compiler, node, level)
-    case 'set': {
-      const value = compileExpr(compiler, node.value, level)
-      const assign = compileTarget(compiler, node.target, level)
-      return (frame) => assign(frame, value(frame))
-    }
-    case 'setblock':
-      return compileSetBlock(compiler, node, level)
-    case 'with':
-      return compileWith(compiler, node, level)
-    case 'macro':
-      return compileMacro(compiler, node, level)
-    case 'callblock':
-      return compileCallBlock(compiler, node, level)
-    case 'filterblock':
-      return compileFilterBlock(compiler, node, level)
-    case 'autoescape':
-      return compileAutoescape(compiler, node, level)
-    case 'block':
-      return compileBlock(compiler, node, level)
-    case 'extends':
-      return compileExtends(compiler, node, level)
-    case 'include':
-      return compileInclude(compiler, node, level)
-    case 'import':
-      return compileImport(compiler, node, level)
-    default:
-      return compileFromImport(compiler, node, level)
-  }
+  return (kinds[node.kind] as CompileNode)(compiler, node, level)
+}
+
+type CompileNode<Node = Statement> = (compiler: Compiler, node: Node, level: Level) => Action
+
+/** What becomes of each kind of statement. */
+const kinds: {
+  readonly [Kind in Statement['kind']]: CompileNode<NodeOf<Statement, Kind>>
+} = {
+  output: compileOutput,
+  for: compileFor,
+  if: compileIf,
+  set: (compiler, node, level) => {
+    const value = compileExpr(compiler, node.value, level)
+    const assign = compileTarget(compiler, node.target, level)
+    return (frame) => assign(frame, value(frame))
+  },
+  setblock: compileSetBlock,
+  with: compileWith,
+  macro: compileMacro,
+  callblock: compileCallBlock,
+  filterblock: compileFilterBlock,
+  autoescape: compileAutoescape,
+  block: compileBlock,
+  extends: compileExtends,
+  include: compileInclude,
+  import: compileImport,
+  from: compileFromImport,
 }
 
 function compileOutput(compiler: Compiler, node: Output, level: Level): Action {
@@ -165,18 +158,6 @@ function compileIf(compiler: Compiler, node: If, outer: Level): Action {
   }
 }
 
-/** A level for a scope inside this one, of the same routine. */
-function innerLevel(level: Level, change: Partial<Level> = {}): Level {
-  return {
-    ...level,
-    scope: new Scope(level.routine, level.scope),
-    toplevel: false,
-    rootlevel: false,
-    soft: false,
-    ...change,
-  }
-}
-
 function compileSetBlock(compiler: Compiler, node: SetBlock, level: Level): Action {
   const inner = innerLevel(level, { checkOutput: false })
   inner.scope.visitAll(node.body)
@@ -247,7 +228,7 @@ function compileFilterBlock(
 }
 
 /** Writes what must be text already: the result of a filter block or call block. */
-export function writeRaw(frame: Parameters<Code>[0], value: ReturnType<Code>): void {
+function writeRaw(frame: Parameters<Code>[0], value: ReturnType<Code>): void {
   const text = textOf(value)
   if (text === undefined) throw new Fault('TypeError', `expected str instance, ${typeName(value)} found`)
   frame.run.write(text)

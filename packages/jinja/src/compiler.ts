@@ -3,7 +3,7 @@ import type { Expr, Statement } from './ast.ts'
 import type { Native } from './binding.ts'
 import type { Place } from './limits.ts'
 import type { BlockBody, Frame, Program } from './runtime.ts'
-import type { Ref, Routine, Scope } from './scope.ts'
+import { Scope, type Ref, type Routine } from './scope.ts'
 import type { Value } from './values.ts'
 
 /** A compiled expression. */
@@ -32,6 +32,13 @@ export interface Level {
   readonly folded?: boolean
   /** Output may have to be left out because the template extends another. */
   readonly checkOutput: boolean
+}
+
+/** A level for a scope inside this one, of the same routine or of one of its own. */
+export function innerLevel(level: Level, change: Partial<Level> = {}): Level {
+  const { routine } = { ...level, ...change }
+  const scope = new Scope(routine, level.scope)
+  return { ...level, scope, toplevel: false, rootlevel: false, soft: false, ...change }
 }
 
 /** One compilation. */

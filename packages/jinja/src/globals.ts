@@ -14,46 +14,19 @@ const MAX_RANGE = 100_000
 type Body = (env: Env, args: Value[], kwargs: Kwargs | undefined) => Value
 
 /** A global as a value: it can be called and printed, and has only the members that are named here. */
-class GlobalFunction implements Thing {
-  readonly type: string
-  private readonly label: string
-  private readonly body: Body
-  private readonly members: (name: string) => Value | undefined
-
-  constructor(
-    type: string,
-    label: string,
-    body: Body,
-    members: (name: string) => Value | undefined = () => undefined,
-  ) {
-    this.type = type
-    this.label = label
-    this.body = body
-    this.members = members
-  }
-
-  call(env: Env, args: Value[], kwargs: Kwargs | undefined): Value {
-    return this.body(env, args, kwargs)
-  }
-
-  attribute(name: string): Value | undefined {
-    return this.members(name)
-  }
-
-  show(): string {
-    return this.label
-  }
+function global(type: string, label: string, call: Body, attribute?: Thing['attribute']): Thing {
+  return { type, call, show: () => label, ...(attribute && { attribute }) }
 }
 
 /** By name. They keep no state, so all renderings share them. */
 export const globals: Map<string, Value> = new Map<string, Value>([
   // A fixed address where Python prints that of the object: the same template gives the same text.
-  ['range', new GlobalFunction('function', '<function safe_range at 0x7f0000000000>', range)],
-  ['dict', new GlobalFunction('type', "<class 'dict'>", makeDict, dictMember)],
-  ['namespace', new GlobalFunction('type', "<class 'jinja2.utils.Namespace'>", makeNamespace)],
-  ['cycler', new GlobalFunction('type', "<class 'jinja2.utils.Cycler'>", makeCycler)],
-  ['joiner', new GlobalFunction('type', "<class 'jinja2.utils.Joiner'>", makeJoiner)],
-  ['lipsum', new GlobalFunction('function', '<function generate_lorem_ipsum at 0x7f0000000000>', makeLipsum)],
+  ['range', global('function', '<function safe_range at 0x7f0000000000>', range)],
+  ['dict', global('type', "<class 'dict'>", makeDict, dictMember)],
+  ['namespace', global('type', "<class 'jinja2.utils.Namespace'>", makeNamespace)],
+  ['cycler', global('type', "<class 'jinja2.utils.Cycler'>", makeCycler)],
+  ['joiner', global('type', "<class 'jinja2.utils.Joiner'>", makeJoiner)],
+  ['lipsum', global('function', '<function generate_lorem_ipsum at 0x7f0000000000>', makeLipsum)],
 ])
 
 function range(env: Env, args: Value[], kwargs: Kwargs | undefined): Range {

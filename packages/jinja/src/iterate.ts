@@ -4,6 +4,7 @@ import { chars, lengthOf } from './text.ts'
 import {
   Dict,
   Float,
+  isThing,
   Markup,
   Range,
   textOf,
@@ -51,7 +52,7 @@ export class Lazy implements Thing, Iter {
 export function iterate(run: Run, value: Value): Iter {
   if (Array.isArray(value)) return overList(run, value)
   if (value instanceof Tuple) return overList(run, value.items)
-  if (value instanceof Dict) return overDict(run, value)
+  if (value instanceof Dict) return overDict(run, value, value.entries.keys(), (hash) => value.original(hash))
   if (value instanceof Range) return overRange(run, value)
   const text = textOf(value)
   if (text !== undefined) {
@@ -60,11 +61,21 @@ export function iterate(run: Run, value: Value): Iter {
     return overList(run, chars(text))
   }
   if (value instanceof Undefined) return NOTHING
-  if (typeof value === 'object' && value !== null && !(value instanceof Float)) {
-    const thing = value as Thing
-    if (thing.iterate) return thing.iterate(run)
-  }
+  if (isThing(value) && value.iterate) return value.iterate(run)
   throw new Fault('TypeError', `'${typeName(value)}' object is not iterable`)
+}
+
+/** Whether a value has items in an order of their own; nothing has none of them. */
+export function isSequence(value: Value): boolean {
+  if (textOf(value) !== undefined || Array.isArray(value)) return true
+  return (
+    value instanceof Tuple || value instanceof Dict || value instanceof Range || value instanceof Undefined
+  )
+}
+
+/** Whether a loop can go through it. */
+export function isIterable(value: Value): boolean {
+  return isSequence(value) || (isThing(value) && value.iterate !== undefined)
 }
 
 const NOTHING: Iter = { next: () => undefined }
@@ -81,15 +92,21 @@ function overList(run: Run, items: Value[]): Iter {
   }
 }
 
-function overDict(run: Run, dict: Dict): Iter {
-  const size = dict.size
-  const keys = dict.entries.keys()
+/** Over a dict, by its keys or entries, as `shown` makes values of them. */
+export function overDict<Part>(
+  run: Run,
+  dict: Dict,
+  parts: Iterator<Part>,
+  shown: (part: Part) => Value,
+): Iter {
+  const { size } = dict
   return {
     next() {
+      // What Python refuses too: the walk would miss entries or never end.
       if (dict.size !== size) throw new Fault('RuntimeError', 'dictionary changed size during iteration')
       run.tick(1)
-      const step = keys.next()
-      return step.done ? undefined : dict.original(step.value)
+      const step = parts.next()
+      return step.done ? undefined : shown(step.value)
     },
   }
 }

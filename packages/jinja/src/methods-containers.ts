@@ -1,7 +1,7 @@
 /** The methods of list, tuple, dict, range and the numbers. */
 import { native, variadic, type Native } from './binding.ts'
 import { equals, indexIn, sortBy } from './compare.ts'
-import { each, Lazy, toList, truth } from './iterate.ts'
+import { each, Lazy, overDict, toList, truth } from './iterate.ts'
 import { Fault, type Run } from './limits.ts'
 import { bounds, wantInt } from './native-arguments.ts'
 import { hexOf } from './decimals.ts'
@@ -113,20 +113,10 @@ export class View implements Thing {
 
   iterate(run: Run): Iter {
     const { dict, type } = this
-    const size = dict.size
-    const entries = dict.entries.entries()
-    return {
-      next() {
-        // What Python refuses too: the walk would miss entries or never end.
-        if (dict.size !== size) throw new Fault('RuntimeError', 'dictionary changed size during iteration')
-        run.tick(1)
-        const step = entries.next()
-        if (step.done) return undefined
-        const [hash, value] = step.value
-        if (type === 'dict_values') return value
-        return type === 'dict_keys' ? dict.original(hash) : new Tuple([dict.original(hash), value])
-      },
-    }
+    return overDict(run, dict, dict.entries.entries(), ([hash, value]) => {
+      if (type === 'dict_values') return value
+      return type === 'dict_keys' ? dict.original(hash) : new Tuple([dict.original(hash), value])
+    })
   }
 
   attribute(name: string): Value | undefined {

@@ -24,57 +24,22 @@ function matches(pattern: RegExp): Native {
 export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>([
   ['capitalize', of(text.capitalize)],
   ['casefold', of((self) => self.toLowerCase().replaceAll('ß', 'ss').replaceAll('ς', 'σ'))],
-  [
-    'center',
-    native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'center')),
-  ],
-  [
-    'ljust',
-    native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'ljust')),
-  ],
-  [
-    'rjust',
-    native('width fill? /', (env, self: Value, width, fill) => padded(env.run, self, width, fill, 'rjust')),
-  ],
+  ['center', padding((body, size, by) => text.center(body, size, by))],
+  ['ljust', padding((body, size, by) => body + missing(body, size, by))],
+  ['rjust', padding((body, size, by) => missing(body, size, by) + body)],
   ['zfill', native('width /', zfill)],
   ['count', native('sub start? end? /', count)],
   [
     'encode',
     native('encoding? errors?', (_env, self, encoding, errors) => encoded(self as string, encoding, errors)),
   ],
-  [
-    'endswith',
-    native('suffix start? end? /', (_env, self, suffix, start, end) =>
-      affix('endswith', self, suffix, start, end),
-    ),
-  ],
-  [
-    'startswith',
-    native('prefix start? end? /', (_env, self, prefix, start, end) =>
-      affix('startswith', self, prefix, start, end),
-    ),
-  ],
+  ['endswith', affix('endswith', (within, one) => within.endsWith(one))],
+  ['startswith', affix('startswith', (within, one) => within.startsWith(one))],
   ['expandtabs', native('tabsize?', expandTabs)],
-  [
-    'find',
-    native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'indexOf')),
-  ],
-  [
-    'rfind',
-    native('sub start? end? /', (_env, self, sub, start, end) => find(self, sub, start, end, 'lastIndexOf')),
-  ],
-  [
-    'index',
-    native('sub start? end? /', (_env, self, sub, start, end) =>
-      found(find(self, sub, start, end, 'indexOf')),
-    ),
-  ],
-  [
-    'rindex',
-    native('sub start? end? /', (_env, self, sub, start, end) =>
-      found(find(self, sub, start, end, 'lastIndexOf')),
-    ),
-  ],
+  ['find', finding('indexOf', (at) => at)],
+  ['rfind', finding('lastIndexOf', (at) => at)],
+  ['index', finding('indexOf', found)],
+  ['rindex', finding('lastIndexOf', found)],
   ['isalnum', matches(CASED_WORD)],
   ['isalpha', matches(/^\p{L}+$/u)],
   ['isascii', of((self) => !/[^\x00-\x7f]/.test(self))],
@@ -91,18 +56,9 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['join', native('iterable /', join)],
   ['lower', of((self) => self.toLowerCase())],
   ['upper', of((self) => self.toUpperCase())],
-  [
-    'lstrip',
-    native('chars? /', (_env, self, set) => text.stripStart(self as string, optionalText(set, 'lstrip arg'))),
-  ],
-  [
-    'rstrip',
-    native('chars? /', (_env, self, set) => text.stripEnd(self as string, optionalText(set, 'rstrip arg'))),
-  ],
-  [
-    'strip',
-    native('chars? /', (_env, self, set) => text.strip(self as string, optionalText(set, 'strip arg'))),
-  ],
+  ['lstrip', stripping('lstrip', text.stripStart)],
+  ['rstrip', stripping('rstrip', text.stripEnd)],
+  ['strip', stripping('strip', text.strip)],
   ['maketrans', native('x y? z? /', makeTranslation)],
   ['translate', native('table /', translate)],
   ['partition', native('sep /', (_env, self, sep) => partition(self as string, sep, 'indexOf'))],
@@ -129,32 +85,34 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
 ])
 
 /** `center`, `ljust` and `rjust`, charged by the width before anything is made. */
-function padded(
-  run: Run,
-  self: Value,
-  width: Value | undefined,
-  fill: Value | undefined,
-  how: string,
-): string {
-  const body = self as string
-  const by = fill === undefined ? ' ' : wantText(fill, 'the fill character')
-  if (text.lengthOf(by) !== 1)
-    throw new Fault('TypeError', 'The fill character must be exactly one character long')
-  const size = wantInt(width)
-  run.text(size)
-  if (how === 'center') return text.center(body, size, by)
-  const missing = Math.max(0, size - text.lengthOf(body))
-  return how === 'ljust' ? body + by.repeat(missing) : by.repeat(missing) + body
+function padding(pad: (body: string, size: number, by: string) => string): Native {
+  return native('width fill? /', ({ run }, self, width, fill) => {
+    const by = fill === undefined ? ' ' : wantText(fill, 'the fill character')
+    if (text.lengthOf(by) !== 1)
+      throw new Fault('TypeError', 'The fill character must be exactly one character long')
+    const size = wantInt(width)
+    run.text(size)
+    return pad(self as string, size, by)
+  })
+}
+
+/** What makes a text as long as that. */
+function missing(body: string, size: number, by: string): string {
+  return by.repeat(Math.max(0, size - text.lengthOf(body)))
 }
 
 function zfill(env: Env, self: Value, width: Value | undefined): string {
   const body = self as string
   const size = wantInt(width)
   env.run.text(size)
-  const missing = Math.max(0, size - text.lengthOf(body))
   // The sign stays in front of the zeros.
   const sign = /^[+-]/.test(body) ? body[0]! : ''
-  return sign + '0'.repeat(missing) + body.slice(sign.length)
+  return sign + missing(body, size, '0') + body.slice(sign.length)
+}
+
+/** `strip` and its kin, of white space or of the characters given. */
+function stripping(name: string, strip: (body: string, set?: string) => string): Native {
+  return native('chars? /', (_env, self, set) => strip(self as string, optionalText(set, `${name} arg`)))
 }
 
 /** The part between two indexes, and where it starts in UTF-16 units. */
@@ -175,22 +133,18 @@ function count(env: Env, self: Value, sub: Value | undefined, start?: Value, end
   return wanted === '' ? text.lengthOf(within) + 1 : within.split(wanted).length - 1
 }
 
-function find(
-  self: Value,
-  sub: Value | undefined,
-  start: Value | undefined,
-  end: Value | undefined,
-  how: 'indexOf' | 'lastIndexOf',
-): number {
-  const body = self as string
-  const wanted = wantText(sub, 'must be str, not the argument: it')
-  const within = part(body, start, end)
-  if (within === undefined) return -1
-  const at = within[how](wanted)
-  if (at < 0) return -1
-  // Python counts code points, JavaScript UTF-16 units: what lies before is counted again.
-  const offset = start === undefined || start === null ? 0 : bounds(start, end, text.lengthOf(body))[0]
-  return offset + text.lengthOf(within.slice(0, at))
+/** `find` and its kin; `tell` says what a place means, or that there is none. */
+function finding(how: 'indexOf' | 'lastIndexOf', tell: (at: number) => number): Native {
+  return native('sub start? end? /', (_env, self, sub, start, end) => {
+    const body = self as string
+    const wanted = wantText(sub, 'must be str, not the argument: it')
+    const within = part(body, start, end)
+    const at = within === undefined ? -1 : within[how](wanted)
+    if (within === undefined || at < 0) return tell(-1)
+    // Python counts code points, JavaScript UTF-16 units: what lies before is counted again.
+    const offset = start === undefined || start === null ? 0 : bounds(start, end, text.lengthOf(body))[0]
+    return offset + text.lengthOf(within.slice(0, at))
+  })
 }
 
 function found(index: number): number {
@@ -199,25 +153,16 @@ function found(index: number): number {
 }
 
 /** `startswith` and `endswith`, which take one text or a tuple of several. */
-function affix(
-  how: 'startswith' | 'endswith',
-  self: Value,
-  wanted: Value | undefined,
-  start: Value | undefined,
-  end: Value | undefined,
-): boolean {
-  const within = part(self as string, start, end)
-  const options = wanted instanceof Tuple ? wanted.items : [wanted]
-  return options.some((option) => {
-    const one = textOf(option)
-    if (one === undefined) {
-      throw new Fault(
-        'TypeError',
-        `${how} first arg must be str or a tuple of str, not ${typeName(option ?? null)}`,
-      )
-    }
-    if (within === undefined) return false
-    return how === 'startswith' ? within.startsWith(one) : within.endsWith(one)
+function affix(name: string, has: (within: string, one: string) => boolean): Native {
+  return native('affix start? end? /', (_env, self, wanted, start, end) => {
+    const within = part(self as string, start, end)
+    const options = wanted instanceof Tuple ? wanted.items : [wanted]
+    return options.some((option) => {
+      const one = textOf(option)
+      if (one !== undefined) return within !== undefined && has(within, one)
+      const kind = typeName(option ?? null)
+      throw new Fault('TypeError', `${name} first arg must be str or a tuple of str, not ${kind}`)
+    })
   })
 }
 

@@ -20,28 +20,30 @@ import {
 
 /** How a value becomes text for %s and %r: plainly, or escaped when the format is Markup. */
 export interface Quoting {
-  str(run: Run, value: Value): string
-  repr(run: Run, value: Value): string
+  readonly str: (run: Run, value: Value) => string
+  readonly repr: (run: Run, value: Value) => string
 }
 
 /** One conversion such as `%-8.2f`, taken apart. */
 interface Conversion {
-  left: boolean
-  plus: boolean
-  space: boolean
-  zero: boolean
-  alternate: boolean
-  width: number
-  precision: number | undefined
+  readonly left: boolean
+  /** What stands before a number that is not negative. */
+  readonly plus: string
+  readonly zero: boolean
+  readonly alternate: boolean
+  readonly width: number
+  readonly precision: number | undefined
 }
 
 const plain: Quoting = { str, repr }
+
+/** Flags, width, precision and type; C's length modifiers are read as Python reads them, and ignored. */
+const CONVERSION = /([-+ 0#]*)(\*|\d*)(?:\.(\*|\d*))?[lhL]*(.)?/sy
 
 /** Fills the conversions of a format from a tuple, a mapping or a single value. */
 export function printf(run: Run, format: string, values: Value, quoting: Quoting = plain): string {
   // As in Python, only a tuple gives several values; a list is one.
   const args = values instanceof Tuple ? values.items : [values]
-  const mapping = values instanceof Dict ? values : undefined
   let used = 0
   let at = 0
   run.reads(format.length)
@@ -52,71 +54,29 @@ export function printf(run: Run, format: string, values: Value, quoting: Quoting
     if (value === undefined) throw new Fault('TypeError', 'not enough arguments for format string')
     return value
   }
-  function number(): number {
-    const digits = /[0-9]*/y
-    digits.lastIndex = at
-    const text = digits.exec(format)![0]
-    at += text.length
-    return Number(text)
-  }
-  /** A width or precision that the values give: `%*d`. */
-  function star(): number {
+  /** A width or precision, which the values may give: `%*d`. */
+  function number(text: string): number {
+    if (text !== '*') return Number(text)
     const value = next()
     if (!isInt(value)) throw new Fault('TypeError', '* wants int')
     return Number(value)
   }
 
-  while (at < format.length) {
-    const percent = format.indexOf('%', at)
-    if (percent < 0) break
+  for (let percent = format.indexOf('%'); percent >= 0; percent = format.indexOf('%', at)) {
     out += format.slice(at, percent)
     at = percent + 1
     let value: Value | undefined
     if (format[at] === '(') {
       const end = closing(format, at)
-      if (values instanceof Undefined) values.fail()
-      if (!mapping) throw new Fault('TypeError', 'format requires a mapping')
-      const key = format.slice(at + 1, end)
-      value = mapping.get(key)
-      if (value === undefined) throw new Fault('KeyError', key)
+      value = valueOf(values, format.slice(at + 1, end))
       at = end + 1
     }
-    const how: Conversion = {
-      left: false,
-      plus: false,
-      space: false,
-      zero: false,
-      alternate: false,
-      width: 0,
-      precision: undefined,
-    }
-    for (; ; at++) {
-      const flag = format[at]
-      if (flag === '-') how.left = true
-      else if (flag === '+') how.plus = true
-      else if (flag === ' ') how.space = true
-      else if (flag === '0') how.zero = true
-      else if (flag === '#') how.alternate = true
-      else break
-    }
-    if (format[at] === '*') {
-      at++
-      how.width = star()
-      if (how.width < 0) {
-        how.left = true
-        how.width = -how.width
-      }
-    } else how.width = number()
-    if (format[at] === '.') {
-      at++
-      if (format[at] === '*') {
-        at++
-        how.precision = Math.max(0, star())
-      } else how.precision = number()
-    }
-    // Python reads C's length modifiers, and ignores them.
-    while (format[at] === 'l' || format[at] === 'h' || format[at] === 'L') at++
-    const type = format[at++]
+    CONVERSION.lastIndex = at
+    const [all, flags, width, precision, type] = CONVERSION.exec(format)!
+    at += all.length
+    const size = number(width!)
+    const digits = precision === undefined ? undefined : Math.max(0, number(precision))
+    const how = conversionOf(flags!, size, digits)
     if (type === undefined) throw new Fault('ValueError', 'incomplete format')
     // Charged before anything is padded: `%1000000000d` is short to write.
     run.text(how.width)
@@ -137,6 +97,26 @@ export function printf(run: Run, format: string, values: Value, quoting: Quoting
   return out + format.slice(at)
 }
 
+function conversionOf(flags: string, size: number, precision: number | undefined): Conversion {
+  return {
+    left: size < 0 || flags.includes('-'),
+    plus: flags.includes('+') ? '+' : flags.includes(' ') ? ' ' : '',
+    zero: flags.includes('0'),
+    alternate: flags.includes('#'),
+    width: Math.abs(size),
+    precision,
+  }
+}
+
+/** The value of a key in a mapping: `%(key)s`. */
+function valueOf(values: Value, key: string): Value {
+  if (values instanceof Undefined) values.fail()
+  if (!(values instanceof Dict)) throw new Fault('TypeError', 'format requires a mapping')
+  const value = values.get(key)
+  if (value === undefined) throw new Fault('KeyError', key)
+  return value
+}
+
 function isSubscriptable(value: Value): boolean {
   return value instanceof Dict || Array.isArray(value) || value instanceof Range || value instanceof Undefined
 }
@@ -151,32 +131,12 @@ function closing(format: string, open: number): number {
 }
 
 function convert(run: Run, type: string, value: Value, how: Conversion, quoting: Quoting): string {
-  switch (type) {
-    case 's':
-      return pad(cut(quoting.str(run, value), how), how)
-    case 'r':
-      return pad(cut(quoting.repr(run, value), how), how)
-    case 'a':
-      return pad(cut(asciiRepr(run, value), how), how)
-    case 'c':
-      return pad(character(value), how)
-    case 'd':
-    case 'i':
-    case 'u':
-    case 'x':
-    case 'X':
-    case 'o':
-      return wholeNumber(type, value, how)
-    case 'e':
-    case 'E':
-    case 'f':
-    case 'F':
-    case 'g':
-    case 'G':
-      return realNumber(type, value, how)
-    default:
-      throw new Fault('ValueError', `unsupported format character '${type}'`)
-  }
+  if ('diuxXo'.includes(type)) return wholeNumber(type, value, how)
+  if ('eEfFgG'.includes(type)) return realNumber(type, value, how)
+  if (type === 'c') return pad(character(value), how)
+  const show = type === 's' ? quoting.str : type === 'r' ? quoting.repr : type === 'a' ? asciiRepr : undefined
+  if (!show) throw new Fault('ValueError', `unsupported format character '${type}'`)
+  return pad(cut(show(run, value), how), how)
 }
 
 function character(value: Value): string {
@@ -203,7 +163,7 @@ function wholeNumber(type: string, value: Value, how: Conversion): string {
   const size = number < 0n ? -number : number
   let digits = decimal ? intText(size) : size.toString(type === 'o' ? 8 : 16)
   if (how.precision !== undefined) digits = digits.padStart(how.precision, '0')
-  let prefix = number < 0n ? '-' : how.plus ? '+' : how.space ? ' ' : ''
+  let prefix = number < 0n ? '-' : how.plus
   if (how.alternate && !decimal) prefix += type === 'o' ? '0o' : '0x'
   const text = signed(prefix, digits, how)
   return type === 'X' ? text.toUpperCase() : text
@@ -217,7 +177,7 @@ function realNumber(type: string, value: Value, how: Conversion): string {
   const digits = realDigits(Math.abs(number), kind, how.precision ?? 6, how.alternate)
   // A float has a sign of zero.
   const negative = number < 0 || Object.is(number, -0)
-  const text = signed(negative ? '-' : how.plus ? '+' : how.space ? ' ' : '', digits, how)
+  const text = signed(negative ? '-' : how.plus, digits, how)
   return type === kind ? text : text.toUpperCase()
 }
 

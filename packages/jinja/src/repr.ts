@@ -57,7 +57,8 @@ export function asciiRepr(run: Run, value: Value): string {
   return result
 }
 
-function escapeChar(code: number): string {
+/** A character by its number: `\\x1f`, `\\u2028`, `\\U0001f600`. */
+export function escapeChar(code: number): string {
   if (code < 0x100) return `\\x${code.toString(16).padStart(2, '0')}`
   if (code < 0x10000) return `\\u${code.toString(16).padStart(4, '0')}`
   return `\\U${code.toString(16).padStart(8, '0')}`

@@ -1,6 +1,7 @@
 /** Escapes in string literals, as Python's `unicode-escape` reads them. */
 import { characterNamed } from './character-names.ts'
 import { Fault } from './limits.ts'
+import { escapeChar } from './repr.ts'
 
 const ESCAPE =
   /\\(\n|[0-7]{1,3}|x[\da-fA-F]{0,2}|u[\da-fA-F]{0,4}|U[\da-fA-F]{0,8}|N(?:\{[^}]{0,100}\})?|[^])/gu
@@ -43,7 +44,7 @@ function resolve(whole: string, escape: string, at: number): string {
   if (escape.startsWith('N')) return named(escape.slice(2, -1), at)
   const code = escape.codePointAt(0)!
   // Python turns what is not ASCII into an escape first, so the backslash then escapes that one's.
-  return code < 0x80 ? whole : `\\${hexEscape(code)}`
+  return code < 0x80 ? whole : `\\${escapeChar(code).slice(1)}`
 }
 
 function named(name: string, at: number): string {
@@ -52,9 +53,4 @@ function named(name: string, at: number): string {
   if (char === undefined)
     throw new Fault('TemplateSyntaxError', `the character name '${name}' is not known`, at)
   return char
-}
-
-function hexEscape(code: number): string {
-  if (code < 0x100) return `x${code.toString(16)}`
-  return code < 0x10000 ? `u${code.toString(16).padStart(4, '0')}` : `U${code.toString(16).padStart(8, '0')}`
 }

@@ -1,6 +1,7 @@
 /** The tests of Jinja2: `value is name(…)`. */
 import { native, type Native } from './binding.ts'
 import { contains, equals, ordered, same, type Order } from './compare.ts'
+import { isIterable, isSequence } from './iterate.ts'
 import { modulo } from './operators.ts'
 import { str } from './repr.ts'
 import { isLower, isUpper } from './text.ts'
@@ -12,9 +13,7 @@ import {
   isNumber,
   isThing,
   Markup,
-  Range,
   textOf,
-  Tuple,
   Undefined,
   type Env,
   type Value,
@@ -81,15 +80,4 @@ function names(test: Native, ...all: string[]): [string, Native][] {
 /** Whether a table has the name; like a lookup in a dict it fails for what has no hash. */
 function named(table: ReadonlyMap<string, Native>, name: Value): boolean {
   return hashKey(name) !== undefined && table.has(textOf(name) ?? '')
-}
-
-function isSequence(value: Value): boolean {
-  if (textOf(value) !== undefined || Array.isArray(value)) return true
-  return (
-    value instanceof Tuple || value instanceof Dict || value instanceof Range || value instanceof Undefined
-  )
-}
-
-function isIterable(value: Value): boolean {
-  return isSequence(value) || (isThing(value) && value.iterate !== undefined)
 }

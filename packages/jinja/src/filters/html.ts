@@ -1,23 +1,12 @@
 /** Filters for HTML and URLs. */
 import { native, type Native } from '../binding.ts'
-import { each, toList, truth } from '../iterate.ts'
+import { each, isIterable, toList, truth } from '../iterate.ts'
 import { Fault, type Run } from '../limits.ts'
 import { escape, escaped, escapeText, stripTags } from '../markup.ts'
 import { optionalText, wantInt } from '../native-arguments.ts'
 import { repr, str } from '../repr.ts'
 import { splitWords } from '../text.ts'
-import {
-  Dict,
-  isThing,
-  Markup,
-  Range,
-  textOf,
-  Tuple,
-  typeName,
-  Undefined,
-  type Env,
-  type Value,
-} from '../values.ts'
+import { Dict, isThing, Markup, textOf, Tuple, typeName, Undefined, type Env, type Value } from '../values.ts'
 import { urlize } from './urlize.ts'
 
 /** What makes text safe for HTML or a URL, and what marks it as safe already. */
@@ -73,13 +62,6 @@ function urlEncode(env: Env, value: Value): string {
     parts.push(items.map((item) => quoteUrl(run, str(run, item), '').replaceAll('%20', '+')).join('='))
   }
   return parts.join('&')
-}
-
-function isIterable(value: Value): boolean {
-  if (Array.isArray(value) || value instanceof Dict || value instanceof Tuple) return true
-  return (
-    value instanceof Range || value instanceof Undefined || (isThing(value) && value.iterate !== undefined)
-  )
 }
 
 function quoteUrl(run: Run, text: string, safe: string): string {
