@@ -1,6 +1,6 @@
 import type { Audit } from '../audit/audit.ts'
 import type { Store, Stored } from '../store/store.ts'
-import type { LibraryReading } from './read-library.ts'
+import type { LibraryReading } from './check-library.ts'
 
 interface StoredBuiltIn extends Stored {
   readonly digest: string
@@ -21,12 +21,11 @@ const none: BuiltInMigration = { created: [], updated: [], removed: [] }
  * `skill/…`; counters and versions are kept under the ids and outlive an update.
  */
 export async function migrateBuiltIns(
-  reading: LibraryReading,
+  now: LibraryReading['builtIns'],
   packageVersion: string,
   { store, audit }: { readonly store: Store; readonly audit: Audit },
 ): Promise<BuiltInMigration> {
   const builtIns = store.collection<StoredBuiltIn>({ name: 'library.built_in' })
-  const now = builtInsOf(reading)
   const before = new Map((await builtIns.find()).map(({ id, digest }) => [id, digest]))
   if (isSame(now, before)) return none
 
@@ -53,7 +52,8 @@ export async function migrateBuiltIns(
   })
 }
 
-function builtInsOf(reading: LibraryReading): Map<string, string> {
+/** What of a library is built in. */
+export function builtInsOf(reading: Omit<LibraryReading, 'builtIns'>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [id, { template }] of reading.templates)
     if (template.isSystem) found.set(`prompt/${id}`, template.digest)

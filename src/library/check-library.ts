@@ -8,6 +8,7 @@ import { reaches, type Guarded } from './access.ts'
 import { notOffered, unknownNames, type KnownNames, type Readers } from './lint.ts'
 import type { ReadSkill } from './skill-files.ts'
 import type { ReadTemplate } from './template-file.ts'
+import type { Category, Skill } from './words.ts'
 
 /** What a library is read with and checked against: the rest of the site, the package, the state's memory. */
 export interface Surroundings {
@@ -31,9 +32,30 @@ export interface Surroundings {
 /** What became of template files, kept between readings so that a reload reads and checks only what changed. */
 export interface TemplateCache {
   /** By folder of the site or the package, and file. */
-  readonly files: Map<string, ReadonlyMap<string, CachedTemplate>>
+  readonly files: Map<string, Map<string, CachedTemplate>>
   /** What was found beyond the files themselves, while the rest of the site is the same. */
   checked?: { readonly rest: string; readonly found: WeakMap<ReadTemplate, FoundFaults> }
+  /** The last reading, if it had no faults. */
+  last?: LastReading | undefined
+}
+
+/** One immutable reading of the prompts, categories and skills of a site and of the package. */
+export interface LibraryReading {
+  readonly templates: ReadonlyMap<string, ReadTemplate>
+  readonly categories: ReadonlyMap<string, Category>
+  readonly skills: ReadonlyMap<string, Skill>
+  readonly skillDigests: ReadonlyMap<string, string>
+  /** What of it the package brought, by `prompt/…`, `category/…`, `skill/…`, each with its digest. */
+  readonly builtIns: ReadonlyMap<string, string>
+}
+
+/** A reading of the library, what it was made of, and what was said about it. */
+export interface LastReading {
+  readonly files: SiteFiles
+  readonly builtIns: SiteFiles | undefined
+  readonly rest: string
+  readonly reading: LibraryReading
+  readonly warnings: readonly Fault[]
 }
 
 /** What became of one file. */
@@ -54,20 +76,11 @@ export function checkTemplates(
   templates: Iterable<ReadTemplate>,
   categories: ReadonlyMap<string, ReadCategory>,
   around: Surroundings,
+  others: string,
   { faults, warnings }: FoundFaults,
 ): void {
-  const { people, toolNames, doctypeNames, readers, cache } = around
-  const rest = JSON.stringify(
-    [
-      [...categories.keys()],
-      [...people.roles.keys()],
-      [...people.users.keys()],
-      toolNames,
-      doctypeNames,
-      readers,
-    ],
-    (_key, value: unknown) => (value instanceof Set ? [...(value as Set<string>)].sort() : value),
-  )
+  const { cache } = around
+  const rest = others + JSON.stringify([...categories.keys()])
   const known = cache?.checked?.rest === rest ? cache.checked.found : new WeakMap<ReadTemplate, FoundFaults>()
   if (cache) cache.checked = { rest, found: known }
   for (const read of templates) {
@@ -78,10 +91,18 @@ export function checkTemplates(
   }
 }
 
+/** All of the rest of a site that a library is checked against. */
+export function restOf({ people, toolNames, doctypeNames, readers }: Surroundings): string {
+  const names = [[...people.roles.keys()], [...people.users.keys()], toolNames, doctypeNames, readers]
+  return JSON.stringify(names, (_key, value: unknown) =>
+    value instanceof Set ? [...(value as Set<string>)].sort() : value,
+  )
+}
+
 /** Its category, people, doctypes, and the names in its text. */
-function checkTemplate(
+export function checkTemplate(
   read: ReadTemplate,
-  categories: ReadonlyMap<string, ReadCategory>,
+  categories: ReadonlyMap<string, unknown>,
   around: Surroundings,
 ): FoundFaults {
   const { template, document } = read

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
+import { changedIn } from '../core/changed.ts'
 import type { Clock } from '../core/clock.ts'
 import { openRepository, type Repository } from '../site/git.ts'
 import { readSiteAt } from '../site/read-site-at.ts'
@@ -7,10 +8,10 @@ import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
 import { migrateBuiltIns } from './built-ins.ts'
 import { Channels, siteLine } from './channels.ts'
-import type { Surroundings, TemplateCache } from './check-library.ts'
+import type { LibraryReading, Surroundings, TemplateCache } from './check-library.ts'
 import { gitVersions, versionLine, type BlobMemory, type GitLine } from './git-versions.ts'
 import { readChannel, readChannels, settingFault, type ReadLine } from './read-channels.ts'
-import { examineFile, readLibrary, type LibraryReading } from './read-library.ts'
+import { examineFile, readLibrary } from './read-library.ts'
 import { Library, type Lacks, type Lineage, type LinkTargets } from './library.ts'
 import { digestOf, type ReadTemplate } from './template-file.ts'
 import type { PromptTemplate } from './words.ts'
@@ -46,8 +47,8 @@ export class Librarian {
   private readonly blobs: BlobMemory = new Map()
   /** Numbers that are not git's, of the site's last reading. */
   private readonly numbers = new Map<string, number>()
-  /** Templates with their number, so that a reload makes only the changed ones anew. */
-  private readonly numbered = new WeakMap<ReadTemplate, PromptTemplate>()
+  /** Templates with their number, by line as it was read last. */
+  private readonly numbered = new Map<string, Numbered>()
   private readonly parts: { readonly store: Store; readonly audit: Audit }
   private readonly caches = new Map<string, TemplateCache>()
   private readonly reads = new WeakMap<Channels, Opened>()
@@ -82,7 +83,7 @@ export class Librarian {
       libraries.set(line.line, line === site ? siteLibrary : await this.openLine(line, read))
     }
     if (read.around.builtIns) {
-      await migrateBuiltIns(site.reading, read.around.packageVersion, this.parts)
+      await migrateBuiltIns(site.reading.builtIns, read.around.packageVersion, this.parts)
     }
     const library = new Channels(libraries)
     this.reads.set(library, read)
@@ -172,20 +173,27 @@ export class Librarian {
     const byGit = ({ template }: ReadTemplate): boolean =>
       repository !== undefined && !(ofPackage && template.isSystem)
     const ref = line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref)
-    const own = [...templates.values()].filter(byGit)
+    const own = repository ? [...templates.values()].filter(byGit) : []
     const held = repository && own.length > 0 ? await gitVersions(repository, ref, own, this.blobs) : none
     const authorOf = ({ template }: ReadTemplate): string =>
       template.isSystem ? `assistant-core ${around.packageVersion}` : workingTree
+    const before = this.numbered.get(line.line)
+    const isGit = repository !== undefined
+    const changed = before?.isGit === isGit ? changedIn(before.reads, templates) : undefined
+    const news = changed ? new Map(changed.map((id) => [id, templates.get(id)!])) : templates
     // What a branch says of a status is its own authors' business, so only the site's moves are remembered.
     if (line.line === siteLine) {
-      const { numbers, steps } = await this.versions.settle(templates, byGit, authorOf)
+      const { numbers, steps } = await this.versions.settle(news, byGit, authorOf)
       for (const [id, number] of numbers) this.numbers.set(id, number)
       warnings.push(...steps.map((step) => stepWarning(step, line.reading)))
     }
-    const numbered = [...templates].map(([id, read]): [string, PromptTemplate] => {
+    const numbered = new Map(changed && before?.templates)
+    for (const [id, read] of isGit ? templates : news) {
       const number = byGit(read) ? held.get(id)!.number : (this.numbers.get(id) ?? null)
-      return [id, this.withNumber(read, number)]
-    })
+      const known = before?.reads.get(id) === read ? before.templates.get(id) : undefined
+      numbered.set(id, known?.version === number ? known : withNumber(read, number))
+    }
+    this.numbered.set(line.line, { reads: templates, templates: numbered, isGit })
     await setImmediate()
     const branch = line.line === siteLine ? undefined : await writtenBranch(repository, line.ref)
     const cached = { ...around, cache: this.cacheOf(line.line) }
@@ -195,17 +203,7 @@ export class Librarian {
       ...(branch !== undefined && { branch }),
       examine: (file, bytes) => examineFile(line.files, cached, file, bytes),
     }
-    return new Library(line.reading, new Map(numbered), lineage, { usage: this.usage, links, lacks })
-  }
-
-  private withNumber(read: ReadTemplate, number: number | null): PromptTemplate {
-    const known = this.numbered.get(read)
-    if (known?.version === number) return known
-    const { digest: _digest, ...template } = read.template
-    const described = { ...template, version: number }
-    const numbered = Object.freeze({ ...described, digest: digestOf(described) })
-    this.numbered.set(read, numbered)
-    return numbered
+    return new Library(line.reading, numbered, lineage, { usage: this.usage, links, lacks })
   }
 
   private cacheOf(line: string): TemplateCache {
@@ -213,6 +211,19 @@ export class Librarian {
     this.caches.set(line, cache)
     return cache
   }
+}
+
+/** The templates of a line with their numbers, and what they were made of. */
+interface Numbered {
+  readonly reads: ReadonlyMap<string, ReadTemplate>
+  readonly templates: ReadonlyMap<string, PromptTemplate>
+  readonly isGit: boolean
+}
+
+function withNumber(read: ReadTemplate, number: number | null): PromptTemplate {
+  const { digest: _digest, ...template } = read.template
+  const described = { ...template, version: number }
+  return Object.freeze({ ...described, digest: digestOf(described) })
 }
 
 /** The branch that a channel stands on, unless it is checked out: then it is written to by writing the site. */

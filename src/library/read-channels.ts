@@ -4,8 +4,8 @@ import type { Repository } from '../site/git.ts'
 import { readSiteAt } from '../site/read-site-at.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import { defaultChannel } from './channels.ts'
-import type { Surroundings, TemplateCache } from './check-library.ts'
-import { readLibrary, type LibraryReading } from './read-library.ts'
+import type { LibraryReading, Surroundings, TemplateCache } from './check-library.ts'
+import { readLibrary } from './read-library.ts'
 
 /** One line of a reading: the working tree, or a channel's branch as it was at a commit. */
 export interface ReadLine {

@@ -1,26 +1,23 @@
+import { changedIn } from '../core/changed.ts'
 import { interpret } from '../site/read-site.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import {
   checkSkill,
+  checkTemplate,
   checkTemplates,
+  restOf,
   type CachedTemplate,
   type FoundFaults,
+  type LastReading,
+  type LibraryReading,
   type Surroundings,
   type TemplateCache,
 } from './check-library.ts'
+import { builtInsOf } from './built-ins.ts'
 import { checkHierarchy, readCategories, type ReadCategory } from './categories.ts'
-import type { Category, Skill } from './words.ts'
 import { withoutCopies } from './copied-built-ins.ts'
 import { readSkills, type ReadSkill } from './skill-files.ts'
 import { readInPart, type ReadTemplate } from './template-file.ts'
-
-/** One immutable reading of the prompts, categories and skills of a site and of the package. */
-export interface LibraryReading {
-  readonly templates: ReadonlyMap<string, ReadTemplate>
-  readonly categories: ReadonlyMap<string, Category>
-  readonly skills: ReadonlyMap<string, Skill>
-  readonly skillDigests: ReadonlyMap<string, string>
-}
 
 /**
  * Reads the library whole and checks it whole: every fault and every warning is told at once, at its
@@ -32,6 +29,20 @@ export function readLibrary(
   warnings: Fault[],
   around: Surroundings,
 ): LibraryReading {
+  const rest = around.cache ? restOf(around) : ''
+  const again = readChanged(files, around, rest)
+  const told: FoundFaults = { faults: [], warnings: [] }
+  const reading = again?.reading ?? readWhole(files, around, rest, told)
+  for (const fault of told.faults) faults.push(fault)
+  for (const warning of again?.warnings ?? told.warnings) warnings.push(warning)
+  if (around.cache && !again) {
+    const last = { files, builtIns: around.builtIns, rest, reading, warnings: told.warnings }
+    around.cache.last = told.faults.length === 0 ? last : undefined
+  }
+  return reading
+}
+
+function readWhole(files: SiteFiles, around: Surroundings, rest: string, told: FoundFaults): LibraryReading {
   const isPackage = around.builtIns?.folder === files.folder
   const builtIns = isPackage ? undefined : around.builtIns
   const own = builtIns ? withoutCopies(files, builtIns) : files
@@ -45,7 +56,6 @@ export function readLibrary(
   const skills = new Map<string, ReadSkill>()
   for (const part of parts) {
     const onlySystem = part.files === builtIns
-    const told: FoundFaults = { faults, warnings }
     for (const [id, read] of categoriesOf(part.files, part.ofPackage, categories, told)) {
       if (!onlySystem || read.category.isSystem) categories.set(id, read)
     }
@@ -59,17 +69,49 @@ export function readLibrary(
     for (const [name, read] of skillsOf(part.files, part.ofPackage, told)) {
       if ((onlySystem && !read.skill.isSystem) || isAbsent(read)) continue
       if (skills.has(name))
-        faults.push(read.document.fault(['name'], `"${name}" is a built-in skill; choose another name`))
+        told.faults.push(read.document.fault(['name'], `"${name}" is a built-in skill; choose another name`))
       else skills.set(name, read)
     }
   }
-  checkHierarchy(categories, faults)
+  checkHierarchy(categories, told.faults)
   // Nobody who runs a site can change what is built in: it fits itself to its readers instead of warning.
   const isOwn = ({ isSystem }: { readonly isSystem: boolean }): boolean => isPackage || !isSystem
   const ownTemplates = [...templates.values()].filter(({ template }) => isOwn(template))
-  checkTemplates(ownTemplates, categories, around, { faults, warnings })
-  for (const read of skills.values()) if (isOwn(read.skill)) checkSkill(read, around, { faults, warnings })
-  return reading(templates, categories, skills)
+  checkTemplates(ownTemplates, categories, around, rest, told)
+  for (const read of skills.values()) if (isOwn(read.skill)) checkSkill(read, around, told)
+  return readingOf(templates, categories, skills)
+}
+
+/**
+ * The library when nothing of it changed since the last reading but own templates, which were and are without
+ * fault; undefined when all of it has to be read. Of ten thousand templates only those that changed are looked at.
+ */
+function readChanged(files: SiteFiles, around: Surroundings, rest: string): LastReading | undefined {
+  const { cache, builtIns } = around
+  if (!cache?.last || cache.last.rest !== rest || files.faults.length > 0) return undefined
+  const { last } = cache
+  if (last.builtIns !== builtIns) return undefined
+  if (changedIn(last.files.assets, files.assets)?.length !== 0) return undefined
+  const changed = changedIn(last.files.documents, files.documents)?.filter((file) =>
+    /^(prompts|skills)\//.test(file),
+  )
+  const known = cache.files.get(files.folder)
+  if (!changed || !known) return undefined
+  const templates = new Map(last.reading.templates)
+  for (const file of changed) {
+    const before = known.get(file)
+    const current = readUnlessKnown(before, files.documents.get(file)!)
+    const { read } = current
+    if (!read || !before?.read || current.faults.length > 0) return undefined
+    if (read.template.isSystem || builtIns?.documents.has(file)) return undefined
+    const { faults, warnings } = checkTemplate(read, last.reading.categories, around)
+    const isTold = last.warnings.some((warning) => warning.file === file)
+    if (read.template.id !== before.read.template.id || faults.length + warnings.length > 0 || isTold)
+      return undefined
+    known.set(file, current)
+    templates.set(read.template.id, read)
+  }
+  return (cache.last = { ...last, files, reading: { ...last.reading, templates } })
 }
 
 /** What a file of the library would be, were it these bytes. */
@@ -133,7 +175,7 @@ function* templatesOf(
   for (const [file, document] of files.documents) {
     const known = before?.get(file)
     if (!known && !isTemplateFile(file)) continue
-    const current = known && isSame(known.bytes, document.bytes) ? known : readAnew(document)
+    const current = readUnlessKnown(known, document)
     now.set(file, current)
     const { read } = current
     faults.push(...current.faults)
@@ -154,11 +196,11 @@ export function isTemplateFile(file: string): boolean {
   )
 }
 
-const isSame = (a: Uint8Array, b: Uint8Array): boolean => a === b || Buffer.compare(a, b) === 0
-
-function readAnew(document: SourceDocument): CachedTemplate {
+function readUnlessKnown(known: CachedTemplate | undefined, document: SourceDocument): CachedTemplate {
+  const { bytes } = document
+  if (known && (known.bytes === bytes || Buffer.compare(known.bytes, bytes) === 0)) return known
   const faults: Fault[] = []
-  return { bytes: document.bytes, read: readInPart(document, faults), faults }
+  return { bytes, read: readInPart(document, faults), faults }
 }
 
 function addTemplate(
@@ -199,15 +241,16 @@ function onlyThePackage(what: string): string {
   return `only the package has built-in ${what}; leave is_system out`
 }
 
-function reading(
+function readingOf(
   templates: Map<string, ReadTemplate>,
   categories: ReadonlyMap<string, ReadCategory>,
   skills: ReadonlyMap<string, ReadSkill>,
 ): LibraryReading {
-  return {
+  const read = {
     templates,
     categories: new Map([...categories].map(([id, { category }]) => [id, category])),
     skills: new Map([...skills].map(([name, { skill }]) => [name, skill])),
     skillDigests: new Map([...skills].map(([name, { digest }]) => [name, digest])),
   }
+  return { ...read, builtIns: builtInsOf(read) }
 }

@@ -18,24 +18,13 @@ interface View<T> {
  */
 export class Views<T extends Viewed> {
   private readonly things: ReadonlyMap<string, T>
-  private readonly ordered: readonly T[]
-  private readonly byOwner = new Map<string, T[]>()
+  private sorted: Sorted<T> | undefined
   private readonly byRoles = new Map<string, View<T>>()
   private readonly byUser = new Map<string, View<T>>()
 
   /** The things by the name under which they are asked for. */
   constructor(things: ReadonlyMap<string, T>) {
     this.things = things
-    this.ordered = [...things]
-      .map(([name, thing]) => ({ name, thing, rank: rankOf(thing) }))
-      .sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1))
-      .map(({ thing }) => thing)
-    for (const thing of this.ordered) {
-      if (thing.owner === '') continue
-      const own = this.byOwner.get(thing.owner)
-      if (own) own.push(thing)
-      else this.byOwner.set(thing.owner, [thing])
-    }
   }
 
   /** The thing of that name, if it exists for the principal. */
@@ -55,17 +44,39 @@ export class Views<T extends Viewed> {
   }
 
   private view(principal: Principal): View<T> {
-    const own = this.byOwner.get(principal.user)
+    const { ordered, byOwner } = (this.sorted ??= sort(this.things))
+    const own = byOwner.get(principal.user)
     if (!own) {
       return remembered(this.byRoles, principal.roleKey, () =>
-        this.ordered.filter((thing) => reaches(principal.roles, thing)),
+        ordered.filter((thing) => reaches(principal.roles, thing)),
       )
     }
     return remembered(this.byUser, `${principal.user}\n\n${principal.roleKey}`, () => [
       ...own,
-      ...this.ordered.filter((thing) => thing.owner !== principal.user && reaches(principal.roles, thing)),
+      ...ordered.filter((thing) => thing.owner !== principal.user && reaches(principal.roles, thing)),
     ])
   }
+}
+
+/** In the order of lists, and by owner in the same order. */
+interface Sorted<T> {
+  readonly ordered: readonly T[]
+  readonly byOwner: ReadonlyMap<string, readonly T[]>
+}
+
+function sort<T extends Guarded>(things: ReadonlyMap<string, T>): Sorted<T> {
+  const ordered = [...things]
+    .map(([name, thing]) => ({ name, thing, rank: rankOf(thing) }))
+    .sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1))
+    .map(({ thing }) => thing)
+  const byOwner = new Map<string, T[]>()
+  for (const thing of ordered) {
+    if (thing.owner === '') continue
+    const own = byOwner.get(thing.owner)
+    if (own) own.push(thing)
+    else byOwner.set(thing.owner, [thing])
+  }
+  return { ordered, byOwner }
 }
 
 function rankOf(thing: Guarded): number {

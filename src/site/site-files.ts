@@ -50,9 +50,9 @@ export function documentsIn({ documents }: SiteFiles, folder: string): readonly 
   let groups = grouped.get(documents)
   if (!groups) {
     grouped.set(documents, (groups = new Map()))
-    for (const document of documents.values()) {
-      if (!document.file.startsWith('config/')) continue
-      const name = document.file.slice(0, document.file.indexOf('/', 'config/'.length) + 1)
+    for (const [file, document] of documents) {
+      if (!file.startsWith('config/')) continue
+      const name = file.slice(0, file.indexOf('/', 'config/'.length) + 1)
       const group = groups.get(name)
       if (group) group.push(document)
       else groups.set(name, [document])

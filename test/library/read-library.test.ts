@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { cp, symlink } from 'node:fs/promises'
+import { cp, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { readSite } from '../../src/site/read-site.ts'
-import { faultText, type Fault } from '../../src/site/site-files.ts'
+import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
+import type { Surroundings, TemplateCache } from '../../src/library/check-library.ts'
+import { readLibrary } from '../../src/library/read-library.ts'
 import {
   as,
   check,
@@ -361,5 +363,72 @@ describe('skills', () => {
     await library.site.countSkillRead('demo')
     assert.equal((await w.librarian.usage.of('skill', 'demo')).count, 2)
     assert.equal((await w.librarian.usage.of('prompt', 'demo')).count, 0)
+  })
+})
+
+describe('a reading after another', () => {
+  it('says what a first one says, whatever was written in between', async (t) => {
+    const builtIns = await readSite(packageFolder)
+    const folder = await folderWith(t, {
+      'prompts/categories.yaml': 'categories:\n  - { category_id: one, category_name: One }\n',
+      'prompts/a.md': template('category: one', 'First'),
+      'prompts/b.md': template('', 'First'),
+      'prompts/warned.md': template('', 'Call `list_document`.'),
+      'skills/mine/SKILL.md': '---\nname: mine\ndescription: Mine\n---\nCall `list_document`.\n',
+      'skills/mine/notes.txt': 'First',
+    })
+    const edits: Readonly<Record<string, string | null>>[] = [
+      { 'prompts/a.md': template('category: one', 'Second') },
+      { 'prompts/a.md': template('category: one', 'Call `list_document`.') },
+      {
+        'prompts/a.md': template('category: one\nstatus: Draft', 'Third'),
+        'prompts/b.md': template('', '2'),
+      },
+      { 'prompts/warned.md': template('', 'Call nothing.') },
+      { 'prompts/b.md': template('category: two', 'Second') },
+      { 'prompts/b.md': template('', '{% if %}') },
+      { 'prompts/b.md': template('prompt_id: a', 'Second') },
+      { 'prompts/b.md': template('prompt_id: c', 'Second') },
+      { 'prompts/b.md': template('is_system: 1', 'Second') },
+      { 'prompts/b.md': template('', 'Second') },
+      { 'prompts/categories.yaml': 'categories: []\n' },
+      { 'prompts/categories.yaml': 'categories:\n  - { category_id: one, category_name: Uno }\n' },
+      { 'skills/mine/notes.txt': 'Second' },
+      { 'skills/mine/SKILL.md': '---\nname: mine\ndescription: Mine\n---\nCall nothing.\n' },
+      { 'prompts/b.md': null, 'prompts/d.md': template('', 'New') },
+      { 'prompts/d.md': template('prompt_id: sales_analysis', 'New') },
+      { 'prompts/d.md': template('', 'New'), 'config/x.yaml': 'x: 1\n' },
+      { 'prompts/d.md': template('', 'Newer'), 'config/x.yaml': 'x: 2\n' },
+    ]
+    const cache: TemplateCache = { files: new Map() }
+    const said = (files: SiteFiles, more: Partial<Surroundings>) => {
+      const [faults, warnings]: [Fault[], Fault[]] = [[], []]
+      const read = readLibrary(files, faults, warnings, source({ builtIns, ...more }))
+      return {
+        faults: faults.map(faultText),
+        warnings: warnings.map(faultText),
+        templates: [...read.templates].map(
+          ([
+            id,
+            {
+              template: { digest },
+            },
+          ]) => `${id} ${digest}`,
+        ),
+        categories: [...read.categories.values()],
+        skills: [...read.skillDigests],
+        builtIns: [...read.builtIns],
+      }
+    }
+    let outcomes = ''
+    for (const edit of [{}, ...edits]) {
+      for (const [file, text] of Object.entries(edit))
+        await (text === null ? rm(join(folder, file)) : write(folder, { [file]: text }))
+      const files = await readSite(folder)
+      const again = said(files, { cache })
+      assert.deepEqual(again, said(files, {}), JSON.stringify(edit))
+      outcomes += again.faults.length > 0 ? 'f' : again.warnings.length > 2 ? 'w' : '.'
+    }
+    assert.equal(outcomes, '..w..fff.f.f....f..')
   })
 })
