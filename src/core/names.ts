@@ -27,7 +27,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /** Letters to insert, remove, replace or swap with their neighbour; stops counting at the limit. */
-function editDistance(a: string, b: string, limit: number): number {
+export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let before: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)

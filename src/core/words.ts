@@ -4,6 +4,7 @@
  * or, from two letters on, begins with it, or is one of those that stand in for it. Its score is the sum over the words
  * of the weight of the heaviest field that has it, half of it where the word is not the same.
  */
+import { editDistance } from './names.ts'
 
 /** A word that is asked for, and what stands in for it where it may be mistyped. */
 export interface AskedWord {
@@ -98,18 +99,5 @@ export function mistyped(
 ): { readonly begins: string; matches(other: string): boolean } | undefined {
   if (word.length < 5 || /\d/.test(word)) return undefined
   const most = word.length < 8 ? 1 : 2
-  return { begins: word.slice(0, 3), matches: (other) => isNear(word, other, most) }
-}
-
-/** Whether so few letters differ, are missing or too many. */
-function isNear(a: string, b: string, most: number): boolean {
-  if (Math.abs(a.length - b.length) > most) return false
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
-    row = next
-  }
-  return row[b.length]! <= most
+  return { begins: word.slice(0, 3), matches: (other) => editDistance(word, other, most + 1) <= most }
 }

@@ -5,6 +5,7 @@ import { AppError, messageOf } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/log.ts'
 import { assistantUser, hasRole, roleKeyOf, systemManager } from '../../src/core/principal.ts'
 import { linesOf } from '../../src/core/settings.ts'
+import { mistyped } from '../../src/core/words.ts'
 
 describe('time', () => {
   it('is milliseconds inside, ISO 8601 in UTC for people and whole seconds for protocols', () => {
@@ -54,6 +55,16 @@ describe('a setting of several lines', () => {
     assert.deepEqual(linesOf(' a \n\nb\r\na\n'), ['a', 'b'])
     assert.deepEqual(linesOf(['a', ' ', 'b ', 'a']), ['a', 'b'])
     assert.deepEqual(linesOf(''), [])
+  })
+})
+
+describe('a mistyped word', () => {
+  it('has a letter wrong, missing, too many or before its neighbour; two such in a long word', () => {
+    const near = (word: string, ...others: string[]) => others.map((one) => mistyped(word)?.matches(one))
+    assert.deepEqual(near('invoice', 'invoise', 'invoce', 'invooice', 'invocie'), [true, true, true, true])
+    assert.deepEqual(near('invoice', 'invosie', 'inovcie'), [false, false])
+    assert.deepEqual(near('quotation', 'qoutatoin', 'qoutatoni'), [true, false])
+    assert.deepEqual(near('bolt', 'blot'), [undefined])
   })
 })
 
