@@ -1,6 +1,13 @@
 /** The apps that are registered: which there are, who allowed each, the tokens that act through it, and ending all of it. */
 import { AppError } from '../core/errors.ts'
-import { administrationPage, asked, endings, firstRows, type AdministrationDeps } from './administration.ts'
+import {
+  administrationPage,
+  asked,
+  ending,
+  endings,
+  firstRows,
+  type AdministrationDeps,
+} from './administration.ts'
 import type { OwnPage } from './own-page.ts'
 
 /** The page: every client, or one. */
@@ -30,20 +37,8 @@ export function adminClientsPage(deps: AdministrationDeps): OwnPage {
     },
     deeds: {
       ...endings(deps),
-      remove: {
-        recent: true,
-        run: async (visit, form) => {
-          await ask(visit, 'clients.remove', { client_id: form.get('id') ?? '' })
-          return undefined
-        },
-      },
-      'client-revoke': {
-        recent: true,
-        run: async (visit, form) => {
-          await ask(visit, 'tokens.revoke', { client: form.get('id') ?? '' })
-          return undefined
-        },
-      },
+      remove: ending((visit, id) => ask(visit, 'clients.remove', { client_id: id })),
+      'client-revoke': ending((visit, id) => ask(visit, 'tokens.revoke', { client: id })),
     },
   })
 }

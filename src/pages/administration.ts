@@ -74,28 +74,25 @@ export function asked({ ctx }: Visit, name: string): string {
 /** What ends access, by the operations of the command line, which tell the audit log of it. */
 export function endings({ ask }: AdministrationDeps): Record<string, Deed> {
   return {
-    'token-revoke': {
-      recent: true,
-      run: async (visit, form) => {
-        const { revoked } = await ask(visit, 'tokens.revoke', { token: form.get('id') ?? '' })
-        if (revoked === 0) throw new AppError('conflict', 'that had ended already')
-        return undefined
-      },
-    },
-    'grant-revoke': {
-      recent: true,
-      run: async (visit, form) => {
-        const [user = '', client = ''] = (form.get('id') ?? '').split(' ')
-        await ask(visit, 'tokens.revoke', { user, client })
-        return undefined
-      },
-    },
-    'key-revoke': {
-      recent: true,
-      run: async (visit, form) => {
-        await ask(visit, 'api_keys.revoke', { api_key: form.get('id') ?? '' })
-        return undefined
-      },
+    'token-revoke': ending(async (visit, id) => {
+      const { revoked } = await ask(visit, 'tokens.revoke', { token: id })
+      if (revoked === 0) throw new AppError('conflict', 'that had ended already')
+    }),
+    'grant-revoke': ending((visit, id) => {
+      const [user = '', client = ''] = id.split(' ')
+      return ask(visit, 'tokens.revoke', { user, client })
+    }),
+    'key-revoke': ending((visit, id) => ask(visit, 'api_keys.revoke', { api_key: id })),
+  }
+}
+
+/** A form that ends what it names, after a recent sign-in, and shows the page again. */
+export function ending(end: (visit: Visit, id: string) => Promise<unknown>): Deed {
+  return {
+    recent: true,
+    run: async (visit, form) => {
+      await end(visit, form.get('id') ?? '')
+      return undefined
     },
   }
 }
