@@ -70,6 +70,13 @@ function parseUntil(tokens: TokenStream, ...ends: string[]): Statement[] {
   return parseBody(tokens, ends)
 }
 
+/** The body of a tag, and past the one tag that can end it. */
+function parseTo(tokens: TokenStream, end: string): Statement[] {
+  const body = parseUntil(tokens, end)
+  tokens.next()
+  return body
+}
+
 function parseStatement(tokens: TokenStream): Statement {
   const token = tokens.current
   if (token.type !== 'name') tokens.fail('tag name expected')
@@ -85,29 +92,27 @@ function parseStatement(tokens: TokenStream): Statement {
 function unknownTag(tokens: TokenStream): never {
   const name = tokens.current.text
   const message = [`Encountered unknown tag '${name}'.`]
-  const looking = tokens.ends
-    .at(-1)
-    ?.map((end) => `'${end}'`)
-    .join(' or ')
-  if (looking !== undefined) {
+  if (tokens.ends.length > 0) {
     // A tag that an outer one waits for shows where the nesting went wrong.
     const known = tokens.ends.some((ends) => ends.includes(name))
     message.push(
       known
-        ? `You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for ${looking}.`
-        : `Jinja was looking for the following tags: ${looking}.`,
+        ? `You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for ${wanted(tokens)}.`
+        : `Jinja was looking for the following tags: ${wanted(tokens)}.`,
     )
   }
   return tokens.fail([...message, ...innermost(tokens)].join(' '))
 }
 
 function unexpectedEnd(tokens: TokenStream): never {
-  const looking = tokens.ends
-    .at(-1)!
-    .map((end) => `'${end}'`)
-    .join(' or ')
-  const message = ['Unexpected end of template.', `Jinja was looking for the following tags: ${looking}.`]
-  return tokens.fail([...message, ...innermost(tokens)].join(' '))
+  const message = `Unexpected end of template. Jinja was looking for the following tags: ${wanted(tokens)}.`
+  return tokens.fail([message, ...innermost(tokens)].join(' '))
+}
+
+/** The tags that would end the innermost block. */
+function wanted(tokens: TokenStream): string {
+  const ends = tokens.ends.at(-1)!
+  return ends.map((end) => `'${end}'`).join(' or ')
 }
 
 function innermost(tokens: TokenStream): string[] {
@@ -124,9 +129,7 @@ function parseFor(tokens: TokenStream): Statement {
   const test = tokens.skipName('if') ? parseExpression(tokens) : undefined
   const recursive = tokens.skipName('recursive')
   const body = parseUntil(tokens, 'endfor', 'else')
-  const end = tokens.next().text
-  const otherwise = end === 'else' ? parseUntil(tokens, 'endfor') : []
-  if (end === 'else') tokens.next()
+  const otherwise = tokens.next().text === 'else' ? parseTo(tokens, 'endfor') : []
   return { kind: 'for', target, iterable, test, recursive, body, otherwise, at }
 }
 
@@ -139,8 +142,7 @@ function parseIf(tokens: TokenStream): If {
     branches.push({ test, body })
     const end = tokens.next().text
     if (end === 'elif') continue
-    const otherwise = end === 'else' ? parseUntil(tokens, 'endif') : []
-    if (end === 'else') tokens.next()
+    const otherwise = end === 'else' ? parseTo(tokens, 'endif') : []
     return { kind: 'if', branches, otherwise, at }
   }
 }
@@ -151,8 +153,7 @@ function parseSet(tokens: TokenStream): Statement {
   // Without a value, what stands up to `endset` is the value.
   if (tokens.skip('=')) return { kind: 'set', target, value: parseTuple(tokens), at }
   const filter = parseFilters(tokens, undefined)
-  const body = parseUntil(tokens, 'endset')
-  tokens.next()
+  const body = parseTo(tokens, 'endset')
   return { kind: 'setblock', target, filter, body, at }
 }
 
@@ -166,8 +167,7 @@ function parseWith(tokens: TokenStream): Statement {
     tokens.expect('=')
     values.push(parseExpression(tokens))
   }
-  const body = parseUntil(tokens, 'endwith')
-  tokens.next()
+  const body = parseTo(tokens, 'endwith')
   return { kind: 'with', targets, values, body, at }
 }
 
@@ -175,8 +175,7 @@ function parseMacro(tokens: TokenStream): Statement {
   const { at } = tokens.next()
   const { name } = parseName(tokens)
   const signature = parseSignature(tokens)
-  const body = parseUntil(tokens, 'endmacro')
-  tokens.next()
+  const body = parseTo(tokens, 'endmacro')
   return { kind: 'macro', name, ...signature, body, at }
 }
 
@@ -185,8 +184,7 @@ function parseCallBlock(tokens: TokenStream): Statement {
   const signature = tokens.type === '(' ? parseSignature(tokens) : { params: [], defaults: [] }
   const call = parseExpression(tokens)
   if (call.kind !== 'call') tokens.fail('expected call', at)
-  const body = parseUntil(tokens, 'endcall')
-  tokens.next()
+  const body = parseTo(tokens, 'endcall')
   return { kind: 'callblock', ...signature, call, body, at }
 }
 
@@ -212,16 +210,14 @@ function parseFilterBlock(tokens: TokenStream): Statement {
   const { at } = tokens.next()
   const first = parseFilter(tokens, undefined)
   const filter = parseFilters(tokens, first) ?? first
-  const body = parseUntil(tokens, 'endfilter')
-  tokens.next()
+  const body = parseTo(tokens, 'endfilter')
   return { kind: 'filterblock', filter, body, at }
 }
 
 function parseAutoescape(tokens: TokenStream): Statement {
   const { at } = tokens.next()
   const on = parseExpression(tokens)
-  const body = parseUntil(tokens, 'endautoescape')
-  tokens.next()
+  const body = parseTo(tokens, 'endautoescape')
   return { kind: 'autoescape', on, body, at }
 }
 
@@ -235,8 +231,7 @@ function parseBlock(tokens: TokenStream): Statement {
       'Block names in Jinja have to be valid Python identifiers and may not contain hyphens, use an underscore instead',
     )
   }
-  const body = parseUntil(tokens, 'endblock')
-  tokens.next()
+  const body = parseTo(tokens, 'endblock')
   const blank = body.every(
     (child) =>
       child.kind === 'output' && child.items.every((item) => typeof item === 'string' && isSpace(item)),
