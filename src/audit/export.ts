@@ -1,4 +1,5 @@
 /** Events for other programs. */
+import { csvLine } from '../core/csv.ts'
 import type { AuditLine } from './event.ts'
 import { jsonText } from './line.ts'
 import { pictured } from './render.ts'
@@ -30,16 +31,14 @@ export async function* exportJsonl(lines: AsyncIterable<AuditLine>): AsyncGenera
   for await (const line of lines) yield `${jsonText(line)}\n`
 }
 
-/** Events as CSV (RFC 4180) with a header. A cell that a spreadsheet would calculate is made a text. */
+/** Events as CSV with a header. */
 export async function* exportCsv(lines: AsyncIterable<AuditLine>): AsyncGenerator<string> {
   yield `${columns.join(',')}\r\n`
-  for await (const line of lines) yield `${columns.map((column) => cell(line[column])).join(',')}\r\n`
+  for await (const line of lines) yield `${csvLine(columns.map((column) => shown(line[column])))}\r\n`
 }
 
-function cell(value: unknown): string {
-  if (value === undefined || value === null) return ''
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  const text = pictured(typeof value === 'string' ? value : JSON.stringify(value))
-  const safe = /^[=+\-@]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+/** No cell hides what it says. */
+function shown(value: unknown): unknown {
+  if (typeof value === 'string') return pictured(value)
+  return typeof value === 'object' && value !== null ? pictured(JSON.stringify(value)) : value
 }

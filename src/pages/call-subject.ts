@@ -31,7 +31,7 @@ export async function subjectOf(
   return {
     ...blank,
     doctype: doctype.name,
-    ...(title !== undefined && { title: pictured(textOf(title)) }),
+    ...(title !== undefined && { title: pictured(orDash(title)) }),
     // Whether there is a document of this name that they may read.
     ...(typeof name === 'string' && { name, found: document !== undefined }),
     ...(isObject(data)
@@ -61,8 +61,8 @@ function changesOf(
 ) {
   return Object.entries(data).map(([name, to]) => ({
     label: fields.get(name)?.label ?? name,
-    from: document ? picturedLines(textOf(document[name])) : '',
-    to: picturedLines(textOf(to)),
+    from: document ? picturedLines(orDash(document[name])) : '',
+    to: picturedLines(orDash(to)),
   }))
 }
 
@@ -76,7 +76,7 @@ function mainFields(doctype: Doctype, document: DocumentView) {
     .slice(0, mostFields)
     .map((name) => ({
       label: doctype.fields.get(name)?.label ?? name,
-      value: picturedLines(textOf(document[name])),
+      value: picturedLines(orDash(document[name])),
     }))
 }
 
@@ -85,7 +85,8 @@ export function picturedLines(text: string): string {
   return text.split('\n').map(pictured).join('\n')
 }
 
-function textOf(value: unknown): string {
+/** A value as people read it, and a dash for none. */
+export function orDash(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

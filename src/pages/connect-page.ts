@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Middleware } from 'koa'
 import type { Settings } from '../core/settings.ts'
+import { isLocal } from '../core/address.ts'
 import { version } from '../core/version.ts'
 import { zipOf } from '../core/zip.ts'
 import { paths, resourceOf } from '../oauth/urls.ts'
@@ -35,7 +36,7 @@ export function connectPage(deps: ConnectDeps): OwnPage {
     script: true,
     show: () => {
       const url = resourceOf(deps.publicUrl())
-      const isPublic = url.startsWith('https:') && !/^https:\/\/(localhost|127\.|\[::1\])/.test(url)
+      const isPublic = url.startsWith('https:') && !isLocal(new URL(url).hostname)
       return Promise.resolve({ url, isPublic, ways: waysTo(url, deps.settings().server.name) })
     },
     deeds: {},

@@ -7,6 +7,7 @@ import { linkedFrom } from '../documents/links.ts'
 import type { Access } from '../documents/permission.ts'
 import type { Field } from '../documents/platform.ts'
 import { type DocumentView, getDocument, listDocuments } from '../documents/reading.ts'
+import { orDash } from './call-subject.ts'
 
 const rowsOfPage = 50
 const mostColumns = 5
@@ -48,7 +49,7 @@ export async function recordsOf(
     fields: ['name', ...plain.map(({ name }) => name)],
     rows: page.data.map((row) => ({
       name: String(row['name']),
-      cells: columns.map(({ name }) => textOf(row[name])),
+      cells: columns.map(({ name }) => orDash(row[name])),
     })),
     total: page.total,
     moreThanTotal: page.moreThanTotal,
@@ -64,12 +65,12 @@ export async function recordOf(documents: Documents, principal: Principal, docty
   const labelOf = (field: string): string => access.doctype.fields.get(field)?.label ?? field
   const { titleField } = access.doctype
   return {
-    title: textOf(titleField === undefined ? name : (view[titleField] ?? name)),
+    title: orDash(titleField === undefined ? name : (view[titleField] ?? name)),
     // Of a doctype that is submitted: 0 a draft, 1 submitted, 2 cancelled.
     state: access.doctype.submittable ? view['docstatus'] : undefined,
     times: [
-      { word: 'made', user: textOf(view['owner']), time: textOf(view['creation']) },
-      { word: 'changed', user: textOf(view['modified_by']), time: textOf(view['modified']) },
+      { word: 'made', user: orDash(view['owner']), time: orDash(view['creation']) },
+      { word: 'changed', user: orDash(view['modified_by']), time: orDash(view['modified']) },
     ],
     fields: fieldsOf(documents, access, view),
     tables: tablesOf(documents, access, view),
@@ -84,8 +85,8 @@ export async function recordOf(documents: Documents, principal: Principal, docty
       note: note ?? '',
       changes: changes.map(({ field, from, to }) => ({
         label: labelOf(field),
-        from: textOf(from),
-        to: textOf(to),
+        from: orDash(from),
+        to: orDash(to),
       })),
     })),
   }
@@ -113,7 +114,7 @@ function fieldsOf({ platform }: Documents, { doctype }: Access, view: DocumentVi
         : undefined
     // Everybody reads a moment in their own time.
     const isTime = field.type === 'datetime' && typeof value === 'string' && !Number.isNaN(Date.parse(value))
-    return [{ label: field.label, value: textOf(value), ...(link && { link }), ...(isTime && { isTime }) }]
+    return [{ label: field.label, value: orDash(value), ...(link && { link }), ...(isTime && { isTime }) }]
   })
 }
 
@@ -136,7 +137,7 @@ function tablesOf({ platform }: Documents, { doctype }: Access, view: DocumentVi
       {
         label: field.label,
         columns: columns.map(columnOf),
-        rows: (rows as DocumentView[]).map((row) => columns.map((column) => textOf(row[column.name]))),
+        rows: (rows as DocumentView[]).map((row) => columns.map((column) => orDash(row[column.name]))),
       },
     ]
   })
@@ -145,9 +146,4 @@ function tablesOf({ platform }: Documents, { doctype }: Access, view: DocumentVi
 /** The head of a column; numbers stand below each other. */
 function columnOf({ label, type }: Field) {
   return { label, isNumber: ['number', 'integer', 'currency', 'percent'].includes(type) }
-}
-
-function textOf(value: unknown): string {
-  if (value === null || value === undefined || value === '') return '–'
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

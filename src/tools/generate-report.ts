@@ -1,6 +1,6 @@
 import { runReport } from '../documents/reports.ts'
 import { isoTime } from '../core/clock.ts'
-import { Decimal } from '../core/decimal.ts'
+import { csvLine } from '../core/csv.ts'
 import { fitRows } from './fit-rows.ts'
 import { objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
@@ -71,15 +71,3 @@ export const generateReport = defineTool({
     }
   },
 })
-
-function csvLine(values: readonly unknown[]): string {
-  return values.map(csvValue).join(',')
-}
-
-function csvValue(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'string' || value instanceof Decimal ? String(value) : JSON.stringify(value)
-  // A spreadsheet would run a text that begins like a formula.
-  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}

@@ -4,7 +4,7 @@ import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { ClientLimit } from '../documents/platform.ts'
 import type { People } from '../users/people.ts'
-import { checkDocument } from '../site/check-document.ts'
+import { checkDocument, checkNames } from '../site/check-document.ts'
 import type { Confirmation } from './catalogue.ts'
 import { optionalTools } from './optional-tools.ts'
 import { objectWith } from '../core/object-schema.ts'
@@ -101,17 +101,14 @@ export function readToolSettings(
   if (!document || !data) return { settings: new Map(), profiles: [] }
   const known = [...names, ...optionalTools]
   const lineOf = (path: readonly string[]): string => `${file}:${document.fault(path, '', 'key').line}`
-  const checkRoles = (path: readonly string[], roles: readonly string[]): void => {
-    for (const [index, role] of roles.entries())
-      if (!people.roles.has(role))
-        faults.push(document.fault([...path, index], unknownName('role', role, people.roles.keys())))
-  }
+  const checkRoles = (path: readonly string[], roles: readonly string[] | undefined): void =>
+    checkNames(document, path, 'role', roles, people.roles, faults)
   const settings = new Map<string, ToolSetting>()
   for (const [name, entry] of Object.entries(data.tools ?? {})) {
     if (!isKnown(name, known))
       faults.push(document.fault(['tools', name], unknownName('tool', name, known), 'key'))
     const roles = entry.roles === 'all' ? [] : (entry.roles as readonly string[] | undefined)
-    checkRoles(['tools', name, 'roles'], roles ?? [])
+    checkRoles(['tools', name, 'roles'], roles)
     settings.set(name, {
       ...entry,
       enabled: entry.enabled ?? true,
@@ -121,7 +118,7 @@ export function readToolSettings(
     })
   }
   const profiles = Object.entries(data.profiles ?? {}).map(([name, profile]): Profile => {
-    checkRoles(['profiles', name, 'roles'], profile.roles ?? [])
+    checkRoles(['profiles', name, 'roles'], profile.roles)
     for (const [index, tool] of profile.tools.entries())
       if (!isKnown(tool, known))
         faults.push(document.fault(['profiles', name, 'tools', index], unknownName('tool', tool, known)))

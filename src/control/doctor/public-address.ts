@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns/promises'
 import { connect } from 'node:tls'
 import type { Clock } from '../../core/clock.ts'
+import { isLocal } from '../../core/address.ts'
 import { messageOf } from '../../core/errors.ts'
 import { about, type Finding } from './finding.ts'
 import { patience, type PublicAnswer, type Inside } from './public-ask.ts'
@@ -37,11 +38,6 @@ export function examineScheme(check: string, { protocol, hostname, origin }: URL
         'tokens travel in clear text, and most clients refuse an http address',
         'end TLS at a proxy and set public_url to its https address (systemd/README.md)',
       )
-}
-
-/** Whether a host name means this machine only. */
-export function isLocal(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
 }
 
 /** Whether the daemon publishes this address; one byte more is another. */

@@ -1,10 +1,10 @@
 /** The way of one request and one stream through the proxies, which the daemon was told to expect. */
+import { isLocal } from '../../core/address.ts'
 import { messageOf } from '../../core/errors.ts'
 import { probeHeader, streamPauseMilliseconds, type Arrival } from '../../http/doctor-probe.ts'
 import { paths } from '../../oauth/urls.ts'
 import { about, type Finding } from './finding.ts'
 import { patience, type Inside } from './public-ask.ts'
-import { isLocal } from './public-address.ts'
 
 /** What the proxies made of a request that the daemon was told to expect. */
 export async function examineWay(url: URL, inside: Inside | undefined): Promise<readonly Finding[]> {

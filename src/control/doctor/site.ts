@@ -1,11 +1,12 @@
 /** What `doctor` finds about the site: whether it can be used, and what its settings give away. */
+import { isLocal } from '../../core/address.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { Settings } from '../../core/settings.ts'
 import { faultText } from '../../site/site-files.ts'
 import { readWholeSite } from '../../build/snapshot.ts'
 import { about, type Finding } from './finding.ts'
 import type { DaemonHealth, Patient } from './patient.ts'
-import { examineScheme, isLocal } from './public-address.ts'
+import { examineScheme } from './public-address.ts'
 
 /** Reads the site as the daemon would; the settings are absent when it has faults. */
 export async function examineSite({
