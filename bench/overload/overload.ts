@@ -2,7 +2,8 @@
  * What is left of the service when three times as much is asked of it as it can do, and while 5,000 slow bodies are held
  * open: `node --import tsx bench/overload/overload.ts [seconds]`. The daemon has one core for itself; the load, on the
  * other, are processes of their own (`load.ts`) that wait for no answer. One user floods, another works as always, and
- * somebody asks `/healthz`. What the daemon can do is measured first, in the same run, with the same calls.
+ * somebody asks `/healthz`. What the daemon can do without that is measured in the same run with the same calls, before
+ * each flood and after it: the rounds take turns, and medians count.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -17,6 +18,7 @@ import { startService, stopServerProcesses, table, usedBy } from '../server-proc
 import type { Asked, Told } from './load.ts'
 
 const seconds = Number(process.argv[2] ?? 10)
+const rounds = 3
 const tool = (name: string, args: unknown): string => message('tools/call', { name, arguments: args })
 const cheapest = [tool('get_document', { doctype: 'Customer', name: 'Müller Bau' })]
 /** What an assistant asks for on the way to an answer; one call in eight writes. */
@@ -50,65 +52,90 @@ try {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
 
+/** What a source of load was told, and the processor time that the daemon took meanwhile, in seconds. */
+interface Spent {
+  readonly told: Told
+  readonly processor: number
+}
+
 async function measure(what: string, bodies: readonly string[], rows: string[][]): Promise<void> {
   const { port, pid, tokenOf } = await startService(join(folder, what.replaceAll(' ', '-')))
   const [flooder, worker] = [await tokenOf('admin@example.com'), await tokenOf('sales@example.com')]
-  const lanes = (duration: number): Promise<Told> =>
-    load({ port, seconds: duration, bodies, token: flooder, lanes: 32 })
-  /** What came of it, and the processor time that it took from that moment on. */
-  const spent = async <T>(
-    work: () => Promise<T>,
-    from = Date.now(),
-  ): Promise<{ told: T; processor: number }> => {
+  const spent = async (work: () => Promise<Told>, from = Date.now()): Promise<Spent> => {
     const before = delay(Math.max(0, from - Date.now())).then(() => usedBy(pid))
     const told = await work()
     return { told, processor: (usedBy(pid) - (await before)) / 1e6 }
   }
-  let full: { readonly rate: number; readonly aProcessorSecond: number } | undefined
-  const row = (who: string, told: Told, processor?: number): void => {
-    const good = told.statuses[200] ?? 0
-    const rate = good / told.seconds
-    full ??= { rate, aProcessorSecond: good / processor! }
-    const percent = (part: number, of: number): string => `${Math.round((part / of) * 100)} %`
+  const lanes = (duration = seconds): Promise<Spent> =>
+    spent(() => load({ port, seconds: duration, bodies, token: flooder, lanes: 32 }))
+  const row = (who: string, told: readonly Told[], shares: readonly string[] = ['', '']): void => {
+    const asked = told.map(({ sent }) => sent / seconds)
+    const refused = told.map(({ statuses, sent }) => (statuses[503] ?? 0) / sent)
     rows.push([
       `${what}: ${who}`,
-      (told.sent / seconds).toFixed(0),
-      rate.toFixed(0),
-      processor === undefined ? '' : percent(rate, full.rate),
-      processor === undefined ? '' : percent(good / processor, full.aProcessorSecond),
-      percent(told.statuses[503] ?? 0, told.sent),
-      ...told.times.map((time) => `${time.toFixed(0)} ms`),
+      middle(asked).toFixed(0),
+      middle(told.map(rateOf)).toFixed(0),
+      ...shares,
+      percent(middle(refused)),
+      ...[0, 1].map((at) => `${middle(told.map(({ times }) => times[at]!)).toFixed(0)} ms`),
+      `${Math.max(...told.map(({ times }) => times[2]!)).toFixed(0)} ms`,
     ])
-    process.stderr.write(`${rows.at(-1)!.join('   ')}   ${JSON.stringify(told.statuses)}\n`)
+    process.stderr.write(
+      `${rows.at(-1)!.join('   ')}   ${JSON.stringify(told.map(({ statuses }) => statuses))}\n`,
+    )
   }
+  /** Beside what it did just before and just after. */
+  const besides = (some: readonly Spent[], full: readonly Spent[]): string[] =>
+    [({ told }: Spent) => rateOf(told), ({ told, processor }: Spent) => good(told) / processor].map((of) =>
+      percent(middle(some.map((one, at) => (2 * of(one)) / (of(full[at]!) + of(full[at + 1]!))))),
+    )
+
+  // What is compiled the first time is not what is measured.
   await lanes(5)
-  const alone = await spent(() => lanes(seconds))
-  row('all that it can do, in 32 lanes', alone.told, alone.processor)
-  const flooding = { port, bodies, token: flooder, rate: (3 * (alone.told.statuses[200] ?? 0)) / seconds }
-  // As with the lanes, what is compiled the first time is not what is measured.
-  await load({ ...flooding, seconds: 5, connections: 1000 })
-  const when = { port, seconds, at: Date.now() + 5000 }
-  const { told: together, processor } = await spent(
-    () =>
-      Promise.all([
-        load({ ...flooding, ...when, connections: 1000 }),
-        load({ ...when, bodies, token: worker, rate: 20 }),
-        load({ ...when, bodies: [], rate: 20, anew: true }),
-      ]),
-    when.at,
-  )
-  row('one floods with three times that', together[0], processor)
-  row('another user meanwhile', together[1])
-  row('`/healthz` meanwhile', together[2])
-  // By now there are thousands of notes more than at first.
-  full = undefined
-  const again = await spent(() => lanes(seconds))
-  row('in 32 lanes once more', again.told, again.processor)
+  const full = [await lanes()]
+  const flooding = { port, bodies, token: flooder, rate: 3 * rateOf(full[0]!.told), connections: 1000 }
+  await load({ ...flooding, seconds: 5 })
+  const floods: { readonly flood: Spent; readonly user: Told; readonly health: Told }[] = []
+  while (floods.length < rounds) {
+    const when = { port, seconds, at: Date.now() + 5000 }
+    const [flood, user, health] = await Promise.all([
+      spent(() => load({ ...flooding, ...when }), when.at),
+      load({ ...when, bodies, token: worker, rate: 20 }),
+      load({ ...when, bodies: [], rate: 20, anew: true }),
+    ])
+    floods.push({ flood, user, health })
+    full.push(await lanes())
+  }
+  const whole = (some: readonly Spent[]): Told[] => some.map(({ told }) => told)
+  const flood = floods.map((round) => round.flood)
+  row('all that it can do, in 32 lanes', whole(full), ['100 %', '100 %'])
+  row('one floods with three times that', whole(flood), besides(flood, full))
+  const users = floods.map(({ user }) => user)
+  row('another user meanwhile', users)
+  const health = floods.map((round) => round.health)
+  row('`/healthz` meanwhile', health)
   const sockets = await slowBodies(port, 5000)
-  const beside = await spent(() => lanes(seconds))
-  row('in 32 lanes beside 5,000 slow bodies', beside.told, beside.processor)
+  const beside = [await lanes()]
   for (const socket of sockets) socket.destroy()
+  await delay(1000)
+  row('in 32 lanes beside 5,000 slow bodies', whole(beside), besides(beside, [full.at(-1)!, await lanes()]))
   await stopServerProcesses()
+}
+
+function good({ statuses }: Told): number {
+  return statuses[200] ?? 0
+}
+
+function rateOf(told: Told): number {
+  return good(told) / told.seconds
+}
+
+function middle(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
 }
 
 function message(method: string, params: unknown): string {
