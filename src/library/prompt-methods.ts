@@ -51,14 +51,21 @@ const ofPreview = objectWith(
 
 /** Every method by its name. */
 export function promptMethods(parts: PromptMethodParts) {
-  const of = (principal: Principal): Library => parts.library().for(principal)
-
   return {
     preview_template: method(ofPreview, (principal, _body: unknown, text) =>
       parts.previews.render(principal.user, text, (doctype, name) =>
-        of(principal).links.exists(principal, doctype, name),
+        parts.library().for(principal).links.exists(principal, doctype, name),
       ),
     ),
+    ...findingMethods(parts),
+    ...versionMethods(parts),
+  }
+}
+
+/** What finds templates and the categories that they are in. */
+function findingMethods({ library: channels, usage }: PromptMethodParts) {
+  const of = (principal: Principal): Library => channels().for(principal)
+  return {
     search_prompts: method(
       objectWith(
         {},
@@ -74,7 +81,7 @@ export function promptMethods(parts: PromptMethodParts) {
             .filter(withTags(body.tags))
             .map((template) => [template.id, template]),
         )
-        const uses = await parts.usage.all('prompt')
+        const uses = await usage.all('prompt')
         const query = body.query?.trim() ?? ''
         const found =
           query === ''
@@ -84,7 +91,7 @@ export function promptMethods(parts: PromptMethodParts) {
       },
     ),
     get_popular_prompts: method(objectWith({}, { limit }), async (principal, body: { limit?: number }) => {
-      const uses = await parts.usage.all('prompt')
+      const uses = await usage.all('prompt')
       const published = of(principal).prompts(principal).filter(isPublished)
       return promptRows([...published].sort(byPopularity(uses)).slice(0, body.limit ?? 10), uses)
     }),
@@ -96,20 +103,25 @@ export function promptMethods(parts: PromptMethodParts) {
           .prompts(principal)
           .filter(isPublished)
           .filter(inCategory(library, body.category))
-        return promptRows(found, await parts.usage.all('prompt'))
+        return promptRows(found, await usage.all('prompt'))
       },
     ),
     get_category_tree: method(objectWith({}, { parent: text }), (principal, body: { parent?: string }) =>
       Promise.resolve(categoryTree(of(principal), principal, body.parent)),
     ),
+  }
+}
+
+/** What reads and makes versions of one template. */
+function versionMethods({ library: channels, writer }: PromptMethodParts) {
+  return {
     get_version_history: method(
       { ...ofPrompt, properties: { prompt_id: text, prompt_name: text, limit } },
-      (principal, body: PromptBody & { limit?: number }) =>
-        versionHistory(
-          of(principal).line,
-          of(principal).prompt(principal, idOf(body)),
-          Math.min(body.limit ?? 50, 200),
-        ),
+      (principal, body: PromptBody & { limit?: number }) => {
+        const library = channels().for(principal)
+        const template = library.prompt(principal, idOf(body))
+        return versionHistory(library.line, template, Math.min(body.limit ?? 50, 200))
+      },
     ),
     restore_version: method(
       {
@@ -124,7 +136,7 @@ export function promptMethods(parts: PromptMethodParts) {
       (principal, body: PromptBody & { version?: number; version_id?: number | string }) => {
         const version = Number(body.version ?? body.version_id)
         if (!Number.isInteger(version)) throw new AppError('invalid', '"version" is required')
-        return parts.writer.restore(principal, idOf(body), version)
+        return writer.restore(principal, idOf(body), version)
       },
     ),
     create_version: method(
@@ -133,11 +145,11 @@ export function promptMethods(parts: PromptMethodParts) {
         properties: { prompt_id: text, prompt_name: text, notes: { type: 'string', maxLength: 2000 } },
       },
       (principal, body: PromptBody & { notes?: string }) =>
-        parts.writer.createVersion(principal, idOf(body), body.notes?.trim() ?? ''),
+        writer.createVersion(principal, idOf(body), body.notes?.trim() ?? ''),
     ),
     duplicate_as_private: method(
       { ...ofPrompt, properties: { prompt_id: text, prompt_name: text } },
-      (principal, body: PromptBody) => parts.writer.duplicate(principal, idOf(body)),
+      (principal, body: PromptBody) => writer.duplicate(principal, idOf(body)),
     ),
   }
 }

@@ -65,68 +65,81 @@ export async function openRepository(folder: string): Promise<Repository | undef
   const found = await git(cwd, ['rev-parse', '--is-inside-work-tree', '--show-prefix', '--absolute-git-dir'])
   const [inside, prefix = '', gitFolder = ''] = found.ok ? text(found.output).split('\n') : []
   if (inside !== 'true') return undefined
+  const place: Place = { cwd, prefix }
   let commits: Promise<unknown> = Promise.resolve()
-
-  async function resolveRef(ref: string): Promise<string | undefined> {
-    if (!isRef(ref)) return undefined
-    return one(await git(cwd, ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`]))
-  }
-
-  async function treeAt(ref: string, folders: readonly string[]): Promise<TreeFile[] | undefined> {
-    const commit = await resolveRef(ref)
-    if (commit === undefined) return undefined
-    const tree = await git(cwd, ['rev-parse', '--verify', '--quiet', `${commit}:${prefix}`])
-    const name = one(tree)
-    // The site's folder may not have existed yet.
-    if (name === undefined) return []
-    const listed = await git(cwd, ['ls-tree', '-r', '-z', '-l', '--full-tree', name, '--', ...folders])
-    return listed.ok ? treeFiles(listed.output) : []
-  }
-
-  async function objects(names: readonly string[]): Promise<Map<string, Uint8Array>> {
-    if (names.length === 0) return new Map()
-    const answer = await git(cwd, ['cat-file', '--batch'], { input: `${names.join('\n')}\n` })
-    if (!answer.ok) throw new AppError('unavailable', `git cannot read its objects: ${answer.problem}`)
-    return batchObjects(answer.output)
-  }
-
-  async function contentAt(path: string, ref: string): Promise<Uint8Array | undefined> {
-    const files = await treeAt(ref, [relativePath(path)])
-    const file = files?.find((entry) => entry.path === path)
-    return file && (await objects([file.object])).get(file.object)
-  }
-
-  async function revisions(ref: string, folders: readonly string[]): Promise<FileRevision[]> {
-    const commit = await resolveRef(ref)
-    if (commit === undefined) return []
-    const format = '--format=%x01%H%x00%an%x00%ae%x00%at%x00%s'
-    const how = ['--raw', '-z', '--first-parent', '-m', '--no-renames', '--no-abbrev']
-    const answer = await git(cwd, ['log', ...how, format, commit, '--', ...folders])
-    return answer.ok ? fileRevisions(text(answer.output), prefix) : []
-  }
-
   return {
     lockFile: join(gitFolder, 'index.lock'),
-    head: () => resolveRef('HEAD'),
-    resolve: resolveRef,
+    head: () => commitOf(cwd, 'HEAD'),
+    resolve: (ref) => commitOf(cwd, ref),
     branch: async () => one(await git(cwd, ['symbolic-ref', '--quiet', '--short', 'HEAD'])),
-    contentAt,
-    treeAt,
-    objects,
-    revisions,
-    history: async (path, limit = 100) => {
-      const format = '--format=%H%x00%an%x00%ae%x00%at%x00%s'
-      const count = `--max-count=${Math.max(1, Math.floor(limit))}`
-      const args = ['log', '--follow', '--name-only', '-z', format, count, '--', relativePath(path)]
-      const answer = await git(cwd, args)
-      return answer.ok ? fileCommits(text(answer.output), prefix, path) : []
+    contentAt: async (path, ref) => {
+      const files = await treeAt(place, ref, [relativePath(path)])
+      const file = files?.find((entry) => entry.path === path)
+      return file && (await objectsOf(cwd, [file.object])).get(file.object)
     },
+    treeAt: (ref, folders) => treeAt(place, ref, folders),
+    objects: (names) => objectsOf(cwd, names),
+    revisions: (ref, folders) => revisionsOf(place, ref, folders),
+    history: (path, limit = 100) => historyOf(place, path, limit),
     commit: (request) => {
       const turn = commits.then(() => commitFiles({ cwd, prefix, gitFolder }, request))
       commits = turn.catch(() => undefined)
       return turn
     },
   }
+}
+
+/** Where git is asked, and what stands before the site's paths in its answers. */
+interface Place {
+  readonly cwd: string
+  readonly prefix: string
+}
+
+async function commitOf(cwd: string, ref: string): Promise<string | undefined> {
+  if (!isRef(ref)) return undefined
+  return one(await git(cwd, ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`]))
+}
+
+async function treeAt(
+  { cwd, prefix }: Place,
+  ref: string,
+  folders: readonly string[],
+): Promise<TreeFile[] | undefined> {
+  const commit = await commitOf(cwd, ref)
+  if (commit === undefined) return undefined
+  const name = one(await git(cwd, ['rev-parse', '--verify', '--quiet', `${commit}:${prefix}`]))
+  // The site's folder may not have existed yet.
+  if (name === undefined) return []
+  const listed = await git(cwd, ['ls-tree', '-r', '-z', '-l', '--full-tree', name, '--', ...folders])
+  return listed.ok ? treeFiles(listed.output) : []
+}
+
+async function objectsOf(cwd: string, names: readonly string[]): Promise<Map<string, Uint8Array>> {
+  if (names.length === 0) return new Map()
+  const answer = await git(cwd, ['cat-file', '--batch'], { input: `${names.join('\n')}\n` })
+  if (!answer.ok) throw new AppError('unavailable', `git cannot read its objects: ${answer.problem}`)
+  return batchObjects(answer.output)
+}
+
+async function revisionsOf(
+  { cwd, prefix }: Place,
+  ref: string,
+  folders: readonly string[],
+): Promise<FileRevision[]> {
+  const commit = await commitOf(cwd, ref)
+  if (commit === undefined) return []
+  const format = '--format=%x01%H%x00%an%x00%ae%x00%at%x00%s'
+  const how = ['--raw', '-z', '--first-parent', '-m', '--no-renames', '--no-abbrev']
+  const answer = await git(cwd, ['log', ...how, format, commit, '--', ...folders])
+  return answer.ok ? fileRevisions(text(answer.output), prefix) : []
+}
+
+async function historyOf({ cwd, prefix }: Place, path: string, limit: number): Promise<FileCommit[]> {
+  const format = '--format=%H%x00%an%x00%ae%x00%at%x00%s'
+  const count = `--max-count=${Math.max(1, Math.floor(limit))}`
+  const args = ['log', '--follow', '--name-only', '-z', format, count, '--', relativePath(path)]
+  const answer = await git(cwd, args)
+  return answer.ok ? fileCommits(text(answer.output), prefix, path) : []
 }
 
 /** Whether there is anything to ask git about: starting a program holds up every request for some milliseconds. */
