@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { fetchMilliseconds, fetchSite, isLocked, type PullSource } from './fetch-site.ts'
-import { openRepository, treeFiles } from './git.ts'
+import { openRepository, type Repository, treeFiles } from './git.ts'
 import { exists, isIgnoredName, listSite, siteFolders } from './list-site.ts'
 import { readSiteAt } from './read-site-at.ts'
 import { siteLimits } from './read-site.ts'
@@ -73,7 +73,7 @@ export async function pullSite(folder: string, source: PullSource, parts: PullPa
   if (seen === commit) return same
   if (parts.before?.seen === seen && parts.before.faults.length > 0)
     return refused(parts.before.problem, seen, parts.before.faults)
-  const local = await localWork(folder, commit, seen, source.ref)
+  const local = await lastingWork(repository, folder, [commit, seen, source.ref])
   if (local !== undefined) return refused(local, seen)
   const faults = await faultsAt(folder, seen, parts.check)
   if (faults.length > 0)
@@ -141,6 +141,22 @@ export async function finishCheckout(
   if (lock) await rm(repository.lockFile, { force: true })
   const done = await moveTo(folder, ['--reset', '-u', commit], commit, await repository.head())
   return done.ok ? commit : undefined
+}
+
+/** `localWork`, but for what is seen while another daemon checks out here: half of that looks like work of people. */
+async function lastingWork(
+  repository: Repository,
+  folder: string,
+  [commit, seen, ref]: readonly [commit: string, seen: string, ref: string],
+): Promise<string | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const local = await localWork(folder, commit, seen, ref)
+    if (local === undefined || attempt === lockAttempts) return local
+    // In this order: it is over only after HEAD has moved.
+    const moving = (await repository.resolve(pending)) !== undefined
+    if (!moving) return (await repository.head()) === commit ? local : undefined
+    await wait(lockMilliseconds)
+  }
 }
 
 /** Why the checkout must stay where it is: work of people lies in it, or the ref is no continuation of it. */

@@ -13,6 +13,7 @@ import {
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../../src/core/errors.ts'
 import { openRepository } from '../../src/site/git.ts'
 import {
@@ -294,6 +295,20 @@ describe('a site that is pulled', { skip }, () => {
       )
       assert.equal(gitIn(site, 'status', '--porcelain'), '')
     }
+  })
+
+  it('does not take for work of people what another daemon is checking out', async (t) => {
+    const { site, push, pull } = place(t)
+    const commit = push({ 'prompts/a.md': 'two\n' })
+    gitIn(site, 'fetch', '--quiet', 'origin')
+    gitIn(site, 'update-ref', 'refs/worktree/assistant-core/pending', commit)
+    writeFileSync(join(site, 'prompts/a.md'), 'two\n')
+    const pulling = pull()
+    assert.equal(await Promise.race([pulling, delay(500)]), undefined, 'it waits for the other')
+    gitIn(site, 'reset', '--quiet', '--hard', commit)
+    gitIn(site, 'update-ref', '-d', 'refs/worktree/assistant-core/pending')
+    const { commit: now, problem } = await pulling
+    assert.deepEqual([now, problem], [commit, ''])
   })
 
   it('leaves alone what another daemon is fetching when that one holds the lock', async (t) => {
