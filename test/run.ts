@@ -1,9 +1,8 @@
 /**
  * Runs the test files: those for every day, all of them (`npm run test:all`), or those whose path contains
  * one of the words given (`npm test -- jinja oauth`). Node 20's own discovery finds no TypeScript and exits 0, so the
- * files are listed here, and finding none is a failure.
+ * files are listed here, and finding none is a failure. `--times` tells what each file took of the processor.
  */
-import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -11,11 +10,13 @@ import process from 'node:process'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec, tap } from 'node:test/reporters'
+import { buildProgram, compileTests } from './compile.ts'
+import { recordTimes } from './times.mjs'
 
 const project = join(import.meta.dirname, '..')
 
 // Tests that spawn the program run what users run.
-execFileSync(process.execPath, [join(project, 'scripts/build.mjs')], { stdio: 'inherit' })
+buildProgram()
 
 /** What untrusted work tries, and what is made of its files, is an attack as well. */
 const isMeant = (name: string, word: string): boolean =>
@@ -53,8 +54,10 @@ const long = [
   'systemd/proxy',
 ].map((name) => `test/${name}.test.ts`)
 
-const [everything, words] = process.argv[2] === '--all' ? [true, []] : [false, process.argv.slice(2)]
-// Where all is asked, five times as many drawn questions are.
+const asked = process.argv.slice(2)
+const everything = asked.includes('--all')
+const words = asked.filter((word) => !word.startsWith('--'))
+// Where all is asked, twenty times as many drawn questions are.
 if (everything) process.env['SAME_ANSWERS_CASES'] ??= '20000'
 const names = ['test', 'packages/jinja/test'].flatMap((root) =>
   readdirSync(join(project, root), { recursive: true, encoding: 'utf8' })
@@ -80,12 +83,17 @@ const alone = ['attacks/event-loop', 'attacks/searches', 'attacks/untrusted-work
   join(project, `test/${name}.test.ts`),
 )
 const turns = [files.filter((file) => !alone.includes(file)), files.filter((file) => alone.includes(file))]
+
+// Files that are named run as they stand, by tsx; for all of them, translating each time would be most of the work.
+const compiled = words.length === 0
+if (compiled) process.execArgv = ['--enable-source-maps']
+if (asked.includes('--times')) recordTimes()
 let executed = 0
 async function* inTurn(): AsyncGenerator<{ type: string }> {
   for (const [turn, mine] of turns.entries()) {
     if (mine.length === 0) continue
     for await (const event of run({
-      files: mine,
+      files: compiled ? await compileTests(mine, long) : mine,
       concurrency: turn === 0 ? availableParallelism() : 1,
       timeout: 600_000,
     }) as AsyncIterable<{ type: string }>) {

@@ -5,6 +5,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { register } from 'tsx/esm/api'
 import { projectRoot, temporaryFolder } from '../helpers/daemon.ts'
 
 /** The source and what compiles it, in a folder that a test may change. */
@@ -89,6 +90,7 @@ describe('a new type of value', () => {
       edit(copy, 'core/values.ts', kind(''), kind(", schema: { type: 'string', format: 'time' }"))
       assert.deepEqual(await unfinished(copy), [])
 
+      t.after(register())
       const load = async (file: string): Promise<Record<string, (...args: unknown[]) => never>> =>
         (await import(pathToFileURL(join(copy, 'src', file)).href)) as never
       const { readValue } = await load('documents/values.ts')

@@ -34,7 +34,7 @@ import {
 } from './drawn-doctypes.ts'
 import { allRows, openCompany, silent, someone } from './trading-company.ts'
 
-const cases = Number(process.env['SAME_ANSWERS_CASES'] ?? 4_000)
+const cases = Number(process.env['SAME_ANSWERS_CASES'] ?? 1_000)
 const perSite = 500
 
 describe('the same answers', { skip: noPostgres }, () => {

@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   copyOfShippedSite,
@@ -34,48 +34,6 @@ describe('the daemon', () => {
     assert.equal(await second.stop(), 0)
   })
 
-  it('reads an edit within moments, keeps the last good site on a broken one, and names the place', async (t) => {
-    const daemon = await startDaemon(t)
-    const before = (await health(daemon)).site.digest
-    const users = join(daemon.site, 'config/users.yaml')
-    const good = readFileSync(users, 'utf8')
-    appendFileSync(
-      users,
-      '  - email: new@example.com\n    full_name: New\n    assistant_enabled: 1\n    roles: [Assistant User]\n',
-    )
-    await until(async () => (await health(daemon)).site.digest !== before)
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'new@example.com', '--json'])
-    assert.equal(issued.code, 0, issued.stderr)
-
-    appendFileSync(users, '  - email: worse@example.com\n    full_name: Worse\n    roles: [Assitant User]\n')
-    await until(async () => (await health(daemon)).status === 'degraded')
-    const { site } = await health(daemon)
-    assert.match(
-      site.faults.join('\n'),
-      /config\/users\.yaml:\d+:\d+ users\[5\]\.roles\[0\]: unknown role "Assitant User"; did you mean "Assistant User"\?/,
-    )
-    const status = JSON.parse((await daemon.cli(['status', '--json'])).stdout) as {
-      site: { faults: string[] }
-    }
-    assert.equal(status.site.faults.length, site.faults.length)
-    assert.equal((await call(daemon, issued.stdout)).status, 200, 'the last good site is in use')
-
-    writeFileSync(users, good)
-    await until(async () => (await health(daemon)).status === 'ok')
-    assert.equal((await call(daemon, issued.stdout)).status, 401, 'a removed user is cut off at once')
-  })
-
-  it('reloads on SIGHUP', async (t) => {
-    const daemon = await startDaemon(t)
-    const settings = join(daemon.site, 'config/settings.yaml')
-    writeFileSync(
-      settings,
-      readFileSync(settings, 'utf8').replace(/display_name: .*/, 'display_name: Renamed'),
-    )
-    daemon.process.kill('SIGHUP')
-    await until(async () => /Renamed/.test(await (await fetch(`${daemon.url}/sign-in`)).text()))
-  })
-
   it('answers 503 with Retry-After when server.enabled is false, and /healthz all the same', async (t) => {
     const site = copyOfShippedSite(t)
     const settings = join(site, 'config/settings.yaml')
@@ -85,19 +43,6 @@ describe('the daemon', () => {
     assert.equal(response.status, 503)
     assert.ok(response.headers.get('retry-after'))
     assert.equal((await fetch(`${daemon.url}/healthz`)).status, 200)
-  })
-
-  it('shows a person a page at an address where nothing is, and answers a program with JSON', async (t) => {
-    const { url } = await startDaemon(t)
-    const person = await fetch(`${url}/nothing`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
-    assert.equal(person.status, 404)
-    assert.match(await person.text(), /nothing is at this address[^]*<a href="\/">Start page<\/a>/)
-    assert.match(person.headers.get('content-security-policy') ?? '', /default-src 'none'/)
-    const program = await fetch(`${url}/nothing`)
-    assert.deepEqual(
-      [program.status, await program.json()],
-      [404, { error: 'not_found', message: 'nothing is at this address' }],
-    )
   })
 
   it('ends with 78 before it listens when the site is wrong, naming every fault', async (t) => {
@@ -116,30 +61,6 @@ describe('the daemon', () => {
     const checked = await runCli(['check', '--site', site])
     assert.equal(checked.code, 78)
     assert.equal(checked.stderr, served.stderr)
-  })
-
-  it('refuses a second daemon on the same state, and a port that is taken', async (t) => {
-    const daemon = await startDaemon(t)
-    const second = await runCli(['serve', '--site', daemon.site, '--state', daemon.state, '--port', '0'])
-    assert.equal(second.code, 1)
-    assert.match(second.stderr, new RegExp(`process ${daemon.process.pid}`))
-    assert.equal((await fetch(`${daemon.url}/healthz`)).status, 200)
-
-    const taken = createServer().listen(0, '127.0.0.1')
-    t.after(() => taken.close())
-    await new Promise((resolve) => taken.once('listening', resolve))
-    const { port } = taken.address() as { port: number }
-    const other = await runCli([
-      'serve',
-      '--site',
-      daemon.site,
-      '--state',
-      join(temporaryFolder(t), 'state'),
-      '--port',
-      String(port),
-    ])
-    assert.equal(other.code, 1)
-    assert.match(other.stderr, /cannot listen on .*another program listens there/)
   })
 
   it('keeps what it acknowledged through kill -9, and opens again', async (t) => {
@@ -201,12 +122,6 @@ describe('the daemon', () => {
     assert.equal((await call(daemon, await refreshed.text())).status, 200)
   })
 
-  it('keeps its state and its control socket to its own user', async (t) => {
-    const daemon = await startDaemon(t)
-    assert.equal(statSync(daemon.state).mode & 0o777, 0o700)
-    assert.equal(statSync(join(daemon.state, 'control.sock')).mode & 0o777, 0o600)
-  })
-
   it('ends a running request before it stops, and takes no new one', async (t) => {
     const daemon = await startDaemon(t)
     const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
@@ -231,6 +146,98 @@ describe('the daemon', () => {
     assert.equal(await answered, 200)
     assert.equal(await stopped, 0)
     await assert.rejects(fetch(`${daemon.url}/healthz`))
+  })
+})
+
+describe('a daemon that runs', () => {
+  let daemon: RunningDaemon
+  const ends: (() => unknown)[] = []
+  before(async () => {
+    daemon = await startDaemon({ after: (end: () => unknown) => void ends.unshift(end) } as TestContext)
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  it('shows a person a page at an address where nothing is, and answers a program with JSON', async () => {
+    const { url } = daemon
+    const person = await fetch(`${url}/nothing`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
+    assert.equal(person.status, 404)
+    assert.match(await person.text(), /nothing is at this address[^]*<a href="\/">Start page<\/a>/)
+    assert.match(person.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+    const program = await fetch(`${url}/nothing`)
+    assert.deepEqual(
+      [program.status, await program.json()],
+      [404, { error: 'not_found', message: 'nothing is at this address' }],
+    )
+  })
+
+  it('keeps its state and its control socket to its own user', async () => {
+    assert.equal(statSync(daemon.state).mode & 0o777, 0o700)
+    assert.equal(statSync(join(daemon.state, 'control.sock')).mode & 0o777, 0o600)
+  })
+
+  it('refuses a second daemon on the same state, and a port that is taken', async (t) => {
+    const second = await runCli(['serve', '--site', daemon.site, '--state', daemon.state, '--port', '0'])
+    assert.equal(second.code, 1)
+    assert.match(second.stderr, new RegExp(`process ${daemon.process.pid}`))
+    assert.equal((await fetch(`${daemon.url}/healthz`)).status, 200)
+
+    const taken = createServer().listen(0, '127.0.0.1')
+    t.after(() => taken.close())
+    await new Promise((resolve) => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    const other = await runCli([
+      'serve',
+      '--site',
+      daemon.site,
+      '--state',
+      join(temporaryFolder(t), 'state'),
+      '--port',
+      String(port),
+    ])
+    assert.equal(other.code, 1)
+    assert.match(other.stderr, /cannot listen on .*another program listens there/)
+  })
+
+  it('reads an edit within moments, keeps the last good site on a broken one, and names the place', async () => {
+    const before = (await health(daemon)).site.digest
+    const users = join(daemon.site, 'config/users.yaml')
+    const good = readFileSync(users, 'utf8')
+    appendFileSync(
+      users,
+      '  - email: new@example.com\n    full_name: New\n    assistant_enabled: 1\n    roles: [Assistant User]\n',
+    )
+    await until(async () => (await health(daemon)).site.digest !== before)
+    const issued = await daemon.cli(['tokens', 'issue', '--user', 'new@example.com', '--json'])
+    assert.equal(issued.code, 0, issued.stderr)
+
+    appendFileSync(users, '  - email: worse@example.com\n    full_name: Worse\n    roles: [Assitant User]\n')
+    await until(async () => (await health(daemon)).status === 'degraded')
+    const { site } = await health(daemon)
+    assert.match(
+      site.faults.join('\n'),
+      /config\/users\.yaml:\d+:\d+ users\[5\]\.roles\[0\]: unknown role "Assitant User"; did you mean "Assistant User"\?/,
+    )
+    const status = JSON.parse((await daemon.cli(['status', '--json'])).stdout) as {
+      site: { faults: string[] }
+    }
+    assert.equal(status.site.faults.length, site.faults.length)
+    assert.equal((await call(daemon, issued.stdout)).status, 200, 'the last good site is in use')
+
+    writeFileSync(users, good)
+    await until(async () => (await health(daemon)).status === 'ok')
+    assert.equal((await call(daemon, issued.stdout)).status, 401, 'a removed user is cut off at once')
+  })
+
+  it('reloads on SIGHUP', async () => {
+    const settings = join(daemon.site, 'config/settings.yaml')
+    writeFileSync(
+      settings,
+      readFileSync(settings, 'utf8').replace(/display_name: .*/, 'display_name: Renamed'),
+    )
+    daemon.process.kill('SIGHUP')
+    await until(async () => /Renamed/.test(await (await fetch(`${daemon.url}/sign-in`)).text()))
   })
 })
 
