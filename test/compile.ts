@@ -48,7 +48,6 @@ const inPlace: Plugin = {
  */
 const together = [
   'packages/jinja/test/',
-  'test/analysis/',
   'test/audit/',
   'test/conformance/',
   'test/core/',
@@ -66,15 +65,16 @@ const together = [
 /** Those among them that measure their process, change it, or are watched alone. */
 const apart = [
   'packages/jinja/test/hostile',
-  'test/analysis/cgroups',
-  'test/analysis/sandbox',
   'test/documents/same-answers',
   'test/mcp/memory',
   'test/tools/own/own-tools',
 ].map((name) => `${name}.test.ts`)
 
 /** Compiles the tests and answers what to run in the place of these files; what is `long` is not put together with others. */
-export async function compileTests(files: readonly string[], long: readonly string[] = []): Promise<string[]> {
+export async function compileTests(
+  files: readonly string[],
+  long: readonly string[] = [],
+): Promise<string[]> {
   await build({
     entryPoints: ['test', 'packages/jinja/test'].flatMap((folder) =>
       readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' })
@@ -98,7 +98,9 @@ export async function compileTests(files: readonly string[], long: readonly stri
     const name = mine ? place : (together.find((start) => place.startsWith(start)) ?? place)
     groups.set(name, [...(groups.get(name) ?? []), compiled(file)])
   }
-  return [...groups].map(([name, members]) => {
+  // The longest first, so that no core waits for it at the end.
+  const inOrder = [...groups].sort(([, one], [, other]) => other.length - one.length)
+  return inOrder.map(([name, members]) => {
     if (members.length === 1) return members[0]!
     const group = join(target, `${name.replaceAll(/\W+/g, '-')}.test.js`)
     writeFileSync(group, members.map((file) => `import ${JSON.stringify(file)}\n`).join(''))

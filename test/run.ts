@@ -95,7 +95,7 @@ async function* inTurn(): AsyncGenerator<{ type: string }> {
     for await (const event of run({
       files: compiled ? await compileTests(mine, long) : mine,
       concurrency: turn === 0 ? availableParallelism() : 1,
-      timeout: 600_000,
+      timeout: 1_200_000,
     }) as AsyncIterable<{ type: string }>) {
       if (event.type === 'test:pass' || event.type === 'test:fail') executed++
       if (event.type === 'test:fail') process.exitCode = 1
