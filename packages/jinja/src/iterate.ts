@@ -167,6 +167,13 @@ export function sizeOf(run: Run, value: Value): number | undefined {
   return value.size?.(run)
 }
 
+/** `len(value)`; a TypeError where there is none. */
+export function needSize(run: Run, value: Value): number {
+  const size = sizeOf(run, value)
+  if (size === undefined) throw new Fault('TypeError', `object of type '${typeName(value)}' has no len()`)
+  return size
+}
+
 /** `bool(value)`. */
 export function truth(run: Run, value: Value): boolean {
   switch (typeof value) {

@@ -6,7 +6,7 @@
 import { invoke, native, variadic, type Native } from './binding.ts'
 import { Bound } from './bound.ts'
 import { format } from './format-spec.ts'
-import { toList } from './iterate.ts'
+import { isSequence, toList } from './iterate.ts'
 import { Fault } from './limits.ts'
 import { escape } from './markup.ts'
 import {
@@ -183,22 +183,16 @@ function entry(env: Env, value: Value, key: Value): Value | undefined {
 /** `value[start:stop:step]`; unlike a single item it fails for what cannot be sliced. */
 export function slice(env: Env, value: Value, start: Value, stop: Value, step: Value): Value {
   if (value instanceof Undefined) return value.fail()
-  for (const bound of [start, stop, step]) {
-    if (bound !== null && !isInt(bound)) {
-      if (sliceable(value)) {
-        throw new Fault('TypeError', 'slice indices must be integers or None or have an __index__ method')
-      }
-    }
-  }
+  const wrong = [start, stop, step].some((bound) => bound !== null && !isInt(bound))
+  if (wrong && sliceable(value))
+    throw new Fault('TypeError', 'slice indices must be integers or None or have an __index__ method')
   const text = textOf(value)
   if (text !== undefined) {
     env.run.reads(text.length)
-    if (step === null && isPlain(text)) {
-      const [from, to] = bounds(start, stop, text.length)
-      const part = from < to ? text.slice(from, to) : ''
-      return typeof value === 'string' ? part : new Markup(part)
-    }
-    const part = pick(chars(text), start, stop, step).join('')
+    const part =
+      step === null && isPlain(text)
+        ? text.slice(...bounds(start, stop, text.length))
+        : pick(chars(text), start, stop, step).join('')
     return typeof value === 'string' ? part : new Markup(part)
   }
   if (value instanceof Range) return sliceRange(value, start, stop, step)
@@ -212,9 +206,7 @@ export function slice(env: Env, value: Value, start: Value, stop: Value, step: V
 
 /** Whether a value has slices. */
 export function sliceable(value: Value): boolean {
-  return (
-    textOf(value) !== undefined || Array.isArray(value) || value instanceof Tuple || value instanceof Range
-  )
+  return isSequence(value) && !(value instanceof Dict || value instanceof Undefined)
 }
 
 function pick<T>(items: T[], start: Value, stop: Value, step: Value): T[] {
@@ -288,10 +280,9 @@ function formatWith(env: Env, self: Value, args: Value[], named: Fields['named']
     text: self instanceof Markup ? markupField : plain,
   }
   function markupField(value: Value, spec: string): string {
-    if (value instanceof Markup && spec !== '') {
-      throw new Fault('ValueError', 'Unsupported format specification for Markup.')
-    }
-    return value instanceof Markup ? value.text : escape(run, format(run, value, spec)).text
+    if (!(value instanceof Markup)) return escape(run, format(run, value, spec)).text
+    if (spec !== '') throw new Fault('ValueError', 'Unsupported format specification for Markup.')
+    return value.text
   }
   if (self instanceof Markup) return new Markup(strFormat(self.text, fields))
   return strFormat(self as string, fields)

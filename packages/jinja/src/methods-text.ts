@@ -29,10 +29,7 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['rjust', padding((body, size, by) => missing(body, size, by) + body)],
   ['zfill', native('width /', zfill)],
   ['count', native('sub start? end? /', count)],
-  [
-    'encode',
-    native('encoding? errors?', (_env, self, encoding, errors) => encoded(self as string, encoding, errors)),
-  ],
+  ['encode', native('encoding? errors?', (_, self, name, errors) => encoded(self as string, name, errors))],
   ['endswith', affix('endswith', (within, one) => within.endsWith(one))],
   ['startswith', affix('startswith', (within, one) => within.startsWith(one))],
   ['expandtabs', native('tabsize?', expandTabs)],
@@ -63,22 +60,11 @@ export const textMethods: ReadonlyMap<string, Native> = new Map<string, Native>(
   ['translate', native('table /', translate)],
   ['partition', native('sep /', (_env, self, sep) => partition(self as string, sep, 'indexOf'))],
   ['rpartition', native('sep /', (_env, self, sep) => partition(self as string, sep, 'lastIndexOf'))],
-  ['removeprefix', native('prefix /', removePrefix)],
-  ['removesuffix', native('suffix /', removeSuffix)],
-  [
-    'replace',
-    native('old new count? /', (env, self, old, by, count) =>
-      replaceText(
-        env.run,
-        self as string,
-        wantText(old, 'replace() argument 1'),
-        wantText(by, 'replace() argument 2'),
-        wantInt(count, -1),
-      ),
-    ),
-  ],
-  ['split', native('sep? maxsplit?', split)],
-  ['rsplit', native('sep? maxsplit?', splitFromEnd)],
+  ['removeprefix', removing('removeprefix', withoutPrefix)],
+  ['removesuffix', removing('removesuffix', withoutSuffix)],
+  ['replace', native('old new count? /', replace)],
+  ['split', splitting(false)],
+  ['rsplit', splitting(true)],
   ['splitlines', native('keepends?', splitLines)],
   ['swapcase', of(text.swapCase)],
   ['title', of(text.titleCase)],
@@ -251,17 +237,22 @@ function partition(self: string, sep: Value | undefined, how: 'indexOf' | 'lastI
   return new Tuple([self.slice(0, at), by, self.slice(at + by.length)])
 }
 
-function removePrefix(_env: Env, self: Value, prefix: Value | undefined): string {
-  const body = self as string
-  const start = wantText(prefix, 'removeprefix() argument')
+/** `removeprefix` and `removesuffix`. */
+function removing(name: string, cut: (body: string, affix: string) => string): Native {
+  return native('affix /', (_env, self, affix) => cut(self as string, wantText(affix, `${name}() argument`)))
+}
+
+function withoutPrefix(body: string, start: string): string {
   return body.startsWith(start) ? body.slice(start.length) : body
 }
 
-function removeSuffix(_env: Env, self: Value, suffix: Value | undefined): string {
-  const body = self as string
-  const end = wantText(suffix, 'removesuffix() argument')
-  // An empty suffix would cut everything: `slice(0, -0)`.
-  return end !== '' && body.endsWith(end) ? body.slice(0, -end.length) : body
+function withoutSuffix(body: string, end: string): string {
+  return body.endsWith(end) ? body.slice(0, body.length - end.length) : body
+}
+
+function replace({ run }: Env, self: Value, old?: Value, by?: Value, count?: Value): string {
+  const [from, to] = [wantText(old, 'replace() argument 1'), wantText(by, 'replace() argument 2')]
+  return replaceText(run, self as string, from, to, wantInt(count, -1))
 }
 
 /** `str.replace(old, by, count)`; a negative count replaces all. */
@@ -277,30 +268,24 @@ export function replaceText(run: Run, body: string, old: string, by: string, cou
   return head + (old === '' ? '' : old) + parts.slice(times + 1).join(old)
 }
 
-function split(env: Env, self: Value, sep?: Value, limit?: Value): Value[] {
-  const body = self as string
-  const by = optionalText(sep, 'the separator')
-  const most = wantInt(limit, -1)
-  // Without a separator, runs of white space count as one and none stands at the ends.
-  if (by === undefined) return counted(env, text.splitWords(body, most))
-  if (by === '') throw new Fault('ValueError', 'empty separator')
-  const parts = body.split(by)
-  if (most < 0 || parts.length <= most + 1) return counted(env, parts)
-  return counted(env, [...parts.slice(0, most), parts.slice(most).join(by)])
-}
-
-/** `str.rsplit`, which differs from `split` only where the splits are limited. */
-function splitFromEnd(env: Env, self: Value, sep?: Value, limit?: Value): Value[] {
-  const body = self as string
-  const by = optionalText(sep, 'the separator')
-  const most = wantInt(limit, -1)
-  if (most < 0) return split(env, self, sep)
-  if (by === undefined) return counted(env, text.splitWordsFromEnd(body, most))
-  if (by === '') throw new Fault('ValueError', 'empty separator')
-  const parts = body.split(by)
-  if (parts.length <= most + 1) return counted(env, parts)
-  const cut = parts.length - most
-  return counted(env, [parts.slice(0, cut).join(by), ...parts.slice(cut)])
+/** `str.split` and `rsplit`, which differ only where the splits are limited. */
+function splitting(fromEnd: boolean): Native {
+  return native('sep? maxsplit?', (env, self, sep, limit) => {
+    const body = self as string
+    const by = optionalText(sep, 'the separator')
+    const most = wantInt(limit, -1)
+    // Without a separator, runs of white space count as one and none stands at the ends.
+    if (by === undefined) {
+      const words = fromEnd && most >= 0 ? text.splitWordsFromEnd : text.splitWords
+      return counted(env, words(body, most))
+    }
+    if (by === '') throw new Fault('ValueError', 'empty separator')
+    const parts = body.split(by)
+    if (most < 0 || parts.length <= most + 1) return counted(env, parts)
+    const cut = fromEnd ? parts.length - most : most
+    const [head, tail] = [parts.slice(0, cut), parts.slice(cut)]
+    return counted(env, fromEnd ? [head.join(by), ...tail] : [...head, tail.join(by)])
+  })
 }
 
 function splitLines(env: Env, self: Value, keepEnds?: Value): Value[] {

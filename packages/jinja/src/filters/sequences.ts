@@ -2,7 +2,7 @@
 import { native, type Native } from '../binding.ts'
 import { below } from '../chance.ts'
 import { equals, sortBy, ordered } from '../compare.ts'
-import { each, iterate, itemsOf, Lazy, sizeOf, toList, truth } from '../iterate.ts'
+import { each, iterate, itemsOf, Lazy, needSize, toList, truth } from '../iterate.ts'
 import { Fault } from '../limits.ts'
 import { escape } from '../markup.ts'
 import { item } from '../members.ts'
@@ -29,8 +29,8 @@ import { getter, getters, ignoreCase, type Getter } from './attributes.ts'
 
 /** Filters over lists and whatever else can be gone through. Those that Python makes lazy are lazy here. */
 export const sequenceFilters: readonly [string, Native][] = [
-  ['length', native('/', length)],
-  ['count', native('/', length)],
+  ['length', native('/', (env, value) => needSize(env.run, value))],
+  ['count', native('/', (env, value) => needSize(env.run, value))],
   ['list', native('', (env, value) => toList(env.run, value))],
   ['first', native('', (env, value) => orEmpty(iterate(env.run, value).next(), 'first item'))],
   ['last', native('', last)],
@@ -47,18 +47,8 @@ export const sequenceFilters: readonly [string, Native][] = [
         new Lazy('do_unique', unique(env, value, keyGetter(env, sensitive, attribute))),
     ),
   ],
-  [
-    'min',
-    native('case_sensitive? attribute?', (env, value, sensitive, attribute) =>
-      extreme(env, value, '<', keyGetter(env, sensitive, attribute)),
-    ),
-  ],
-  [
-    'max',
-    native('case_sensitive? attribute?', (env, value, sensitive, attribute) =>
-      extreme(env, value, '>', keyGetter(env, sensitive, attribute)),
-    ),
-  ],
+  ['min', extreme('<')],
+  ['max', extreme('>')],
   ['sum', native('attribute? start?', sum)],
   ['groupby', native('attribute default? case_sensitive?', groupBy)],
   [
@@ -90,12 +80,6 @@ function isTrue(env: Env, value: Value | undefined): boolean {
 /** What is compared of an item: an attribute if one is named, and without case unless asked for. */
 function keyGetter(env: Env, sensitive: Value | undefined, attribute: Value | undefined): Getter {
   return getter(env, attribute, undefined, isTrue(env, sensitive) ? undefined : ignoreCase)
-}
-
-function length(env: Env, value: Value): number {
-  const size = sizeOf(env.run, value)
-  if (size === undefined) throw new Fault('TypeError', `object of type '${typeName(value)}' has no len()`)
-  return size
 }
 
 /** What `reversed(value)` goes through, from the end. */
@@ -130,8 +114,7 @@ function reverse(env: Env, value: Value): Value {
 }
 
 function random(env: Env, value: Value): Value {
-  const size = sizeOf(env.run, value)
-  if (size === undefined) throw new Fault('TypeError', `object of type '${typeName(value)}' has no len()`)
+  const size = needSize(env.run, value)
   if (size === 0) return new Undefined('No random item, sequence was empty.')
   const picked = item(env, value, below(size))
   if (picked instanceof Undefined) throw new Fault('KeyError', 'random needs a sequence')
@@ -194,20 +177,27 @@ function* unique(env: Env, value: Value, key: Getter): Generator<Value, undefine
   return undefined
 }
 
-function extreme(env: Env, value: Value, order: '<' | '>', key: Getter): Value {
+/** The first item of which no other is better. */
+function extreme(order: '<' | '>'): Native {
+  return native('case_sensitive? attribute?', (env, value, sensitive, attribute) =>
+    best(env, value, order, keyGetter(env, sensitive, attribute)),
+  )
+}
+
+function best(env: Env, value: Value, order: '<' | '>', key: Getter): Value {
   const source = iterate(env.run, value)
   const first = source.next()
   if (first === undefined) return new Undefined('No aggregated item, sequence was empty.')
-  let best: Value = first
-  let bestKey = key(best)
+  let found: Value = first
+  let foundKey = key(found)
   for (let one = source.next(); one !== undefined; one = source.next()) {
     const oneKey = key(one)
     // Strictly better only: of equals the first stays.
-    if (!ordered(env.run, oneKey, bestKey, order)) continue
-    best = one
-    bestKey = oneKey
+    if (!ordered(env.run, oneKey, foundKey, order)) continue
+    found = one
+    foundKey = oneKey
   }
-  return best
+  return found
 }
 
 function sum(env: Env, value: Value, attribute?: Value, start?: Value): Value {

@@ -1,6 +1,6 @@
 /** Filters on text. */
 import { invoke, native, variadic, type Native } from '../binding.ts'
-import { sizeOf, truth } from '../iterate.ts'
+import { needSize, truth } from '../iterate.ts'
 import { Fault } from '../limits.ts'
 import { escape, escapeText } from '../markup.ts'
 import { methodOf, slice } from '../members.ts'
@@ -12,11 +12,12 @@ import * as text from '../text.ts'
 import { Dict, Markup, textOf, Tuple, typeName, Undefined, type Env, type Value } from '../values.ts'
 import { wrapLine } from './wrap.ts'
 
-/** Applies a str method to the value's text, keeping Markup what it is. */
-function viaMethod(name: string, spec = '/'): Native {
+/** Applies a str method to the value's text, keeping Markup what it is; `absent` is its argument where none is given. */
+function viaMethod(name: string, spec = '/', absent?: Value): Native {
   return native(spec, (env, value: Value, ...args) => {
     const soft = value instanceof Markup ? value : str(env.run, value)
     const given = args.filter((arg): arg is Value => arg !== undefined)
+    if (given.length === 0 && absent !== undefined) given.push(absent)
     return invoke(env, name, methodOf(soft, name)!, soft, given, undefined)
   })
 }
@@ -34,8 +35,8 @@ export const textFilters: readonly [string, Native][] = [
   ['capitalize', viaMethod('capitalize')],
   ['lower', viaMethod('lower')],
   ['upper', viaMethod('upper')],
-  ['center', native('width?', (env, value, width) => centered(env, value, width === undefined ? 80 : width))],
-  ['trim', native('chars?', (env, value, chars) => trimmed(env, value, chars))],
+  ['center', viaMethod('center', 'width?', 80)],
+  ['trim', viaMethod('strip', 'chars?')],
   ['title', native('', title)],
   ['string', native('/', (env, value) => (value instanceof Markup ? value : str(env.run, value)))],
   ['replace', native('old new count?', replace)],
@@ -59,16 +60,6 @@ export const textFilters: readonly [string, Native][] = [
   ['wordcount', native('', (env, value) => str(env.run, value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0)],
   ['wordwrap', native('width? break_long_words? wrapstring? break_on_hyphens?', wordwrap)],
 ]
-
-function centered(env: Env, value: Value, width: Value): Value {
-  const soft = value instanceof Markup ? value : str(env.run, value)
-  return invoke(env, 'center', methodOf(soft, 'center')!, soft, [width], undefined)
-}
-
-function trimmed(env: Env, value: Value, chars: Value | undefined): Value {
-  const soft = value instanceof Markup ? value : str(env.run, value)
-  return invoke(env, 'strip', methodOf(soft, 'strip')!, soft, chars === undefined ? [] : [chars], undefined)
-}
 
 const TITLE_WORD = new RegExp(`[^-${text.SPACE}({\\[<]+`, 'gu')
 
@@ -117,13 +108,11 @@ function indent(env: Env, value: Value, width?: Value, first?: Value, blank?: Va
 function truncate(env: Env, value: Value, length?: Value, kill?: Value, end?: Value, leeway?: Value): Value {
   const most = wantInt(length, 255)
   const tail: Value = end === undefined ? '...' : end
-  const tailSize = sizeOf(env.run, tail)
-  if (tailSize === undefined) throw new Fault('TypeError', `object of type '${typeName(tail)}' has no len()`)
+  const tailSize = needSize(env.run, tail)
   const slack = leeway === undefined || leeway === null ? 5 : wantInt(leeway)
   if (most < tailSize) throw new Fault('AssertionError', `expected length >= ${tailSize}, got ${most}`)
   if (slack < 0) throw new Fault('AssertionError', `expected leeway >= 0, got ${slack}`)
-  const size = sizeOf(env.run, value)
-  if (size === undefined) throw new Fault('TypeError', `object of type '${typeName(value)}' has no len()`)
+  const size = needSize(env.run, value)
   // A few characters too many are left: cutting would hardly make it shorter.
   if (size <= most + slack) return value
   const head = slice(env, value, null, most - tailSize, null)
