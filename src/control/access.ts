@@ -38,15 +38,10 @@ export const explainAccessTo = defineOperation({
     { name: { type: 'string' }, client: { type: 'string' } },
   ),
   run: async ({ user, subject, name, client }, taken: Needs<Asked>): Promise<Explanation> => {
-    const { principal, gates } = await principalAs(taken, user, client)
+    const { principal, gates, asked } = await principalAs(taken, user, client)
     const { tools, toolSettings, platform, documents } = taken.site.current()
     const tool = tools.find((one) => one.name === subject)
-    const about = {
-      user: principal.user,
-      client: client ?? null,
-      roles: [...principal.roles].sort(),
-      subject,
-    }
+    const about = { ...asked, subject }
     // What stands before everything is told with the rest, though it decides alone: the next fault would only
     // be found later.
     const shut = gates.find((gate) => !gate.allowed)
@@ -88,7 +83,7 @@ export const overviewOfAccess = defineOperation({
   name: 'access.overview',
   input: objectWith({ user: { type: 'string' } }, { client: { type: 'string' } }),
   run: async ({ user, client }, taken: Needs<Asked>) => {
-    const { principal, gates } = await principalAs(taken, user, client)
+    const { principal, gates, asked } = await principalAs(taken, user, client)
     const { tools, toolSettings, platform, documents } = taken.site.current()
     const ofTools = tools.map((tool) => {
       const { refusal, reason: because, source } = offerOf(principal, tool, toolSettings)
@@ -115,13 +110,7 @@ export const overviewOfAccess = defineOperation({
       }),
     )
     const subjects = [...ofTools, ...ofDoctypes].sort((a, b) => (a.subject < b.subject ? -1 : 1))
-    return {
-      user: principal.user,
-      client: client ?? null,
-      roles: [...principal.roles].sort(),
-      gates,
-      subjects,
-    }
+    return { ...asked, gates, subjects }
   },
 })
 
@@ -130,7 +119,7 @@ async function principalAs(
   { people, clients, clientLimits }: Needs<Asked>,
   email: string,
   client: string | undefined,
-): Promise<{ principal: Principal; gates: Reason[] }> {
+): Promise<{ principal: Principal; gates: Reason[]; asked: Pick<Explanation, 'user' | 'client' | 'roles'> }> {
   const found = people().find(email)
   if (!found) throw new AppError('not_found', `no user ${email}`)
   if (client !== undefined && !(await clients.find(client)))
@@ -148,6 +137,7 @@ async function principalAs(
   const source = 'config/users.yaml'
   return {
     principal,
+    asked: { user: principal.user, client: client ?? null, roles: [...principal.roles].sort() },
     gates: [
       { subject: 'user', allowed: found.enabled, because: found.enabled ? 'enabled' : 'disabled', source },
       {

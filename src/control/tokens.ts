@@ -67,17 +67,13 @@ export const listTokens = defineOperation({
     { user, client, limit = 100, after },
     { tokens, usage, clock }: Needs<'tokens' | 'usage' | 'clock'>,
   ) => {
-    // Users are kept in lower case; people type addresses as they like.
-    const where = { ...(user && { user: user.toLowerCase() }), ...(client && { client }) }
-    const found = await tokens.list(where, { limit, after })
+    const found = await tokens.list(of(user, client), { limit, after })
     return Promise.all(
-      found.map(async (token) => ({ ...tokenView(token, clock.now()), ...(await lastUse(token)) })),
+      found.map(async (token) => {
+        const { lastUsedAt, calls } = await usage.of([token.family])
+        return { ...tokenView(token, clock.now()), last_used: lastUsedAt ? isoTime(lastUsedAt) : null, calls }
+      }),
     )
-
-    async function lastUse({ family }: AccessToken): Promise<{ last_used: string | null; calls: number }> {
-      const { lastUsedAt, calls } = await usage.of([family])
-      return { last_used: lastUsedAt === undefined || lastUsedAt === 0 ? null : isoTime(lastUsedAt), calls }
-    }
   },
 })
 
@@ -86,17 +82,15 @@ export const listGrants = defineOperation({
   name: 'grants.list',
   input: objectWith({}, { user: { type: 'string' }, client: { type: 'string' } }),
   run: async ({ user, client }, { grants }: Needs<'grants'>) =>
-    (await grants.list({ ...(user && { user: user.toLowerCase() }), ...(client && { client }) })).map(
-      (grant) => ({
-        grant: grant.id,
-        user: grant.user,
-        client: grant.client,
-        client_name: grant.clientName,
-        redirect_host: grant.redirectHost,
-        read_only: grant.readOnly ?? false,
-        allowed: isoTime(grant.approvedAt),
-      }),
-    ),
+    (await grants.list(of(user, client))).map((grant) => ({
+      grant: grant.id,
+      user: grant.user,
+      client: grant.client,
+      client_name: grant.clientName,
+      redirect_host: grant.redirectHost,
+      read_only: grant.readOnly ?? false,
+      allowed: isoTime(grant.approvedAt),
+    })),
 })
 
 /** Ends tokens, with everything that was or could be refreshed from them. */
@@ -138,6 +132,11 @@ export const revokeTokens = defineOperation({
     }
   },
 })
+
+/** Users are kept in lower case; people type addresses as they like. */
+function of(user: string | undefined, client: string | undefined) {
+  return { ...(user && { user: user.toLowerCase() }), ...(client && { client }) }
+}
 
 function tokenView(token: AccessToken, now: number) {
   return {
