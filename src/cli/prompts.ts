@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from './command.ts'
 import { AppError } from '../core/errors.ts'
 import type { PromptTestResult } from '../library/prompt-tests.ts'
+import { promptStatuses } from '../library/words.ts'
 import type { TemplateDifference } from '../library/history.ts'
 import { askAndPrint, type Answer } from './control.ts'
 import { countOption } from './durations.ts'
@@ -173,14 +174,7 @@ function addSearchCommands(prompts: Command): void {
     .description('find prompts by id, title, description, content and tags')
     .example('prompts search quarterly revenue')
     .option('--user <user>', 'only those that this user may see')
-    .addOption(
-      new Option('--status <status>', 'in this status').choices([
-        'Draft',
-        'Published',
-        'Deprecated',
-        'Archived',
-      ]),
-    )
+    .addOption(new Option('--status <status>', 'in this status').choices(promptStatuses))
     .action((words: string[], { user, status }: { user?: string; status?: string }, command: Command) =>
       askAndPrint(command, 'prompts.search', { body: { query: words.join(' '), status }, user }, rowsText),
     )

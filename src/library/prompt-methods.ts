@@ -9,7 +9,7 @@ import { unknownName } from '../core/names.ts'
 import { withDescendants } from './categories.ts'
 import { categoryTree } from './category-tree.ts'
 import { versionHistory } from './history.ts'
-import type { PromptStatus, PromptTemplate } from './words.ts'
+import { promptStatuses, type PromptStatus, type PromptTemplate } from './words.ts'
 import type { Channels } from './channels.ts'
 import type { Previews } from './previews.ts'
 import { byPopularity, promptRows } from './prompt-rows.ts'
@@ -36,7 +36,7 @@ export interface PromptMethod<Answer = unknown> {
 
 const limit = { type: 'integer', minimum: 1, maximum: 1000 } as const
 const text = { type: 'string', maxLength: 1000 } as const
-const status = { type: 'string', enum: ['Draft', 'Published', 'Deprecated', 'Archived'] } as const
+const status = { type: 'string', enum: promptStatuses } as const
 // The first is ours, the second is what callers of the platform know.
 const ofPrompt = { ...objectWith({}), anyOf: [{ required: ['prompt_id'] }, { required: ['prompt_name'] }] }
 

@@ -7,7 +7,7 @@ import { checkInPart } from '../site/check-document.ts'
 import type { Fault, SourceDocument } from '../site/site-files.ts'
 import { compileArguments, linkProblems, problemsLine, type ArgumentCheck } from './arguments.ts'
 import { argumentSchema, readArguments, wordsOf } from './argument-rows.ts'
-import type { PromptTemplate } from './words.ts'
+import { promptStatuses, type PromptTemplate } from './words.ts'
 import { placeOfVariable } from './lint.ts'
 import { compileContent, type CompiledContent } from './render.ts'
 import { objectWith } from '../core/object-schema.ts'
@@ -83,7 +83,7 @@ export const templateSchema = objectWith(
     },
     description: { type: 'string', maxLength: 2000 },
     category: { type: ['string', 'null'] },
-    status: { type: 'string', enum: ['Draft', 'Published', 'Deprecated', 'Archived'] },
+    status: { type: 'string', enum: promptStatuses },
     visibility: { type: 'string', enum: ['Private', 'Shared', 'Public'] },
     rendering_engine: { type: 'string', enum: ['Jinja2', 'Format String', 'Raw'] },
     arguments: { type: 'array', maxItems: 50, items: argumentSchema },

@@ -15,7 +15,8 @@
  */
 
 /** Specification §3.3: only `Published` prompts are listed for users who do not own them. */
-export type PromptStatus = 'Draft' | 'Published' | 'Deprecated' | 'Archived'
+export const promptStatuses = ['Draft', 'Published', 'Deprecated', 'Archived'] as const
+export type PromptStatus = (typeof promptStatuses)[number]
 /**
  * Specification §5.6: the owner alone, holders of a shared role, or every Assistant User; access.ts
  * decides by it.

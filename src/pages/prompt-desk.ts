@@ -15,7 +15,7 @@ import { promptRow } from '../library/prompt-rows.ts'
 import { readInPart, type ReadTemplate } from '../library/template-file.ts'
 import { argumentRows } from '../library/template-text.ts'
 import { isStatusStep } from '../library/versions.ts'
-import type { PromptArgument, PromptStatus, PromptTemplate } from '../library/words.ts'
+import { type PromptArgument, promptStatuses, type PromptTemplate } from '../library/words.ts'
 import { faultsFor } from '../library/writing-rules.ts'
 import type { WrittenPrompt } from '../library/writing.ts'
 import type { RateLimits } from '../oauth/rate-limits.ts'
@@ -33,7 +33,6 @@ export interface PromptDeskParts extends Pick<
   readonly limits: RateLimits
 }
 
-const statuses: readonly PromptStatus[] = ['Draft', 'Published', 'Deprecated', 'Archived']
 const mostFound = 1000
 const mostChanges = 30
 /** Each test is a preview, and is paid for as one. */
@@ -175,7 +174,7 @@ function changed(
     case 'restore':
       return writer.restore(principal, change.id, change.version, line)
     case 'status': {
-      const status = statuses.find((known) => known === change.status)
+      const status = promptStatuses.find((known) => known === change.status)
       if (!status) throw new AppError('invalid', 'there is no such status')
       return writer.setStatus(principal, change.id, status, line)
     }
@@ -192,7 +191,7 @@ async function shown({ site, librarian }: PromptDeskParts, principal: Principal,
   const library = channels.for(principal)
   const template = library.prompt(principal, id)
   const mayEdit = !template.isSystem && mayChange(principal, template)
-  const steps = statuses.filter((to) => to !== template.status && isStatusStep(template.status, to))
+  const steps = promptStatuses.filter((to) => to !== template.status && isStatusStep(template.status, to))
   return {
     ...promptRow(template, await librarian.usage.of('prompt', id)),
     category_name: library.reading.categories.get(template.category ?? '')?.name ?? '',
