@@ -1,3 +1,4 @@
+import { Bag } from './bag.ts'
 import type { Stored } from './store.ts'
 import { fieldOf } from './field-index.ts'
 
@@ -6,7 +7,7 @@ const bucketMilliseconds = 60_000
 /** When the documents of one collection end, by the minute, so that sweeping and counting read only what has ended. */
 export class Expiry {
   readonly field: string
-  readonly #buckets = new Map<number, Set<Stored>>()
+  readonly #buckets = new Map<number, Bag<Stored>>()
 
   constructor(field: string) {
     this.field = field
@@ -25,7 +26,7 @@ export class Expiry {
     const bucket = Math.floor(end / bucketMilliseconds)
     const held = this.#buckets.get(bucket)
     if (held) held.add(document)
-    else this.#buckets.set(bucket, new Set([document]))
+    else this.#buckets.set(bucket, new Bag([document]))
   }
 
   remove(document: Stored): void {

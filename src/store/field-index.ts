@@ -1,3 +1,4 @@
+import { Bag } from './bag.ts'
 import type { Stored } from './store.ts'
 
 /** What a field is looked up by; anything else (null, objects) is found by reading every document. */
@@ -6,8 +7,8 @@ export type IndexKey = string | number | boolean
 /** The ids of the documents that hold a value in one field. */
 export class FieldIndex {
   readonly field: string
-  // Most values of a unique field have one document; a Set for each would cost more than the document.
-  readonly #ids = new Map<IndexKey, string | Set<string>>()
+  // Most values of a unique field have one document; a bag for each would cost more than the document.
+  readonly #ids = new Map<IndexKey, string | Bag<string>>()
   /** How many documents hold a list, which stands under each of its members. */
   arrays = 0
 
@@ -25,8 +26,18 @@ export class FieldIndex {
   #add(key: IndexKey, id: string): void {
     const held = this.#ids.get(key)
     if (held === undefined) this.#ids.set(key, id)
-    else if (typeof held === 'string') this.#ids.set(key, new Set([held, id]))
+    else if (typeof held === 'string') this.#ids.set(key, new Bag([held, id]))
     else held.add(id)
+  }
+
+  /** A document in place of another of the same id, or of none; undefined takes it away. */
+  change(previous: Stored | undefined, document: Stored | undefined): void {
+    if (previous && document) {
+      const value = fieldOf(document, this.field)
+      if (isIndexKey(value) && value === fieldOf(previous, this.field)) return
+    }
+    if (previous) this.remove(previous)
+    if (document) this.add(document)
   }
 
   remove(document: Stored): void {
@@ -35,7 +46,7 @@ export class FieldIndex {
     for (const key of indexKeys(value)) {
       const held = this.#ids.get(key)
       if (held === document.id) this.#ids.delete(key)
-      else if (held instanceof Set) {
+      else if (held instanceof Bag) {
         held.delete(document.id)
         if (held.size === 0) this.#ids.delete(key)
       }
@@ -48,11 +59,6 @@ export class FieldIndex {
     return typeof held === 'string' ? [held] : (held ?? [])
   }
 
-  has(key: IndexKey, id: string): boolean {
-    const held = this.#ids.get(key)
-    return held === id || (held instanceof Set && held.has(id))
-  }
-
   count(key: IndexKey): number {
     const held = this.#ids.get(key)
     return typeof held === 'string' ? 1 : (held?.size ?? 0)
@@ -60,7 +66,7 @@ export class FieldIndex {
 
   /** A value that two documents share, if there is one. */
   shared(): IndexKey | undefined {
-    for (const [key, held] of this.#ids) if (held instanceof Set && held.size > 1) return key
+    for (const [key, held] of this.#ids) if (held instanceof Bag && held.size > 1) return key
     return undefined
   }
 }

@@ -116,8 +116,5 @@ export class Overlay {
 function set({ written, unique }: Changed, id: string, document: Stored | undefined): void {
   const previous = written.get(id)
   written.set(id, document)
-  for (const index of unique) {
-    if (previous) index.remove(previous)
-    if (document) index.add(document)
-  }
+  for (const index of unique) index.change(previous, document)
 }

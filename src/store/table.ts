@@ -123,18 +123,17 @@ export class Table {
   set(id: string, document: Stored | undefined): Stored | undefined {
     const previous = this.#documents.get(id)
     if (previous) {
-      for (const index of this.#indexes) index.remove(previous)
       for (const order of this.#orders) order.delete(previous)
       this.#expiry?.remove(previous)
     }
     if (previous || document) {
       this.totals.changed(previous, document)
       this.#words?.changed(previous, document)
+      for (const index of this.#indexes) index.change(previous, document)
     }
     if (document) {
       this.#documents.set(id, document)
       this.#sorted?.put(document)
-      for (const index of this.#indexes) index.add(document)
       for (const order of this.#orders) order.put(document)
       this.#expiry?.add(document)
     } else if (previous) {
