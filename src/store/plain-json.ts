@@ -67,7 +67,9 @@ function copyArray(
   fault: (path: Path, message: string) => void,
 ): unknown {
   // Array.from reads holes as undefined, which is refused.
-  return Object.freeze(Array.from(values, (value, index) => copyOf(value, [...path, index], fault)))
+  return Object.freeze(
+    Array.from(values, (value, index) => (isAsItIs(value) ? value : copyOf(value, [...path, index], fault))),
+  )
 }
 
 function copyObject(value: object, path: Path, fault: (path: Path, message: string) => void): unknown {
@@ -75,10 +77,25 @@ function copyObject(value: object, path: Path, fault: (path: Path, message: stri
   if (prototype !== Object.prototype && prototype !== null) {
     return fault(path, `${value.constructor?.name ?? 'an object with a prototype'} is not plain JSON`)
   }
-  const copy: Record<string, unknown> = {}
-  for (const [key, member] of Object.entries(value)) {
+  const copy: Record<string, unknown> = { ...value }
+  let whole = true
+  for (const key of Object.keys(copy)) {
+    const member = copy[key]
     if (key === '__proto__') fault([...path, key], 'this key is not allowed')
-    else if (member !== undefined) copy[key] = copyOf(member, [...path, key], fault)
+    else if (member === undefined) whole = false
+    else if (!isAsItIs(member)) copy[key] = copyOf(member, [...path, key], fault)
   }
-  return Object.freeze(copy)
+  return Object.freeze(whole ? copy : withoutUndefined(copy))
+}
+
+/** What most members are, for which a path would cost more than the copy. */
+function isAsItIs(value: unknown): boolean {
+  return typeof value === 'string' || (typeof value === 'number' && value > 0 && value < Infinity)
+}
+
+/** Those that are there; what takes members away from an object makes it slow for good. */
+function withoutUndefined(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const there: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) if (value[key] !== undefined) there[key] = value[key]
+  return there
 }

@@ -2,7 +2,7 @@ import { order, rank } from '../core/expression-values.ts'
 import { fieldOf } from './field-index.ts'
 import type { Stored } from './store.ts'
 
-const chunkLength = 1024
+const chunkLength = 256
 
 /** A place among the documents: a chunk, and an index in it. */
 type Place = readonly [chunk: number, index: number]
@@ -145,8 +145,25 @@ export class SortedDocuments {
     return this.#values(a, b) || byId(a, b)
   }
 
+  /** Written out: each document that is put or deleted is looked for here, once for each order. */
   #firstAtLeast(document: Stored): Place {
-    return this.#first((one) => this.#compare(one, document) >= 0)
+    const chunks = this.#chunks
+    let [low, high] = [0, chunks.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const chunk = chunks[middle]!
+      if (this.#compare(chunk[chunk.length - 1]!, document) >= 0) high = middle
+      else low = middle + 1
+    }
+    const chunk = chunks[low]
+    if (!chunk) return [low, 0]
+    let [from, to] = [0, chunk.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if (this.#compare(chunk[middle]!, document) >= 0) to = middle
+      else from = middle + 1
+    }
+    return [low, from]
   }
 
   /** Where the documents with the same value begin and end. */

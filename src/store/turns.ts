@@ -23,15 +23,13 @@ export class Turns {
 }
 
 /** The work, or AppError `unavailable` when it has not ended in time: others wait for its turn to be over. */
-export async function inTime<R>(work: Promise<R>, milliseconds: number): Promise<R> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<never>((_, reject) => {
+export function inTime<R>(work: Promise<R>, milliseconds: number): Promise<R> {
+  return new Promise((resolve, reject) => {
     const late = (): void =>
       reject(new AppError('unavailable', 'the transaction took too long and was given up'))
-    timer = setTimeout(late, milliseconds)
+    const timer = setTimeout(late, milliseconds)
+    void work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
-  work.catch(() => undefined)
-  return await Promise.race([work, limit]).finally(() => clearTimeout(timer))
 }
 
 /** A transaction under way; over once its work has ended. */
