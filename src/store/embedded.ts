@@ -100,7 +100,7 @@ class Embedded implements EmbeddedStore {
       ...options,
       sweepMilliseconds: options.sweepMilliseconds ?? 30_000,
       transactionMilliseconds: options.transactionMilliseconds ?? 30_000,
-      compactBytes: options.compactBytes ?? 8 << 20,
+      compactBytes: options.compactBytes ?? 32 << 20,
       migrations: options.migrations ?? [],
     }
     const schema = schemaAfter(this.#options.migrations)
