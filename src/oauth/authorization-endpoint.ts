@@ -36,9 +36,9 @@ import {
 import type { Codes } from './codes.ts'
 import { asOAuthError, originOf } from './http-middleware.ts'
 import { descriptionText, OAuthError, readParams, type Params } from './protocol.ts'
-import type { Client } from './records.ts'
+import type { Client, Grant } from './records.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { redirectHost, withParams } from './redirect-uris.ts'
+import { withParams } from './redirect-uris.ts'
 import type { Tokens } from './tokens.ts'
 import type { Trace } from './trace.ts'
 import { paths } from './urls.ts'
@@ -79,7 +79,8 @@ export function authorizationEndpoint(deps: AuthorizationDeps): Middleware {
       deps.trace.about(attempt, { user: signed.user.id })
       if (deps.settings().oauth.skip_authorization) return approve(ctx, request, signed, attempt, deps)
       const remembered = await rememberedGrant(ctx, request, signed, deps)
-      if (remembered) return approve(ctx, { ...request, ...narrowed(remembered) }, signed, attempt, deps)
+      if (remembered)
+        return approve(ctx, { ...request, ...narrowed(remembered) }, signed, attempt, deps, { remembered })
       if (request.prompts.includes('none')) throw new OAuthError('consent_required', 'the user must approve')
       await deps.clients.hold(request.client, signed.user.id)
       deps.trace.step(attempt, 'consent page')
@@ -105,14 +106,9 @@ export function decisionEndpoint(deps: AuthorizationDeps): Middleware {
       const decision = form.get('decision')
       if (decision === 'approve') {
         const readOnly = form.get('reading') === '1'
-        return approve(
-          ctx,
-          { ...request, ...narrowed({ readOnly }) },
-          signed,
-          attempt,
-          deps,
-          form.get('csrf'),
-        )
+        return approve(ctx, { ...request, ...narrowed({ readOnly }) }, signed, attempt, deps, {
+          form: form.get('csrf'),
+        })
       }
       if (decision !== 'deny') throw new AppError('invalid', 'decision must be approve or deny')
       await denied(ctx, request, signed, deps)
@@ -170,7 +166,7 @@ async function showing(
     const target = await findTarget(params, deps.clients, networkKey(address))
     deps.trace.about(attempt, {
       client_name: target.client.name,
-      redirect_host: redirectHost(target.redirectUri),
+      redirect_host: target.redirectHost,
       ...documentStory(target.client, deps.clients),
     })
     return target
@@ -226,7 +222,7 @@ async function approve(
   signed: SignedIn,
   attempt: string,
   deps: AuthorizationDeps,
-  form?: string,
+  { form, remembered }: { readonly form?: string | undefined; readonly remembered?: Grant } = {},
 ): Promise<void> {
   deps.audit.requireWritable()
   const { client, challenge, nonce } = request
@@ -240,7 +236,9 @@ async function approve(
       throw new AppError('forbidden', 'this form was already sent; please start again')
     await deps.clients.approvedIn(tx, client)
     const approval = approvalOf(request, signed)
-    const before = await deps.grants.beforeIn(tx, approval)
+    const before =
+      (remembered && (await deps.grants.getIn(tx, remembered.id))) ??
+      (await deps.grants.beforeIn(tx, approval))
     // What was issued while more was allowed may do more.
     if (approval.readOnly && before && !before.readOnly)
       await deps.tokens.revokeIn(tx, { grant: before.id }, 'the user narrowed it to reading')

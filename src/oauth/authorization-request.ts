@@ -4,7 +4,7 @@ import type { Clients } from './clients.ts'
 import { isChallenge } from './pkce.ts'
 import { OAuthError, refuseRepeated, type Params } from './protocol.ts'
 import type { Client } from './records.ts'
-import { matchesRedirectUri, redirectUriFault } from './redirect-uris.ts'
+import { matchesRedirectUri, redirectHost, redirectUriFault } from './redirect-uris.ts'
 import { narrowScopes } from './scopes.ts'
 import { meansResource, resourceOf } from './urls.ts'
 
@@ -12,6 +12,8 @@ import { meansResource, resourceOf } from './urls.ts'
 export interface Target {
   readonly client: Client
   readonly redirectUri: string
+  /** What a person is shown of it. */
+  readonly redirectHost: string
   readonly state: string | undefined
 }
 
@@ -46,15 +48,24 @@ export async function findTarget(params: Params, clients: Clients, network: stri
   if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
     throw new OAuthError('invalid_request', 'redirect_uri is not one that the app has registered')
   }
-  // It was checked when it was registered; this one stands between a hole there and the user's browser.
-  const rules = {
-    developerMode: true,
-    nativeSchemes: client.redirectUris.map((uri) => uri.split(':')[0] ?? ''),
-  }
-  if (redirectUriFault(redirectUri, rules) !== undefined) {
+  return { client, redirectUri, redirectHost: hostOf(redirectUri, client), state: params.get('state') }
+}
+
+/** Of each list of redirect URIs, those that were looked at; the store's lists stay the same objects. */
+const hosts = new WeakMap<readonly string[], Map<string, string>>()
+
+/** It was checked when it was registered; this check stands between a hole there and the user's browser. */
+function hostOf(redirectUri: string, { redirectUris }: Client): string {
+  const known = hosts.get(redirectUris)?.get(redirectUri)
+  if (known !== undefined) return known
+  const nativeSchemes = redirectUris.map((uri) => uri.split(':')[0] ?? '')
+  if (redirectUriFault(redirectUri, { developerMode: true, nativeSchemes }) !== undefined)
     throw new OAuthError('invalid_request', 'redirect_uri is not acceptable')
-  }
-  return { client, redirectUri, state: params.get('state') }
+  const host = redirectHost(redirectUri)
+  // Those of any port are endlessly many.
+  if (redirectUris.includes(redirectUri))
+    hosts.set(redirectUris, (hosts.get(redirectUris) ?? new Map<string, string>()).set(redirectUri, host))
+  return host
 }
 
 /** Everything else. A fault here is sent back to the client. */

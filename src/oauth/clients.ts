@@ -46,29 +46,23 @@ export const commandLineClient: Client = {
   createdAt: 0,
 }
 
+interface ClientsDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly settings: () => Settings
+  readonly tokens: Tokens
+  readonly documents: DocumentClients
+}
+
 /** All clients. */
 export class Clients {
-  readonly #store: Store
-  readonly #clock: Clock
-  readonly #settings: () => Settings
-  readonly #tokens: Tokens
-  readonly #documents: DocumentClients
+  readonly #deps: ClientsDeps
   readonly #clients: Collection<Client>
   readonly #places: ClientPlaces
   #swept = 0
 
-  constructor(deps: {
-    store: Store
-    clock: Clock
-    settings: () => Settings
-    tokens: Tokens
-    documents: DocumentClients
-  }) {
-    this.#store = deps.store
-    this.#clock = deps.clock
-    this.#settings = deps.settings
-    this.#tokens = deps.tokens
-    this.#documents = deps.documents
+  constructor(deps: ClientsDeps) {
+    this.#deps = deps
     this.#clients = deps.store.collection(clientRecords)
     this.#places = new ClientPlaces({ ...deps, clients: this.#clients })
   }
@@ -76,13 +70,13 @@ export class Clients {
   /** The client of that id, or of the document at that URL, which may have to be fetched for somebody in that network. */
   async find(id: string, network?: string): Promise<Client | undefined> {
     if (id === commandLineClient.id) return commandLineClient
-    if (id.startsWith('https://')) return this.#documents.find(id, network)
+    if (id.startsWith('https://')) return this.#deps.documents.find(id, network)
     return id.length > 200 ? undefined : this.#clients.get(id)
   }
 
   /** How the document that a client is named by was had, when it is named by one. */
   lastFetch(id: string): { readonly why?: string; readonly from?: string } | undefined {
-    return this.#documents.lastFetch(id)
+    return this.#deps.documents.lastFetch(id)
   }
 
   /** Adds a client; the secret, which only confidential clients have, is shown this once. */
@@ -92,20 +86,20 @@ export class Clients {
     tell: (tx: Transaction, client: Client) => Promise<void>,
     network?: string,
   ): Promise<{ client: Client; secret?: string }> {
-    const settings = this.#settings().oauth
-    if (this.#clock.now() - this.#swept > 10 * minute) await this.prune()
+    const settings = this.#deps.settings().oauth
+    if (this.#deps.clock.now() - this.#swept > 10 * minute) await this.prune()
     const secret = needsSecret(description.authMethod) ? randomSecret('ac_cs_') : undefined
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const client: Client = {
       ...description,
       id: randomId(),
       source,
-      ...(secret !== undefined && { secretDigest: digestOf(undefined, secret) }),
+      secretDigest: secret === undefined ? undefined : digestOf(undefined, secret),
       createdAt: now,
-      ...(source === 'dynamic' && { expiresAt: now + settings.unused_client_minutes * minute }),
-      ...(network !== undefined && { network }),
+      expiresAt: source === 'dynamic' ? now + settings.unused_client_minutes * minute : undefined,
+      network,
     }
-    await this.#store.transaction(async (tx) => {
+    await this.#deps.store.transaction(async (tx) => {
       if (source === 'dynamic') await this.#places.makeRoomIn(tx)
       await tx.in(this.#clients).insert(client)
       await tell(tx, client)
@@ -144,7 +138,7 @@ export class Clients {
 
   /** A user looks at its consent page. */
   async hold(client: Client, user: string): Promise<void> {
-    await this.#store.transaction(async (tx) => this.#places.hold(tx, client, user))
+    await this.#deps.store.transaction(async (tx) => this.#places.hold(tx, client, user))
   }
 
   async countPlaces(): Promise<void> {
@@ -158,7 +152,7 @@ export class Clients {
 
   /** It got tokens; written at most once an hour. */
   async markUsed(client: Client): Promise<void> {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     if (client.source === 'built_in' || isNoted(client, now)) return
     await this.#clients.update(client.id, (known) => ({ ...known, lastUsedAt: now }))
   }
@@ -187,11 +181,11 @@ export class Clients {
 
   /** Removes a client and ends every token it has. */
   async remove(id: string): Promise<boolean> {
-    return this.#store.transaction(async (tx) => this.#removeIn(tx, id, 'the client was removed'))
+    return this.#deps.store.transaction(async (tx) => this.#removeIn(tx, id, 'the client was removed'))
   }
 
   async #removeIn(tx: Transaction, id: string, why: string): Promise<boolean> {
-    await this.#tokens.revokeIn(tx, { client: id }, why)
+    await this.#deps.tokens.revokeIn(tx, { client: id }, why)
     return tx.in(this.#clients).delete(id)
   }
 
@@ -202,8 +196,8 @@ export class Clients {
 
   /** Removes clients that registered themselves and are not used any more; never one with a live grant. */
   async prune(options: { dryRun?: boolean } = {}): Promise<readonly PrunedClient[]> {
-    const idle = this.#settings().oauth.idle_client_days * day
-    const now = this.#store.believed.now()
+    const idle = this.#deps.settings().oauth.idle_client_days * day
+    const now = this.#deps.store.believed.now()
     if (!options.dryRun) this.#swept = now
     const candidates = await this.#clients.find({
       holds: all(
@@ -217,7 +211,7 @@ export class Clients {
     })
     const pruned: PrunedClient[] = []
     for (const client of candidates) {
-      if (await this.#tokens.isLive(client.id)) continue
+      if (await this.#deps.tokens.isLive(client.id)) continue
       const why = client.activatedAt === undefined ? 'never used' : `idle for ${Math.floor(idle / day)} days`
       if (!options.dryRun) await this.remove(client.id)
       pruned.push({ id: client.id, name: client.name, why })

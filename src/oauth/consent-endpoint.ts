@@ -8,7 +8,7 @@ import { answerPage, formActionFor, formToken, pageHeaders } from './browser-mid
 import { mixesScripts } from './client-metadata.ts'
 import type { Approval, Grants } from './grants.ts'
 import type { Grant } from './records.ts'
-import { isLoopback, redirectHost } from './redirect-uris.ts'
+import { isLoopback } from './redirect-uris.ts'
 import { identityOf } from './scopes.ts'
 import { paths } from './urls.ts'
 
@@ -74,12 +74,12 @@ export async function rememberedGrant(
 
 /** What the user approves by this request. */
 export function approvalOf(request: NarrowedRequest, signed: SignedIn): Approval {
-  const { client, redirectUri, scopes } = request
+  const { client, redirectHost, scopes } = request
   return {
     user: signed.user.id,
     client: client.id,
     clientName: client.name,
-    redirectHost: redirectHost(redirectUri),
+    redirectHost,
     scopes,
     ...narrowed(request),
   }
@@ -102,7 +102,7 @@ export function showConsent(
     csrf: formToken(signed.secret, consentPurpose(ctx.querystring, time)),
     clientName: client.name,
     clientHost: client.source === 'document' ? new URL(client.id).host : undefined,
-    redirectHost: redirectHost(redirectUri),
+    redirectHost: request.redirectHost,
     local: isLoopback(redirectUri) || !/^https?:/i.test(redirectUri),
     unverified: client.source === 'dynamic',
     mixedScripts: mixesScripts(client.name),

@@ -1,5 +1,4 @@
 /** Who has approved which client: remembered, listed for the user, revoked. */
-import { compared, type Condition } from '../core/conditions.ts'
 import type { Clock } from '../core/clock.ts'
 import { randomId } from '../core/secrets.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
@@ -34,13 +33,13 @@ export class Grants {
 
   /** The earlier approval that covers all of this one. */
   async covering(approval: Approval): Promise<Grant | undefined> {
-    const known = await this.#grants.first(same(approval))
+    const known = await same(this.#grants, approval)
     return known && approval.scopes.every((scope) => known.scopes.includes(scope)) ? known : undefined
   }
 
   /** The grant of the same user for the same client and redirect host, as a transaction sees it. */
   async beforeIn(tx: Transaction, approval: Approval): Promise<Grant | undefined> {
-    return tx.in(this.#grants).first(same(approval))
+    return same(tx.in(this.#grants), approval)
   }
 
   /** A grant, as a transaction sees it. */
@@ -60,10 +59,11 @@ export class Grants {
   }
 }
 
-function same(approval: Approval): {
-  where: { user: string; client: string }
-  holds: Condition
-} {
-  const { user, client, redirectHost } = approval
-  return { where: { user, client }, holds: compared('redirectHost', '=', redirectHost) }
+/** A user has few grants for one client: to look through them costs less than to ask for one. */
+async function same(
+  grants: Collection<Grant>,
+  { user, client, redirectHost }: Approval,
+): Promise<Grant | undefined> {
+  const known = await grants.find({ where: { user, client } })
+  return known.find((grant) => grant.redirectHost === redirectHost)
 }

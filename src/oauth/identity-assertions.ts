@@ -31,27 +31,21 @@ const keysLife = 3_600_000
 /** An unknown key makes us look again, but not at every request. */
 const leastBetween = 60_000
 
+interface IdentityProvidersDeps {
+  readonly clock: Clock
+  readonly settings: () => Settings
+  readonly publicUrl: () => string
+  readonly assertions: Assertions
+  readonly fetch: GuardedFetch
+}
+
 /** The identity providers whose word counts here. */
 export class IdentityProviders {
-  readonly #clock: Clock
-  readonly #settings: () => Settings
-  readonly #publicUrl: () => string
-  readonly #assertions: Assertions
-  readonly #fetch: GuardedFetch
+  readonly #deps: IdentityProvidersDeps
   readonly #keySets = new Map<string, KeySet>()
 
-  constructor(deps: {
-    clock: Clock
-    settings: () => Settings
-    publicUrl: () => string
-    assertions: Assertions
-    fetch: GuardedFetch
-  }) {
-    this.#clock = deps.clock
-    this.#settings = deps.settings
-    this.#publicUrl = deps.publicUrl
-    this.#assertions = deps.assertions
-    this.#fetch = deps.fetch
+  constructor(deps: IdentityProvidersDeps) {
+    this.#deps = deps
   }
 
   /** Whom an assertion names that was made for this client; or why it counts for nothing. */
@@ -59,7 +53,7 @@ export class IdentityProviders {
     if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(assertion) || assertion.length > 16_384)
       return { fault: 'the assertion is not a compact JWT' }
     const issuer = claimedIssuer(assertion)
-    const provider = this.#settings().oauth.identity_assertions.find((known) => known.issuer === issuer)
+    const provider = this.#deps.settings().oauth.identity_assertions.find((known) => known.issuer === issuer)
     if (!provider) return { fault: 'the issuer of the assertion is not one that this server trusts' }
     if (!provider.clients.includes(client))
       return { fault: 'the client may not bring assertions of this issuer' }
@@ -69,7 +63,7 @@ export class IdentityProviders {
       if (fault !== undefined) return { fault }
       const user = userOf(claims, provider)
       if (typeof user !== 'string') return user
-      const spent = await this.#assertions.useOnce(`${provider.issuer} ${client}`, claims)
+      const spent = await this.#deps.assertions.useOnce(`${provider.issuer} ${client}`, claims)
       if (spent !== undefined) return { fault: spent }
       const { auth_time: authTime, scope } = claims
       return {
@@ -98,7 +92,7 @@ export class IdentityProviders {
         requiredClaims: ['sub', 'aud', 'client_id', 'jti', 'exp', 'iat'],
         clockTolerance: 30,
         maxTokenAge: mostLifeSeconds,
-        currentDate: new Date(this.#clock.now()),
+        currentDate: new Date(this.#deps.clock.now()),
       })
       return payload
     }
@@ -114,31 +108,31 @@ export class IdentityProviders {
   #claimFault(claims: JWTPayload, client: string): string | undefined {
     const { aud, client_id: id, resource, exp = 0, jti } = claims
     const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
-    if (audience !== this.#publicUrl()) return 'the assertion is for another authorization server'
+    if (audience !== this.#deps.publicUrl()) return 'the assertion is for another authorization server'
     if (id !== client) return 'the assertion was made for another client'
-    const own = resourceOf(this.#publicUrl())
+    const own = resourceOf(this.#deps.publicUrl())
     const named = Array.isArray(resource) ? resource : resource === undefined ? [] : [resource]
     if (!named.every((one) => typeof one === 'string' && meansResource(one, own)))
       return 'the assertion is for another resource'
     if (typeof jti !== 'string' || jti === '') return 'the jti of the assertion is not a text'
-    return exp - this.#clock.now() / 1000 > mostLifeSeconds
+    return exp - this.#deps.clock.now() / 1000 > mostLifeSeconds
       ? `the assertion lives longer than ${mostLifeSeconds} seconds`
       : undefined
   }
 
   async #keysOf({ issuer, jwks_uri: given }: Provider, again: boolean): Promise<JSONWebKeySet> {
     const known = this.#keySets.get(issuer)
-    const age = known ? this.#clock.now() - known.fetchedAt : Infinity
+    const age = known ? this.#deps.clock.now() - known.fetchedAt : Infinity
     if (known && (again ? age < leastBetween : age < keysLife)) return known.keys
     const uri = given ?? (await this.#discover(issuer))
-    const { body } = await this.#fetch(uri)
+    const { body } = await this.#deps.fetch(uri)
     const keys = body as JSONWebKeySet
-    this.#keySets.set(issuer, { keys, fetchedAt: this.#clock.now() })
+    this.#keySets.set(issuer, { keys, fetchedAt: this.#deps.clock.now() })
     return keys
   }
 
   async #discover(issuer: string): Promise<string> {
-    const { body } = await this.#fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    const { body } = await this.#deps.fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     const { issuer: named, jwks_uri: uri } = (body ?? {}) as Record<string, unknown>
     // OpenID Connect Discovery §4.3.
     if (named !== issuer) throw new Error('its metadata names another issuer')

@@ -3,22 +3,29 @@ import { linesOf, type Settings } from '../core/settings.ts'
 
 const standard = ['all', 'openid', 'profile', 'email']
 
+/** Read once of each reading of the settings. */
+const supported = new WeakMap<Settings, readonly string[]>()
+
 /** The scopes of this server: those of the setting, or the standard four. */
-export function supportedScopes(settings: Settings): string[] {
-  const set = linesOf(settings.oauth.supported_scopes).flatMap((line) => line.split(/\s+/))
-  return set.length > 0 ? [...new Set(set)] : standard
+export function supportedScopes(settings: Settings): readonly string[] {
+  let scopes = supported.get(settings)
+  if (!scopes) {
+    const set = linesOf(settings.oauth.supported_scopes).flatMap((line) => line.split(/\s+/))
+    supported.set(settings, (scopes = set.length > 0 ? [...new Set(set)] : standard))
+  }
+  return scopes
 }
 
 /** The scopes that give what the MCP endpoint needs; what a client gets that asks for nothing we know. */
-export function defaultScopes(settings: Settings): string[] {
-  const supported = supportedScopes(settings)
-  return supported.includes('all') ? ['all'] : supported
+export function defaultScopes(settings: Settings): readonly string[] {
+  const known = supportedScopes(settings)
+  return known.includes('all') ? ['all'] : known
 }
 
 /** Unknown scopes are left out, not failed: clients send their own habits (RFC 6749 §3.3 allows it). */
-export function narrowScopes(asked: string | undefined, settings: Settings): string[] {
-  const supported = supportedScopes(settings)
-  const known = [...new Set((asked ?? '').split(' '))].filter((scope) => supported.includes(scope))
+export function narrowScopes(asked: string | undefined, settings: Settings): readonly string[] {
+  const offered = supportedScopes(settings)
+  const known = [...new Set((asked ?? '').split(' '))].filter((scope) => offered.includes(scope))
   return known.length > 0 ? known : defaultScopes(settings)
 }
 

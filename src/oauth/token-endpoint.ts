@@ -44,18 +44,18 @@ export function tokenEndpoint(deps: TokenDeps): Endpoint {
       access_token: issued.accessToken,
       token_type: 'Bearer',
       expires_in: issued.expiresIn,
-      ...(issued.refreshToken !== undefined && { refresh_token: issued.refreshToken }),
+      refresh_token: issued.refreshToken,
       scope: issued.scopes.join(' '),
-      ...(await idTokenOf(issued, deps)),
+      id_token: issued.scopes.includes('openid') ? await idTokenOf(issued, deps) : undefined,
     })
   })
 }
 
-async function idTokenOf(issued: Exchanged, deps: TokenDeps): Promise<{ id_token?: string }> {
+async function idTokenOf(issued: Exchanged, deps: TokenDeps): Promise<string | undefined> {
   const { family, scopes, accessToken, nonce } = issued
   const user = deps.people().find(family.user)
-  if (!scopes.includes('openid') || !user) return {}
+  if (!user) return undefined
   const { client, authTime } = family
   const about = { user, client, scopes, accessToken, ...(authTime !== undefined && { authTime }) }
-  return { id_token: await idToken({ ...about, ...(nonce !== undefined && { nonce }) }, deps) }
+  return idToken({ ...about, ...(nonce !== undefined && { nonce }) }, deps)
 }

@@ -10,74 +10,56 @@ import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
 import type { TokenFinding, IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
-import {
-  familyRecords,
-  grantRecords,
-  tokenRecords,
-  type AccessToken,
-  type Family,
-  type Grant,
-} from './records.ts'
+import { familyRecords, grantRecords, tokenRecords } from './records.ts'
+import type { AccessToken, Family, Grant } from './records.ts'
 import { announcedBy, announcementOf, type Ended } from './revocation-news.ts'
-import {
-  companionOf,
-  firstRefreshToken,
-  isGenuine,
-  readRefreshToken,
-  successorOf,
-  type RefreshToken,
-} from './refresh-tokens.ts'
+import { companionOf, firstRefreshToken, isGenuine, readRefreshToken, successorOf } from './refresh-tokens.ts'
+import type { RefreshToken } from './refresh-tokens.ts'
 
 const day = 86_400_000
 const cacheSize = 20_000
 
+interface TokensDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly settings: () => Settings
+  /** Ends what a token keeps open beyond its request, such as streams; undefined: it is not known whose. */
+  readonly onRevoked: (ended: readonly Ended[] | undefined) => void
+}
+
 /** All tokens of the server. */
 export class Tokens {
-  readonly #store: Store
-  readonly #clock: Clock
-  readonly #settings: () => Settings
+  readonly #deps: TokensDeps
   readonly #families: Collection<Family>
   readonly #tokens: Collection<AccessToken>
   readonly #grants: Collection<Grant>
   /** By hash. Several daemons on one PostgreSQL do not hear of each other's revocations, so only alone. */
   readonly #cache = new Map<string, AccessToken>()
   readonly #cached: boolean
-  readonly #onRevoked: (ended: readonly Ended[] | undefined) => void
   #epoch = 0
 
-  constructor(deps: {
-    store: Store
-    clock: Clock
-    settings: () => Settings
-    /** Ends what a token keeps open beyond its request, such as streams; undefined: it is not known whose. */
-    onRevoked: (ended: readonly Ended[] | undefined) => void
-  }) {
-    this.#store = deps.store
-    this.#clock = deps.clock
-    this.#settings = deps.settings
+  constructor(deps: TokensDeps) {
+    this.#deps = deps
     this.#families = deps.store.collection(familyRecords)
     this.#tokens = deps.store.collection(tokenRecords)
     this.#grants = deps.store.collection(grantRecords)
-    this.#onRevoked = deps.onRevoked
     this.#cached = deps.store.stats().kind === 'embedded'
     deps.store.hear((message) => this.#hear(message))
   }
 
   /** Issues an access token and a refresh token that begin a family. */
   async issue(request: TokenRequest): Promise<IssuedTokens> {
-    return this.#store.transaction(async (tx) => this.issueIn(tx, request))
+    return this.#deps.store.transaction(async (tx) => this.issueIn(tx, request))
   }
 
   /** The same as part of a transaction; `family` is the id that the new family gets. AppError `invalid` for a wrong network. */
   async issueIn(tx: Transaction, request: TokenRequest, family = randomId()): Promise<IssuedTokens> {
     if (request.addresses) networksOf(request.addresses)
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const markKey = randomSecret('')
     const refreshToken = firstRefreshToken({ id: family, markKey })
-    const { accessSeconds, ...rest } = request
     const record: Family = {
-      ...definedOnly(rest),
-      ...(accessSeconds !== undefined && { accessSeconds }),
+      ...request,
       id: family,
       createdAt: now,
       markKey,
@@ -90,15 +72,10 @@ export class Tokens {
     return { ...access, refreshToken, family: record }
   }
 
-  async #issueAccess(
-    tx: Transaction,
-    family: Family,
-    scopes: readonly string[],
-    accessToken: string,
-  ): Promise<{ accessToken: string; expiresIn: number; scopes: readonly string[] }> {
-    const now = this.#clock.now()
-    const expiresIn = family.accessSeconds ?? this.#settings().oauth.access_token_seconds
-    await tx.in(this.#tokens).insert({
+  async #issueAccess(tx: Transaction, family: Family, scopes: readonly string[], accessToken: string) {
+    const now = this.#deps.clock.now()
+    const expiresIn = family.accessSeconds ?? this.#deps.settings().oauth.access_token_seconds
+    const token: AccessToken = {
       id: randomId(),
       hash: sha256(accessToken),
       family: family.id,
@@ -110,15 +87,20 @@ export class Tokens {
       status: 'Active',
       issuedAt: now,
       expiresAt: now + expiresIn * 1000,
-      ...definedOnly({ addresses: family.addresses, readOnly: family.readOnly }),
       forgetAt: now + expiresIn * 1000 + day,
-    })
+    }
+    const { addresses, readOnly } = family
+    await tx.in(this.#tokens).insert(addresses || readOnly ? { ...token, addresses, readOnly } : token)
     return { accessToken, expiresIn, scopes }
   }
 
   /** Each use prolongs a family, up to the age at which its user is asked again (RFC 9700 §4.14.2). */
   #lifeFrom(now: number, createdAt: number, { vouchedBy }: Pick<TokenRequest, 'vouchedBy'>) {
-    const { refresh_token_days: idle, grant_days: most, access_token_seconds: once } = this.#settings().oauth
+    const {
+      refresh_token_days: idle,
+      grant_days: most,
+      access_token_seconds: once,
+    } = this.#deps.settings().oauth
     const end = most === 0 ? Infinity : createdAt + most * day
     const expiresAt = Math.min(now + (vouchedBy === undefined ? idle * day : once * 1000), end)
     return { expiresAt, forgetAt: expiresAt + 7 * day }
@@ -144,29 +126,20 @@ export class Tokens {
     }
     if (family.revokedAt !== undefined)
       return { kind: 'refused', why: 'the refresh token was revoked', family }
-    if (family.expiresAt <= this.#clock.now()) {
+    if (family.expiresAt <= this.#deps.clock.now()) {
       return { kind: 'refused', why: 'the refresh token has expired', family }
     }
     if (presented.hash === family.currentHash) return this.#rotate(tx, presented, family, scopes(family))
-    if (presented.hash === family.previousHash && this.#inGrace(family)) {
+    const graceEnds = (family.rotatedAt ?? 0) + this.#deps.settings().oauth.refresh_grace_seconds * 1000
+    if (presented.hash === family.previousHash && this.#deps.clock.now() < graceEnds) {
       return this.#repeat(tx, presented, family, scopes(family))
     }
     await this.revokeIn(tx, { family: family.id }, 'a refresh token was used twice')
     return { kind: 'reused', why: 'the refresh token was already used', family }
   }
 
-  #inGrace(family: Family): boolean {
-    const grace = this.#settings().oauth.refresh_grace_seconds * 1000
-    return this.#clock.now() < (family.rotatedAt ?? 0) + grace
-  }
-
-  async #rotate(
-    tx: Transaction,
-    presented: RefreshToken,
-    family: Family,
-    scopes: readonly string[],
-  ): Promise<RefreshOutcome> {
-    const now = this.#clock.now()
+  async #rotate(tx: Transaction, presented: RefreshToken, family: Family, scopes: readonly string[]) {
+    const now = this.#deps.clock.now()
     const salt = randomSecret('')
     const refreshToken = successorOf(presented, family, salt)
     const next: Family = {
@@ -180,26 +153,21 @@ export class Tokens {
     }
     await tx.in(this.#families).put(next)
     const access = await this.#issueAccess(tx, next, scopes, companionOf(presented, salt))
-    return { kind: 'rotated', issued: { ...access, refreshToken, family: next } }
+    return { kind: 'rotated' as const, issued: { ...access, refreshToken, family: next } }
   }
 
-  async #repeat(
-    tx: Transaction,
-    presented: RefreshToken,
-    family: Family,
-    scopes: readonly string[],
-  ): Promise<RefreshOutcome> {
+  async #repeat(tx: Transaction, presented: RefreshToken, family: Family, scopes: readonly string[]) {
     const salt = family.rotationSalt ?? ''
     const refreshToken = successorOf(presented, family, salt)
     const accessToken = companionOf(presented, salt)
     const known = await tx.in(this.#tokens).first({ where: { hash: sha256(accessToken) } })
-    const left = known ? Math.floor((known.expiresAt - this.#clock.now()) / 1000) : 0
+    const left = known ? Math.floor((known.expiresAt - this.#deps.clock.now()) / 1000) : 0
     if (known?.status === 'Active' && left > 0) {
       const issued = { accessToken, refreshToken, expiresIn: left, scopes: known.scopes, family }
-      return { kind: 'repeated', issued }
+      return { kind: 'repeated' as const, issued }
     }
     const access = await this.#issueAccess(tx, family, scopes, randomSecret('ac_at_'))
-    return { kind: 'repeated', issued: { ...access, refreshToken, family } }
+    return { kind: 'repeated' as const, issued: { ...access, refreshToken, family } }
   }
 
   /** What stands behind an access token. */
@@ -207,30 +175,27 @@ export class Tokens {
     const token = await this.#lookUp(sha256(accessToken))
     if (!token) return { kind: 'unknown' }
     if (token.status !== 'Active') return { kind: 'inactive', token }
-    return { kind: token.expiresAt < this.#clock.now() ? 'expired' : 'active', token }
+    return { kind: token.expiresAt < this.#deps.clock.now() ? 'expired' : 'active', token }
   }
 
   async #lookUp(hash: string): Promise<AccessToken | undefined> {
     const known = this.#cache.get(hash)
-    if (known && known.forgetAt > this.#clock.now()) return known
+    if (known && known.forgetAt > this.#deps.clock.now()) return known
     const epoch = this.#epoch
     const token = await this.#tokens.first({ where: { hash } })
     // A revocation in between has emptied the cache; what was read before it must not get in.
-    if (token && this.#cached && epoch === this.#epoch) this.#remember(hash, token)
+    if (token && this.#cached && epoch === this.#epoch) {
+      if (this.#cache.size >= cacheSize) this.#cache.delete(this.#cache.keys().next().value!)
+      this.#cache.set(hash, token)
+    }
     return token
-  }
-
-  #remember(hash: string, token: AccessToken): void {
-    if (this.#cache.size >= cacheSize) this.#cache.delete(this.#cache.keys().next().value!)
-    this.#cache.set(hash, token)
   }
 
   /** The family behind a refresh token that works now. */
   async findRefresh(text: string): Promise<Family | undefined> {
-    const presented = readRefreshToken(text)
-    const family = presented && (await this.#families.get(presented.family))
-    if (!presented || !family || presented.hash !== family.currentHash) return undefined
-    return family.revokedAt === undefined && family.expiresAt > this.#clock.now() ? family : undefined
+    const family = await this.familyOf(text)
+    const isCurrent = family?.currentHash === sha256(text) && family.revokedAt === undefined
+    return isCurrent && family.expiresAt > this.#deps.clock.now() ? family : undefined
   }
 
   /** The family that a refresh token belongs or belonged to, whether or not it works. */
@@ -261,14 +226,14 @@ export class Tokens {
   async isLive(client: string): Promise<boolean> {
     const live = await this.#families.first({
       where: { client },
-      holds: all(compared('revokedAt', '=', null), compared('expiresAt', '>', this.#clock.now())),
+      holds: all(compared('revokedAt', '=', null), compared('expiresAt', '>', this.#deps.clock.now())),
     })
     return live !== undefined
   }
 
   /** Ends tokens at once; answers the families that ended. */
   async revoke(selection: Selection, why: string): Promise<readonly Family[]> {
-    return this.#store.transaction(async (tx) => this.revokeIn(tx, selection, why))
+    return this.#deps.store.transaction(async (tx) => this.revokeIn(tx, selection, why))
   }
 
   /** The same as part of a transaction; counts for the next request, and for what is open, once that is kept. */
@@ -286,7 +251,7 @@ export class Tokens {
     const ended: Family[] = []
     for (const record of known) {
       if (!record || record.revokedAt !== undefined) continue
-      ended.push(await families.put({ ...record, revokedAt: this.#clock.now(), revokedWhy: why }))
+      ended.push(await families.put({ ...record, revokedAt: this.#deps.clock.now(), revokedWhy: why }))
       await this.#revokeAccess(tx, record.id)
     }
     if (ended.length > 0) this.#tellIn(tx, ended)
@@ -305,7 +270,7 @@ export class Tokens {
 
   /** Ends one access token and leaves its family (RFC 7009 §2.1 for access tokens). */
   async revokeAccessToken(token: AccessToken): Promise<void> {
-    await this.#store.transaction(async (tx) => {
+    await this.#deps.store.transaction(async (tx) => {
       await tx.in(this.#tokens).update(token.id, (one) => ({ ...one, status: 'Revoked' }))
       const family = await tx.in(this.#families).get(token.family)
       this.#tellIn(tx, family ? [family] : [])
@@ -318,14 +283,14 @@ export class Tokens {
     tx.onCommit(() => {
       this.#epoch++
       this.#cache.clear()
-      this.#onRevoked(ended)
+      this.#deps.onRevoked(ended)
     })
   }
 
   /** Another daemon revoked something; when it is not known what, everything may have been. */
   #hear(message: string | undefined): void {
     const news = message === undefined ? { ended: undefined } : announcedBy(message)
-    if (news) this.#onRevoked(news.ended)
+    if (news) this.#deps.onRevoked(news.ended)
   }
 }
 

@@ -21,9 +21,20 @@ export interface Attempt {
   readonly reason?: string
 }
 
-/** An attempt with the moment of each step, in milliseconds: what several daemons saw is put in order by it. */
-interface Seen extends Attempt {
-  readonly at: readonly number[]
+type Step = readonly [at: number, step: string]
+type Facts = Partial<Pick<Attempt, 'client_name' | 'redirect_host' | 'client_document' | 'user'>>
+
+/**
+ * An attempt as it is kept, all times in milliseconds, with that of each step: what several daemons saw is put in order
+ * by it. It is changed in place, five times for each that goes well.
+ */
+interface Seen extends Facts {
+  readonly id: string
+  readonly started: number
+  updated: number
+  readonly client: string
+  steps: readonly Step[]
+  died?: { readonly at: string; readonly reason: string } | undefined
 }
 
 const kept = 200
@@ -57,31 +68,20 @@ export class Trace {
     })
   }
 
-  /** The id of the attempt that a request belongs to: the same for all requests of one attempt. */
-  idOf(params: Params): string {
+  /** Begins an attempt, or goes on with it: the id is the same for all requests of one attempt. */
+  begin(params: Params): string {
     const parts = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'nonce'].map((name) =>
       params.get(name),
     )
-    return sha256(JSON.stringify(parts)).slice(0, 16)
-  }
-
-  /** Begins an attempt, or goes on with it. */
-  begin(params: Params): string {
-    const id = this.idOf(params)
-    if (!this.#attempts.has(id)) {
-      const started = isoTime(this.#clock.now())
-      const client = (params.get('client_id') ?? '(none)').slice(0, 200)
-      this.#keep({ id, started, updated: started, client, steps: [], at: [] })
-    }
+    const id = sha256(JSON.stringify(parts)).slice(0, 16)
+    if (!this.#attempts.has(id))
+      this.#keep(this.#new(id, (params.get('client_id') ?? '(none)').slice(0, 200)))
     return id
   }
 
   /** Adds what is known by now. */
-  about(
-    id: string,
-    facts: Partial<Pick<Attempt, 'client_name' | 'redirect_host' | 'client_document' | 'user'>>,
-  ): void {
-    this.#change(id, (attempt) => ({ ...attempt, ...facts }))
+  about(id: string, facts: Facts): void {
+    this.#change(id, (attempt) => Object.assign(attempt, facts))
   }
 
   /** Keeps pages of an origin in mind that a browser had to refuse; true for the first time. */
@@ -90,24 +90,26 @@ export class Trace {
     // Anybody can send any origin: they must not crowd out what else is kept.
     if (this.#origins.has(origin) || this.#origins.size >= mostOrigins) return false
     this.#origins.add(origin)
-    const started = isoTime(this.#clock.now())
-    const facts = { id, started, updated: started, client: origin, died_at: 'web page', reason }
-    this.#keep({ ...facts, steps: [], at: [] })
+    this.#keep({ ...this.#new(id, origin), died: { at: 'web page', reason } })
     return true
   }
 
   /** A step was reached. */
   step(id: string, step: string): void {
-    const now = this.#clock.now()
-    this.#change(id, ({ died_at: _step, reason: _why, ...attempt }) => ({
-      ...attempt,
-      ...inOrder([...pairs(attempt), [now, step]]),
-    }))
+    this.#change(id, (attempt, now) => {
+      attempt.died = undefined
+      attempt.steps = inOrder([...attempt.steps, [now, step]])
+    })
   }
 
   /** A step failed. */
   fail(id: string, step: string, reason: string): void {
-    this.#change(id, (attempt) => ({ ...attempt, died_at: step, reason: reason.slice(0, 600) }))
+    this.#change(id, (attempt) => (attempt.died = { at: step, reason: reason.slice(0, 600) }))
+  }
+
+  #new(id: string, client: string): Seen {
+    const now = this.#clock.now()
+    return { id, started: now, updated: now, client, steps: [] }
   }
 
   #keep(attempt: Seen): void {
@@ -122,15 +124,13 @@ export class Trace {
     this.#attempts.set(attempt.id, attempt)
   }
 
-  #change(id: string, change: (attempt: Seen) => Seen): void {
-    let attempt = this.#attempts.get(id)
-    if (!attempt) {
-      if (!this.#shared) return
-      // It began at another daemon, which has not told of it yet.
-      const started = isoTime(this.#clock.now())
-      attempt = { id, started, updated: started, client: elsewhere, steps: [], at: [] }
-    }
-    this.#keep({ ...change(attempt), updated: isoTime(this.#clock.now()) })
+  #change(id: string, change: (attempt: Seen, now: number) => unknown): void {
+    // What is not known began at another daemon, which has not told of it yet.
+    const attempt = this.#attempts.get(id) ?? (this.#shared && this.#new(id, elsewhere))
+    if (!attempt) return
+    attempt.updated = this.#clock.now()
+    change(attempt, attempt.updated)
+    this.#keep(attempt)
   }
 
   #tell(id: string): void {
@@ -141,7 +141,10 @@ export class Trace {
   }
 
   async #announce(store: Store): Promise<void> {
-    const attempts = [...this.#untold].map((id) => JSON.stringify(this.#attempts.get(id) ?? {}))
+    const attempts = [...this.#untold].flatMap((id) => {
+      const attempt = this.#attempts.get(id)
+      return attempt ? [JSON.stringify({ ...told(attempt), at: attempt.steps.map(([at]) => at) })] : []
+    })
     this.#untold.clear()
     await store
       .transaction(async (transaction) => {
@@ -162,54 +165,68 @@ export class Trace {
 
   /** The newest attempts first. */
   last(count: number): readonly Attempt[] {
-    return [...this.#attempts.values()].reverse().slice(0, count).map(withoutMoments)
+    return [...this.#attempts.values()].reverse().slice(0, count).map(told)
   }
 }
 
-function withoutMoments(attempt: Seen): Attempt {
-  const { at: _at, ...told } = attempt
-  return told
-}
-
-type Step = readonly [at: number, step: string]
-
-function pairs({ steps, at }: Seen): Step[] {
-  return steps.map((step, index) => [at[index]!, step])
+/** An attempt as `oauth trace` shows it. */
+function told({ died, started, updated, steps, ...facts }: Seen): Attempt {
+  return {
+    ...facts,
+    started: isoTime(started),
+    updated: isoTime(updated),
+    steps: steps.map(([, step]) => step),
+    ...(died && { died_at: died.at, reason: died.reason }),
+  }
 }
 
 /** The steps as they happened; the same again at once is told once. */
-function inOrder(all: readonly Step[]): Pick<Seen, 'steps' | 'at'> {
-  const sorted = [...all].sort(([one], [other]) => one - other)
-  const told = sorted.filter(([, step], index) => step !== sorted[index - 1]?.[1]).slice(-maxSteps)
-  return { steps: told.map(([, step]) => step), at: told.map(([at]) => at) }
+function inOrder(all: readonly Step[]): readonly Step[] {
+  const sorted = all.toSorted(([one], [other]) => one - other)
+  return sorted.filter(([, step], index) => step !== sorted[index - 1]?.[1]).slice(-maxSteps)
 }
 
 /** What two daemons know of one attempt. */
 function joined(one: Seen, other: Seen): Seen {
   const [first, second] = one.started <= other.started ? [one, other] : [other, one]
   const [older, newer] = one.updated <= other.updated ? [one, other] : [other, one]
-  // What goes on died nowhere.
-  const { died_at: _step, reason: _why, ...before } = older
-  const known = pairs(one)
-  const more = pairs(other).filter(([at, step]) => !known.some((it) => it[0] === at && it[1] === step))
+  const more = other.steps.filter(([at, step]) => !one.steps.some((it) => it[0] === at && it[1] === step))
   return {
-    ...before,
+    ...older,
     ...newer,
     client: first.client === elsewhere ? second.client : first.client,
     started: first.started,
-    ...inOrder([...known, ...more]),
+    steps: inOrder([...one.steps, ...more]),
+    // What goes on died nowhere.
+    died: newer.died,
   }
 }
 
 function readAttempt(text: string): Seen | undefined {
   try {
-    const heard = JSON.parse(text) as Attempt & Partial<Seen>
-    const { steps, at, ...facts } = heard
-    const texts = [facts.id, facts.started, facts.updated, facts.client, ...Object.values(facts), ...steps]
-    if (!Array.isArray(steps) || !texts.every((one) => typeof one === 'string')) return undefined
+    const heard = JSON.parse(text) as Attempt & { readonly at?: readonly number[] }
+    const { steps, at = [], started, updated, died_at, reason = '', ...facts } = heard
+    const texts = [
+      facts.id,
+      facts.client,
+      started,
+      updated,
+      died_at ?? '',
+      reason,
+      ...Object.values(facts),
+      ...steps,
+    ]
+    const [began, changed] = [Date.parse(started), Date.parse(updated)]
+    if (!texts.every((one) => typeof one === 'string') || !Number.isFinite(began + changed)) return undefined
     // A daemon up to 2.9 tells no moments.
-    const isTold = Array.isArray(at) && at.length === steps.length && at.every((one) => Number.isFinite(one))
-    return { ...heard, at: isTold ? at : steps.map(() => Date.parse(facts.updated)) }
+    const isTold = at.length === steps.length && at.every((one) => Number.isFinite(one))
+    return {
+      ...facts,
+      started: began,
+      updated: changed,
+      steps: steps.map((step, index) => [isTold ? at[index]! : changed, step]),
+      died: died_at === undefined ? undefined : { at: died_at, reason },
+    }
   } catch {
     return undefined
   }

@@ -28,30 +28,24 @@ export interface UpstreamIdentity {
 const journeyLife = 10 * 60_000
 const configurationLife = 3_600_000
 
+interface OpenIdProviderDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly settings: () => Settings
+  readonly publicUrl: () => string
+  readonly log: Log
+  /** What `client_secret_file` is relative to. */
+  readonly folder: string
+}
+
 /** The company's OpenID provider. */
 export class OpenIdProvider {
-  readonly #clock: Clock
-  readonly #settings: () => Settings
-  readonly #publicUrl: () => string
-  readonly #folder: string
-  readonly #log: Log
+  readonly #deps: OpenIdProviderDeps
   readonly #journeys: Collection<Journey>
   #known: { key: string; until: number; configuration: Promise<Configuration> } | undefined
 
-  constructor(deps: {
-    store: Store
-    clock: Clock
-    settings: () => Settings
-    publicUrl: () => string
-    log: Log
-    /** What `client_secret_file` is relative to. */
-    folder: string
-  }) {
-    this.#clock = deps.clock
-    this.#settings = deps.settings
-    this.#publicUrl = deps.publicUrl
-    this.#log = deps.log
-    this.#folder = deps.folder
+  constructor(deps: OpenIdProviderDeps) {
+    this.#deps = deps
     this.#journeys = deps.store.collection<Journey>({ name: 'oauth.upstream', expires: 'expiresAt' })
   }
 
@@ -60,7 +54,7 @@ export class OpenIdProvider {
     const client = await import('openid-client')
     const { configuration, oidc } = await this.#configuration()
     const state = randomSecret('')
-    await this.#journeys.insert({ id: sha256(state), next, expiresAt: this.#clock.now() + journeyLife })
+    await this.#journeys.insert({ id: sha256(state), next, expiresAt: this.#deps.clock.now() + journeyLife })
     const url = client.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#redirectUri(),
       scope: oidc.scopes ?? 'openid email profile',
@@ -109,27 +103,31 @@ export class OpenIdProvider {
       return email.toLowerCase()
     } catch (error) {
       if (error instanceof AppError) throw error
-      this.#log.warn('sign-in with the OpenID provider failed', { reason: messageOf(error) })
+      this.#deps.log.warn('sign-in with the OpenID provider failed', { reason: messageOf(error) })
       throw refused('your company account was not accepted', error)
     }
   }
 
   #redirectUri(): string {
-    return this.#publicUrl() + paths.signInUpstreamCallback
+    return this.#deps.publicUrl() + paths.signInUpstreamCallback
   }
 
   async #configuration(): Promise<{ configuration: Configuration; oidc: OidcSettings }> {
-    const { oidc } = this.#settings().login
+    const { oidc } = this.#deps.settings().login
     if (oidc === null) throw new AppError('not_found', 'there is no company sign-in here')
     const key = JSON.stringify(oidc)
-    if (this.#known?.key !== key || this.#known.until < this.#clock.now()) {
-      this.#known = { key, until: this.#clock.now() + configurationLife, configuration: this.#discover(oidc) }
+    if (this.#known?.key !== key || this.#known.until < this.#deps.clock.now()) {
+      this.#known = {
+        key,
+        until: this.#deps.clock.now() + configurationLife,
+        configuration: this.#discover(oidc),
+      }
     }
     try {
       return { configuration: await this.#known.configuration, oidc }
     } catch (cause) {
       this.#known = undefined
-      this.#log.error('the OpenID provider cannot be reached', {
+      this.#deps.log.error('the OpenID provider cannot be reached', {
         issuer: oidc.issuer,
         reason: messageOf(cause),
       })
@@ -141,7 +139,7 @@ export class OpenIdProvider {
 
   async #discover(oidc: OidcSettings): Promise<Configuration> {
     const client = await import('openid-client')
-    const secret = (await readFile(resolve(this.#folder, oidc.client_secret_file), 'utf8')).trim()
+    const secret = (await readFile(resolve(this.#deps.folder, oidc.client_secret_file), 'utf8')).trim()
     // Only on this machine may a provider be without TLS.
     const local = /^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?(\/|$)/.test(oidc.issuer)
     return client.discovery(

@@ -2,9 +2,10 @@
 import { randomId } from '../../core/secrets.ts'
 import type { Transaction } from '../../store/store.ts'
 import { isVerifier, verifierMatches } from '../pkce.ts'
-import { OAuthError, type OAuthErrorCode, required, type Params } from '../protocol.ts'
+import { type OAuthErrorCode, required, type Params } from '../protocol.ts'
 import type { Code } from '../records.ts'
 import { meansResource } from '../urls.ts'
+import { keepClientIn, refusal } from './grant-type.ts'
 import type { Exchanged, GrantDeps, GrantRequest, GrantType } from './grant-type.ts'
 
 type Outcome =
@@ -24,15 +25,8 @@ export const authorizationCode: GrantType = {
       return outcome.issued
     }
     if (outcome.code) deps.trace.fail(outcome.code.attempt, 'token request', outcome.refused)
-    await deps.audit.record({
-      type: outcome.reused ? 'code.reuse' : 'token.refuse',
-      status: 'denied',
-      client: request.client.id,
-      ...(outcome.code && { user: outcome.code.user }),
-      ...request.origin,
-      error: outcome.refused,
-    })
-    throw new OAuthError(outcome.as ?? 'invalid_grant', outcome.refused)
+    const type = outcome.reused ? 'code.reuse' : 'token.refuse'
+    throw await refusal(outcome.refused, request, deps, { user: outcome.code?.user, type, as: outcome.as })
   },
 }
 
@@ -40,9 +34,10 @@ export const authorizationCode: GrantType = {
 async function redeem(
   tx: Transaction,
   text: string,
-  { params, client, origin }: GrantRequest,
+  request: GrantRequest,
   deps: GrantDeps,
 ): Promise<Outcome> {
+  const { params, client, origin } = request
   const code = await deps.codes.findIn(tx, text)
   if (!code) return { refused: 'the code is unknown or has expired' }
   if (code.client !== client.id) return { refused: 'the code was issued to another client' }
@@ -76,16 +71,7 @@ async function redeem(
     },
     family,
   )
-  for (const gone of await deps.clients.activateIn(tx, client, code.user))
-    await deps.audit.recordIn(tx, {
-      type: 'client.displace',
-      status: 'ok',
-      user: code.user,
-      client: client.id,
-      ...origin,
-      target: gone.id,
-      data: { name: gone.name },
-    })
+  await keepClientIn(tx, code.user, request, deps)
   await deps.audit.recordIn(tx, {
     type: 'token.issue',
     status: 'ok',

@@ -2,13 +2,13 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Settings } from '../../core/settings.ts'
 import type { Audit } from '../../audit/audit.ts'
-import type { Store } from '../../store/store.ts'
+import type { Store, Transaction } from '../../store/store.ts'
 import type { People } from '../../users/people.ts'
 import type { Clients } from '../clients.ts'
 import type { Codes } from '../codes.ts'
 import type { Grants } from '../grants.ts'
 import type { IdentityProviders } from '../identity-assertions.ts'
-import type { Params } from '../protocol.ts'
+import { OAuthError, type OAuthErrorCode, type Params } from '../protocol.ts'
 import type { Client } from '../records.ts'
 import type { IssuedTokens } from '../issued-tokens.ts'
 import type { Tokens } from '../tokens.ts'
@@ -48,4 +48,38 @@ export interface GrantType {
   /** Whether the site offers it; absent for what the specification offers always. */
   readonly isOn?: (settings: Settings) => boolean
   exchange(request: GrantRequest, deps: GrantDeps): Promise<Exchanged>
+}
+
+/** The client got tokens of this user: it stays, and those that had to go for it are told. */
+export async function keepClientIn(
+  tx: Transaction,
+  user: string,
+  { client, origin }: GrantRequest,
+  deps: GrantDeps,
+): Promise<void> {
+  for (const gone of await deps.clients.activateIn(tx, client, user))
+    await deps.audit.recordIn(tx, {
+      type: 'client.displace',
+      status: 'ok',
+      user,
+      client: client.id,
+      ...origin,
+      target: gone.id,
+      data: { name: gone.name },
+    })
+}
+
+/** Audits that there are no tokens, and answers what tells the client so. */
+export async function refusal(
+  error: string,
+  { client, origin }: GrantRequest,
+  { audit }: GrantDeps,
+  {
+    user,
+    type = 'token.refuse',
+    as = 'invalid_grant',
+  }: { user?: string | undefined; type?: string; as?: OAuthErrorCode | undefined },
+): Promise<OAuthError> {
+  await audit.record({ type, status: 'denied', client: client.id, user, ...origin, error })
+  return new OAuthError(as, error)
 }

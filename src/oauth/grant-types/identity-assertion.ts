@@ -2,13 +2,14 @@
 import { OAuthError, required } from '../protocol.ts'
 import { narrowScopes } from '../scopes.ts'
 import { meansResource, resourceOf } from '../urls.ts'
-import type { GrantType } from './grant-type.ts'
+import { type GrantType, keepClientIn, refusal } from './grant-type.ts'
 
 /** Exchanges an assertion, once. It gives no refresh token: the provider is asked again, and may say no by then. */
 export const identityAssertion: GrantType = {
   name: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
   isOn: ({ oauth }) => oauth.identity_assertions.length > 0,
-  async exchange({ params, client, origin }, deps) {
+  async exchange(request, deps) {
+    const { params, client, origin } = request
     const assertion = required(params, 'assertion')
     const resource = resourceOf(deps.publicUrl())
     if (!params.resources.every((asked) => meansResource(asked, resource)))
@@ -18,28 +19,11 @@ export const identityAssertion: GrantType = {
     const user = 'fault' in identity ? undefined : deps.people().find(identity.user)
     if ('fault' in identity || !user?.enabled) {
       const why = 'fault' in identity ? identity.fault : 'the assertion names nobody who may use this server'
-      await deps.audit.record({
-        type: 'token.refuse',
-        status: 'denied',
-        client: client.id,
-        ...(user && { user: user.id }),
-        ...origin,
-        error: why,
-      })
-      throw new OAuthError('invalid_grant', why)
+      throw await refusal(why, request, deps, { user: user?.id })
     }
     const scopes = narrowScopes(params.get('scope') ?? identity.scope, deps.settings())
     const issued = await deps.store.transaction(async (tx) => {
-      for (const gone of await deps.clients.activateIn(tx, client, user.id))
-        await deps.audit.recordIn(tx, {
-          type: 'client.displace',
-          status: 'ok',
-          user: user.id,
-          client: client.id,
-          ...origin,
-          target: gone.id,
-          data: { name: gone.name },
-        })
+      await keepClientIn(tx, user.id, request, deps)
       const { refreshToken: _none, ...tokens } = await deps.tokens.issueIn(tx, {
         user: user.id,
         client: client.id,

@@ -3,12 +3,13 @@ import type { Family } from '../records.ts'
 import { OAuthError, required } from '../protocol.ts'
 import { audienceOf, meansResource } from '../urls.ts'
 import type { RefreshOutcome } from '../issued-tokens.ts'
-import type { GrantType } from './grant-type.ts'
+import { type GrantType, refusal } from './grant-type.ts'
 
 /** Exchanges a refresh token for its successor. */
 export const refreshToken: GrantType = {
   name: 'refresh_token',
-  async exchange({ params, client, origin }, deps) {
+  async exchange(request, deps) {
+    const { params, client, origin } = request
     const text = required(params, 'refresh_token')
     deps.audit.requireWritable()
     const outcome = await deps.store.transaction(async (tx): Promise<RefreshOutcome> => {
@@ -39,16 +40,8 @@ export const refreshToken: GrantType = {
       await deps.clients.markUsed(client)
       return outcome.issued
     }
-    if (outcome.kind === 'refused')
-      await deps.audit.record({
-        type: 'token.refuse',
-        status: 'denied',
-        client: client.id,
-        ...(outcome.family && { user: outcome.family.user }),
-        ...origin,
-        error: outcome.why,
-      })
-    throw new OAuthError('invalid_grant', outcome.why)
+    if (outcome.kind === 'reused') throw new OAuthError('invalid_grant', outcome.why)
+    throw await refusal(outcome.why, request, deps, { user: outcome.family?.user })
   },
 }
 
