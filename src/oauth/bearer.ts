@@ -53,7 +53,7 @@ interface Proof {
 
 /** Sets `ctx.state.principal`, or answers 401, 403 or 429 and goes no further. */
 export function bearer(deps: BearerDeps): Guard {
-  const principals = new Principals(deps)
+  const baseFor = keptBases(deps.clientLimits)
   return async (ctx, next) => {
     const origin = originOf(ctx)
     const proof = await prove(ctx, origin.address, deps)
@@ -63,7 +63,7 @@ export function bearer(deps: BearerDeps): Guard {
       return undefined
     if (!user.assistantEnabled)
       return forbid(ctx, deps, user, 'assistant access is not enabled for this user')
-    const base = principals.of(user, proof.client?.id)
+    const base = baseFor(user, proof.client?.id)
     if (!hasRole(base, assistantUser))
       return forbid(ctx, deps, user, `the user lacks the role ${assistantUser}`)
     deps.usage.count(proof.usage)
@@ -198,25 +198,17 @@ export function currentPrincipal(
 type Base = Pick<Principal, 'user' | 'fullName' | 'roles' | 'roleKey' | 'toolLimit'>
 
 /** The part of principals that only changes with the site, worked out once for each reading of it. */
-class Principals {
-  readonly #limitsOf: ClientLimits
-  #known = new WeakMap<User, Map<string, { limits: ReturnType<ClientLimits>; base: Base }>>()
-
-  constructor(deps: { clientLimits: ClientLimits }) {
-    this.#limitsOf = deps.clientLimits
-  }
-
-  of(user: User, client: string | undefined): Base {
-    const limits = client === undefined ? undefined : this.#limitsOf(client)
-    const clients =
-      this.#known.get(user) ?? new Map<string, { limits: ReturnType<ClientLimits>; base: Base }>()
-    this.#known.set(user, clients)
-    const key = client ?? ''
-    const known = clients.get(key)
+function keptBases(limitsOf: ClientLimits): (user: User, client?: string) => Base {
+  const users = new WeakMap<User, Map<string, { limits: ReturnType<ClientLimits>; base: Base }>>()
+  return (user, client = '') => {
+    const limits = client === '' ? undefined : limitsOf(client)
+    let clients = users.get(user)
+    if (!clients) users.set(user, (clients = new Map()))
+    const known = clients.get(client)
     if (known && known.limits === limits) return known.base
     if (clients.size > 1000) clients.clear()
     const base = baseOf(user, limits)
-    clients.set(key, { limits, base })
+    clients.set(client, { limits, base })
     return base
   }
 }

@@ -19,28 +19,21 @@ const cacheControl = 'public, max-age=300'
 
 /** GET `/.well-known/openid-configuration` (specification §4.1). */
 export function openidConfigurationEndpoint(deps: DiscoveryDeps): Endpoint {
-  const text = keptFor(deps, () => {
-    const publicUrl = deps.publicUrl()
-    return {
-      ...serverMetadata(deps),
-      subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['RS256'],
-      claims_supported: ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'name', 'email'],
-      prompt_values_supported: ['none', 'login', 'consent'],
-      mcp_endpoint: resourceOf(publicUrl),
-      mcp_protocol_version: '2025-06-18',
-      mcp_transport: 'StreamableHTTP',
-    }
-  })
-  return async (ctx) => {
-    ctx.set('Cache-Control', cacheControl)
-    answerJsonText(ctx, 200, text())
-  }
+  return documentEndpoint(deps, () => ({
+    ...serverMetadata(deps),
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    claims_supported: ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash', 'name', 'email'],
+    prompt_values_supported: ['none', 'login', 'consent'],
+    mcp_endpoint: resourceOf(deps.publicUrl()),
+    mcp_protocol_version: '2025-06-18',
+    mcp_transport: 'StreamableHTTP',
+  }))
 }
 
 /** GET `/.well-known/oauth-authorization-server` (RFC 8414), unless the setting hides it. */
 export function authorizationServerEndpoint(deps: DiscoveryDeps): Endpoint {
-  const text = keptFor(deps, () => ({
+  const make = (): Record<string, unknown> => ({
     ...serverMetadata(deps),
     // The specification fixes the list of the other document; this one can tell all.
     token_endpoint_auth_methods_supported: [
@@ -50,21 +43,23 @@ export function authorizationServerEndpoint(deps: DiscoveryDeps): Endpoint {
       'private_key_jwt',
     ],
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-  }))
-  return async (ctx) => {
-    if (!deps.settings().oauth.show_authorization_server_metadata) return answerJson(ctx, 404, notFound)
-    ctx.set('Cache-Control', cacheControl)
-    answerJsonText(ctx, 200, text())
-  }
+  })
+  return documentEndpoint(deps, make, (oauth) => oauth.show_authorization_server_metadata)
 }
 
 /** A document as text, written anew when something that it is made of has changed. */
-function keptFor(deps: DiscoveryDeps, make: () => Record<string, unknown>): () => string {
+function documentEndpoint(
+  deps: DiscoveryDeps,
+  make: () => Record<string, unknown>,
+  isShown: (oauth: Settings['oauth']) => boolean = () => true,
+): Endpoint {
   let kept: { readonly of: readonly unknown[]; readonly text: string } | undefined
-  return () => {
+  return async (ctx) => {
+    if (!isShown(deps.settings().oauth)) return answerJson(ctx, 404, notFound)
     const of = [deps.settings(), deps.publicUrl(), deps.clientDocuments.areWelcome]
     if (!kept?.of.every((part, at) => part === of[at])) kept = { of, text: JSON.stringify(make()) }
-    return kept.text
+    ctx.set('Cache-Control', cacheControl)
+    answerJsonText(ctx, 200, kept.text)
   }
 }
 
@@ -99,7 +94,7 @@ function serverMetadata(deps: DiscoveryDeps): Record<string, unknown> {
 
 /** GET `/.well-known/oauth-protected-resource` (RFC 9728), unless the setting hides it. */
 export function protectedResourceEndpoint(deps: DiscoveryDeps): Endpoint {
-  const text = keptFor(deps, () => {
+  const make = (): Record<string, unknown> => {
     const settings = deps.settings()
     const { oauth, server } = settings
     return {
@@ -113,12 +108,8 @@ export function protectedResourceEndpoint(deps: DiscoveryDeps): Endpoint {
       ...(oauth.policy_uri !== null && { resource_policy_uri: oauth.policy_uri }),
       ...(oauth.terms_of_service_uri !== null && { resource_tos_uri: oauth.terms_of_service_uri }),
     }
-  })
-  return async (ctx) => {
-    if (!deps.settings().oauth.show_protected_resource_metadata) return answerJson(ctx, 404, notFound)
-    ctx.set('Cache-Control', cacheControl)
-    answerJsonText(ctx, 200, text())
   }
+  return documentEndpoint(deps, make, (oauth) => oauth.show_protected_resource_metadata)
 }
 
 /** GET of any other `/.well-known/` path: clients probe several and read JSON. */

@@ -8,10 +8,7 @@ const hostsKept = 1000
 
 /** Nothing was tried: others of the same domain or network are being fetched, or were a moment ago. */
 export class NoShare extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'NoShare'
-  }
+  override readonly name = 'NoShare'
 }
 
 /** The fetches in progress, and the hosts that lately could not be reached. */

@@ -24,10 +24,7 @@ export type GuardedFetch = (url: string) => Promise<FetchedJson>
 
 /** Nothing of the document is known, because its host did not answer. */
 export class HostUnreachable extends Error {
-  constructor(message: string, cause?: unknown) {
-    super(message, { cause })
-    this.name = 'HostUnreachable'
-  }
+  override readonly name = 'HostUnreachable'
 }
 
 /** Where the outside enters; tests replace it. */
@@ -92,7 +89,7 @@ async function systemResolve(
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
   const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   const [failed] = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason as Error] : []))
-  if (addresses.length === 0 && failed) throw new HostUnreachable(failed.message, failed)
+  if (addresses.length === 0 && failed) throw new HostUnreachable(failed.message, { cause: failed })
   return addresses
 }
 
@@ -123,7 +120,7 @@ function openTunnel(proxy: string, url: URL, signal: AbortSignal): Promise<Duple
       signal,
     })
     const refused = (why: string, cause?: unknown): void =>
-      reject(new HostUnreachable(`the egress proxy ${why}`, cause))
+      reject(new HostUnreachable(`the egress proxy ${why}`, { cause }))
     asking.on('error', (error) => refused(`cannot be used: ${error.message}`, error))
     asking.on('response', (response) => {
       response.destroy()
@@ -154,7 +151,9 @@ function get(
       ...(limits.ca !== undefined && { ca: limits.ca }),
     })
     const broken = (error: Error): void =>
-      reject(new HostUnreachable(limits.deadline.aborted ? 'it took too long' : error.message, error))
+      reject(
+        new HostUnreachable(limits.deadline.aborted ? 'it took too long' : error.message, { cause: error }),
+      )
     outgoing.on('error', broken)
     outgoing.on('response', (response) => {
       const fail = (why: string): void => {
