@@ -2,7 +2,7 @@
 import { unlink } from 'node:fs/promises'
 import type { Transaction } from '../store/store.ts'
 import { type Head, openPublicKeys, readHead } from './checkpoint.ts'
-import type { KeptLog, LogParts, LogSize } from './kept-log.ts'
+import { type KeptLog, type LogParts, type LogSize, settle } from './kept-log.ts'
 import type { KnownLine } from './known-log.ts'
 import type { ToldEvent } from './line.ts'
 import { listLogFiles } from './log-files.ts'
@@ -19,15 +19,10 @@ export class FileLog implements KeptLog {
   readonly #outbox: Outbox
 
   constructor(parts: LogParts) {
-    const { folder, store, log, settings } = parts
-    this.place = folder
+    this.place = parts.folder
     this.#parts = parts
-    this.#outbox = new Outbox(store, log)
-    this.writer = new LogWriter({
-      ...parts,
-      maximumFileBytes: () => settings().max_file_bytes,
-      maximumEventBytes: () => settings().max_event_bytes,
-    })
+    this.#outbox = new Outbox(parts.store, parts.log)
+    this.writer = new LogWriter(parts)
   }
 
   async prepare(): Promise<readonly (Head | 'forged')[]> {
@@ -36,7 +31,7 @@ export class FileLog implements KeptLog {
   }
 
   async tellIn(transaction: Transaction, told: ToldEvent): Promise<void> {
-    await this.#outbox.put(transaction, told, this.writer.end.seq)
+    await this.#outbox.put(transaction, told, this.writer.chain.end.seq)
     transaction.onCommit(() => this.#move(told))
   }
 
@@ -47,7 +42,7 @@ export class FileLog implements KeptLog {
 
   /** Moves an event that is kept in the store into the log. */
   #move(told: ToldEvent): void {
-    this.writer.add(told).then(
+    this.writer.lines.add(told).then(
       () => this.#outbox.moved(told.id),
       () => undefined, // It stays in the store and is moved at the next start.
     )
@@ -57,7 +52,7 @@ export class FileLog implements KeptLog {
     const files = await listLogFiles(this.place)
     const bytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
     return {
-      lines: this.writer.end.seq,
+      lines: this.writer.chain.end.seq,
       files: files.length,
       bytes,
       ...(files[0] && { oldest: files[0].day }),
@@ -85,12 +80,12 @@ export class FileLog implements KeptLog {
     if (files.length === 0) return
     // Told before it is done: from then on, a log that begins behind these lines is whole.
     const data = { through, files: files.map(({ name }) => name) }
-    await this.writer.add(tell({ type: 'audit.prune', status: 'ok', user: 'system', data }))
+    await this.writer.lines.add(tell({ type: 'audit.prune', status: 'ok', user: 'system', data }))
     for (const { path } of files) await unlink(path)
   }
 
   async settled(): Promise<void> {
-    await this.writer.settled()
+    await settle(this.writer)
     await this.#outbox.settled()
   }
 

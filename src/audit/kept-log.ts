@@ -1,12 +1,14 @@
 /** What the two ways of keeping the log have in common: files of one daemon, and the ledger of many. */
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { LineLog } from '../line-log/line-log.ts'
 import type { Store, Transaction } from '../store/store.ts'
+import type { Chain } from './chain.ts'
 import type { Head, LogKey } from './checkpoint.ts'
 import type { AuditEvent } from './event.ts'
 import type { KnownLine, LogMemory } from './known-log.ts'
 import type { LogPlace } from './ledger-lines.ts'
-import type { ToldEvent } from './line.ts'
+import { eventIn, type ToldEvent } from './line.ts'
 import type { AuditSettings } from './settings.ts'
 import type { AuditVerification } from './verification.ts'
 
@@ -20,6 +22,7 @@ export interface LogParts {
   readonly memory: LogMemory
   /** Kept on the disk for events of reading, when nothing else is left. */
   readonly reserveBytes?: number
+  /** Asked for anew at each write, since settings change while it runs. */
   readonly settings: () => AuditSettings
   readonly tell: (event: AuditEvent) => ToldEvent
   /** Called with the lines of each write, after it. */
@@ -45,21 +48,31 @@ export interface LogSize {
 
 /** What writes a log. */
 export interface AuditWriter {
-  /** The last line that is kept. */
-  readonly end: KnownLine
-  /** Events accepted and not yet kept. */
-  readonly waiting: number
-  /** Why it cannot be written now. */
-  readonly fault: string | undefined
+  /** Ends with the last line that is kept. */
+  readonly chain: Chain
+  /** Accepts events, and keeps them in their order. Who adds one has asked `requireWritable`, or must not lose it. */
+  readonly lines: LineLog<ToldEvent>
   /** The disk is full: only what is read is told. */
   readonly isOnReserve: boolean
   open(): Promise<void>
   /** Throws AppError `unavailable` while the log cannot be written, or only for those who read. */
   requireWritable(reading?: boolean): void
-  /** Accepts an event; settles when it is kept. The caller has asked `requireWritable`, or must not lose it. */
-  add(told: ToldEvent): Promise<void>
-  /** Hands over to another key: the present one signs for it, and what follows is signed with it. */
-  changeKey(key: LogKey): Promise<void>
+  /** Writes what is queued and signs the end. What cannot be written is refused. */
+  close(): Promise<void>
+}
+
+/** Settles when everything accepted so far is kept or cannot be; what comes meanwhile is not waited for. */
+export async function settle({ lines }: AuditWriter): Promise<void> {
+  if (lines.fault === undefined) await lines.settled().catch(() => undefined)
+}
+
+/** Ends the lines of a writer; what is lost is told to people at least. */
+export async function closeLines({ lines }: AuditWriter, log: Log): Promise<void> {
+  const lost = await lines.close()
+  if (lost.length > 0)
+    log.error('audit events were lost: the log could not be written until the end', {
+      events: lost.map(eventIn),
+    })
 }
 
 /** A log, wherever it lies. */

@@ -18,10 +18,10 @@ import {
   writeHead,
 } from './checkpoint.ts'
 import { exportLog, importLog, writerOf } from './import-log.ts'
-import type { KeptLog, LogParts, LogSize } from './kept-log.ts'
+import { type KeptLog, type LogParts, type LogSize, settle } from './kept-log.ts'
 import { nextPublicText } from './key-change.ts'
 import type { KnownLine } from './known-log.ts'
-import { lastLineOf, ChainWriter } from './ledger-writer.ts'
+import { lastLineOf, ChainWriter, type LedgerPart } from './ledger-writer.ts'
 import { lineHash, parseLine, toldBefore, type ToldEvent } from './line.ts'
 import { outboxSpec, type WaitingEvent } from './outbox.ts'
 import type { AuditVerification } from './verification.ts'
@@ -33,20 +33,13 @@ const orphanedMilliseconds = 3_600_000
 /** What is asked again and again, by metrics for one, is counted so often. */
 const countedMilliseconds = 1_000
 
-/** What a daemon is in a ledger: the id of its writer and its name for people, and the name of the file with its head. */
-export interface LedgerPart {
-  readonly id: string
-  readonly name: string
-  readonly head: string
-}
-
-/** The names of such files. */
+/** The names of the files with heads. */
 const headPattern = /^head-.+\.json$/
 
 /** What the daemon with a folder and a key is in a ledger. */
 export async function partOf(ledger: Ledger, folder: string, key: string): Promise<LedgerPart> {
   const head = headNameOf(await ledger.name())
-  return { id: await writerOf(ledger, folder, key), name: nameOf(folder), head }
+  return { ledger, id: await writerOf(ledger, folder, key), name: nameOf(folder), head }
 }
 
 /** Takes the log of a folder, which no daemon writes, into the ledger of a database that the state was carried to. */
@@ -76,37 +69,30 @@ export function nameOf(folder: string): string {
 export class LedgerLog implements KeptLog {
   readonly place: Ledger
   readonly writer: ChainWriter
-  readonly #parts: LogParts
-  readonly #id: string
-  readonly #name: string
-  readonly #head: string
+  readonly #parts: LogParts & LedgerPart
   #counted: { readonly at: number; readonly size: Promise<LogSize> } | undefined
 
-  constructor(parts: LogParts, ledger: Ledger, { id, name, head }: LedgerPart) {
+  constructor(parts: LogParts & LedgerPart) {
     this.#parts = parts
-    this.#id = id
-    this.#name = name
-    this.#head = head
-    this.place = ledger
-    this.writer = new ChainWriter({ ...parts, ledger, writer: id, head })
+    this.place = parts.ledger
+    this.writer = new ChainWriter(parts)
   }
 
   /** The files of before come first: what is written goes on behind their last line. */
   async prepare(): Promise<readonly (Head | 'forged')[]> {
-    const { folder, log, store } = this.#parts
-    const others = (await readdir(folder)).filter((name) => name !== this.#head && headPattern.test(name))
-    const isKnown = existsSync(join(folder, this.#head))
+    const { folder, log, store, id, name, head } = this.#parts
+    const others = (await readdir(folder)).filter((file) => file !== head && headPattern.test(file))
+    const isKnown = existsSync(join(folder, head))
     const isNew = Object.values(store.stats().documents).every((count) => count === 0)
-    const imported = await importLog(folder, this.place, { id: this.#id, name: this.#name }, log)
+    const imported = await importLog(folder, this.place, { id, name }, log)
     const keys = await publicTextsIn(folder)
-    const known = (await this.place.writers()).find(({ id }) => id === this.#id)
-    if (known?.keys.join() !== keys.join() || known.name !== this.#name)
-      await this.place.enter({ id: this.#id, name: this.#name, keys })
+    const known = (await this.place.writers()).find((writer) => writer.id === id)
+    if (known?.keys.join() !== keys.join() || known.name !== name) await this.place.enter({ id, name, keys })
     // A ledger that this daemon has never seen is a new one only with a new state, or with the files that it had written.
-    const names = isKnown ? [this.#head] : isNew || imported > 0 ? [headName] : [headName, ...others]
+    const names = isKnown ? [head] : isNew || imported > 0 ? [headName] : [headName, ...others]
     const publicKeys = await openPublicKeys(folder)
-    const heads = await Promise.all(names.map((name) => readHead(folder, publicKeys, name)))
-    return heads.filter((head) => head !== undefined)
+    const heads = await Promise.all(names.map((file) => readHead(folder, publicKeys, file)))
+    return heads.filter((one) => one !== undefined)
   }
 
   async tellIn(transaction: Transaction, told: ToldEvent): Promise<void> {
@@ -152,31 +138,31 @@ export class LedgerLog implements KeptLog {
       return { lines, files: 0, bytes, writers: writing.length, ...oldest }
     } catch {
       // The database does not answer, which the state tells: what is asked here is how this daemon writes.
-      return { lines: this.writer.end.seq, files: 0, bytes: 0 }
+      return { lines: this.writer.chain.end.seq, files: 0, bytes: 0 }
     }
   }
 
   async verify(anchors?: readonly KnownLine[]): Promise<AuditVerification> {
-    const { folder, memory } = this.#parts
-    const witnesses = { folder, mine: this.#id, known: await memory.all() }
+    const { folder, memory, id: mine } = this.#parts
+    const witnesses = { folder, mine, known: await memory.all() }
     return await verifyLedger(this.place, { ...witnesses, ...(anchors && { anchors }) })
   }
 
   async announceKey(): Promise<void> {
-    const { folder } = this.#parts
+    const { folder, id, name } = this.#parts
     const keys = [...(await publicTextsIn(folder)), await nextPublicText(folder)]
-    await this.place.enter({ id: this.#id, name: this.#name, keys })
+    await this.place.enter({ id, name, keys })
   }
 
   /** Removes the oldest lines, whoever wrote them: who did may be gone. */
   async tidy(): Promise<void> {
-    const { store, settings, tell } = this.#parts
+    const { store, settings, tell, id } = this.#parts
     await this.takeLeftOver()
     const { retention_days: days, max_total_bytes: most } = settings()
     const old = store.believed.now() - (days + 1) * dayMilliseconds
     const before = Math.max(old, (await this.place.timeOfExcess(most)) ?? 0)
     for (;;) {
-      const places = await this.#sound(await this.place.oldestEnd(before, this.#id), before)
+      const places = await this.#sound(await this.place.oldestEnd(before, id), before)
       if (places.length === 0) return
       for (const place of places) {
         const told = tell({ type: 'audit.prune', status: 'ok', user: 'system', data: { ...place } })
@@ -211,7 +197,7 @@ export class LedgerLog implements KeptLog {
   }
 
   settled(): Promise<void> {
-    return this.writer.settled()
+    return settle(this.writer)
   }
 
   close(): Promise<void> {

@@ -1,39 +1,30 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import { LineLog } from '../line-log/line-log.ts'
 import type { Ledger, LedgerLines, LedgerPlace } from '../store/ledger.ts'
 import type { Transaction } from '../store/store.ts'
 import { Turns } from '../store/turns.ts'
 import { Chain, type ChainLinks } from './chain.ts'
-import { type LogKey, publicKeysOf, type WriterHead, writeHead } from './checkpoint.ts'
-import { type KnownLine } from './known-log.ts'
+import { publicKeysOf, type WriterHead, writeHead } from './checkpoint.ts'
+import { type AuditWriter, closeLines, type LogParts, settle } from './kept-log.ts'
+import type { KnownLine } from './known-log.ts'
 import { ledgerLine } from './ledger-lines.ts'
-import { eventIn, firstPrev, lineHash, parseLine, type ToldEvent } from './line.ts'
+import { firstPrev, lineHash, parseLine, type ToldEvent } from './line.ts'
 import { checkpointMilliseconds, gatherMilliseconds } from './log-writer.ts'
 
 /** So often lines are offered again, when others lie at their place. */
 const attempts = 3
 
-export interface ChainWriterOptions {
-  /** Where the head is noted: what happens to the database does not happen to it. */
-  readonly folder: string
-  /** The name of that file. */
-  readonly head: string
+/** What a daemon is in a ledger. */
+export interface LedgerPart {
   readonly ledger: Ledger
-  /** The name of this writer. */
-  readonly writer: string
-  readonly clock: Clock
-  readonly log: Log
-  readonly key: LogKey
-  /** Called with the lines of each write, once it is kept. */
-  readonly written: (lines: readonly string[]) => void
-  /** Called when a checkpoint is kept. */
-  readonly signed: (key: string, end: KnownLine) => void
-  /** Called when lines that had been kept are not there any more. */
-  readonly missing: (expected: number, end: KnownLine) => void
+  /** The name of its writer. */
+  readonly id: string
+  /** Its name for people. */
+  readonly name: string
+  /** The name of the file with its head: what happens to the database does not happen to it. */
+  readonly head: string
 }
 
 /** What was sent to the database, of which it is not known whether it was kept. */
@@ -46,10 +37,12 @@ interface Tried {
  * Events as lines in the ledger that daemons share: those of a change in its transaction, those without one together
  * with others. Nobody else writes this chain, and one write of it is under way at a time.
  */
-export class ChainWriter {
-  readonly #options: ChainWriterOptions
-  readonly #chain: Chain
-  readonly #lines: LineLog<ToldEvent>
+export class ChainWriter implements AuditWriter {
+  readonly chain: Chain
+  readonly lines: LineLog<ToldEvent>
+  /** The database has room or it has not. */
+  readonly isOnReserve = false
+  readonly #options: LogParts & LedgerPart
   readonly #turns = new Turns()
   readonly #inTransactions = new WeakMap<Transaction, Pending>()
   /** How far the other writers had come when a checkpoint of this one named them last. */
@@ -63,10 +56,10 @@ export class ChainWriter {
   #signDue = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(options: ChainWriterOptions) {
+  constructor(options: LogParts & LedgerPart) {
     this.#options = options
-    this.#chain = new Chain(options.clock, options.key, options.writer)
-    this.#lines = new LineLog({
+    this.chain = new Chain(options.clock, options.key, options.id)
+    this.lines = new LineLog({
       name: 'the audit log',
       log: options.log,
       gatherMilliseconds,
@@ -74,38 +67,17 @@ export class ChainWriter {
     })
   }
 
-  /** The last line that is kept. */
-  get end(): KnownLine {
-    return this.#chain.end
-  }
-
-  get waiting(): number {
-    return this.#lines.waiting
-  }
-
-  /** The database has room or it has not. */
-  readonly isOnReserve = false
-
-  get fault(): string | undefined {
-    return this.#lines.fault
-  }
-
   /** Finds the end of this writer's lines. */
   async open(): Promise<void> {
     const { folder, head, key } = this.#options
     await this.#makeSure()
     // From now on, a missing head is a sign.
-    if (!existsSync(join(folder, head))) await writeHead(folder, key, this.end, head)
+    if (!existsSync(join(folder, head))) await writeHead(folder, key, this.chain.end, head)
     this.#timer = setInterval(() => void this.#look(), checkpointMilliseconds).unref()
   }
 
   requireWritable(): void {
-    this.#lines.requireWritable()
-  }
-
-  /** Accepts an event; settles when it is kept. */
-  add(told: ToldEvent): Promise<void> {
-    return this.#lines.add(told)
+    this.lines.requireWritable()
   }
 
   /** Tells an event in a transaction, and removes what its lines say. */
@@ -121,7 +93,7 @@ export class ChainWriter {
         try {
           await this.#makeSure()
           // What says that lines were removed is signed at once.
-          links = this.#chain.next(pending.events, dropped.length > 0)!
+          links = this.chain.next(pending.events, dropped.length > 0)!
           return { ...this.#linesOf(links), dropped }
         } catch (error) {
           this.#turns.done()
@@ -136,46 +108,31 @@ export class ChainWriter {
     })
   }
 
-  /** Hands over to another key: the present one signs for it, and what follows is signed with it. */
-  changeKey(key: LogKey): Promise<void> {
-    return this.#lines.add(this.#chain.handOver(key))
-  }
-
-  /** Settles when everything accepted so far is kept or cannot be. */
-  async settled(): Promise<void> {
-    if (this.fault === undefined) await this.#lines.settled().catch(() => undefined)
-  }
-
-  /** Writes what is queued and signs the end. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.settled()
-    if (this.fault === undefined) await this.#look(true)
-    const lost = await this.#lines.close()
-    if (lost.length > 0)
-      this.#options.log.error('audit events were lost: the log could not be written until the end', {
-        events: lost.map(eventIn),
-      })
+    await settle(this)
+    if (this.lines.fault === undefined) await this.#look(true)
+    await closeLines(this, this.#options.log)
   }
 
   /** Signs what is not signed yet, or what others have told since they were named. */
   async #look(ending = false): Promise<void> {
-    if (ending && this.#chain.unsigned === 0) return
+    if (ending && this.chain.unsigned === 0) return
     try {
       const moved: WriterHead[] = []
       let news = false
       for (const { id, last, line = '', keys } of await this.#options.ledger.writers()) {
         const named = this.#named.get(id)
-        if (id === this.#options.writer || last === 0 || named === last) continue
+        if (id === this.#options.id || last === 0 || named === last) continue
         moved.push([id, last, lineHash(line), publicKeysOf(keys).id!])
         // A checkpoint alone is no news: two writers would tell each other of theirs for ever.
         const isAlone = named === last - 1 && parseLine(Buffer.from(line))?.type === 'audit.checkpoint'
         if (!isAlone) news = true
       }
-      if (this.#chain.unsigned === 0 && !news) return
+      if (this.chain.unsigned === 0 && !news) return
       this.#heads = moved
       this.#signDue = true
-      this.#lines.wake()
+      this.lines.wake()
     } catch (error) {
       this.#options.log.warn('the audit log was not signed just now', { reason: messageOf(error) })
     }
@@ -199,7 +156,7 @@ export class ChainWriter {
     const kept = await this.#makeSure()
     const events = all.filter((event) => !kept.includes(event))
     const sign = this.#signDue || (trial && all.length === 0)
-    const links = this.#chain.next(events, sign, sign ? this.#heads : undefined)
+    const links = this.chain.next(events, sign, sign ? this.#heads : undefined)
     if (!links) return true
     this.#doubt({ links, events })
     if (!(await this.#options.ledger.add(this.#linesOf(links), links.first - 1))) return false
@@ -211,7 +168,7 @@ export class ChainWriter {
   async #makeSure(): Promise<readonly ToldEvent[]> {
     const { server } = this.#options.ledger
     if (this.#sure && server === this.#server) return []
-    const end = await this.#lastLine()
+    const end = await lastLineOf(this.#options.ledger, this.#options.id)
     this.#server = server
     const tried = this.#tried
     this.#tried = undefined
@@ -219,9 +176,9 @@ export class ChainWriter {
       this.#took(tried.links)
       return tried.events
     }
-    const before = this.#chain.end
+    const before = this.chain.end
     if (!isSame(end, before)) {
-      this.#chain.goOn(end)
+      this.chain.goOn(end)
       if (end.seq <= before.seq) this.#options.missing(before.seq, end)
     }
     this.#sure = true
@@ -235,14 +192,14 @@ export class ChainWriter {
 
   #took(links: ChainLinks): void {
     const { folder, head, log, written, signed } = this.#options
-    this.#chain.took(links)
+    this.chain.took(links)
     this.#tried = undefined
     this.#sure = true
     written(links.lines)
     if (!links.signed) return
     this.#signDue = false
     for (const [id, seq] of links.heads) this.#named.set(id, seq)
-    const { key, end } = this.#chain
+    const { key, end } = this.chain
     writeHead(folder, key, end, head).catch((error: unknown) =>
       log.warn('how far the audit log has come could not be noted', { error }),
     )
@@ -250,12 +207,7 @@ export class ChainWriter {
   }
 
   #linesOf({ lines }: ChainLinks): LedgerLines {
-    return { writer: this.#options.writer, lines: lines.map(ledgerLine) }
-  }
-
-  async #lastLine(): Promise<KnownLine> {
-    const { ledger, writer } = this.#options
-    return lastLineOf(ledger, writer)
+    return { writer: this.#options.id, lines: lines.map(ledgerLine) }
   }
 }
 

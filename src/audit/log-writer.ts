@@ -1,16 +1,14 @@
 import { stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../core/clock.ts'
 import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { syncFolder } from '../core/files.ts'
-import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
 import { appendLines, LineLog, type Lines } from '../line-log/line-log.ts'
 import { Chain } from './chain.ts'
-import { type LogKey, readHead, writeHead } from './checkpoint.ts'
-import type { KnownLine } from './known-log.ts'
-import { eventIn, firstPrev, tellEvent, type ToldEvent } from './line.ts'
+import { readHead, writeHead } from './checkpoint.ts'
+import { type AuditWriter, closeLines, type LogParts, settle } from './kept-log.ts'
+import { firstPrev, type ToldEvent } from './line.ts'
 import { logEnd, putAside } from './log-end.ts'
 import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 import { Reserve } from './reserve.ts'
@@ -20,46 +18,28 @@ export const gatherMilliseconds = 10
 export const checkpointMilliseconds = 60_000
 const reserveMilliseconds = 500
 
-/** What a writer works with. Sizes are asked for anew at each write, since settings change while it runs. */
-export interface LogWriterOptions {
-  readonly folder: string
-  readonly clock: Clock
-  readonly log: Log
-  readonly key: LogKey
-  readonly maximumFileBytes: () => number
-  readonly maximumEventBytes: () => number
-  /** Kept on the disk for events of reading, when nothing else is left. */
-  readonly reserveBytes?: number
-  /** Called with the lines of each write, after it. */
-  readonly written: (lines: readonly string[]) => void
-  /** Called when a file was closed and another begun. */
-  readonly rotated: () => void
-  /** Called when a checkpoint is on disk. */
-  readonly signed: (key: string, end: KnownLine) => void
-}
-
 /**
  * Events as lines of which each names the hash of the one before, signed now and then, in files by size and
  * day. What was accepted waits until it is on disk.
  */
-export class LogWriter {
-  readonly #options: LogWriterOptions
-  readonly #lines: LineLog<ToldEvent>
+export class LogWriter implements AuditWriter {
+  readonly lines: LineLog<ToldEvent>
+  readonly chain: Chain
+  readonly #parts: LogParts
   readonly #reserve: Reserve
   #reserveTimer: NodeJS.Timeout | undefined
-  readonly #chain: Chain
   #file: AppendFile | undefined
   #day = ''
   #signTimer: NodeJS.Timeout | undefined
   #signDue = false
 
-  constructor(options: LogWriterOptions) {
-    this.#options = options
-    this.#chain = new Chain(options.clock, options.key)
-    this.#reserve = new Reserve(options.folder, options.reserveBytes ?? 0)
-    this.#lines = new LineLog({
+  constructor(parts: LogParts) {
+    this.#parts = parts
+    this.chain = new Chain(parts.clock, parts.key)
+    this.#reserve = new Reserve(parts.folder, parts.reserveBytes ?? 0)
+    this.lines = new LineLog({
       name: 'the audit log',
-      log: options.log,
+      log: parts.log,
       gatherMilliseconds,
       write: async (events, trial) => {
         const file = await this.#fileNow()
@@ -69,19 +49,6 @@ export class LogWriter {
     })
   }
 
-  /** The last line on disk. */
-  get end(): KnownLine {
-    return this.#chain.end
-  }
-
-  get waiting(): number {
-    return this.#lines.waiting
-  }
-
-  get fault(): string | undefined {
-    return this.#lines.fault
-  }
-
   /** The name of the file that is being written. */
   get current(): string | undefined {
     return this.#file?.path
@@ -89,7 +56,7 @@ export class LogWriter {
 
   /** Finds the end of the log. What a crash left behind the last whole line is put aside, and that is told. */
   async open(): Promise<void> {
-    const { folder, log } = this.#options
+    const { folder, log } = this.#parts
     const files = await listLogFiles(folder)
     let repair: ToldEvent | undefined
     for (const [index, file] of files.toReversed().entries()) {
@@ -100,7 +67,7 @@ export class LogWriter {
         this.#day = file.day
       }
       if (end.last) {
-        this.#chain.goOn(end.last)
+        this.chain.goOn(end.last)
         break
       }
       // Just begun when the machine stopped: the line before is in the file before, or has been pruned.
@@ -108,21 +75,21 @@ export class LogWriter {
         const head = await readHead(folder, undefined)
         const seq = file.first - 1
         const isKnown = head !== 'forged' && head?.seq === seq
-        this.#chain.goOn({ seq, hash: isKnown ? head.hash : firstPrev })
+        this.chain.goOn({ seq, hash: isKnown ? head.hash : firstPrev })
         if (!isKnown)
           log.error('the line before the first of the audit log is not known', { file: file.name })
       }
     }
     // A log that has no line yet: from now on, a missing head is a sign.
-    if (this.end.seq === 0 && (await readHead(folder, undefined)) === undefined)
-      await writeHead(folder, this.#chain.key, this.end)
-    if (repair) this.add(repair).catch(() => undefined)
+    if (this.chain.end.seq === 0 && (await readHead(folder, undefined)) === undefined)
+      await writeHead(folder, this.chain.key, this.chain.end)
+    if (repair) this.lines.add(repair).catch(() => undefined)
     await this.#keepReserve()
   }
 
   async #keepReserve(): Promise<boolean> {
     return this.#reserve.keep().catch((error: unknown) => {
-      this.#options.log.warn('no reserve could be kept for the audit log', { error })
+      this.#parts.log.warn('no reserve could be kept for the audit log', { error })
       return false
     })
   }
@@ -130,7 +97,7 @@ export class LogWriter {
   /** Lets those who read go on; the others wait until there is room for the reserve again. */
   async #rescue(error: unknown): Promise<boolean> {
     if (!(await this.#reserve.giveUp(error))) return false
-    const { log } = this.#options
+    const { log } = this.#parts
     log.error('the disk is full: the audit log goes on in its reserve, and what changes data is refused', {
       error,
     })
@@ -143,7 +110,7 @@ export class LogWriter {
   async #takeReserveBack(): Promise<void> {
     if (!(await this.#keepReserve())) return
     clearInterval(this.#reserveTimer)
-    this.#options.log.info('the audit log has its reserve again')
+    this.#parts.log.info('the audit log has its reserve again')
   }
 
   /** The disk is full: what is read is told from the reserve. */
@@ -153,7 +120,7 @@ export class LogWriter {
 
   /** Throws AppError `unavailable` while the log cannot be written, or only for those who read. */
   requireWritable(reading = false): void {
-    this.#lines.requireWritable()
+    this.lines.requireWritable()
     if (!reading && this.isOnReserve)
       throw new AppError(
         'unavailable',
@@ -161,51 +128,29 @@ export class LogWriter {
       )
   }
 
-  /** Accepts an event; settles when it is on disk. The caller has asked `requireWritable`, or must not lose it. */
-  add(told: ToldEvent): Promise<void> {
-    return this.#lines.add(told)
-  }
-
-  /** Hands over to another key: the present one signs for it, and what follows is signed with it. */
-  changeKey(key: LogKey): Promise<void> {
-    return this.#lines.add(this.#chain.handOver(key))
-  }
-
-  /** Settles when everything accepted so far is on disk or the log cannot be written; what comes meanwhile is not waited for. */
-  async settled(): Promise<void> {
-    if (this.fault === undefined) await this.#lines.settled().catch(() => undefined)
-  }
-
-  /** Writes what is queued, signs the end, and closes the file. What cannot be written is refused. */
   async close(): Promise<void> {
     clearTimeout(this.#signTimer)
     clearInterval(this.#reserveTimer)
-    await this.settled()
+    await settle(this)
     this.#sign()
-    const lost = await this.#lines.close()
-    if (lost.length > 0) {
-      this.#options.log.error('audit events were lost: the log could not be written until the end', {
-        events: lost.map(eventIn),
-      })
-    }
+    await closeLines(this, this.#parts.log)
     await this.#file?.close()
   }
 
   async #repair(file: LogFile, good: number): Promise<ToldEvent> {
-    const { folder, clock, log, maximumEventBytes } = this.#options
+    const { folder, log, tell } = this.#parts
     const data = await putAside(folder, file, good)
     log.warn('the last line of the audit log was not finished before a crash; it is put aside', data)
-    const event = { type: 'audit.repair', status: 'ok', user: 'system', data } as const
-    return tellEvent(event, isoTime(clock.now()), maximumEventBytes())
+    return tell({ type: 'audit.repair', status: 'ok', user: 'system', data })
   }
 
   /** The lines of the events and, when it is due, of a checkpoint. */
   #linesOf(events: readonly ToldEvent[], sign: boolean): Lines | undefined {
-    const links = this.#chain.next(events, sign)
+    const links = this.chain.next(events, sign)
     if (!links) return undefined
     const written = async (): Promise<void> => {
-      this.#chain.took(links)
-      this.#options.written(links.lines)
+      this.chain.took(links)
+      this.#parts.written(links.lines)
       if (links.signed) await this.#signed()
       else
         this.#signTimer ??= setTimeout(() => {
@@ -217,14 +162,14 @@ export class LogWriter {
   }
 
   #sign(): void {
-    if (this.#chain.unsigned === 0) return
+    if (this.chain.unsigned === 0) return
     this.#signDue = true
-    this.#lines.wake()
+    this.lines.wake()
   }
 
   async #signed(): Promise<void> {
-    const { folder, log, signed } = this.#options
-    const { key, end } = this.#chain
+    const { folder, log, signed } = this.#parts
+    const { key, end } = this.chain
     this.#signDue = false
     // The line itself is signed and written; the head only says that it must be there.
     await writeHead(folder, key, end).catch((error: unknown) =>
@@ -238,22 +183,22 @@ export class LogWriter {
     const before = this.#file
     if (!before) return (this.#file = await this.#begin())
     if (!this.#isFull(before)) return before
-    if (this.#chain.unsigned > 0) await appendLines(before, this.#linesOf([], true))
+    if (this.chain.unsigned > 0) await appendLines(before, this.#linesOf([], true))
     this.#file = await this.#begin()
     await before.close()
-    this.#options.rotated()
+    this.#parts.rotated()
     return this.#file
   }
 
   #isFull({ length }: AppendFile): boolean {
-    if (length === 0 || this.waiting === 0) return false
-    return this.#day !== this.#today() || length >= this.#options.maximumFileBytes()
+    if (length === 0 || this.lines.waiting === 0) return false
+    return this.#day !== this.#today() || length >= this.#parts.settings().max_file_bytes
   }
 
   async #begin(): Promise<AppendFile> {
-    const { folder } = this.#options
+    const { folder } = this.#parts
     const day = this.#today()
-    const path = join(folder, logFileName(this.end.seq + 1, day))
+    const path = join(folder, logFileName(this.chain.end.seq + 1, day))
     // An attempt that failed half-way may have left an empty one.
     const left = await stat(path).catch(() => undefined)
     if (left?.size === 0) await unlink(path)
@@ -264,6 +209,6 @@ export class LogWriter {
   }
 
   #today(): string {
-    return isoTime(this.#options.clock.now()).slice(0, 10)
+    return isoTime(this.#parts.clock.now()).slice(0, 10)
   }
 }

@@ -7,11 +7,12 @@ import { type LogKey, openKey } from './checkpoint.ts'
 import type { AuditEvent } from './event.ts'
 import { FileLog } from './file-log.ts'
 import type { Forwarder, ForwardStats } from './forward.ts'
-import type { LogParts } from './kept-log.ts'
+import type { LogParts, LogSize } from './kept-log.ts'
 import { finishKeyChange, makeNextKey, takeNextKey, whatIsMissing } from './key-change.ts'
 import { type AuditLoss, type KnownLine, LogMemory } from './known-log.ts'
 import type { LogPlace } from './ledger-lines.ts'
-import { LedgerLog, type LedgerPart, nameOf, partOf } from './ledger-log.ts'
+import { LedgerLog, nameOf, partOf } from './ledger-log.ts'
+import type { LedgerPart } from './ledger-writer.ts'
 import { eventIn, tellEvent, type ToldEvent } from './line.ts'
 import { removeUnfinished } from './retention.ts'
 import { type AuditSettings, auditSettings } from './settings.ts'
@@ -43,15 +44,9 @@ export interface AuditLog extends Audit {
 }
 
 /** How the log stands, for `status`, `audit stats` and the metrics. */
-export interface AuditStats {
+export interface AuditStats extends Omit<LogSize, 'lines'> {
   /** How many lines were written, and are kept where several daemons write them. */
   readonly seq: number
-  readonly files: number
-  readonly bytes: number
-  /** The day of the oldest line or file, as `2026-01-31`. */
-  readonly oldest?: string
-  /** How many daemons wrote it, where they share one. */
-  readonly writers?: number
   /** Events accepted and not yet on disk. */
   readonly waiting: number
   /** Why the log cannot be written now. */
@@ -127,7 +122,7 @@ class OpenedAudit implements AuditLog {
         void this.#miss({ what, expected, found: end.seq }, end)
       },
     }
-    this.#kept = store.ledger && part ? new LedgerLog(parts, store.ledger, part) : new FileLog(parts)
+    this.#kept = part ? new LedgerLog({ ...parts, ...part }) : new FileLog(parts)
   }
 
   get place(): LogPlace {
@@ -140,7 +135,7 @@ class OpenedAudit implements AuditLog {
     const heads = await this.#kept.prepare()
     if (heads.includes('forged')) this.#log.error('the head of the audit log is not signed with its key')
     await writer.open()
-    const { end } = writer
+    const { end } = writer.chain
     const written = heads.map((head) => (head === 'forged' ? 0 : head.seq))
     const expected = Math.max(known?.seq ?? 0, ...written)
     const found = end.seq
@@ -160,7 +155,7 @@ class OpenedAudit implements AuditLog {
   ): Promise<void> {
     this.#log.error('lines are missing at the end of the audit log', data)
     const told = this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data })
-    void this.#add(told)
+    void quiet(this.#kept.writer.lines.add(told))
     await this.#memory.remember(this.#key.id, end, { time: told.time, ...data })
   }
 
@@ -179,7 +174,8 @@ class OpenedAudit implements AuditLog {
 
   async stats(): Promise<AuditStats> {
     const { lines, ...size } = await this.#kept.size()
-    const { waiting, fault, isOnReserve } = this.#kept.writer
+    const { lines: log, isOnReserve } = this.#kept.writer
+    const { waiting, fault } = log
     return {
       seq: lines,
       ...size,
@@ -196,11 +192,12 @@ class OpenedAudit implements AuditLog {
   }
 
   async changeKey(): Promise<{ from: string; to: string }> {
-    this.#kept.writer.requireWritable()
+    const { writer } = this.#kept
+    writer.requireWritable()
     const from = this.#key.id
     const next = await makeNextKey(this.folder)
     await this.#kept.announceKey()
-    await this.#kept.writer.changeKey(next)
+    await writer.lines.add(writer.chain.handOver(next))
     await takeNextKey(this.folder)
     this.#key = next
     return { from, to: next.id }
@@ -212,7 +209,8 @@ class OpenedAudit implements AuditLog {
     const losses = (await this.#memory.all()).flatMap((known) => known.losses)
     if (losses.length === 0) return []
     const data = { by, reason, losses }
-    await this.#kept.writer.add(this.#tell({ type: 'audit.accept', status: 'ok', user: 'cli', data }))
+    const told = this.#tell({ type: 'audit.accept', status: 'ok', user: 'cli', data })
+    await this.#kept.writer.lines.add(told)
     await this.#memory.accept()
     return losses
   }
@@ -267,11 +265,7 @@ class OpenedAudit implements AuditLog {
       this.#log.error('an audit event was refused', { event: eventIn(told) })
       throw error
     }
-    await this.#kept.writer.add(told)
-  }
-
-  #add(told: ToldEvent): Promise<void> {
-    return quiet(this.#kept.writer.add(told))
+    await this.#kept.writer.lines.add(told)
   }
 
   #keepHouse(): void {
