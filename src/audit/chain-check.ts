@@ -22,8 +22,6 @@ export class ChainCheck {
   #next = 'the log'
   #first = 0
   #firstChained = true
-  #through = 0
-  #signed = 0
   #signer: string | undefined
   #suspect: { readonly before: string; readonly here: string } | undefined
   /** Losses that the state remembers. */
@@ -31,6 +29,10 @@ export class ChainCheck {
   /** Those that the log tells of itself, until it tells that somebody answers for them. */
   #losses: ToldLoss[] = []
   lines = 0
+  /** The last line that a signature covers. */
+  signed = 0
+  /** The last line that was removed. */
+  through = 0
   /** Numbers of lines that are lost and may have been given anew. */
   readonly lost: { readonly from: number; readonly to: number }[] = []
   /** How far other writers had come, as this one signed. */
@@ -62,27 +64,19 @@ export class ChainCheck {
     for (const { time, what } of losses) this.#remembered.push(`${time}: ${what}`)
   }
 
-  /** The number of the last line; that which a signature covers. */
+  /** The number of the last line. */
   get last(): number {
     return this.#expected === 0 ? 0 : this.#expected - 1
   }
 
-  get signed(): number {
-    return this.#signed
-  }
-
   /** Another writer signed that this log had come so far. */
   cover(seq: number): void {
-    this.#signed = Math.max(this.#signed, seq)
+    this.signed = Math.max(this.signed, seq)
   }
 
   /** Another writer tells that it removed the lines up to this one. */
   prunedThrough(seq: number): void {
-    this.#through = Math.max(this.#through, seq)
-  }
-
-  get through(): number {
-    return this.#through
+    this.through = Math.max(this.through, seq)
   }
 
   fault(place: string, message: string): void {
@@ -119,7 +113,11 @@ export class ChainCheck {
       return
     }
     this.lines++
-    if (this.#first === 0) this.#begins(line, place)
+    if (this.#first === 0) {
+      this.#first = this.#expected
+      this.#firstChained = line.prev === firstPrev
+      this.#place = place
+    }
     if (line.seq !== this.#expected) {
       this.fault(place, missing(this.#expected, line.seq))
       this.#hash = undefined
@@ -149,20 +147,20 @@ export class ChainCheck {
     for (const { place, text } of this.#losses) this.fault(place, text)
     for (const loss of this.#remembered) this.fault('the state', loss)
     const { last } = this
-    if (this.#first > 1 && this.#through < this.#first - 1) {
-      this.fault(begin, missing(this.#through + 1, this.#first))
+    if (this.#first > 1 && this.through < this.#first - 1) {
+      this.fault(begin, missing(this.through + 1, this.#first))
     } else if (this.#first === 1 && !this.#firstChained) {
       this.fault(begin, 'the first line does not begin the chain')
     }
     const end = [...this.#known.keys()].reduce((most, seq) => Math.max(most, seq), 0)
-    if (end > Math.max(last, this.#through))
+    if (end > Math.max(last, this.through))
       this.fault(this.#next, `the log ends at line ${last}, but line ${end} had been signed`)
     if (head === undefined && this.lines > 0) {
       this.fault('head.json', 'the file is missing; lines cut off the end would not be noticed')
     }
     if (this.#signer !== undefined && this.#signer !== this.#keys.id)
       this.fault('key.pub.pem', `the log was handed to key ${this.#signer}, which is not here`)
-    if (last > this.#signed) this.#notes.push(`${last - this.#signed} lines at the end are not signed yet`)
+    if (last > this.signed) this.#notes.push(`${last - this.signed} lines at the end are not signed yet`)
     if (this.#unsaid > 0) this.#faults.push(`and ${this.#unsaid} more faults`)
     return {
       ok: this.#faults.length === 0,
@@ -170,17 +168,11 @@ export class ChainCheck {
       lines: this.lines,
       first: this.#first,
       last,
-      signed: this.#signed,
-      pruned: this.#through,
+      signed: this.signed,
+      pruned: this.through,
       faults: this.#faults,
       notes: this.#notes,
     }
-  }
-
-  #begins(line: AuditLine, place: string): void {
-    this.#first = this.#expected
-    this.#firstChained = line.prev === firstPrev
-    this.#place = place
   }
 
   /** A line names the hash of the one before; which of the two was changed, only the line after can tell. */
@@ -205,11 +197,11 @@ export class ChainCheck {
     ) {
       return this.fault(
         place,
-        `the signature does not hold: lines ${this.#signed + 1} to ${line.seq} are not as they were`,
+        `the signature does not hold: lines ${this.signed + 1} to ${line.seq} are not as they were`,
       )
     }
     this.#signer = String(id)
-    this.#signed = line.seq
+    this.signed = line.seq
     if (Array.isArray(heads)) for (const one of heads) this.heads.push(one)
   }
 

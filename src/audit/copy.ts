@@ -10,7 +10,7 @@ import { headName, keyName, keyOf, openPublicKeys, publicKeyName } from './check
 import { exportedLogs, exportLog, writerOf } from './import-log.ts'
 import { listLogFiles, type LogFile } from './log-files.ts'
 import { logEnd } from './log-end.ts'
-import type { AuditVerification } from './verification.ts'
+import { type AuditVerification, together } from './verification.ts'
 import { verifyAudit } from './verify.ts'
 
 const attempts = 10
@@ -32,7 +32,8 @@ export interface AuditCopy extends AuditVerification {
 export async function copyAudit(from: string, to: string, log: Log): Promise<AuditCopy> {
   const keys = await openPublicKeys(from)
   if (keys.id === undefined) throw new AppError('not_found', 'there is no audit log to copy')
-  await requireOwnFolder(to)
+  // What lies beside the copy that is there already came with it.
+  await requireOwnFolder(to, (name, names) => ofFiles.test(name) || names.includes(publicKeyName))
   await openPrivateFolder(to, log)
   const known = await openPublicKeys(to)
   if (known.id !== undefined && !keys.all.has(known.id))
@@ -44,12 +45,7 @@ export async function copyAudit(from: string, to: string, log: Log): Promise<Aud
   for (const name of names) await copyFile(join(from, name), join(to, name))
   const copied = await copyLines(from, to)
   if (head) await replaceFile(join(to, headName), head)
-  const verification = await verifyAudit(to)
-  if (!verification.ok)
-    throw new AppError(
-      'unavailable',
-      `the copy of the audit log in ${to} is not as the log was written: ${verification.faults[0]}`,
-    )
+  const verification = requireWhole(to, await verifyAudit(to))
   const [oldest] = await listLogFiles(from)
   if (oldest && oldest.first - 1 <= verification.pruned)
     for (const { first, path } of await listLogFiles(to)) if (first < oldest.first) await unlink(path)
@@ -58,11 +54,8 @@ export async function copyAudit(from: string, to: string, log: Log): Promise<Aud
 
 /** Brings a copy of the log that daemons share up to date: a folder for each of them. The key of the one whose folder is given is copied too. */
 export async function copyLedger(ledger: Ledger, from: string, to: string, log: Log): Promise<AuditCopy> {
-  const there: readonly string[] = await readdir(to).catch(() => [])
   const known = new Set((await exportedLogs(to)).map(({ id }) => id))
-  const strange = there.find((name) => !known.has(name) && !ofFiles.test(name))
-  if (strange !== undefined)
-    throw new AppError('conflict', `${to} holds other things, such as ${strange}; name a folder of its own`)
+  await requireOwnFolder(to, (name) => known.has(name) || ofFiles.test(name))
   await openPrivateFolder(to, log)
   const key = await readFile(join(from, keyName), 'utf8').catch(() => undefined)
   const own = key === undefined ? undefined : await writerOf(ledger, from, keyOf(key).id)
@@ -71,50 +64,36 @@ export async function copyLedger(ledger: Ledger, from: string, to: string, log: 
     if (await exportLog(ledger, writer, join(to, writer.id), log)) copied++
     if (writer.id === own) await replaceFile(join(to, own, keyName), key!)
   }
-  const verification = await verifyExported(to)
-  if (!verification.ok)
-    throw new AppError(
-      'unavailable',
-      `the copy of the audit log in ${to} is not as the log was written: ${verification.faults[0]}`,
-    )
-  return { folder: to, copied, ...verification }
+  return { folder: to, copied, ...requireWhole(to, await verifyExported(to)) }
 }
 
 /** Reads a copy of the log that daemons share. */
 export async function verifyExported(folder: string): Promise<AuditVerification> {
-  const all = await Promise.all(
-    (await exportedLogs(folder)).map(async (one) => ({
-      ...one,
-      ...(await verifyAudit(one.folder, { exported: true })),
-    })),
+  const parts = (await exportedLogs(folder)).map(async (one) => {
+    const found = await verifyAudit(one.folder, { exported: true })
+    const placed = (texts: readonly string[]): string[] => texts.map((text) => `${one.id}/${text}`)
+    return { ...found, faults: placed(found.faults), notes: placed(found.notes) }
+  })
+  return together(await Promise.all(parts))
+}
+
+function requireWhole(to: string, found: AuditVerification): AuditVerification {
+  if (found.ok) return found
+  throw new AppError(
+    'unavailable',
+    `the copy of the audit log in ${to} is not as the log was written: ${found.faults[0]}`,
   )
-  const sum = (field: 'files' | 'lines' | 'signed' | 'pruned'): number =>
-    all.reduce((total, one) => total + one[field], 0)
-  const said = (field: 'faults' | 'notes'): string[] =>
-    all.flatMap((one) => one[field].map((text) => `${one.id}/${text}`))
-  const lines = sum('lines')
-  return {
-    ok: all.every(({ ok }) => ok),
-    files: sum('files'),
-    lines,
-    first: Math.min(lines, 1),
-    last: lines,
-    signed: all.reduce((total, one) => total + Math.max(0, one.signed - one.first + 1), 0),
-    pruned: sum('pruned'),
-    faults: said('faults'),
-    notes: said('notes'),
-  }
 }
 
 /** The folder is closed to others, with all that is in it: it must be for this alone. */
-async function requireOwnFolder(to: string): Promise<void> {
+async function requireOwnFolder(
+  to: string,
+  isOurs: (name: string, names: readonly string[]) => boolean,
+): Promise<void> {
   const names: readonly string[] = await readdir(to).catch(() => [])
-  const strange = names.filter((name) => !ofFiles.test(name))
-  if (strange.length > 0 && !names.includes(publicKeyName))
-    throw new AppError(
-      'conflict',
-      `${to} holds other things, such as ${strange[0]}; name a folder of its own`,
-    )
+  const strange = names.find((name) => !isOurs(name, names))
+  if (strange !== undefined)
+    throw new AppError('conflict', `${to} holds other things, such as ${strange}; name a folder of its own`)
 }
 
 /** Files are renamed and removed while the log is put in order; then it is looked at again. */

@@ -22,10 +22,6 @@ export interface SyslogSettings {
   readonly port?: number
   /** The socket, for `unix`. */
   readonly path?: string
-  /** 13 (log audit) when absent; RFC 5424 §6.2.1. */
-  readonly facility?: number
-  /** `assistant-core` when absent. */
-  readonly app_name?: string
   /** A file with the certificates to trust, for `tls`; the system's when absent. */
   readonly ca_file?: string
 }
@@ -37,6 +33,8 @@ const severities: Readonly<Record<AuditStatus, number>> = {
   timeout: 4,
   error: 3,
 }
+/** Log audit; RFC 5424 §6.2.1. */
+const facility = 13
 const sendMilliseconds = 10_000
 
 /** A sink for the settings; AppError `invalid` when they do not say where to send to. */
@@ -51,18 +49,18 @@ export function syslogSink(settings: SyslogSettings): Sink {
   const host = settings.host ?? ''
   const port = settings.port ?? (transport === 'tls' ? 6514 : 514)
   const name = transport === 'unix' ? `syslog unix:${path}` : `syslog ${transport}://${host}:${port}`
-  return transport === 'udp' ? udpSink(name, host, port, settings) : streamSink(name, host, port, settings)
+  return transport === 'udp' ? udpSink(name, host, port) : streamSink(name, host, port, settings)
 }
 
 /** A line of the log as a syslog message. */
-export function syslogMessage(line: string, settings: Pick<SyslogSettings, 'facility' | 'app_name'>): string {
+export function syslogMessage(line: string): string {
   const { time, type, status } = JSON.parse(line) as AuditLine
-  const priority = (settings.facility ?? 13) * 8 + (severities[status] ?? 5)
+  const priority = facility * 8 + (severities[status] ?? 5)
   const header = [
     `<${priority}>1`,
     time,
     word(hostname(), 255),
-    word(settings.app_name ?? 'assistant-core', 48),
+    'assistant-core',
     String(process.pid),
     word(type, 32),
     '-',
@@ -75,7 +73,7 @@ function word(text: string, length: number): string {
   return text.replace(/[^\x21-\x7e]/g, '_').slice(0, length) || '-'
 }
 
-function udpSink(name: string, host: string, port: number, settings: SyslogSettings): Sink {
+function udpSink(name: string, host: string, port: number): Sink {
   let socket: UdpSocket | undefined
   return {
     name,
@@ -83,7 +81,7 @@ function udpSink(name: string, host: string, port: number, settings: SyslogSetti
       socket ??= createSocket({ type: host.includes(':') ? 'udp6' : 'udp4' }).on('error', () => undefined)
       const live = socket.unref()
       for (const line of lines) {
-        const message = Buffer.from(syslogMessage(line, settings))
+        const message = Buffer.from(syslogMessage(line))
         await new Promise<void>((resolve, reject) => {
           live.send(message, port, host, (error) => (error ? reject(error) : resolve()))
         })
@@ -109,7 +107,7 @@ function streamSink(name: string, host: string, port: number, settings: SyslogSe
       try {
         socket = socket?.writable ? socket : await open(host, port, settings, limit)
         const messages = lines.map((line) => {
-          const message = syslogMessage(line, settings)
+          const message = syslogMessage(line)
           return `${Buffer.byteLength(message)} ${message}`
         })
         await write(socket, messages.join(''), limit)

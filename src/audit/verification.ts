@@ -18,11 +18,29 @@ export interface AuditVerification {
 }
 
 /** What was found of one writer's lines. */
-export interface VerifiedWriter {
+export interface VerifiedWriter extends Pick<AuditVerification, 'lines' | 'first' | 'last' | 'signed'> {
   readonly id: string
   readonly name: string
-  readonly lines: number
-  readonly first: number
-  readonly last: number
-  readonly signed: number
+}
+
+/** Several logs as one, whose numbers are those of all their lines together; `more` is wrong with them besides. */
+export function together(
+  parts: readonly AuditVerification[],
+  more: readonly string[] = [],
+): AuditVerification {
+  const sum = (countOf: (one: AuditVerification) => number): number =>
+    parts.reduce((total, one) => total + countOf(one), 0)
+  const lines = sum((one) => one.lines)
+  const faults = [...parts.flatMap((one) => one.faults), ...more]
+  return {
+    ok: faults.length === 0,
+    files: sum(({ files }) => files),
+    lines,
+    first: Math.min(lines, 1),
+    last: lines,
+    signed: sum(({ signed, first }) => Math.max(0, signed - first + 1)),
+    pruned: sum(({ pruned }) => pruned),
+    faults,
+    notes: parts.flatMap((one) => one.notes),
+  }
 }

@@ -12,7 +12,7 @@ import {
 import type { KnownLine, KnownLog } from './known-log.ts'
 import { rawLine, termsOf } from './ledger-lines.ts'
 import { lineHash, parseLine } from './line.ts'
-import type { AuditVerification, VerifiedWriter } from './verification.ts'
+import { type AuditVerification, together } from './verification.ts'
 
 /** What the lines of a ledger are held against. */
 export interface LedgerWitnesses {
@@ -164,33 +164,14 @@ async function strangers(
 }
 
 function summed(all: readonly Examined[], joining: readonly string[]): AuditVerification {
-  const faults: string[] = []
-  const notes: string[] = []
-  const writers: VerifiedWriter[] = []
-  let pruned = 0
-  for (const { writer, label, check } of all) {
-    const found = check.end(`${label}:${writer.first}`, 0, 'elsewhere')
-    if (found.lines === 0 && found.faults.length === 0) continue
-    faults.push(...found.faults)
-    notes.push(...found.notes.map((note) => (note.startsWith(label) ? note : `${label}: ${note}`)))
-    pruned += found.pruned
-    const { lines, first, last, signed } = found
-    writers.push({ id: writer.id, name: writer.name, lines, first, last, signed })
-  }
-  faults.push(...joining)
-  const lines = writers.reduce((sum, one) => sum + one.lines, 0)
-  const signed = writers.reduce((sum, one) => sum + Math.max(0, one.signed - one.first + 1), 0)
-  const first = Math.min(lines, 1)
-  return {
-    ok: faults.length === 0,
-    files: 0,
-    lines,
-    first,
-    last: lines,
-    signed,
-    pruned,
-    faults,
-    notes,
-    writers,
-  }
+  const parts = all.flatMap(({ writer: { id, name, first }, label, check }) => {
+    const found = check.end(`${label}:${first}`, 0, 'elsewhere')
+    if (found.lines === 0 && found.faults.length === 0) return []
+    const notes = found.notes.map((note) => (note.startsWith(label) ? note : `${label}: ${note}`))
+    return [{ ...found, notes, id, name }]
+  })
+  const writers = parts.map(({ id, name, lines, first, last, signed }) => {
+    return { id, name, lines, first, last, signed }
+  })
+  return { ...together(parts, joining), writers }
 }

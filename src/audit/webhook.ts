@@ -11,12 +11,9 @@ export interface WebhookSettings {
   readonly url: string
   /** A file with a secret; the body's HMAC-SHA-256 then stands in `X-Assistant-Core-Signature: sha256=<hex>`. */
   readonly secret_file?: string
-  /** A file with a token, sent as `Authorization: Bearer`. */
-  readonly token_file?: string
-  /** 10 when absent. */
-  readonly timeout_seconds?: number
 }
 
+const sendMilliseconds = 10_000
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** A sink for the settings; AppError `invalid` when the address is not one that events may go to. */
@@ -25,7 +22,7 @@ export function webhookSink(settings: WebhookSettings): Sink {
   const safe = url?.protocol === 'https:' || (url?.protocol === 'http:' && loopback.has(url.hostname))
   if (!url || !safe) throw new AppError('invalid', 'audit.webhook.url: must be an https address')
   if (url.username !== '' || url.password !== '') {
-    throw new AppError('invalid', 'audit.webhook.url: must not hold a password; use token_file')
+    throw new AppError('invalid', 'audit.webhook.url: must not hold a password')
   }
   return {
     name: `webhook ${url.origin}`,
@@ -34,10 +31,13 @@ export function webhookSink(settings: WebhookSettings): Sink {
       const response = await fetch(url, {
         method: 'POST',
         body,
-        headers: await headersOf(body, settings),
+        headers: {
+          'content-type': 'application/json',
+          ...(settings.secret_file !== undefined && (await signatureOf(body, settings.secret_file))),
+        },
         // A redirect would hand the events to somebody whom nobody has named.
         redirect: 'error',
-        signal: within((settings.timeout_seconds ?? 10) * 1000, signal),
+        signal: within(sendMilliseconds, signal),
       })
       await response.body?.cancel()
       if (!response.ok) throw new Error(`the webhook answered ${response.status}`)
@@ -46,15 +46,7 @@ export function webhookSink(settings: WebhookSettings): Sink {
   }
 }
 
-async function headersOf(body: string, settings: WebhookSettings): Promise<Record<string, string>> {
-  const headers: Record<string, string> = { 'content-type': 'application/json' }
-  if (settings.token_file !== undefined) {
-    headers['authorization'] = `Bearer ${(await readFile(settings.token_file, 'utf8')).trim()}`
-  }
-  if (settings.secret_file !== undefined) {
-    const secret = (await readFile(settings.secret_file, 'utf8')).trim()
-    headers['x-assistant-core-signature'] =
-      `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
-  }
-  return headers
+async function signatureOf(body: string, file: string): Promise<Readonly<Record<string, string>>> {
+  const secret = (await readFile(file, 'utf8')).trim()
+  return { 'x-assistant-core-signature': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}` }
 }
