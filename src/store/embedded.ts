@@ -4,16 +4,17 @@ import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { streamBackup, writeBackup } from './backup.ts'
-import { EmbeddedCollection, readsOf, whole } from './embedded-collection.ts'
 import { openPrivateFolder } from '../core/files.ts'
 import { lockState, type StateLock } from './lock.ts'
 import { type Migration, schemaAfter } from './migrate.ts'
 import { Overlay } from './overlay.ts'
+import { readsOf, whole } from './search.ts'
 import { inTurns } from './select.ts'
 import { keptAfterEnd, SeenTime } from './shared-time.ts'
 import { State } from './state.ts'
 import { StateFile } from './state-file.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
+import { type Collections, during, specIn, StoredCollection } from './stored-collection.ts'
 import { declaredSpec } from './table.ts'
 import { follow, inTime, type Turn, Turns } from './turns.ts'
 import { upgrade } from './upgrade.ts'
@@ -38,21 +39,6 @@ export interface EmbeddedStoreOptions {
   readonly migrations?: readonly Migration[]
 }
 
-/** The embedded store: the contract, and what only a store that owns its files can do. */
-export interface EmbeddedStore extends Store {
-  /** Removes documents that have ended; answers how many. Happens by itself. */
-  sweep(): Promise<number>
-  /** Makes a new snapshot and drops the journal before it, while requests go on. Happens by itself. */
-  compact(): Promise<void>
-  /**
-   * Writes the state of this moment to a new file while requests go on, reads it back and answers what it
-   * holds. AppError `conflict` when there is such a file.
-   */
-  backupTo(path: string): Promise<Verification>
-  /** Writes the state of this moment to a stream, which is ended. */
-  streamTo(stream: Writable): Promise<void>
-}
-
 /**
  * Opens the state in a folder, which is made when it is missing. Everything is held in memory and every
  * transaction is on disk before it is acknowledged. AppError `conflict` when another process has the
@@ -62,7 +48,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   await openPrivateFolder(options.folder, options.log)
   const lock = options.lock ?? (await lockState(options.folder, options.clock))
   try {
-    const store = new Embedded(options, lock)
+    const store = new EmbeddedStore(options, lock)
     await store.open()
     return store
   } catch (error) {
@@ -71,18 +57,17 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   }
 }
 
-class Embedded implements EmbeddedStore {
+/** The embedded store: the contract, and what only a store that owns its files can do. */
+export class EmbeddedStore implements Store {
   readonly clock: Clock
   readonly believed: Clock = { now: () => this.#seen.look() }
   readonly #seen: SeenTime
-  readonly #log: Log
   readonly #lock: StateLock
-  readonly #ownsLock: boolean
-  readonly #options: Required<Omit<EmbeddedStoreOptions, 'lock'>>
+  readonly #options: EmbeddedStoreOptions
   readonly #file: StateFile
   readonly #low: Low<State>
   readonly #turns = new Turns()
-  readonly #collections = new Map<string, EmbeddedCollection<Stored>>()
+  readonly #collections: Collections = new Map()
   #undone = 0
   #compacting: Promise<void> | undefined
   #compactionRests = false
@@ -92,18 +77,10 @@ class Embedded implements EmbeddedStore {
   constructor(options: EmbeddedStoreOptions, lock: StateLock) {
     this.clock = options.clock
     this.#seen = new SeenTime(options.clock)
-    this.#log = options.log
     this.#lock = lock
-    this.#ownsLock = options.lock === undefined
-    const { folder, log } = options
-    this.#options = {
-      ...options,
-      sweepMilliseconds: options.sweepMilliseconds ?? 30_000,
-      transactionMilliseconds: options.transactionMilliseconds ?? 30_000,
-      compactBytes: options.compactBytes ?? 32 << 20,
-      migrations: options.migrations ?? [],
-    }
-    const schema = schemaAfter(this.#options.migrations)
+    this.#options = options
+    const { folder, log, migrations = [] } = options
+    const schema = schemaAfter(migrations)
     this.#file = new StateFile({
       folder,
       clock: this.believed,
@@ -114,10 +91,11 @@ class Embedded implements EmbeddedStore {
     this.#low = new Low(this.#file, new State(schema))
   }
 
+  /** Reads the state, and brings it up to date. */
   async open(): Promise<void> {
     await this.#low.read()
     const odd = this.#file.seen === undefined ? undefined : this.#seen.begin(this.#file.seen)
-    if (odd !== undefined) this.#log.warn(odd)
+    if (odd !== undefined) this.#options.log.warn(odd)
     try {
       await upgrade(this.#options, this.#low, this.#file)
     } catch (error) {
@@ -125,8 +103,10 @@ class Embedded implements EmbeddedStore {
       throw error
     }
     this.#sweeper = setInterval(() => {
-      this.sweep().catch((error: unknown) => this.#log.warn('ended documents were not removed', { error }))
-    }, this.#options.sweepMilliseconds).unref()
+      this.sweep().catch((error: unknown) =>
+        this.#options.log.warn('ended documents were not removed', { error }),
+      )
+    }, this.#options.sweepMilliseconds ?? 30_000).unref()
   }
 
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
@@ -135,8 +115,8 @@ class Embedded implements EmbeddedStore {
     const wanted = declaredSpec(spec, known && table.spec)
     if (known) return known as unknown as Collection<T>
     table.declare(wanted)
-    const collection = new EmbeddedCollection<Stored>(spec.name, {
-      get: (id) => table.living(id, this.clock.now()),
+    const collection = new StoredCollection<Stored>(wanted, {
+      get: async (id) => table.living(id, this.clock.now()),
       // What is asked about may be much; what is only looked up is of one moment.
       ...readsOf(() => ({ table, now: this.clock.now() }), wanted.ordered.length > 0 ? inTurns : whole),
       change: (work) => this.#change((overlay) => Promise.resolve(work(overlay))),
@@ -153,9 +133,9 @@ class Embedded implements EmbeddedStore {
         onCommit: (work) => void then.push(work),
         announce: () => undefined,
       }
-      return await inTime(work(transaction), this.#options.transactionMilliseconds)
+      return await inTime(work(transaction), this.#options.transactionMilliseconds ?? 30_000)
     })
-    follow(then, this.#log)
+    follow(then, this.#options.log)
     return result
   }
 
@@ -174,6 +154,7 @@ class Embedded implements EmbeddedStore {
     }
   }
 
+  /** Removes documents that have ended; answers how many. Happens by itself. */
   async sweep(): Promise<number> {
     let swept = 0
     for (const table of this.#low.data.tables.values()) {
@@ -194,6 +175,7 @@ class Embedded implements EmbeddedStore {
     return swept
   }
 
+  /** Makes a new snapshot and drops the journal before it, while requests go on. Happens by itself. */
   async compact(): Promise<void> {
     this.#lock.requireHeld()
     this.#compacting ??= this.#low.write().finally(() => {
@@ -202,11 +184,16 @@ class Embedded implements EmbeddedStore {
     await this.#compacting
   }
 
+  /**
+   * Writes the state of this moment to a new file while requests go on, reads it back and answers what it
+   * holds. AppError `conflict` when there is such a file.
+   */
   async backupTo(path: string): Promise<Verification> {
     this.#requireOpen()
     return await writeBackup(this.#file.picture(this.#low.data, 0), path)
   }
 
+  /** Writes the state of this moment to a stream, which is ended. */
   async streamTo(stream: Writable): Promise<void> {
     this.#requireOpen()
     await streamBackup(this.#file.picture(this.#low.data, 0), stream)
@@ -220,7 +207,7 @@ class Embedded implements EmbeddedStore {
     this.#turns.done()
     await this.#compacting?.catch(() => undefined)
     await this.#file.journal.close()
-    if (this.#ownsLock) this.#lock.release()
+    if (!this.#options.lock) this.#lock.release()
   }
 
   /** Runs work that nobody writes in between, and answers when what it changed is on disk. */
@@ -262,18 +249,13 @@ class Embedded implements EmbeddedStore {
   }
 
   #within<T extends Stored>(collection: Collection<T>, overlay: Overlay, running: Turn): Collection<T> {
-    const { name } = collection as unknown as EmbeddedCollection<Stored>
-    if (this.#collections.get(name) !== (collection as unknown)) {
-      throw new Error('the collection belongs to another store')
-    }
-    const open = (): Overlay => {
-      if (running.over) throw new Error('the transaction is over')
-      return overlay
-    }
-    return new EmbeddedCollection<Stored>(name, {
-      get: (id) => open().get(name, id),
+    const spec = specIn(this.#collections, collection)
+    const { name } = spec
+    const open = during(running, overlay)
+    return new StoredCollection<Stored>(spec, {
+      get: async (id) => open().get(name, id),
       ...readsOf(() => open().view(name), whole),
-      change: (work) => Promise.resolve(work(open())),
+      change: async (work) => work(open()),
     }) as unknown as Collection<T>
   }
 
@@ -283,9 +265,9 @@ class Embedded implements EmbeddedStore {
 
   #compactIfDue(): void {
     if (this.#compacting || this.#closed || this.#compactionRests) return
-    if (!this.#file.isDue(this.#options.compactBytes)) return
+    if (!this.#file.isDue(this.#options.compactBytes ?? 32 << 20)) return
     this.compact().catch((error: unknown) => {
-      this.#log.warn('no new snapshot of the state could be made', { error })
+      this.#options.log.warn('no new snapshot of the state could be made', { error })
       // The journal goes on growing meanwhile; a full disk is not tried again at every write.
       this.#compactionRests = true
       setTimeout(() => (this.#compactionRests = false), restMilliseconds).unref()

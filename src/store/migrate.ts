@@ -63,7 +63,7 @@ export function migrate(state: State, migrations: readonly Migration[]): Migrati
     const overlay = new Overlay(state, () => -Infinity)
     run({
       all: (collection) => atOnce(select(overlay.view(collection), {})),
-      put: (collection, document) => void overlay.put(collection, document),
+      put: (collection, document) => void overlay.put({ name: collection }, document),
       remove: (collection, id) => overlay.remove(collection, id),
     })
     const changes = overlay.changes()

@@ -4,6 +4,8 @@ import { storable } from './plain-json.ts'
 import type { TableView } from './select.ts'
 import type { StoredChange, State } from './state.ts'
 import type { Stored } from './store.ts'
+import type { Writes } from './stored-collection.ts'
+import type { TableSpec } from './table.ts'
 
 interface Changed {
   /** Everything the transaction put, or removed (undefined); hides what the table holds. */
@@ -13,7 +15,7 @@ interface Changed {
 }
 
 /** The writes of one transaction over the state, which stays as it is until they are applied. */
-export class Overlay {
+export class Overlay implements Writes {
   readonly #state: State
   readonly #now: () => number
   readonly #changed = new Map<string, Changed>()
@@ -36,7 +38,7 @@ export class Overlay {
   }
 
   /** Puts a document; AppError `conflict` when a unique field of it is taken by another. */
-  put(name: string, document: Stored): Stored {
+  put({ name }: { readonly name: string }, document: Stored): Stored {
     const copy = storable(name, document)
     const changed = this.#change(name)
     for (const index of changed.unique) this.#requireFree(name, index, copy)
@@ -44,23 +46,23 @@ export class Overlay {
     return copy
   }
 
-  insert(name: string, document: Stored): Stored {
-    if (this.get(name, document.id)) {
-      throw new AppError('conflict', `${name} ${JSON.stringify(document.id)} exists already`)
+  insert(spec: TableSpec, document: Stored): Stored {
+    if (this.get(spec.name, document.id)) {
+      throw new AppError('conflict', `${spec.name} ${JSON.stringify(document.id)} exists already`)
     }
-    return this.put(name, document)
+    return this.put(spec, document)
   }
 
-  update(name: string, id: string, change: (document: Stored) => Stored | undefined): Stored | undefined {
-    const document = this.get(name, id)
+  update(spec: TableSpec, id: string, change: (document: Stored) => Stored | undefined): Stored | undefined {
+    const document = this.get(spec.name, id)
     if (!document) return undefined
     const changed = change(document)
     if (changed === undefined || changed === document) return document
-    if (changed.id !== id) throw new Error(`collection ${name}: an update must not change the id ${id}`)
-    return this.put(name, changed)
+    if (changed.id !== id) throw new Error(`collection ${spec.name}: an update must not change the id ${id}`)
+    return this.put(spec, changed)
   }
 
-  delete(name: string, id: string): boolean {
+  delete({ name }: TableSpec, id: string): boolean {
     const existed = this.get(name, id) !== undefined
     this.remove(name, id)
     return existed

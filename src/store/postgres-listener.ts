@@ -1,35 +1,37 @@
 import type { Client } from 'pg'
-import { AppError } from '../core/errors.ts'
+import { AppError, messageOf } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 import { randomId } from '../core/secrets.ts'
 
 const againMilliseconds = 1_000
 const othersMilliseconds = 5_000
 const greeting = 'listening '
 
-export interface ListenerOptions {
-  readonly connect: () => Promise<Client>
-  /** What another daemon told; undefined when some of it may have been missed. */
-  readonly heard: (message: string | undefined) => void
-  readonly failed: (error: unknown) => void
-}
-
 /** The channel on which daemons tell each other what is kept. */
 export const channel = 'assistant_core'
 
 /** Hears what other daemons announce, on a connection of its own that is opened again whenever it is lost. */
 export class Listener {
-  readonly #options: ListenerOptions
+  readonly #connect: () => Promise<Client>
+  readonly #log: Log
+  readonly #listeners: ((message: string | undefined) => void)[] = []
   #client: Client | undefined
   #again: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(options: ListenerOptions) {
-    this.#options = options
+  constructor(connect: () => Promise<Client>, log: Log) {
+    this.#connect = connect
+    this.#log = log
+  }
+
+  /** Tells what another daemon told; undefined when some of it may have been missed. */
+  hear(listener: (message: string | undefined) => void): void {
+    this.#listeners.push(listener)
   }
 
   /** Settles when what is told from now on is heard. */
   async open(): Promise<void> {
-    const client = await this.#options.connect()
+    const client = await this.#connect()
     if (this.#closed) {
       await client.end()
       return
@@ -39,11 +41,11 @@ export class Listener {
       this.#client = undefined
       client.end(() => undefined)
       if (this.#closed) return
-      this.#options.failed(error)
+      this.#log.warn('other daemons are not heard just now', { reason: messageOf(error) })
       this.#tryAgain()
     }
     client.on('notification', ({ payload }) => {
-      if (!payload?.startsWith(greeting)) this.#options.heard(payload)
+      if (!payload?.startsWith(greeting)) this.#tell(payload)
     })
     client.on('error', lost)
     client.on('end', () => lost())
@@ -71,10 +73,14 @@ export class Listener {
     await client?.end().catch(() => undefined)
   }
 
+  #tell(message: string | undefined): void {
+    for (const listener of this.#listeners) listener(message)
+  }
+
   #tryAgain(): void {
     this.#again = setTimeout(() => {
       this.open().then(
-        () => this.#options.heard(undefined),
+        () => this.#tell(undefined),
         () => {
           if (!this.#closed) this.#tryAgain()
         },
@@ -85,7 +91,7 @@ export class Listener {
   /** A pooler that gives each transaction another session lets nobody hear anything, and says nothing of it. */
   async #hearsOthers(client: Client): Promise<void> {
     const said = greeting + randomId()
-    const other = await this.#options.connect()
+    const other = await this.#connect()
     let late: NodeJS.Timeout | undefined
     const heard = new Promise<boolean>((resolve) => {
       client.on('notification', ({ payload }) => {

@@ -15,13 +15,14 @@ import type { Known } from './postgres-known.ts'
 import type { CommonWords } from './postgres-picture.ts'
 import { questionOf } from './postgres-questions.ts'
 import { quoted } from './postgres-language.ts'
-import { filtered, parsed } from './postgres-reading.ts'
+import { countFound, filtered, findDocuments, findPage, groupDocuments, parsed } from './postgres-reading.ts'
 import { nearWord, sameWord } from './postgres-tsquery.ts'
 import type { AnyQuery } from './select.ts'
 import type { Stored } from './store.ts'
+import type { CollectionReads } from './stored-collection.ts'
 
 /** The documents that have the words, best first. */
-export async function findWords(
+async function findWords(
   on: Queryable,
   view: Known,
   asked: WordQuestion,
@@ -95,7 +96,7 @@ function partWith({ word, instead }: AskedWord, fields: WordQuestion['fields'], 
 }
 
 /** Words of documents that begin so. */
-export async function wordsBeginning(
+async function wordsBeginning(
   on: Queryable,
   view: Known,
   start: string,
@@ -126,4 +127,18 @@ function scoreOf({ words, fields }: WordQuestion, bind: (value: string) => strin
       return `GREATEST(${scores.join(', ')})`
     })
     .join(' + ')
+}
+
+/** Reads of a collection, each by what it needs of the database. */
+export function readsOf(
+  read: <R>(work: (on: Queryable, view: Known) => Promise<R>) => Promise<R>,
+): CollectionReads {
+  return {
+    find: (query) => read((on, view) => findDocuments(on, view, query)),
+    page: (query, upTo) => read((on, view) => findPage(on, view, query, upTo)),
+    count: (query) => read((on, view) => countFound(on, view, query)),
+    aggregate: (groups, query) => read((on, view) => groupDocuments(on, view, groups, query)),
+    search: (words, query) => read((on, view) => findWords(on, view, words, query)),
+    beginning: (start, fields, query) => read((on, view) => wordsBeginning(on, view, start, fields, query)),
+  }
 }

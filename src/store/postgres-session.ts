@@ -1,4 +1,5 @@
 /** Reading and writing documents on one connection, inside a transaction of the database. */
+import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { Expiry } from './expiry.ts'
 import { storable } from './plain-json.ts'
@@ -21,21 +22,20 @@ import { parsed } from './postgres-reading.ts'
 import { keptAfterEnd } from './shared-time.ts'
 import { readSpecs } from './postgres-tables.ts'
 import type { Stored } from './store.ts'
+import type { Writes } from './stored-collection.ts'
 import type { TableSpec } from './table.ts'
 import { Turns } from './turns.ts'
 
 export interface SessionOptions {
   readonly on: Queryable
   readonly specs: ReadonlyMap<string, TableSpec>
-  readonly now: () => number
+  readonly clock: Clock
   readonly sizes: Sizes
 }
 
 /** One transaction of the database under way. */
-export class PgSession {
-  readonly #on: Queryable
-  readonly #now: () => number
-  readonly #sizes: Sizes
+export class PgSession implements Writes {
+  readonly #given: SessionOptions
   readonly #specs: Map<string, TableSpec>
   readonly #turns = new Turns()
   /** What lies under an id, ended or not, by collection: what was read once holds until the end. */
@@ -47,9 +47,7 @@ export class PgSession {
   #failure: { readonly error: unknown } | undefined
 
   constructor(options: SessionOptions) {
-    this.#on = options.on
-    this.#now = options.now
-    this.#sizes = options.sizes
+    this.#given = options
     this.#specs = new Map(options.specs)
   }
 
@@ -121,7 +119,7 @@ export class PgSession {
         text: `DELETE FROM assistant_core.document d USING (
             SELECT collection, id FROM assistant_core.document WHERE ends < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
           ) AS ended WHERE d.collection = ended.collection AND d.id = ended.id RETURNING d.collection`,
-        values: [this.#now() - keptAfterEnd, most],
+        values: [this.#given.clock.now() - keptAfterEnd, most],
       })
       for (const [name] of rows) this.#grow(name as string, -1)
       return rows.length
@@ -231,11 +229,11 @@ export class PgSession {
   }
 
   #view(spec: TableSpec): Known {
-    return known(spec, this.#specs.get(spec.name), { now: this.#now(), sizes: this.#sizes })
+    return known(spec, this.#specs.get(spec.name), { now: this.#given.clock.now(), sizes: this.#given.sizes })
   }
 
   #living(spec: TableSpec, document: Stored | undefined): Stored | undefined {
-    return document && !expiryOf(spec)?.isOver(document, this.#now()) ? document : undefined
+    return document && !expiryOf(spec)?.isOver(document, this.#given.clock.now()) ? document : undefined
   }
 
   #note(name: string, id: string, document: Stored | undefined): void {
@@ -267,7 +265,7 @@ export class PgSession {
 
   async #rows(statement: Statement): Promise<readonly unknown[][]> {
     try {
-      return await this.#on.rows(statement)
+      return await this.#given.on.rows(statement)
     } catch (error) {
       // The database has given the whole transaction up.
       this.#failure ??= { error }

@@ -5,17 +5,13 @@
  * A connection that breaks in the moment of keeping is told as unavailable, although all may have been kept.
  */
 import type { Writable } from 'node:stream'
-import type { Clock } from '../core/clock.ts'
 import { AppError, messageOf } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import { streamBackup } from './backup.ts'
 import { schemaAfter } from './migrate.ts'
-import { PostgresCollection } from './postgres-collection.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { Database } from './postgres-database.ts'
 import { Declarations } from './postgres-declarations.ts'
 import { IndexBuilder } from './postgres-indexes.ts'
-import type { Ledger } from './ledger.ts'
 import { PostgresLedger } from './postgres-ledger.ts'
 import type { PostgresStoreOptions } from './postgres-options.ts'
 import { Listener } from './postgres-listener.ts'
@@ -23,28 +19,19 @@ import { migrateTables } from './postgres-migrate.ts'
 import { backupHeader, picture, Sizes } from './postgres-picture.ts'
 import { covers, databaseSpec, known, type Known } from './postgres-known.ts'
 import { readDocument } from './postgres-reading.ts'
+import { readsOf } from './postgres-search.ts'
 import { PgSession } from './postgres-session.ts'
 import { SharedTime } from './shared-time.ts'
 import { type StateHead, openTables, readStateHead, readSpecs, requireOurs } from './postgres-tables.ts'
 import { snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
+import { type Collections, during, specIn, StoredCollection } from './stored-collection.ts'
 import type { TableSpec } from './table.ts'
 import { follow, inTime, repeat, type Turn, Turns } from './turns.ts'
 
 const sweepBatch = 500
 /** How many looks at the database pass between two counts of everything in it. */
 const looksPerCount = 12
-
-/** The PostgreSQL store: the contract, and what the program does with the whole of it. */
-export interface PostgresStore extends Store {
-  readonly ledger: Ledger
-  /** Removes documents that have ended; answers how many. Happens by itself. */
-  sweep(): Promise<number>
-  /** Looks whether the database answers and counts what is in it. Happens by itself. */
-  look(): Promise<void>
-  /** Writes the state of this moment to a stream, which is ended. */
-  streamTo(stream: Writable): Promise<void>
-}
 
 /**
  * Opens the state in a database, whose tables are made when they are missing. AppError `unavailable` when it
@@ -53,7 +40,7 @@ export interface PostgresStore extends Store {
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { url, connections = 8 } = options
   const database = await Database.open({ url, connections })
-  const store = new Postgres(options, database)
+  const store = new PostgresStore(options, database)
   try {
     await store.open()
     return store
@@ -63,16 +50,16 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-class Postgres implements PostgresStore {
-  readonly #machine: Clock
-  readonly #time: SharedTime
-  readonly #log: Log
+/** The PostgreSQL store: the contract, and what the program does with the whole of it. */
+export class PostgresStore implements Store {
+  readonly clock: SharedTime
+  readonly believed: SharedTime
   readonly #options: PostgresStoreOptions
   readonly #schema: number
   readonly #database: Database
   // Transactions of this process wait here, not each with a connection of its own.
   readonly #turns = new Turns()
-  readonly #collections = new Map<string, PostgresCollection<Stored>>()
+  readonly #collections: Collections = new Map()
   /** How the collections can be looked up, as of the generation. */
   #specs = new Map<string, TableSpec>()
   #generation = -1
@@ -83,73 +70,60 @@ class Postgres implements PostgresStore {
   readonly #listener: Listener
   readonly #indexes: IndexBuilder
   readonly #declarations: Declarations
-  readonly #listeners: ((message: string | undefined) => void)[] = []
   readonly ledger: PostgresLedger
   #timers: NodeJS.Timeout[] = []
   #closed = false
 
   constructor(options: PostgresStoreOptions, database: Database) {
     this.#options = options
-    this.#machine = options.clock
-    this.#time = new SharedTime(options.clock)
-    this.#log = options.log
+    this.clock = this.believed = new SharedTime(options.clock)
     this.#schema = schemaAfter(options.migrations ?? [])
     this.#database = database
     this.ledger = new PostgresLedger(database)
     this.#indexes = new IndexBuilder(() => database.single(), options.log)
-    this.#declarations = new Declarations(async (specs) => {
-      await this.#inSession(async (session) => {
+    this.#declarations = new Declarations((specs) => {
+      return this.#inSession(async (session) => {
         for (const spec of specs) await session.declare(spec)
       }, true)
     }, options.log)
-    this.#listener = new Listener({
-      connect: () => database.single(),
-      heard: (message) => {
-        for (const listener of this.#listeners) listener(message)
-      },
-      failed: (error) => this.#log.warn('other daemons are not heard just now', { reason: messageOf(error) }),
-    })
+    this.#listener = new Listener(() => database.single(), options.log)
   }
 
-  get clock(): Clock {
-    return this.#time
-  }
-
-  get believed(): Clock {
-    return this.#time
-  }
-
+  /** Makes the tables where they are missing, and brings the documents up to date. */
   async open(): Promise<void> {
     const { migrations = [], backupFolder: folder } = this.#options
     await this.#database.found(async (on) => {
-      const asked = this.#machine.now()
+      const asked = this.#options.clock.now()
       const head = await openTables(on, this.#schema)
       this.#noteTime(asked, head)
-      const report = await migrateTables(on, head, migrations, { clock: this.#time, folder })
+      const report = await migrateTables(on, head, migrations, { clock: this.clock, folder })
       await this.#learn(on, await readStateHead(on))
-      if (report.steps.length > 0) this.#log.info('the state is brought up to date', { ...report })
+      if (report.steps.length > 0) this.#options.log.info('the state is brought up to date', { ...report })
     })
     await this.#listener.open()
-    await this.#count()
-    const every = (milliseconds: number, what: string, work: () => Promise<unknown>): void => {
-      const failed = (error: unknown): void => {
-        if (!this.#closed) this.#log.warn(what, { reason: messageOf(error) })
-      }
-      this.#timers.push(repeat(milliseconds, work, failed))
+    await this.#database.read((on) => this.#sizes.count(on))
+    const failed = (what: string) => (error: unknown) => {
+      if (!this.#closed) this.#options.log.warn(what, { reason: messageOf(error) })
     }
     const { sweepMilliseconds = 30_000, lookMilliseconds = 5_000 } = this.#options
-    every(sweepMilliseconds, 'ended documents were not removed', () => this.sweep())
-    every(lookMilliseconds, 'the database of the state does not answer', () => this.#glance())
+    this.#timers = [
+      repeat(sweepMilliseconds, () => this.sweep(), failed('ended documents were not removed')),
+      repeat(lookMilliseconds, () => this.#glance(), failed('the database of the state does not answer')),
+    ]
   }
 
   collection<T extends Stored>(spec: CollectionSpec<T>): Collection<T> {
     const known = this.#collections.get(spec.name)
     const wanted = databaseSpec(spec, known?.spec)
     if (known) return known as unknown as Collection<T>
-    const collection = new PostgresCollection<Stored>(wanted, {
-      get: (spec, id) => this.#database.read((on) => readDocument(on, this.#view(spec), id)),
-      read: (spec, work) => this.#database.read((on) => work(on, this.#view(spec))),
-      change: (spec, work) => this.#changeOne(spec, work),
+    const collection = new StoredCollection<Stored>(wanted, {
+      get: (id) => this.#database.read((on) => readDocument(on, this.#view(wanted), id)),
+      ...readsOf((work) => this.#database.read((on) => work(on, this.#view(wanted)))),
+      change: async (work) => {
+        const missing = this.#declarations.isMissing(wanted, this.#specs.get(wanted.name))
+        if (missing) await this.#declarations.now([wanted])
+        return await this.#inSession(async (session) => work(session))
+      },
     })
     this.#collections.set(spec.name, collection)
     this.#indexes.want(wanted)
@@ -188,17 +162,17 @@ class Postgres implements PostgresStore {
       endings.over(false)
       this.#turns.done()
     }
-    follow(then, this.#log)
+    follow(then, this.#options.log)
     return result
   }
 
   hear(listener: (message: string | undefined) => void): void {
-    this.#listeners.push(listener)
+    this.#listener.hear(listener)
   }
 
   stats(): StoreStats {
-    const fault = this.#foreign ?? this.#database.fault ?? this.#time.fault
-    const { told } = this.#time
+    const fault = this.#foreign ?? this.#database.fault ?? this.clock.fault
+    const { told } = this.clock
     const { left: building, lacks } = this.#indexes
     return {
       kind: 'postgres',
@@ -211,25 +185,25 @@ class Postgres implements PostgresStore {
     }
   }
 
+  /** Removes documents that have ended; answers how many. Happens by itself. */
   async sweep(): Promise<number> {
     let swept = 0
-    while (!this.#closed) {
-      const count = await this.#inSession((session) => session.sweep(sweepBatch))
-      swept += count
-      if (count < sweepBatch) break
-    }
+    for (let count = sweepBatch; count === sweepBatch && !this.#closed; swept += count)
+      count = await this.#inSession((session) => session.sweep(sweepBatch))
     return swept
   }
 
+  /** Looks whether the database answers and counts what is in it. Happens by itself. */
   async look(): Promise<void> {
     await this.#learnAnew()
-    await this.#count()
+    await this.#database.read((on) => this.#sizes.count(on))
   }
 
+  /** Writes the state of this moment to a stream, which is ended. */
   async streamTo(stream: Writable): Promise<void> {
     await this.#database.readOnOne(async (on) => {
       const documents = await picture(on)
-      await streamBackup(snapshotText(backupHeader(documents.head, this.#time), documents), stream)
+      await streamBackup(snapshotText(backupHeader(documents.head, this.clock), documents), stream)
       await documents.end()
     })
   }
@@ -245,22 +219,16 @@ class Postgres implements PostgresStore {
     await this.#database.close()
   }
 
-  async #changeOne<R>(spec: TableSpec, work: (session: PgSession) => Promise<R>): Promise<R> {
-    if (this.#declarations.isMissing(spec, this.#specs.get(spec.name))) await this.#declarations.now([spec])
-    return await this.#inSession(work)
-  }
-
   /** Runs work in a transaction of the database, and answers when what it changed is kept. */
   async #inSession<R>(work: (session: PgSession, on: Queryable) => Promise<R>, alone = false): Promise<R> {
-    const asked = this.#machine.now()
+    const asked = this.#options.clock.now()
     const { result, session } = await this.#database.write(alone, async ({ on, head }) => {
       requireOurs(head, this.#schema)
       this.ledger.server = head.server
       this.#noteTime(asked, head)
-      if (this.#time.fault !== undefined) throw new AppError('unavailable', this.#time.fault)
+      if (this.clock.fault !== undefined) throw new AppError('unavailable', this.clock.fault)
       if (head.generation !== this.#generation) await this.#learn(on, head)
-      const now = (): number => this.#time.now()
-      const session = new PgSession({ on, specs: this.#specs, now, sizes: this.#sizes })
+      const session = new PgSession({ on, specs: this.#specs, clock: this.clock, sizes: this.#sizes })
       const result = await work(session, on)
       if (session.failure) throw session.failure.error
       return { result, session }
@@ -271,18 +239,12 @@ class Postgres implements PostgresStore {
   }
 
   #within<T extends Stored>(collection: Collection<T>, session: PgSession, running: Turn): Collection<T> {
-    const { spec } = collection as unknown as PostgresCollection<Stored>
-    if (this.#collections.get(spec.name) !== (collection as unknown)) {
-      throw new Error('the collection belongs to another store')
-    }
-    const open = (): PgSession => {
-      if (running.over) throw new Error('the transaction is over')
-      return session
-    }
-    return new PostgresCollection<Stored>(spec, {
-      get: (spec, id) => open().get(spec, id),
-      read: (spec, work) => open().read(spec, work),
-      change: async (spec, work) => {
+    const spec = specIn(this.#collections, collection)
+    const open = during(running, session)
+    return new StoredCollection<Stored>(spec, {
+      get: async (id) => open().get(spec, id),
+      ...readsOf((work) => open().read(spec, work)),
+      change: async (work) => {
         if (this.#declarations.isMissing(spec, open().specOf(spec.name))) await open().declare(spec)
         return await work(open())
       },
@@ -290,7 +252,7 @@ class Postgres implements PostgresStore {
   }
 
   #view(spec: TableSpec): Known {
-    return known(spec, this.#specs.get(spec.name), { now: this.#time.now(), sizes: this.#sizes })
+    return known(spec, this.#specs.get(spec.name), { now: this.clock.now(), sizes: this.#sizes })
   }
 
   /** Takes over how the collections can be looked up, and refuses a state that a newer version has taken over. */
@@ -301,11 +263,11 @@ class Postgres implements PostgresStore {
   }
 
   #noteTime(asked: number, head: StateHead): void {
-    this.#time.noteAloud(asked, this.#options.databaseClock?.now() ?? head.time, this.#log)
+    this.clock.noteAloud(asked, this.#options.databaseClock?.now() ?? head.time, this.#options.log)
   }
 
   async #learnAnew(): Promise<void> {
-    const asked = this.#machine.now()
+    const asked = this.#options.clock.now()
     await this.#database.read(async (on) => {
       const head = await readStateHead(on)
       this.#noteTime(asked, head)
@@ -331,10 +293,6 @@ class Postgres implements PostgresStore {
     } finally {
       clearTimeout(silence)
     }
-    if (++this.#looks % looksPerCount === 0) await this.#count()
-  }
-
-  async #count(): Promise<void> {
-    await this.#database.read((on) => this.#sizes.count(on))
+    if (++this.#looks % looksPerCount === 0) await this.#database.read((on) => this.#sizes.count(on))
   }
 }

@@ -8,18 +8,25 @@ import {
   type WordHit,
   type WordQuestion,
 } from '../core/words.ts'
-import { type AnyQuery, matching, type Slices, testOf, type TableView } from './select.ts'
+import {
+  type AnyQuery,
+  atOnce,
+  count,
+  gather,
+  matching,
+  select,
+  type Slices,
+  testOf,
+  type TableView,
+} from './select.ts'
 import type { Stored } from './store.ts'
+import type { CollectionReads } from './stored-collection.ts'
 import type { WordIndex } from './word-index.ts'
 
 const sliceLength = 100
 
 /** The documents that have the words, best first. */
-export function* searching(
-  view: TableView,
-  question: WordQuestion,
-  query: AnyQuery,
-): Slices<WordAnswer<Stored>> {
+function* searching(view: TableView, question: WordQuestion, query: AnyQuery): Slices<WordAnswer<Stored>> {
   const { offset = 0, limit = Infinity, holds } = query
   const score = scorer(question)
   const found: WordHit<Stored>[] = []
@@ -47,9 +54,9 @@ export function* searching(
 }
 
 /** Words of documents that begin so. */
-export function* beginning(view: TableView, start: string, most: number): Slices<string[]> {
+function* beginning(view: TableView, start: string, { limit = Infinity }: AnyQuery): Slices<string[]> {
   const words: string[] = []
-  for (const word of (yield* wordsOf(view)).beginning(start)) if (words.push(word) >= most) break
+  for (const word of (yield* wordsOf(view)).beginning(start)) if (words.push(word) >= limit) break
   return words
 }
 
@@ -96,4 +103,25 @@ function* spellings(
     }
   for (const one of words) count += index.count(one)
   return { words, count }
+}
+
+/** Reads of a collection, run at once or in slices. */
+export function readsOf(view: () => TableView, run: <R>(work: Slices<R>) => Promise<R>): CollectionReads {
+  return {
+    find: (query) => run(select(view(), query)),
+    page: async (query, upTo) => {
+      const { where, holds } = query
+      const found = await run(select(view(), query))
+      return { found, total: await run(count(view(), { where, holds, limit: upTo })) }
+    },
+    count: (query) => run(count(view(), query)),
+    aggregate: (groups, query) => run(gather(view(), groups, query)),
+    search: (words, query) => run(searching(view(), words, query)),
+    beginning: (start, _, query) => run(beginning(view(), start, query)),
+  }
+}
+
+/** All slices without anybody in between. */
+export async function whole<R>(work: Slices<R>): Promise<R> {
+  return atOnce(work)
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
 import { Run } from '#jinja/limits.ts'
-import { EmbeddedCollection } from '../../src/store/embedded-collection.ts'
+import { StoredCollection } from '../../src/store/stored-collection.ts'
 import { mcpPath, runService } from '../cli/running-service.ts'
 
 const project = join(import.meta.dirname, '../..')
@@ -78,7 +78,7 @@ describe('the path of a request', () => {
     const { name } = JSON.parse(listed.result.content[0].text).data[0]
     const asked = { name: 'get_document', arguments: { doctype: 'Customer', name } }
     let answer: any
-    const stacks = await stacksAt(EmbeddedCollection.prototype, 'get', async () => {
+    const stacks = await stacksAt(StoredCollection.prototype, 'get', async () => {
       answer = await call('tools/call', asked)
     })
     assert.equal(answer.result.isError, false, JSON.stringify(answer))
