@@ -1,7 +1,7 @@
 /** One change under way, and how values of callers become values of fields. */
 import { AppError } from '../core/errors.ts'
 import { equal } from '../core/expression-values.ts'
-import type { Access } from './permission.ts'
+import { type Access, askerOf } from './permission.ts'
 import type { Action, Field } from './platform.ts'
 import { readValue } from './values.ts'
 import type { Work } from './work.ts'
@@ -87,8 +87,8 @@ export function noteReadOnly(
 /** What a field holds when nothing was given. */
 export function defaultOf({ work: { documents, principal } }: Change, field: Field): unknown {
   if (field.defaultExpression) {
-    const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
-    return field.defaultExpression.evaluate({ doc: {}, user, now: documents.clock.now() })
+    const now = documents.clock.now()
+    return field.defaultExpression.evaluate({ doc: {}, user: askerOf(principal), now })
   }
   if (field.default === undefined) return field.type === 'check' ? false : undefined
   return field.default

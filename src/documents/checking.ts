@@ -7,8 +7,8 @@ import { all, compared } from '../core/conditions.ts'
 import { equal } from '../core/expression-values.ts'
 import { holds } from './expression.ts'
 import { collectionFor } from './documents.ts'
-import { accessTo } from './permission.ts'
-import type { Field } from './platform.ts'
+import { accessTo, askerOf } from './permission.ts'
+import type { Doctype, Field } from './platform.ts'
 import type { StoredDocument } from './stored.ts'
 
 /** Checks that required values are there, links lead somewhere the principal may see, and the rules hold. */
@@ -18,7 +18,6 @@ export async function checkStored(
   before: StoredDocument | undefined,
 ): Promise<void> {
   const { access, problems } = change
-  const { documents, principal } = change.work
   const missing: string[] = []
   for (const field of access.doctype.fields.values()) {
     const value = document[field.name]
@@ -34,9 +33,18 @@ export async function checkStored(
   }
   if (missing.length > 0)
     problems.push(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} required`)
-  const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
-  for (const { rule, message } of access.doctype.validations)
-    if (!holds(rule, { doc: document, user, now: documents.clock.now() })) problems.push(message)
+  checkRules(change, access.doctype, document)
+}
+
+/** What the author of a doctype says of its documents, or of rows, which are told by their place. */
+function checkRules(
+  { problems, work: { documents, principal } }: Change,
+  { validations }: Doctype,
+  doc: Values,
+  place = '',
+): void {
+  const scope = { doc, user: askerOf(principal), now: documents.clock.now() }
+  for (const { rule, message } of validations) if (!holds(rule, scope)) problems.push(place + message)
 }
 
 async function checkValue(
@@ -70,14 +78,7 @@ async function checkRows(
           ? checkAttachment(change, path, value, document)
           : checkLink(change, column, path, value, row))
     }
-    const user = {
-      id: change.work.principal.user,
-      fullName: change.work.principal.fullName,
-      roles: change.work.principal.roles,
-    }
-    for (const { rule, message } of columns.validations)
-      if (!holds(rule, { doc: row, user, now: change.work.documents.clock.now() }))
-        change.problems.push(`${field.name}[${index}]: ${message}`)
+    checkRules(change, columns, row, `${field.name}[${index}]: `)
   }
 }
 

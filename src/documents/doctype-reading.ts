@@ -4,7 +4,7 @@ import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { DoctypeSource } from './doctype-schema.ts'
 import { type Expression, parseExpression } from './expression.ts'
-import { standardFields } from './platform.ts'
+import { type Field, standardFields } from './platform.ts'
 
 /** What the checks of one file need: where a fault goes, and what may be named. */
 export interface Reading {
@@ -23,24 +23,40 @@ export function sourceOf(document: SourceDocument, path: readonly (string | numb
   return `${file}:${line}`
 }
 
-/** An expression all of whose fields exist; undefined, with a fault, when it is wrong. */
+/** An expression in a file of a doctype, all of whose fields exist; undefined, with a fault, when it is wrong. */
 export function readExpression(
   text: string,
   path: readonly (string | number)[],
   source: DoctypeSource,
   reading: Reading,
 ): Expression | undefined {
+  return expressionAt(text, path, reading, (field) => unknownPath(field, source, reading.sources))
+}
+
+/** An expression of whose fields nothing is wrong; undefined, with a fault, when something is. */
+export function expressionAt(
+  text: string,
+  path: readonly (string | number)[],
+  { document, faults }: Pick<Reading, 'document' | 'faults'>,
+  problemOf: (field: string) => string | undefined,
+): Expression | undefined {
   try {
     const expression = parseExpression(text)
-    const problem = expression.fields
-      .map((field) => unknownPath(field, source, reading.sources))
-      .find(Boolean)
+    const problem = expression.fields.map(problemOf).find(Boolean)
     if (problem === undefined) return expression
-    reading.faults.push(reading.document.fault(path, problem))
+    faults.push(document.fault(path, problem))
   } catch (error) {
-    reading.faults.push(reading.document.fault(path, (error as Error).message))
+    faults.push(document.fault(path, (error as Error).message))
   }
   return undefined
+}
+
+/** A field that documents have without their doctype saying so, and that nobody sets. */
+export function ownField(
+  field: Pick<Field, 'name' | 'label' | 'type' | 'description' | 'source'> & Partial<Field>,
+): Field {
+  const flags = { required: false, unique: false, readOnly: true, allowOnSubmit: false, indexed: true }
+  return { ...flags, options: [], level: 0, ...field }
 }
 
 function unknownPath(

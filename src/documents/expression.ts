@@ -112,16 +112,15 @@ class Parser {
 
   #or(): Term {
     if (++this.#depth > maxDepth) throw fault(`nested deeper than ${maxDepth}`, this.#next.at)
-    const parts = [this.#and()]
-    while (this.#accept('or')) parts.push(this.#and())
+    const term = this.#joined('or', () => this.#joined('and', () => this.#not()))
     this.#depth--
-    return parts.length === 1 ? parts[0]! : { call: 'or', of: parts }
+    return term
   }
 
-  #and(): Term {
-    const parts = [this.#not()]
-    while (this.#accept('and')) parts.push(this.#not())
-    return parts.length === 1 ? parts[0]! : { call: 'and', of: parts }
+  #joined(word: 'or' | 'and', part: () => Term): Term {
+    const parts = [part()]
+    while (this.#accept(word)) parts.push(part())
+    return parts.length === 1 ? parts[0]! : { call: word, of: parts }
   }
 
   #not(): Term {
@@ -148,20 +147,15 @@ class Parser {
   }
 
   #sum(): Term {
-    let left = this.#product()
-    for (;;) {
-      const sign = this.#accept('+', '-')
-      if (sign === undefined) return left
-      left = { call: sign, of: [left, this.#product()] }
-    }
+    return this.#chain(['+', '-'], () => this.#chain(['*', '/', '%'], () => this.#unary()))
   }
 
-  #product(): Term {
-    let left = this.#unary()
+  #chain(signs: readonly string[], part: () => Term): Term {
+    let left = part()
     for (;;) {
-      const sign = this.#accept('*', '/', '%')
+      const sign = this.#accept(...signs)
       if (sign === undefined) return left
-      left = { call: sign, of: [left, this.#unary()] }
+      left = { call: sign, of: [left, part()] }
     }
   }
 
@@ -186,7 +180,7 @@ class Parser {
       this.#expect(')')
       return inner
     }
-    if (token.text === '[') return this.#list()
+    if (token.text === '[') return { call: 'list', of: this.#terms(']') }
     if (token.kind !== 'name') throw fault(`unexpected "${token.text}"`, token.at)
     if (token.text === 'true' || token.text === 'false') return { value: token.text === 'true' }
     if (token.text === 'null') return { value: null }
@@ -194,24 +188,21 @@ class Parser {
     return this.#path(token)
   }
 
-  #list(): Term {
+  /** Terms with commas between them, up to what ends them. */
+  #terms(end: string): Term[] {
     const of: Term[] = []
-    while (this.#accept(']') === undefined) {
+    while (this.#accept(end) === undefined) {
       if (of.length > 0) this.#expect(',')
       of.push(this.#or())
     }
-    return { call: 'list', of }
+    return of
   }
 
   #call(name: Token): Term {
     const known = functions.get(name.text)
     if (!known) throw fault(unknownFunction(name.text), name.at)
     this.#expect('(')
-    const of: Term[] = []
-    while (this.#accept(')') === undefined) {
-      if (of.length > 0) this.#expect(',')
-      of.push(this.#or())
-    }
+    const of = this.#terms(')')
     if (of.length < known.least || of.length > known.most)
       throw fault(`${name.text}() takes ${known.usage}`, name.at)
     if (name.text === 'has_role') this.usesUser = true

@@ -50,10 +50,15 @@ const implied: ReadonlyMap<Action, readonly Action[]> = new Map([
   ['assign', ['assign', 'write']],
 ])
 
+/** A principal as expressions know who asks. */
+export function askerOf({ user, fullName, roles }: Principal): Asker {
+  return { id: user, fullName, roles }
+}
+
 /** What the principal may do with documents of the doctype, at this moment. */
 export function accessTo(principal: Principal, doctype: Doctype, now: number): Access {
   const mine = rulesFor(principal, doctype)
-  const user = { id: principal.user, fullName: principal.fullName, roles: principal.roles }
+  const user = askerOf(principal)
   const grants = new Map<Action, readonly Rule[]>()
   const rules = (action: Action): readonly Rule[] => {
     let found = grants.get(action)
@@ -104,18 +109,11 @@ export function accessTo(principal: Principal, doctype: Doctype, now: number): A
     knows: (field) =>
       rules('read').some((rule) => rule.levels.has(field.level)) ||
       rules('create').some((rule) => rule.levels.has(field.level)),
-    show: (found, more) => note(principal, doctype, found, more),
+    show: (found, more) => {
+      const names = found.map(({ id }) => id)
+      principal.shown?.note(doctype.name, names, more)
+    },
   }
-}
-
-function note(
-  { shown }: Principal,
-  { name }: Doctype,
-  found: readonly StoredDocument[],
-  more?: number,
-): void {
-  const names = found.map(({ id }) => id)
-  shown?.note(name, names, more)
 }
 
 function isMasked({ mask }: Field, { roles }: Principal): boolean {

@@ -1,10 +1,10 @@
 /** From what a caller sends to what is stored: types, defaults, rows, computed fields. */
 import { unknownName } from '../core/names.ts'
-import { type Change, defaultOf, isHopeless, noteReadOnly, readField, type Values } from './change.ts'
+import { type Change, defaultOf, type Values } from './change.ts'
 import { equal, roundTo } from '../core/expression-values.ts'
-import { type Access, maskMarker } from './permission.ts'
+import { type Access, askerOf } from './permission.ts'
 import { type Doctype, type Field, standardFields } from './platform.ts'
-import { readRows } from './rows.ts'
+import { readMembers } from './rows.ts'
 import type { StoredDocument } from './stored.ts'
 import { placesOf, readValue } from './values.ts'
 
@@ -15,22 +15,12 @@ export function readData(
   before: StoredDocument | undefined,
   document: StoredDocument,
 ): Values {
-  const { access, problems } = change
-  const values: Values = {}
-  for (const [name, given] of Object.entries(data)) {
-    if (ignorable(name, given, access.doctype, before)) continue
-    if (isHopeless(change)) break
-    // The order of the questions is the answer that the caller gets: a field that it does not know must look
-    // like none at all; a marker that comes back means no change; a read-only value is told, not refused.
-    const field = access.doctype.fields.get(name)
-    if (!field || !access.knows(field)) problems.push(unknownField(access, name))
-    else if (access.masks(field) && given === maskMarker) continue
-    else if (field.readOnly) noteReadOnly(change, field, name, given, before?.[name])
-    else if (!access.mayset(field, change.action, document)) change.refused.push(name)
-    else if (field.type === 'table') values[name] = readRows(change, field, given, before?.[name], document)
-    else values[name] = readField(change, field, name, given)
-  }
-  return values
+  const { access } = change
+  const given = Object.entries(data).filter(
+    ([name, value]) => !ignorable(name, value, access.doctype, before),
+  )
+  const place = { document, before, path: '' }
+  return readMembers(change, access.doctype, given, place, (name) => unknownField(access, name))
 }
 
 /** Fills in what the caller left out of a new document. */
@@ -49,7 +39,7 @@ export function compute({ work, access }: Change, document: StoredDocument): Sto
   const result: Values = { ...document }
   const scopeOf = (doc: Readonly<Record<string, unknown>>) => ({
     doc,
-    user: { id: principal.user, fullName: principal.fullName, roles: principal.roles },
+    user: askerOf(principal),
     now: documents.clock.now(),
   })
   const fill = (fields: Iterable<Field>, target: Values): void => {

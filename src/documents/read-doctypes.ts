@@ -2,6 +2,7 @@
 import { unknownName } from '../core/names.ts'
 import { asserted, bound } from '../core/conditions.ts'
 import { compileSchema } from '../core/schema.ts'
+import { checkDocument } from '../site/check-document.ts'
 import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../site/site-files.ts'
 import { residueOf } from '../store/postgres-questions.ts'
 import type { People } from '../users/people.ts'
@@ -23,10 +24,8 @@ export function readDoctypes(
   const documents = new Map<string, SourceDocument>()
   const sources = new Map<string, DoctypeSource>()
   for (const document of documentsIn(files, 'config/doctypes/')) {
-    const problems = checkDoctype(document.data)
-    faults.push(...problems.map((problem) => document.fault(problem.path, problem.message)))
-    if (problems.length > 0) continue
-    const source = document.data as DoctypeSource
+    const source = checkDocument<DoctypeSource>(document, checkDoctype, faults)
+    if (!source) continue
     // Names that differ only in case or blanks would share one collection.
     const same = [...sources.keys()].find((name) => collectionOf(name) === collectionOf(source.doctype))
     if (same !== undefined) {

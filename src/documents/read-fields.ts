@@ -2,7 +2,7 @@
 import { checkNames } from '../site/check-document.ts'
 import { unknownName } from '../core/names.ts'
 import type { SourceDocument } from '../site/site-files.ts'
-import { type Reading, readExpression, sourceOf } from './doctype-reading.ts'
+import { ownField, type Reading, readExpression, sourceOf } from './doctype-reading.ts'
 import type { DoctypeSource, FieldSource } from './doctype-schema.ts'
 import { type Field, standardFields } from './platform.ts'
 import { readValue } from './values.ts'
@@ -145,21 +145,15 @@ export function withAmendedFrom(
   fields: Map<string, Field>,
   document: SourceDocument,
 ): Map<string, Field> {
-  return fields.set('amended_from', {
+  const field = ownField({
     name: 'amended_from',
     label: 'Amended From',
     type: 'link',
     description: 'The cancelled document that this one replaces.',
-    required: false,
-    unique: false,
-    readOnly: true,
-    allowOnSubmit: false,
-    indexed: true,
-    options: [],
     doctype,
-    level: 0,
     source: sourceOf(document, ['submittable']),
   })
+  return fields.set(field.name, field)
 }
 
 function labelOf(name: string): string {

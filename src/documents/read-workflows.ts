@@ -4,9 +4,14 @@ import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.
 import { checkDocument, checkNames } from '../site/check-document.ts'
 import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
-import { type Expression, parseExpression } from './expression.ts'
-import { type Doctype, type Field, standardFields, type Workflow, type WorkflowState } from './platform.ts'
-import { sourceOf } from './doctype-reading.ts'
+import {
+  type Doctype,
+  standardFields,
+  type Transition,
+  type Workflow,
+  type WorkflowState,
+} from './platform.ts'
+import { expressionAt, ownField, sourceOf } from './doctype-reading.ts'
 import { objectWith } from '../core/object-schema.ts'
 
 const text = { type: 'string', minLength: 1, maxLength: 60 } as const
@@ -56,102 +61,93 @@ export function readWorkflows(
       faults.push(document.fault(['doctype'], `${source.doctype} has a workflow already`))
       continue
     }
-    const workflow = readWorkflow(source, doctype, document, faults, people)
+    const workflow = readWorkflow(source, { doctype, document, faults, people })
     workflows.set(doctype.name, workflow)
     doctypes.set(doctype.name, withState(doctype, workflow))
   }
   return workflows
 }
 
-function readWorkflow(
-  source: WorkflowSource,
-  doctype: Doctype,
-  document: SourceDocument,
-  faults: Fault[],
-  people: People,
-): Workflow {
-  const at = (path: readonly (string | number)[], message: string) =>
-    faults.push(document.fault(path, message))
-  const states = new Map<string, WorkflowState>()
-  for (const [index, state] of source.states.entries()) {
-    if (states.has(state.state)) at(['states', index, 'state'], `"${state.state}" is there twice`)
-    if (!doctype.submittable && (state.docstatus ?? 0) !== 0)
-      at(['states', index, 'docstatus'], `${doctype.name} is not submittable`)
-    checkNames(document, ['states', index, 'edit_roles'], 'role', state.edit_roles, people.roles, faults)
-    states.set(state.state, {
-      name: state.state,
-      docstatus: (state.docstatus ?? 0) as 0 | 1 | 2,
-      editRoles: state.edit_roles ?? [],
-    })
-  }
-  const initial = source.states[0]!
-  if ((initial.docstatus ?? 0) !== 0)
-    at(['states', 0, 'docstatus'], 'the first state is that of a new document: a draft')
-  const transitions = source.transitions.map((transition, index) => {
-    for (const key of ['from', 'to'] as const)
-      if (!states.has(transition[key]))
-        at(['transitions', index, key], unknownName('state', transition[key], states.keys()))
-    const [from, to] = [
-      states.get(transition.from)?.docstatus ?? 0,
-      states.get(transition.to)?.docstatus ?? 0,
-    ]
-    if (to < from || (from === 0 && to === 2))
-      at(['transitions', index, 'to'], 'documents go from draft to submitted to cancelled, never back')
-    checkNames(document, ['transitions', index, 'roles'], 'role', transition.roles, people.roles, faults)
-    const when =
-      transition.when === undefined ? undefined : readWhen(transition.when, ['transitions', index, 'when'])
-    return {
-      from: transition.from,
-      action: transition.action,
-      to: transition.to,
-      // A condition that cannot be read must not open the transition to anyone.
-      roles: transition.when !== undefined && !when ? [] : transition.roles,
-      ...(when && { when }),
-      allowSelf: transition.allow_self ?? true,
-      source: sourceOf(document, ['transitions', index]),
-    }
-  })
+/** What the checks of one workflow need. */
+interface Context {
+  readonly doctype: Doctype
+  readonly document: SourceDocument
+  readonly faults: Fault[]
+  readonly people: People
+}
+
+function readWorkflow(source: WorkflowSource, context: Context): Workflow {
+  const { doctype, document } = context
+  const states = readStates(source.states, context)
   return {
     name: source.workflow,
     doctype: doctype.name,
     states,
-    initial: initial.state,
-    transitions,
+    initial: source.states[0]!.state,
+    transitions: source.transitions.map((one, index) => readTransition(one, index, states, context)),
     source: sourceOf(document, ['workflow']),
   }
+}
 
-  function readWhen(condition: string, path: readonly (string | number)[]): Expression | undefined {
-    try {
-      const expression = parseExpression(condition)
-      const wrong = expression.fields.find(
-        (field) =>
-          !doctype.fields.has(field.split('.')[0]!) &&
-          !standardFields.has(field) &&
-          field !== 'workflow_state',
-      )
-      if (wrong === undefined) return expression
-      at(path, unknownName('field', wrong, doctype.fields.keys()))
-    } catch (error) {
-      at(path, (error as Error).message)
-    }
-    return undefined
+function readStates(
+  states: WorkflowSource['states'],
+  { doctype, document, faults, people }: Context,
+): Map<string, WorkflowState> {
+  const read = new Map<string, WorkflowState>()
+  for (const [index, { state, docstatus = 0, edit_roles: editRoles = [] }] of states.entries()) {
+    const at = (key: string, message: string) => faults.push(document.fault(['states', index, key], message))
+    if (read.has(state)) at('state', `"${state}" is there twice`)
+    if (!doctype.submittable && docstatus !== 0) at('docstatus', `${doctype.name} is not submittable`)
+    if (index === 0 && docstatus !== 0) at('docstatus', 'the first state is that of a new document: a draft')
+    checkNames(document, ['states', index, 'edit_roles'], 'role', editRoles, people.roles, faults)
+    read.set(state, { name: state, docstatus: docstatus as 0 | 1 | 2, editRoles })
+  }
+  return read
+}
+
+function readTransition(
+  source: WorkflowSource['transitions'][number],
+  index: number,
+  states: ReadonlyMap<string, WorkflowState>,
+  { doctype, document, faults, people }: Context,
+): Transition {
+  const path = ['transitions', index]
+  const at = (key: string, message: string) => faults.push(document.fault([...path, key], message))
+  for (const key of ['from', 'to'] as const)
+    if (!states.has(source[key])) at(key, unknownName('state', source[key], states.keys()))
+  const [from = 0, to = 0] = [states.get(source.from)?.docstatus, states.get(source.to)?.docstatus]
+  if (to < from || (from === 0 && to === 2))
+    at('to', 'documents go from draft to submitted to cancelled, never back')
+  checkNames(document, [...path, 'roles'], 'role', source.roles, people.roles, faults)
+  const isKnown = (field: string): boolean =>
+    doctype.fields.has(field.split('.')[0]!) || standardFields.has(field) || field === 'workflow_state'
+  const when =
+    source.when === undefined
+      ? undefined
+      : expressionAt(source.when, [...path, 'when'], { document, faults }, (field) =>
+          isKnown(field) ? undefined : unknownName('field', field, doctype.fields.keys()),
+        )
+  return {
+    from: source.from,
+    action: source.action,
+    to: source.to,
+    // A condition that cannot be read must not open the transition to anyone.
+    roles: source.when !== undefined && !when ? [] : source.roles,
+    ...(when && { when }),
+    allowSelf: source.allow_self ?? true,
+    source: sourceOf(document, path),
   }
 }
 
 function withState(doctype: Doctype, workflow: Workflow): Doctype {
-  const field: Field = {
+  const field = ownField({
     name: 'workflow_state',
     label: 'Workflow State',
     type: 'select',
     description: `The state in the workflow ${workflow.name}; run_workflow changes it.`,
-    required: false,
-    unique: false,
-    readOnly: true,
     allowOnSubmit: true,
-    indexed: true,
     options: [...workflow.states.keys()],
-    level: 0,
     source: workflow.source,
-  }
+  })
   return { ...doctype, fields: new Map([...doctype.fields, [field.name, field]]) }
 }

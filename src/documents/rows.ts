@@ -49,7 +49,10 @@ export function readRows(
       if (old) result.delete(id!)
       else problems.push(`${path}: _delete needs the name of a row`)
     } else {
-      const values = readRow(change, columns, path, row, old, document)
+      const own = Object.entries(row).filter(([key]) => !ofRows.has(key))
+      const place = { document, before: old, path: `${path}.` }
+      const unknown = (key: string): string => `${path}: ${unknownColumn(change, columns, key)}`
+      const values = readMembers(change, columns, own, place, unknown)
       const name = old ? id! : randomId().slice(0, 10)
       result.set(name, { ...(old ?? rowDefaults(change, columns)), ...values, name })
     }
@@ -57,32 +60,43 @@ export function readRows(
   return [...result.values()].map((row, index) => ({ ...row, idx: index + 1 }))
 }
 
-function readRow(
+/** What every row has, or says of itself. */
+const ofRows = new Set(['name', 'idx', '_delete', 'doctype'])
+
+function unknownColumn({ access }: Change, columns: Doctype, name: string): string {
+  const known = [...columns.fields.values()].filter((other) => access.knows(other))
+  return unknownName(
+    'field',
+    name,
+    known.map((other) => other.name),
+  )
+}
+
+/** The values that a caller gave of a document or of a row, by field; `before` is what stands there now. */
+export function readMembers(
   change: Change,
-  columns: Doctype,
-  path: string,
-  row: Values,
-  old: Values | undefined,
-  document: StoredDocument,
+  { fields }: Doctype,
+  data: readonly (readonly [name: string, given: unknown])[],
+  {
+    document,
+    before,
+    path,
+  }: { document: StoredDocument; before: Readonly<Values> | undefined; path: string },
+  unknown: (name: string) => string,
 ): Values {
+  const { access } = change
   const values: Values = {}
-  for (const [name, given] of Object.entries(row)) {
-    if (name === 'name' || name === 'idx' || name === '_delete' || name === 'doctype') continue
+  for (const [name, given] of data) {
     if (isHopeless(change)) break
-    const column = columns.fields.get(name)
-    if (!column || !change.access.knows(column)) {
-      const known = [...columns.fields.values()].filter((other) => change.access.knows(other))
-      change.problems.push(
-        `${path}: ${unknownName(
-          'field',
-          name,
-          known.map((other) => other.name),
-        )}`,
-      )
-    } else if (change.access.masks(column) && given === maskMarker) continue
-    else if (column.readOnly) noteReadOnly(change, column, `${path}.${name}`, given, old?.[name])
-    else if (!change.access.mayset(column, change.action, document)) change.refused.push(`${path}.${name}`)
-    else values[name] = readField(change, column, `${path}.${name}`, given)
+    // The order of the questions is the answer that the caller gets: a field that it does not know must look
+    // like none at all; a marker that comes back means no change; a read-only value is told, not refused.
+    const field = fields.get(name)
+    if (!field || !access.knows(field)) change.problems.push(unknown(name))
+    else if (access.masks(field) && given === maskMarker) continue
+    else if (field.readOnly) noteReadOnly(change, field, path + name, given, before?.[name])
+    else if (!access.mayset(field, change.action, document)) change.refused.push(path + name)
+    else if (field.type === 'table') values[name] = readRows(change, field, given, before?.[name], document)
+    else values[name] = readField(change, field, path + name, given)
   }
   return values
 }

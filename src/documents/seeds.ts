@@ -7,6 +7,7 @@ import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { type Principal, roleKeyOf, systemManager } from '../core/principal.ts'
 import { compileSchema } from '../core/schema.ts'
+import { checkDocument } from '../site/check-document.ts'
 import { documentsIn, type Fault, type SiteFiles } from '../site/site-files.ts'
 import type { Transaction } from '../store/store.ts'
 import { changeOf } from './change.ts'
@@ -26,10 +27,8 @@ export function readSeeds(files: SiteFiles, faults: Fault[], platform: Platform)
   const seeds: Seed[] = []
   const inOrder = [...documentsIn(files, 'config/seeds/')].sort((a, b) => (a.file < b.file ? -1 : 1))
   for (const document of inOrder) {
-    const problems = checkSeeds(document.data)
-    faults.push(...problems.map((problem) => document.fault(problem.path, problem.message)))
-    if (problems.length > 0) continue
-    for (const [index, seed] of (document.data as { seeds: Seed[] }).seeds.entries()) {
+    const read = checkDocument<{ readonly seeds: readonly Seed[] }>(document, checkSeeds, faults)
+    for (const [index, seed] of read?.seeds.entries() ?? []) {
       const doctype = platform.doctypes.get(seed.doctype)
       if (!doctype || doctype.child)
         faults.push(
@@ -114,7 +113,7 @@ async function plant(
   const collection = collectionFor(documents, doctype, tx)
   const total = seed.records?.length ?? seed.count ?? 0
   const created: string[] = []
-  const [from, to] = seed.created ?? ['2026-01-01', '2026-06-30']
+  const [from = '2026-01-01', to = '2026-06-30'] = seed.created ?? []
   for (let n = 0; n < total; n++) created.push(dateBetween(from, to, random))
   // In order, so that the numbers of a series follow the dates.
   created.sort()
@@ -184,7 +183,7 @@ async function make(
       key === 'n' ? String(n + 1) : typeof made[key] === 'string' ? made[key] : '',
     )
   if (maker.number) return numberBetween(maker.number, maker.step ?? 1, random)
-  if (maker.date) return dateBetween(maker.date[0], maker.date[1], random)
+  if (maker.date) return dateBetween(maker.date[0]!, maker.date[1]!, random)
   if (maker.after !== undefined) {
     const start = made[maker.after]
     if (typeof start !== 'string') return null
@@ -230,7 +229,8 @@ async function fetched(
   const document = target && (await collectionFor(documents, target, tx).get(String(made[maker.from!])))
   const value = document?.[maker.field!] ?? null
   if (typeof value !== 'number' || !maker.factor) return value
-  return roundTo(value * (maker.factor[0] + random() * (maker.factor[1] - maker.factor[0])), 2)
+  const [least = 1, most = 1] = maker.factor
+  return roundTo(value * (least + random() * (most - least)), 2)
 }
 
 function combination(lists: readonly (readonly string[])[], n: number): string {
@@ -244,7 +244,7 @@ function combination(lists: readonly (readonly string[])[], n: number): string {
     .join(' ')
 }
 
-function numberBetween([from, to]: readonly [number, number], step: number, random: () => number): number {
+function numberBetween([from = 0, to = 0]: readonly number[], step: number, random: () => number): number {
   return roundTo(from + Math.floor(random() * (Math.floor((to - from) / step) + 1)) * step, 6)
 }
 

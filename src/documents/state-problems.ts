@@ -1,6 +1,6 @@
 /** What a changed site makes of the documents that are there already: told, never mended silently. */
 import { collectionFor, type Documents } from './documents.ts'
-import type { Doctype, Field } from './platform.ts'
+import { type Doctype, type Field, standardFields } from './platform.ts'
 import { collectionOf } from './read-doctypes.ts'
 import type { StoredDocument } from './stored.ts'
 import { readValue } from './values.ts'
@@ -39,88 +39,62 @@ export async function stateProblems(documents: Documents): Promise<readonly Stat
   return problems
 }
 
+/** What every document has, whatever its doctype says. */
+const standard = new Set(['id', 'amended_from', 'workflow_state', ...standardFields.keys()])
+
 async function problemsOf(documents: Documents, doctype: Doctype): Promise<StateProblem[]> {
-  const found = new Map<
-    string,
-    { field?: string; names: string[]; count: number; message: string; source: string }
-  >()
-  const tell = (
-    document: StoredDocument,
-    field: Field | undefined,
-    name: string | undefined,
-    message: string,
-  ): void => {
-    const key = `${name ?? ''}\n${message}`
-    const source = field?.source ?? doctype.source
-    const entry = found.get(key) ?? {
-      ...(name !== undefined && { field: name }),
-      names: [],
-      count: 0,
+  const found = new Map<string, StateProblem>()
+  const tell = ({ id }: StoredDocument, message: string, field?: string): void => {
+    const key = `${field ?? ''}\n${message}`
+    const { count = 0, examples = [] } = found.get(key) ?? {}
+    found.set(key, {
+      doctype: doctype.name,
+      ...(field !== undefined && { field }),
+      count: count + 1,
+      examples: count < mostExamples ? [...examples, id] : examples,
       message,
-      source,
-    }
-    entry.count++
-    if (entry.names.length < mostExamples) entry.names.push(document.id)
-    found.set(key, entry)
+      source: doctype.fields.get(field ?? '')?.source ?? doctype.source,
+    })
   }
-  const values = new Map<string, Set<unknown>>()
-  const standard = new Set([
-    'id',
-    'owner',
-    'creation',
-    'modified',
-    'modified_by',
-    'docstatus',
-    'amended_from',
-    'workflow_state',
-  ])
-  const state = documents.platform.workflows.get(doctype.name)?.states
+  const seen = new Map<string, Set<unknown>>()
+  const states = documents.platform.workflows.get(doctype.name)?.states
   for (const document of await collectionFor(documents, doctype).find()) {
     for (const field of doctype.fields.values()) {
       const value = document[field.name] ?? null
-      if (field.name === 'workflow_state' && value !== null && !state?.has(value as string))
-        tell(document, field, field.name, 'the workflow has no such state')
-      else if (value !== null && field.name !== 'workflow_state') await checkValue(document, field, value)
-      else if (field.required) tell(document, field, field.name, 'is required now, and has no value')
+      if (field.name === 'workflow_state' && value !== null && !states?.has(value as string))
+        tell(document, 'the workflow has no such state', field.name)
+      else if (value === null && field.required)
+        tell(document, 'is required now, and has no value', field.name)
+      else if (value !== null && field.name !== 'workflow_state') {
+        for (const problem of await valueProblems(documents, field, value))
+          tell(document, problem, field.name)
+        // As on saving: a cancelled document does not count.
+        if (!field.unique || document.docstatus === 2) continue
+        const values = seen.get(field.name) ?? new Set()
+        if (values.has(value)) tell(document, 'is unique now, and this value is there twice', field.name)
+        seen.set(field.name, values.add(value))
+      }
     }
     for (const name of Object.keys(document))
       if (!standard.has(name) && !doctype.fields.has(name) && document[name] !== null)
-        tell(document, undefined, name, 'is no field any more; its values are kept but not shown')
+        tell(document, 'is no field any more; its values are kept but not shown', name)
     if (document.docstatus !== 0 && !doctype.submittable)
-      tell(
-        document,
-        undefined,
-        undefined,
-        'is submitted or cancelled, and the doctype is not submittable any more',
-      )
+      tell(document, 'is submitted or cancelled, and the doctype is not submittable any more')
   }
-  return [...found.values()].map(({ names, ...problem }) => ({
-    doctype: doctype.name,
-    examples: names,
-    ...problem,
-  }))
+  return [...found.values()]
+}
 
-  async function checkValue(document: StoredDocument, field: Field, value: unknown): Promise<void> {
-    if (field.type === 'table') {
-      if (!Array.isArray(value)) tell(document, field, field.name, 'is a table now, and holds a value')
-      return
-    }
-    const read =
-      Array.isArray(value) && field.type !== 'json'
-        ? { problem: 'is a value now, and holds rows' }
-        : readValue(field, value)
-    if ('problem' in read) tell(document, field, field.name, kindOf(read.problem))
-    if (field.type === 'link') {
-      const target = documents.platform.doctypes.get(field.doctype!)!
-      if (!(await collectionFor(documents, target).get(value as string)))
-        tell(document, field, field.name, `links to a ${target.name} that is not there`)
-    }
-    // As on saving: a cancelled document does not count.
-    if (!field.unique || document.docstatus === 2) return
-    const seen = values.get(field.name) ?? new Set()
-    if (seen.has(value)) tell(document, field, field.name, 'is unique now, and this value is there twice')
-    values.set(field.name, seen.add(value))
-  }
+async function valueProblems(documents: Documents, field: Field, value: unknown): Promise<string[]> {
+  if (field.type === 'table') return Array.isArray(value) ? [] : ['is a table now, and holds a value']
+  const read =
+    Array.isArray(value) && field.type !== 'json'
+      ? { problem: 'is a value now, and holds rows' }
+      : readValue(field, value)
+  const problems = 'problem' in read ? [kindOf(read.problem)] : []
+  if (field.type !== 'link') return problems
+  const target = documents.platform.doctypes.get(field.doctype!)!
+  const isThere = await collectionFor(documents, target).get(value as string)
+  return isThere ? problems : [...problems, `links to a ${target.name} that is not there`]
 }
 
 /** The problem without the value, so that equal ones are counted together. */

@@ -8,7 +8,7 @@ import { conditionOf, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Documents, readableAccesses, requireAction } from './documents.ts'
 import { lastChange } from './history.ts'
 import type { ReadableRows, ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
-import type { Access } from './permission.ts'
+import { type Access, askerOf } from './permission.ts'
 import { type Doctype, type Field, type Platform, standardFields } from './platform.ts'
 import { unknownName } from '../core/names.ts'
 import { countSome, type DocumentPage, openTo, permitted } from './reading.ts'
@@ -170,12 +170,12 @@ const mostRevisions = 500
 /** The rows are read to tell what they are only where something changed since they were read before. */
 async function revisionOf(
   { store, memory, clock }: Documents,
-  { user: id, fullName, roles }: Principal,
+  principal: Principal,
   key: string,
   parts: readonly Access[],
   pages: () => AsyncIterable<unknown>,
 ): Promise<string> {
-  const asker = { user: { id, fullName, roles }, now: clock.now() }
+  const asker = { user: askerOf(principal), now: clock.now() }
   const facts = await Promise.all(
     parts.map(async (access) => [
       await lastChange(store, access.doctype.name),
