@@ -43,25 +43,8 @@ export interface CompleteChart {
  * `invalid` lists everything that is wrong with it.
  */
 export function completeChart(given: ChartDefinition, columns: readonly TableColumn[]): CompleteChart {
-  const faults: string[] = []
   const warnings: string[] = []
-  const find = (
-    key: 'value_based_on' | 'based_on' | 'time_series_based_on',
-    fits: (column: TableColumn) => boolean,
-    kind: string,
-  ): void => {
-    const name = given[key]
-    if (name === undefined) return
-    const column = columns.find((other) => other.name === name)
-    if (!column) {
-      faults.push(
-        `${key}: ${given.doctype} has no field ${JSON.stringify(name)} that you may read${didYouMean(
-          name,
-          columns.map((other) => other.name),
-        )}`,
-      )
-    } else if (!fits(column)) faults.push(`${key}: ${name} is a ${column.type} field, not ${kind}`)
-  }
+  const faults = faultsOf(given, columns)
   const choose = (
     key: string,
     fits: (column: TableColumn) => boolean,
@@ -73,17 +56,7 @@ export function completeChart(given: ChartDefinition, columns: readonly TableCol
     if (found) warnings.push(`${key} was not given; ${found.name} was chosen`)
     return found?.name
   }
-  find('value_based_on', isNumber, 'one of numbers')
-  find('based_on', () => true, 'a field')
-  find('time_series_based_on', isTime, 'one of dates')
   const overTime = isOverTime(given.chart_type)
-  if (['Sum', 'Average'].includes(given.aggregate_function) && given.value_based_on === undefined)
-    faults.push(
-      `value_based_on: ${given.aggregate_function} needs a field of numbers: ${columns
-        .filter(isNumber)
-        .map(({ name }) => name)
-        .join(', ')}`,
-    )
   const time = overTime
     ? (given.time_series_based_on ?? choose('time_series_based_on', isDay, ownDates(columns)))
     : given.time_series_based_on
@@ -104,6 +77,34 @@ export function completeChart(given: ChartDefinition, columns: readonly TableCol
     warnings,
   }
 }
+
+/** What is wrong with what was given. */
+function faultsOf(given: ChartDefinition, columns: readonly TableColumn[]): string[] {
+  const { doctype, aggregate_function: how } = given
+  const faults: string[] = []
+  for (const [key, fits, kind] of fieldKeys) {
+    const name = given[key]
+    if (name === undefined) continue
+    const column = columns.find((other) => other.name === name)
+    const names = columns.map((other) => other.name)
+    if (!column)
+      faults.push(
+        `${key}: ${doctype} has no field ${JSON.stringify(name)} that you may read${didYouMean(name, names)}`,
+      )
+    else if (!fits(column)) faults.push(`${key}: ${name} is a ${column.type} field, not ${kind}`)
+  }
+  const numbers = columns.filter(isNumber).map(({ name }) => name)
+  if ((how === 'Sum' || how === 'Average') && given.value_based_on === undefined)
+    faults.push(`value_based_on: ${how} needs a field of numbers: ${numbers.join(', ')}`)
+  return faults
+}
+
+/** The keys that name fields, what fits each, and what that is called. */
+const fieldKeys = [
+  ['value_based_on', isNumber, 'one of numbers'],
+  ['based_on', () => true, 'a field'],
+  ['time_series_based_on', isTime, 'one of dates'],
+] as const
 
 /** Whether a chart's axis is time. */
 export function isOverTime(type: ChartDefinition['chart_type']): boolean {

@@ -2,73 +2,79 @@
 import type { ChartDefinition } from './chart-definition.ts'
 import { weekdays } from './weeks.ts'
 
+type Part = Readonly<Record<string, unknown>>
+
 /** The specification that is stored with a chart, and that its owner may refine. */
-export function vegaLiteOf(definition: ChartDefinition): Readonly<Record<string, unknown>> {
-  const { chart_name: title, chart_type: type, color = '#4c78a8' } = definition
-  const measure = measureOf(definition)
-  const common = {
+export function vegaLiteOf(definition: ChartDefinition): Part {
+  return {
     $schema: 'https://vega.github.io/schema/vega-lite/v6.json',
-    title,
+    title: definition.chart_name,
     width: 640,
     height: 360,
     // No data and no address of data: a stored chart must not carry what its author could see.
     data: { name: 'rows' },
+    ...kinds[definition.chart_type](definition),
   }
-  const time = { field: 'label', type: 'temporal', title: definition.time_series_based_on }
-  const label = { field: 'label', title: definition.based_on ?? null }
-  const value = { field: 'value', type: 'quantitative', title: measure }
-  // Ordered by size, so that the same data always look the same.
-  const slices = {
+}
+
+/** What tells the kinds of charts apart. */
+const kinds: Readonly<Record<ChartDefinition['chart_type'], (definition: ChartDefinition) => Part>> = {
+  line: (definition) => ({
+    mark: { type: 'line', point: true, color: colorOf(definition) },
+    encoding: {
+      x: {
+        field: 'label',
+        type: 'temporal',
+        title: definition.time_series_based_on,
+        axis: timeAxis(definition),
+      },
+      y: valueOf(definition),
+    },
+  }),
+  heatmap: (definition) => ({
+    height: 160,
+    mark: 'rect',
+    encoding: {
+      x: { field: 'week', type: 'ordinal', title: null },
+      y: { field: 'weekday', type: 'ordinal', sort: [...weekdays], title: null },
+      color: { ...valueOf(definition), scale: { scheme: 'blues' } },
+    },
+  }),
+  pie: (definition) => ({ mark: { type: 'arc' }, encoding: slicesOf(definition) }),
+  donut: (definition) => ({ mark: { type: 'arc', innerRadius: 80 }, encoding: slicesOf(definition) }),
+  percentage: (definition) => ({
+    height: 120,
+    mark: 'bar',
+    encoding: {
+      x: { ...valueOf(definition), stack: 'normalize', axis: { format: '%' } },
+      color: { ...labelOf(definition), scale: { range: colors } },
+    },
+  }),
+  bar: (definition) => ({
+    mark: { type: 'bar', color: colorOf(definition) },
+    encoding: { x: { ...labelOf(definition), axis: { labelAngle: -40 } }, y: valueOf(definition) },
+  }),
+}
+
+function colorOf({ color = '#4c78a8' }: ChartDefinition): string {
+  return color
+}
+
+function labelOf({ based_on: title }: ChartDefinition): Part {
+  return { field: 'label', title: title ?? null, type: 'nominal', sort: null }
+}
+
+function valueOf(definition: ChartDefinition): Part {
+  return { field: 'value', type: 'quantitative', title: measureOf(definition) }
+}
+
+/** Ordered by size, so that the same data always look the same. */
+function slicesOf(definition: ChartDefinition): Part {
+  return {
     theta: { field: 'value', type: 'quantitative', stack: true },
-    color: { ...label, type: 'nominal', sort: null, scale: { range: colors } },
+    color: { ...labelOf(definition), scale: { range: colors } },
     order: { field: 'value', sort: 'descending' },
   }
-  switch (type) {
-    case 'line':
-      return {
-        ...common,
-        mark: { type: 'line', point: true, color },
-        encoding: { x: { ...time, axis: timeAxis(definition) }, y: value },
-      }
-    case 'heatmap':
-      return {
-        ...common,
-        height: 160,
-        mark: 'rect',
-        encoding: {
-          x: { field: 'week', type: 'ordinal', title: null },
-          y: { field: 'weekday', type: 'ordinal', sort: [...weekdays], title: null },
-          color: { ...value, scale: { scheme: 'blues' } },
-        },
-      }
-    case 'pie':
-      return { ...common, mark: { type: 'arc' }, encoding: slices }
-    case 'donut':
-      return { ...common, mark: { type: 'arc', innerRadius: 80 }, encoding: slices }
-    case 'percentage':
-      return {
-        ...common,
-        height: 120,
-        mark: 'bar',
-        encoding: {
-          x: {
-            field: 'value',
-            type: 'quantitative',
-            stack: 'normalize',
-            axis: { format: '%' },
-            title: measure,
-          },
-          color: { ...label, type: 'nominal', sort: null, scale: { range: colors } },
-        },
-      }
-    case 'bar':
-      return {
-        ...common,
-        mark: { type: 'bar', color },
-        encoding: { x: { ...label, type: 'nominal', sort: null, axis: { labelAngle: -40 } }, y: value },
-      }
-  }
-  return common
 }
 
 /** As many as a chart has groups at most, neighbours far apart. */
@@ -78,7 +84,7 @@ const colors = Array.from(
 )
 
 /** A mark for each interval, where there is one; otherwise Vega marks what it likes. */
-function timeAxis({ time_interval: interval }: ChartDefinition): Readonly<Record<string, unknown>> {
+function timeAxis({ time_interval: interval }: ChartDefinition): Part {
   if (interval === 'Yearly') return { tickCount: 'year', format: '%Y' }
   return interval === 'Monthly' ? { tickCount: 'month', format: '%b %Y', labelAngle: -40 } : {}
 }

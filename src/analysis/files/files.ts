@@ -125,10 +125,10 @@ export class Files {
         'unavailable',
         'images cannot be read here: no OCR command is set (analysis.files.ocr_command)',
       )
-    return await this.#jobs.queue.use(caller, () => this.#recognize(bytes, language, caller.signal))
+    return await this.#jobs.queue.use(caller, () => this.#recognize(bytes, language, caller))
   }
 
-  async #recognize(bytes: Uint8Array, language: string, signal: AbortSignal): Promise<string> {
+  async #recognize(bytes: Uint8Array, language: string, caller: TurnTaker): Promise<string> {
     const child = spawnChild({
       isolation: this.#isolation,
       view: {
@@ -147,13 +147,14 @@ export class Files {
       maxMessageBytes: 1,
       maxOutputBytes: 2_000_000,
     })
-    const leave = (): void => child.kill()
     const timer = setTimeout(() => child.kill('took too long'), this.#settings.timeout_seconds * 1000)
-    signal.addEventListener('abort', leave, { once: true })
-    await child.finished
-    clearTimeout(timer)
-    signal.removeEventListener('abort', leave)
-    if (signal.aborted) throw cancelled()
+    try {
+      await child.workFor(caller, () => child.finished)
+    } finally {
+      clearTimeout(timer)
+      child.kill()
+    }
+    if (caller.signal.aborted) throw cancelled()
     if (child.status !== 'ended with code 0')
       throw new AppError('unavailable', `the OCR command ${child.status}`)
     return child.output.toString('utf8').trim()

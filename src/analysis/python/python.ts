@@ -9,7 +9,7 @@ import { AppError } from '../../core/errors.ts'
 import type { Column } from '../permitted.ts'
 import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { type Child, ChildEnded } from '../sandbox/child.ts'
-import { cancelled, type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
+import { type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
 import { kernelBytes } from '../sandbox/spawned.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { type Done, isPng, type PythonError, readMessage, type ToolCall } from './protocol.ts'
@@ -112,14 +112,9 @@ export class Python {
     const work = async (): Promise<PythonResult> => {
       const child = await this.#forked()
       this.#running.add(child)
-      const leave = (): void => child.kill('was stopped because the caller left')
-      program.signal.addEventListener('abort', leave, { once: true })
       try {
-        if (program.signal.aborted) throw cancelled()
-        return await this.#converse(child, program)
+        return await child.workFor(program, () => this.#converse(child, program))
       } finally {
-        program.signal.removeEventListener('abort', leave)
-        child.tellCost(program.spent)
         child.kill()
         this.#running.delete(child)
       }
@@ -181,8 +176,8 @@ export class Python {
         await child.send(await answerTo(message, program))
       }
     } catch (error) {
-      if (program.signal.aborted) throw cancelled()
-      if (error instanceof ChildEnded) return finish({ error: ended(error, timeout) })
+      if (error instanceof ChildEnded && !program.signal.aborted)
+        return finish({ error: ended(error, timeout) })
       throw error
     } finally {
       clearTimeout(timer)

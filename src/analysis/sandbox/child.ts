@@ -5,7 +5,7 @@
  */
 import type { Duplex, Readable } from 'node:stream'
 import { AppError } from '../../core/errors.ts'
-import type { TurnTaker } from '../../core/fair-queue.ts'
+import { cancelled, type TurnTaker } from '../../core/fair-queue.ts'
 import type { Cost } from '../../core/shown.ts'
 import { announced, FrameFault, Frames, maxLine } from './frames.mjs'
 import type { Job } from './cgroups.ts'
@@ -158,10 +158,20 @@ export class Child {
     return this.#gone()
   }
 
-  /** Tells what it took since it was last asked, where that is counted. */
-  tellCost(spent: TurnTaker['spent']): void {
-    const cost = this.#exited ? this.#cost : this.#running.job?.cost()
-    if (cost) spent?.(cost)
+  /** Work for one caller, with whom it ends, and who is told what it took. AppError `unavailable` when the caller left. */
+  async workFor<R>({ signal, spent }: Omit<TurnTaker, 'user'>, work: () => Promise<R>): Promise<R> {
+    const leave = (): void => this.kill('was stopped because the caller left')
+    signal.addEventListener('abort', leave, { once: true })
+    try {
+      if (signal.aborted) throw cancelled()
+      return await work()
+    } catch (error) {
+      throw signal.aborted ? cancelled() : error
+    } finally {
+      signal.removeEventListener('abort', leave)
+      const cost = this.#exited ? this.#cost : this.#running.job?.cost()
+      if (cost) spent?.(cost)
+    }
   }
 
   /** Ends the child at once, with everything in its sandbox. */

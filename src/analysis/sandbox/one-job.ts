@@ -2,7 +2,7 @@
 import type { Isolation } from './bubblewrap.ts'
 import { type Child, endedEarly } from './child.ts'
 import { startWorker } from './node-program.ts'
-import { type TurnTaker, cancelled, FairQueue } from '../../core/fair-queue.ts'
+import { type TurnTaker, FairQueue } from '../../core/fair-queue.ts'
 import { Spare } from './spare.ts'
 
 /** A worker and its bounds; `memoryMb` is for its data, besides what Node itself takes. */
@@ -48,26 +48,19 @@ export class OneJob {
     job: (child: Child) => Promise<T>,
     seconds = this.#options.timeoutSeconds,
   ): Promise<T> {
-    const { signal } = caller
     return await this.queue.use(caller, async () => {
       const child = await this.#spare.take()
       this.#running.add(child)
-      const leave = (): void => child.kill()
       const timer = setTimeout(
         () => child.kill(`took longer than ${seconds} s and was given up`),
         seconds * 1000,
       )
-      signal.addEventListener('abort', leave, { once: true })
       try {
-        if (signal.aborted) throw cancelled()
-        return await job(child)
+        return await child.workFor(caller, () => job(child))
       } catch (error) {
-        if (signal.aborted) throw cancelled()
         throw endedEarly(error, this.#options.what)
       } finally {
         clearTimeout(timer)
-        signal.removeEventListener('abort', leave)
-        child.tellCost(caller.spent)
         child.kill()
         this.#running.delete(child)
       }

@@ -11,7 +11,7 @@ import type { Isolation } from '../sandbox/bubblewrap.ts'
 import { type Child, endedEarly } from '../sandbox/child.ts'
 import { maxLine } from '../sandbox/frames.mjs'
 import { startWorker } from '../sandbox/node-program.ts'
-import { cancelled, type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
+import { type Load, FairQueue, type TurnTaker } from '../../core/fair-queue.ts'
 import { Spare } from '../sandbox/spare.ts'
 import type { AnalysisSettings } from '../settings.ts'
 import { readAnswer, readPart, type SqlColumn } from './answer.ts'
@@ -95,17 +95,11 @@ export class Sql {
       throw new AppError('invalid', `the statement is longer than ${maxStatement} characters`)
     const work = async (): Promise<SqlResult> => {
       const session = await this.#session(query.tables)
-      const leave = (): void => session.child.kill('was stopped because the caller left')
-      query.signal.addEventListener('abort', leave, { once: true })
       try {
-        if (query.signal.aborted) throw cancelled()
-        return await this.#run(session, query)
+        return await session.child.workFor(query, () => this.#run(session, query))
       } catch (error) {
-        if (query.signal.aborted) throw cancelled()
         throw endedEarly(error, 'the statement')
       } finally {
-        query.signal.removeEventListener('abort', leave)
-        session.child.tellCost(query.spent)
         this.#release(session)
       }
     }
@@ -238,10 +232,7 @@ export class Sql {
   #release(session: Session): void {
     this.#busy.delete(session)
     if (!session.child.alive) return
-    if (this.#closed) {
-      session.child.kill()
-      return
-    }
+    if (this.#closed) return session.child.kill()
     this.#idle.push(session)
     clearTimeout(session.forget)
     session.forget = setTimeout(() => this.#forget(session), idleMilliseconds).unref()
