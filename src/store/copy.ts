@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, isoTime } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { layState } from './backup.ts'
-import { segmentName, segmentNumber, stateFormat } from './journal.ts'
-import { readState, snapshotName, unfinishedRestoreName } from './recovery.ts'
-import { snapshotText } from './snapshot.ts'
-import { Capture, State } from './state.ts'
+import { segmentName, segmentNumber } from './journal.ts'
+import { loadState, snapshotName, unfinishedRestoreName } from './recovery.ts'
+import { snapshotHeader, snapshotText } from './snapshot.ts'
+import { Capture, type State } from './state.ts'
 
 /** What was carried over. */
 export interface CopyReport {
@@ -61,16 +61,8 @@ export function requireSame(sent: readonly CollectionDigest[], arrived: readonly
 
 /** Reads the embedded state of a folder, whose lock the caller holds. AppError `not_found` when there is none, `invalid` when it is damaged. */
 export async function readEmbedded(folder: string): Promise<State> {
-  const state = new State(0)
-  const found = await readState(folder, {
-    document: (collection, document) => void state.table(collection).set(document.id, document),
-    transaction: (changes) => void state.apply(changes),
-    fault: (place, message) => {
-      throw new AppError('invalid', `the state is damaged: ${place}: ${message}`)
-    },
-  })
+  const { state, found } = await loadState(folder, 0)
   if (!found) throw new AppError('not_found', `there is no embedded state in ${folder}`)
-  state.schema = found.header.schema
   return state
 }
 
@@ -93,14 +85,7 @@ export async function writeEmbedded(
     )
   }
   const capture = new Capture(state)
-  const header = {
-    state: 'assistant-core',
-    format: stateFormat,
-    schema: state.schema,
-    last: 0,
-    segment: 1,
-    time: isoTime(clock.now()),
-  } as const
+  const header = snapshotHeader(state.schema, clock, { last: 0, segment: 1 })
   await layState(folder, snapshotText(header, capture)).finally(() => capture.end())
   try {
     const sent = digestsOf(state)

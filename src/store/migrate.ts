@@ -2,8 +2,8 @@
 import { AppError } from '../core/errors.ts'
 import { Overlay } from './overlay.ts'
 import { atOnce, select } from './select.ts'
-import { readState } from './recovery.ts'
-import { State } from './state.ts'
+import { loadState } from './recovery.ts'
+import type { State } from './state.ts'
 import type { Stored } from './store.ts'
 
 /** One step forward. Steps are numbered from 1 without gaps and never change once released. */
@@ -83,16 +83,5 @@ export async function planMigrations(
   folder: string,
   migrations: readonly Migration[],
 ): Promise<MigrationReport> {
-  const to = schemaAfter(migrations)
-  const state = new State(to)
-  const found = await readState(folder, {
-    document: (collection, document) => void state.table(collection).set(document.id, document),
-    transaction: (changes) => void state.apply(changes),
-    fault: (place, message) => {
-      throw new AppError('invalid', `the state is damaged: ${place}: ${message}`)
-    },
-  })
-  if (!found) return { from: to, to, steps: [] }
-  state.schema = found.header.schema
-  return migrate(state, migrations)
+  return migrate((await loadState(folder, schemaAfter(migrations))).state, migrations)
 }

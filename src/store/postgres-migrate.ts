@@ -4,10 +4,10 @@ import type { Clock } from '../core/clock.ts'
 import { writeBackup } from './backup.ts'
 import { migrate, type Migration, type MigrationReport, requireKnownSchema } from './migrate.ts'
 import type { Queryable } from './postgres-connection.ts'
-import { backupHeader, documentsOf, wholeState } from './postgres-picture.ts'
+import { documentsOf, wholeState } from './postgres-picture.ts'
 import { idBytes } from './postgres-entries.ts'
 import { lockAll, type StateHead } from './postgres-tables.ts'
-import { snapshotText } from './snapshot.ts'
+import { snapshotHeader, snapshotText } from './snapshot.ts'
 
 /**
  * Runs the steps that the documents still lack, after putting a backup of them into the folder. The caller
@@ -27,7 +27,7 @@ export async function migrateTables(
   if (folder !== undefined) {
     const backup = join(folder, `before-schema-${migrations.length}.backup`)
     await rm(backup, { force: true })
-    await writeBackup(snapshotText(backupHeader(head, clock), documentsOf(on)), backup)
+    await writeBackup(snapshotText(snapshotHeader(schema, clock), documentsOf(on)), backup)
   }
   const state = await wholeState(on, schema)
   const before = new Map([...state.tables].map(([name, table]) => [name, new Map(table.entries())]))

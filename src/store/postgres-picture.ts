@@ -1,10 +1,8 @@
 /** The whole state in PostgreSQL as it is at one moment. */
-import { type Clock, isoTime } from '../core/clock.ts'
-import { stateFormat } from './journal.ts'
 import type { Queryable } from './postgres-connection.ts'
 import { beginPicture, type StateHead, readStateHead } from './postgres-tables.ts'
 import { deepFreeze } from './plain-json.ts'
-import type { Portions, SnapshotHeader } from './snapshot.ts'
+import type { Portions } from './snapshot.ts'
 import { State } from './state.ts'
 import type { Stored } from './store.ts'
 
@@ -23,12 +21,6 @@ export async function picture(on: Queryable): Promise<Picture> {
   await on.rows({ text: "SET LOCAL idle_in_transaction_session_timeout = '10min'", values: [] })
   const end = async (): Promise<void> => void (await on.rows({ text: 'COMMIT', values: [] }))
   return { head: await readStateHead(on), ...documentsOf(on), end }
-}
-
-/** The first line of a backup. */
-export function backupHeader({ schema }: Pick<StateHead, 'schema'>, clock: Clock): SnapshotHeader {
-  const time = isoTime(clock.now())
-  return { state: 'assistant-core', format: stateFormat, schema, last: 0, segment: 0, time }
 }
 
 /** Every document by collection and id, as the connection's transaction sees them. */

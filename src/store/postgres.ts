@@ -16,14 +16,14 @@ import { PostgresLedger } from './postgres-ledger.ts'
 import type { PostgresStoreOptions } from './postgres-options.ts'
 import { Listener } from './postgres-listener.ts'
 import { migrateTables } from './postgres-migrate.ts'
-import { backupHeader, picture, Sizes } from './postgres-picture.ts'
+import { picture, Sizes } from './postgres-picture.ts'
 import { covers, databaseSpec, known, type Known } from './postgres-known.ts'
 import { readDocument } from './postgres-reading.ts'
 import { readsOf } from './postgres-search.ts'
 import { PgSession } from './postgres-session.ts'
 import { SharedTime } from './shared-time.ts'
 import { type StateHead, openTables, readStateHead, readSpecs, requireOurs } from './postgres-tables.ts'
-import { snapshotText } from './snapshot.ts'
+import { snapshotHeader, snapshotText } from './snapshot.ts'
 import type { Collection, CollectionSpec, Store, Stored, StoreStats, Transaction } from './store.ts'
 import { type Collections, during, specIn, StoredCollection } from './stored-collection.ts'
 import type { TableSpec } from './table.ts'
@@ -203,7 +203,7 @@ export class PostgresStore implements Store {
   async streamTo(stream: Writable): Promise<void> {
     await this.#database.readOnOne(async (on) => {
       const documents = await picture(on)
-      await streamBackup(snapshotText(backupHeader(documents.head, this.clock), documents), stream)
+      await streamBackup(snapshotText(snapshotHeader(documents.head.schema, this.clock), documents), stream)
       await documents.end()
     })
   }

@@ -1,21 +1,23 @@
 /** Reading a state folder: the snapshot, then the journal segments that go on from it. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { JournalLine, SegmentHeader } from './journal.ts'
-import { segmentName, segmentNumber } from './journal.ts'
+import { AppError } from '../core/errors.ts'
+import { type JournalLine, type SegmentHeader, segmentName, segmentNumber } from './journal.ts'
 import { journalHeadName, readJournalHead } from './journal-head.ts'
 import { readChecked } from './lines.ts'
 import { RepeatedValues } from './repeated-values.ts'
 import { readSnapshot, requireKnownFormat, type SnapshotHeader } from './snapshot.ts'
-import type { StoredChange } from './state.ts'
+import { State, type StoredChange } from './state.ts'
 import type { Stored } from './store.ts'
 
 /** The name of the snapshot, and of one that is being written. */
 export const snapshotName = 'snapshot.jsonl'
-export const unfinishedSnapshotName = 'snapshot.jsonl.new'
+const unfinishedSnapshotName = 'snapshot.jsonl.new'
 
 /** The name of a snapshot that is being restored. */
 export const unfinishedRestoreName = 'restore.unfinished'
+
+const shownFaults = 10
 
 /** What is done with what is read. */
 export interface Reader {
@@ -80,7 +82,7 @@ export async function readState(folder: string, reader: Reader): Promise<Recover
   if (!header) return undefined
   requireKnownFormat(header.format, snapshotName)
   const current = segments.filter((segment) => segment >= header.segment)
-  const replay = new Replay(folder, header, { reader, values })
+  const replay = new Replay(header, { folder, reader, values })
   for (const [index, segment] of current.entries()) {
     if (segment !== header.segment + index) {
       reader.fault(`${segmentName(header.segment + index)}:1`, 'the file is missing')
@@ -109,8 +111,37 @@ export async function readState(folder: string, reader: Reader): Promise<Recover
   }
 }
 
+/** Reads the whole state into memory; nothing is found where the folder holds none. AppError `invalid` names the damaged places. */
+export async function loadState(
+  folder: string,
+  schema: number,
+): Promise<{ readonly state: State; readonly found: RecoveredState | undefined }> {
+  const state = new State(schema)
+  const faults: string[] = []
+  const found = await readState(folder, {
+    document: (collection, document) => void state.table(collection).set(document.id, document),
+    transaction: (changes) => {
+      for (const { collection, id, document } of changes)
+        state.table(collection).set(id, document ?? undefined)
+    },
+    fault: (place, message) => void faults.push(`${place}: ${message}`),
+  })
+  if (faults.length > 0) throw damaged(faults)
+  if (found) state.schema = found.header.schema
+  return { state, found }
+}
+
+function damaged(faults: readonly string[]): AppError {
+  const more = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
+  return new AppError(
+    'invalid',
+    `the state is damaged; restore a backup: ${faults.slice(0, shownFaults).join('; ')}${more}`,
+    { data: faults },
+  )
+}
+
 /** Whether a crash came while the very first files were being made. */
-export async function isOnlyBegun(folder: string, segments: readonly number[]): Promise<boolean> {
+async function isOnlyBegun(folder: string, segments: readonly number[]): Promise<boolean> {
   if (segments.length !== 1 || segments[0] !== 1) return false
   let lines = 0
   await readChecked(join(folder, segmentName(1)), () => lines++)
@@ -118,10 +149,8 @@ export async function isOnlyBegun(folder: string, segments: readonly number[]): 
 }
 
 class Replay {
-  readonly #folder: string
+  readonly given: { readonly folder: string; readonly reader: Reader; readonly values: RepeatedValues }
   readonly #snapshotLast: number
-  readonly #reader: Reader
-  readonly #values: RepeatedValues
   #previous: number | undefined
   /** What the segments say that they belong to. */
   id: string | undefined
@@ -129,16 +158,10 @@ class Replay {
   bytes = 0
   lastSegment: LastSegment | undefined
 
-  constructor(
-    folder: string,
-    header: SnapshotHeader,
-    { reader, values }: { readonly reader: Reader; readonly values: RepeatedValues },
-  ) {
-    this.#folder = folder
+  constructor(header: SnapshotHeader, given: Replay['given']) {
+    this.given = given
     this.#snapshotLast = header.last
     this.seen = Date.parse(header.time)
-    this.#reader = reader
-    this.#values = values
   }
 
   get last(): number {
@@ -150,7 +173,7 @@ class Replay {
     let bad: { line: number; offset: number; fault: string } | undefined
     let good = 0
     let proven = false
-    const length = await readChecked(join(this.#folder, name), (line) => {
+    const length = await readChecked(join(this.given.folder, name), (line) => {
       if (bad) {
         // A batch is begun only when all before it is on disk: the bad line had been acknowledged.
         proven ||= line.opensBatch
@@ -164,7 +187,7 @@ class Replay {
       }
     })
     this.bytes += length
-    if (bad && (proven || !isLast)) this.#reader.fault(`${name}:${bad.line}`, bad.fault)
+    if (bad && (proven || !isLast)) this.given.reader.fault(`${name}:${bad.line}`, bad.fault)
     this.lastSegment = {
       segment,
       good,
@@ -176,32 +199,32 @@ class Replay {
     const header = value as Partial<SegmentHeader> | null
     const place = `${segmentName(segment)}:1`
     if (header?.journal !== 'assistant-core' || typeof header.format !== 'number') {
-      return this.#reader.fault(place, 'this is not the beginning of a journal of assistant-core')
+      return this.given.reader.fault(place, 'this is not the beginning of a journal of assistant-core')
     }
     requireKnownFormat(header.format, segmentName(segment))
     this.id = header.id ?? this.id
     if (header.segment !== segment) {
-      this.#reader.fault(place, `this is segment ${String(header.segment)} under another name`)
+      this.given.reader.fault(place, `this is segment ${String(header.segment)} under another name`)
     }
   }
 
   #transaction(value: unknown, place: string): void {
     const { n, c, t = 0 } = value as JournalLine
     if (!Number.isSafeInteger(n) || !Array.isArray(c))
-      return this.#reader.fault(place, 'this is not a transaction')
+      return this.given.reader.fault(place, 'this is not a transaction')
     const expected = this.#previous === undefined ? Math.min(n, this.#snapshotLast + 1) : this.#previous + 1
-    if (n !== expected) this.#reader.fault(place, `transaction ${expected} should stand here, not ${n}`)
+    if (n !== expected) this.given.reader.fault(place, `transaction ${expected} should stand here, not ${n}`)
     this.#previous = n
     this.seen = Math.max(this.seen, t)
     if (n <= this.#snapshotLast) return
-    this.#reader.transaction(
+    this.given.reader.transaction(
       c.map(([collection, document, id]) =>
         document === null
           ? { collection, id: id ?? '', document: null }
           : {
               collection,
               id: (document as Stored).id,
-              document: this.#values.freeze(collection, document as Stored),
+              document: this.given.values.freeze(collection, document as Stored),
             },
       ),
     )

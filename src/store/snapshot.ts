@@ -1,5 +1,6 @@
 /** A snapshot: a header, one line for each document, and a footer by which a cut one is known. */
 import { setImmediate } from 'node:timers/promises'
+import { type Clock, isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import { stateFormat } from './journal.ts'
 import { lineOf, goesOn, opensBatch, readChecked } from './lines.ts'
@@ -19,6 +20,16 @@ export interface SnapshotHeader {
   readonly segment: number
   /** ISO 8601, UTC. */
   readonly time: string
+}
+
+/** The first line of what is written now; without more, of a backup of documents alone. */
+export function snapshotHeader(
+  schema: number,
+  clock: Clock,
+  { last, segment } = { last: 0, segment: 0 },
+): SnapshotHeader {
+  const time = isoTime(clock.now())
+  return { state: 'assistant-core', format: stateFormat, schema, last, segment, time }
 }
 
 /** The last line. */

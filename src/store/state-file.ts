@@ -2,18 +2,14 @@ import { stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Adapter } from 'lowdb'
 import type { Clock } from '../core/clock.ts'
-import { isoTime } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { AppendFile } from '../line-log/append-file.ts'
 import { replaceFile } from '../core/files.ts'
 import { randomId } from '../core/secrets.ts'
-import { createSegment, Journal, type JournalOptions, segmentName, stateFormat } from './journal.ts'
-import { type RecoveredState, readState, snapshotName } from './recovery.ts'
-import { type SnapshotHeader, snapshotText } from './snapshot.ts'
-import { Capture, State } from './state.ts'
-
-const shownFaults = 10
+import { createSegment, Journal, type JournalOptions, segmentName } from './journal.ts'
+import { loadState, type RecoveredState, snapshotName } from './recovery.ts'
+import { snapshotHeader, snapshotText } from './snapshot.ts'
+import { Capture, type State } from './state.ts'
 
 export interface StateFileOptions {
   readonly folder: string
@@ -56,19 +52,8 @@ export class StateFile implements Adapter<State> {
   /** Recovers the state, dropping what a crash left unfinished. AppError `invalid` names every damaged place. */
   async read(): Promise<State> {
     const { folder } = this.#options
-    const state = new State(this.#options.schema)
-    const faults: string[] = []
-    const found = await readState(folder, {
-      document: (collection, document) => void state.table(collection).set(document.id, document),
-      transaction: (changes) => {
-        for (const { collection, id, document } of changes)
-          state.table(collection).set(id, document ?? undefined)
-      },
-      fault: (place, message) => void faults.push(`${place}: ${message}`),
-    })
-    if (faults.length > 0) throw damaged(faults)
+    const { state, found } = await loadState(folder, this.#options.schema)
     if (!found) return await this.#create(state)
-    state.schema = found.header.schema
     this.seen = found.seen
     for (const name of found.leftOver) await unlink(join(folder, name))
     const { segment, id, file } = await this.#openSegment(found)
@@ -97,14 +82,8 @@ export class StateFile implements Adapter<State> {
   async *picture(state: State, segment: number): AsyncGenerator<string> {
     const capture = new Capture(state)
     try {
-      const header: SnapshotHeader = {
-        state: 'assistant-core',
-        format: stateFormat,
-        schema: state.schema,
-        last: this.#journal?.last ?? 0,
-        segment,
-        time: isoTime(this.#options.clock.now()),
-      }
+      const last = this.#journal?.last ?? 0
+      const header = snapshotHeader(state.schema, this.#options.clock, { last, segment })
       // What the picture shows may still be undone: nothing of it is written before it is on disk.
       await this.#journal?.settled()
       yield* snapshotText(header, capture)
@@ -146,13 +125,4 @@ export class StateFile implements Adapter<State> {
     const id = found.id ?? randomId()
     return { segment, id, file: await createSegment(folder, segment, id) }
   }
-}
-
-function damaged(faults: readonly string[]): AppError {
-  const more = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
-  return new AppError(
-    'invalid',
-    `the state is damaged; restore a backup: ${faults.slice(0, shownFaults).join('; ')}${more}`,
-    { data: faults },
-  )
 }

@@ -1,7 +1,7 @@
 /** Checking what lies on disk, without changing it and without opening it. */
 import { stat } from 'node:fs/promises'
 import { AppError } from '../core/errors.ts'
-import { readState } from './recovery.ts'
+import { readState, type RecoveredState } from './recovery.ts'
 import { readSnapshot, requireKnownFormat } from './snapshot.ts'
 
 const attempts = 5
@@ -49,16 +49,18 @@ export async function verifyBackup(path: string): Promise<Verification> {
     (line, message) => void faults.push(`line ${line}: ${message}`),
   )
   if (header) requireKnownFormat(header.format, 'the backup')
-  return {
-    ok: faults.length === 0,
-    schema: header?.schema ?? 0,
-    time: header?.time ?? '',
-    documents: ids.counts(),
-    last: header?.last ?? 0,
-    bytes: (await stat(path)).size,
-    faults,
-    notes: [],
-  }
+  return verified(faults, ids, { header, last: header?.last, bytes: (await stat(path)).size })
+}
+
+function verified(
+  faults: readonly string[],
+  ids: Ids,
+  found: Partial<Pick<RecoveredState, 'header' | 'last' | 'bytes'>> = {},
+  notes: readonly string[] = [],
+): Verification {
+  const { header, last = 0, bytes = 0 } = found
+  const { schema = 0, time = '' } = header ?? {}
+  return { ok: faults.length === 0, schema, time, documents: ids.counts(), last, bytes, faults, notes }
 }
 
 async function verifyOnce(folder: string): Promise<Verification> {
@@ -77,16 +79,7 @@ async function verifyOnce(folder: string): Promise<Verification> {
   if (torn && faults.length === 0) {
     notes.push(`the last write was not finished; ${torn.bytes} bytes will be dropped at the next start`)
   }
-  return {
-    ok: faults.length === 0,
-    schema: found?.header.schema ?? 0,
-    time: found?.header.time ?? '',
-    documents: ids.counts(),
-    last: found?.last ?? 0,
-    bytes: found?.bytes ?? 0,
-    faults,
-    notes,
-  }
+  return verified(faults, ids, found, notes)
 }
 
 /** Which documents there are, without what is in them. */
