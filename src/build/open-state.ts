@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Writable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -11,18 +10,16 @@ import { parseSource } from '../site/parse-source.ts'
 import { readSettings, settingsFile } from '../site/read-settings.ts'
 import { fileFault, type Fault } from '../site/site-files.ts'
 import { siteFaults } from '../site/site.ts'
-import { openEmbeddedStore } from '../store/embedded.ts'
+import { type EmbeddedStore, openEmbeddedStore } from '../store/embedded.ts'
 import { openPrivateFolder } from '../core/files.ts'
 import { lockState } from '../store/lock.ts'
 import { migrations } from '../store/migrations.ts'
+import type { PostgresStore } from '../store/postgres.ts'
 import { snapshotName } from '../store/recovery.ts'
 import type { Store } from '../store/store.ts'
 
 /** A state that is open, whichever kind it is. */
-export interface OpenedState extends Store {
-  /** Writes the state of this moment, in the format of a backup, to a stream, which is ended. */
-  streamTo(stream: Writable): Promise<void>
-}
+export type OpenedState = EmbeddedStore | PostgresStore
 
 /** Where a state lies. */
 export interface StatePlace {
@@ -45,25 +42,14 @@ export async function openState({ settings, state, clock, log }: StatePlace): Pr
     const { openPostgresStore } = await import('../store/postgres.ts')
     const url = await databaseUrl(settings)
     const { connections } = settings
-    const store = await openPostgresStore({ url, connections, clock, log, migrations, backupFolder: state })
+    const closed = (): void => lock.release()
+    const backupFolder = state
+    const store = await openPostgresStore({ url, connections, clock, log, migrations, backupFolder, closed })
     if (isEmpty(store) && existsSync(join(state, snapshotName))) {
       const copy = 'assistant-core store copy --to postgres'
       log.warn('the database is empty; the state folder holds a state that is not used', { copy })
     }
-    return {
-      clock: store.clock,
-      believed: store.believed,
-      ...(store.ledger && { ledger: store.ledger }),
-      collection: (spec) => store.collection(spec),
-      transaction: (work) => store.transaction(work),
-      hear: (listener) => store.hear(listener),
-      stats: () => store.stats(),
-      streamTo: (stream) => store.streamTo(stream),
-      close: async () => {
-        await store.close()
-        lock.release()
-      },
-    }
+    return store
   } catch (error) {
     lock.release()
     throw error

@@ -1,7 +1,7 @@
 /** One change under way, and how values of callers become values of fields. */
 import { AppError } from '../core/errors.ts'
 import { equal } from '../core/expression-values.ts'
-import { type Access, askerOf } from './permission.ts'
+import { type Access, expressionUser } from './permission.ts'
 import type { Action, Field } from './platform.ts'
 import { readValue } from './values.ts'
 import type { Work } from './work.ts'
@@ -88,7 +88,7 @@ export function noteReadOnly(
 export function defaultOf({ work: { documents, principal } }: Change, field: Field): unknown {
   if (field.defaultExpression) {
     const now = documents.clock.now()
-    return field.defaultExpression.evaluate({ doc: {}, user: askerOf(principal), now })
+    return field.defaultExpression.evaluate({ doc: {}, user: expressionUser(principal), now })
   }
   if (field.default === undefined) return field.type === 'check' ? false : undefined
   return field.default

@@ -7,7 +7,7 @@ import { all, compared } from '../core/conditions.ts'
 import { equal } from '../core/expression-values.ts'
 import { holds } from './expression.ts'
 import { collectionFor } from './documents.ts'
-import { accessTo, askerOf } from './permission.ts'
+import { accessTo, expressionUser } from './permission.ts'
 import type { Doctype, Field } from './platform.ts'
 import type { StoredDocument } from './stored.ts'
 
@@ -43,7 +43,7 @@ function checkRules(
   doc: Values,
   place = '',
 ): void {
-  const scope = { doc, user: askerOf(principal), now: documents.clock.now() }
+  const scope = { doc, user: expressionUser(principal), now: documents.clock.now() }
   for (const { rule, message } of validations) if (!holds(rule, scope)) problems.push(place + message)
 }
 

@@ -51,14 +51,14 @@ const implied: ReadonlyMap<Action, readonly Action[]> = new Map([
 ])
 
 /** A principal as expressions know who asks. */
-export function askerOf({ user, fullName, roles }: Principal): Asker {
+export function expressionUser({ user, fullName, roles }: Principal): Asker {
   return { id: user, fullName, roles }
 }
 
 /** What the principal may do with documents of the doctype, at this moment. */
 export function accessTo(principal: Principal, doctype: Doctype, now: number): Access {
   const mine = rulesFor(principal, doctype)
-  const user = askerOf(principal)
+  const user = expressionUser(principal)
   const grants = new Map<Action, readonly Rule[]>()
   const rules = (action: Action): readonly Rule[] => {
     let found = grants.get(action)

@@ -2,7 +2,7 @@
 import { unknownName } from '../core/names.ts'
 import { type Change, defaultOf, type Values } from './change.ts'
 import { equal, roundTo } from '../core/expression-values.ts'
-import { type Access, askerOf } from './permission.ts'
+import { type Access, expressionUser } from './permission.ts'
 import { type Doctype, type Field, standardFields } from './platform.ts'
 import { readMembers } from './rows.ts'
 import type { StoredDocument } from './stored.ts'
@@ -39,7 +39,7 @@ export function compute({ work, access }: Change, document: StoredDocument): Sto
   const result: Values = { ...document }
   const scopeOf = (doc: Readonly<Record<string, unknown>>) => ({
     doc,
-    user: askerOf(principal),
+    user: expressionUser(principal),
     now: documents.clock.now(),
   })
   const fill = (fields: Iterable<Field>, target: Values): void => {

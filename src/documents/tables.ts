@@ -8,7 +8,7 @@ import { conditionOf, readFilters, readOrder } from './filters.ts'
 import { accessFor, collectionFor, type Documents, readableAccesses, requireAction } from './documents.ts'
 import { lastChange } from './history.ts'
 import type { ReadableRows, ReadableTable, ReadableTables, TableColumn } from './run-sql.ts'
-import { type Access, askerOf } from './permission.ts'
+import { type Access, expressionUser } from './permission.ts'
 import { type Doctype, type Field, type Platform, standardFields } from './platform.ts'
 import { unknownName } from '../core/names.ts'
 import { countSome, type DocumentPage, openTo, permitted } from './reading.ts'
@@ -175,7 +175,7 @@ async function revisionOf(
   parts: readonly Access[],
   pages: () => AsyncIterable<unknown>,
 ): Promise<string> {
-  const asker = { user: askerOf(principal), now: clock.now() }
+  const asker = { user: expressionUser(principal), now: clock.now() }
   const facts = await Promise.all(
     parts.map(async (access) => [
       await lastChange(store, access.doctype.name),

@@ -7,7 +7,7 @@ import { checkStored } from './checking.ts'
 import { holds } from './expression.ts'
 import { accessFor, collectionFor, type Documents, readable } from './documents.ts'
 import { moveTo, requireCancellable } from './lifecycle.ts'
-import { accessTo, askerOf } from './permission.ts'
+import { accessTo, expressionUser } from './permission.ts'
 import type { Transition, Workflow } from './platform.ts'
 import { type DocumentView, openTo, viewOf } from './reading.ts'
 import { titleOf } from './searching.ts'
@@ -137,7 +137,7 @@ export async function pendingApprovals(
 
 /** What holds of the documents that the principal can move; `refusalOf` says the same of one. */
 function movable(documents: Documents, principal: Principal, workflow: Workflow): Condition {
-  const asker = { user: askerOf(principal), now: documents.clock.now() }
+  const asker = { user: expressionUser(principal), now: documents.clock.now() }
   const known = compared('workflow_state', 'in', [...workflow.states.keys()])
   return any(
     ...workflow.transitions
@@ -195,7 +195,7 @@ function refusalOf(
   if (!transition.roles.some((role) => hasRole(principal, role)))
     return `needs one of the roles ${transition.roles.join(', ')}`
   if (!transition.allowSelf && document.owner === principal.user) return 'not by the owner of the document'
-  const scope = { doc: document, user: askerOf(principal), now: documents.clock.now() }
+  const scope = { doc: document, user: expressionUser(principal), now: documents.clock.now() }
   if (transition.when && !holds(transition.when, scope)) return `only when ${transition.when.text}`
   return undefined
 }

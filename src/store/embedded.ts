@@ -8,7 +8,7 @@ import { openPrivateFolder } from '../core/files.ts'
 import { lockState, type StateLock } from './lock.ts'
 import { type Migration, schemaAfter } from './migrate.ts'
 import { Overlay } from './overlay.ts'
-import { readsOf, whole } from './search.ts'
+import { tableReads, whole } from './search.ts'
 import { inTurns } from './select.ts'
 import { keptAfterEnd, SeenTime } from './shared-time.ts'
 import { State } from './state.ts'
@@ -118,7 +118,7 @@ export class EmbeddedStore implements Store {
     const collection = new StoredCollection<Stored>(wanted, {
       get: async (id) => table.living(id, this.clock.now()),
       // What is asked about may be much; what is only looked up is of one moment.
-      ...readsOf(() => ({ table, now: this.clock.now() }), wanted.ordered.length > 0 ? inTurns : whole),
+      ...tableReads(() => ({ table, now: this.clock.now() }), wanted.ordered.length > 0 ? inTurns : whole),
       change: (work) => this.#change((overlay) => Promise.resolve(work(overlay))),
     })
     this.#collections.set(spec.name, collection)
@@ -254,7 +254,7 @@ export class EmbeddedStore implements Store {
     const open = during(running, overlay)
     return new StoredCollection<Stored>(spec, {
       get: async (id) => open().get(name, id),
-      ...readsOf(() => open().view(name), whole),
+      ...tableReads(() => open().view(name), whole),
       change: async (work) => work(open()),
     }) as unknown as Collection<T>
   }

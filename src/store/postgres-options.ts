@@ -15,6 +15,8 @@ export interface PostgresStoreOptions {
   readonly migrations?: readonly Migration[]
   /** Where the state is kept as it was before it is migrated; without a folder it is not kept. */
   readonly backupFolder?: string
+  /** Called once it is closed. */
+  readonly closed?: () => void
   readonly sweepMilliseconds?: number
   readonly transactionMilliseconds?: number
   /** How often the database is looked at, so that `stats` tells when it is gone. */

@@ -130,7 +130,7 @@ function scoreOf({ words, fields }: WordQuestion, bind: (value: string) => strin
 }
 
 /** Reads of a collection, each by what it needs of the database. */
-export function readsOf(
+export function rowReads(
   read: <R>(work: (on: Queryable, view: Known) => Promise<R>) => Promise<R>,
 ): CollectionReads {
   return {

@@ -19,7 +19,7 @@ import { migrateTables } from './postgres-migrate.ts'
 import { picture, Sizes } from './postgres-picture.ts'
 import { covers, databaseSpec, known, type Known } from './postgres-known.ts'
 import { readDocument } from './postgres-reading.ts'
-import { readsOf } from './postgres-search.ts'
+import { rowReads } from './postgres-search.ts'
 import { PgSession } from './postgres-session.ts'
 import { SharedTime } from './shared-time.ts'
 import { type StateHead, openTables, readStateHead, readSpecs, requireOurs } from './postgres-tables.ts'
@@ -118,7 +118,7 @@ export class PostgresStore implements Store {
     if (known) return known as unknown as Collection<T>
     const collection = new StoredCollection<Stored>(wanted, {
       get: (id) => this.#database.read((on) => readDocument(on, this.#view(wanted), id)),
-      ...readsOf((work) => this.#database.read((on) => work(on, this.#view(wanted)))),
+      ...rowReads((work) => this.#database.read((on) => work(on, this.#view(wanted)))),
       change: async (work) => {
         const missing = this.#declarations.isMissing(wanted, this.#specs.get(wanted.name))
         if (missing) await this.#declarations.now([wanted])
@@ -217,6 +217,7 @@ export class PostgresStore implements Store {
     this.#turns.done()
     await Promise.all([this.#listener.close(), this.#indexes.close()])
     await this.#database.close()
+    this.#options.closed?.()
   }
 
   /** Runs work in a transaction of the database, and answers when what it changed is kept. */
@@ -243,7 +244,7 @@ export class PostgresStore implements Store {
     const open = during(running, session)
     return new StoredCollection<Stored>(spec, {
       get: async (id) => open().get(spec, id),
-      ...readsOf((work) => open().read(spec, work)),
+      ...rowReads((work) => open().read(spec, work)),
       change: async (work) => {
         if (this.#declarations.isMissing(spec, open().specOf(spec.name))) await open().declare(spec)
         return await work(open())

@@ -106,7 +106,7 @@ function* spellings(
 }
 
 /** Reads of a collection, run at once or in slices. */
-export function readsOf(view: () => TableView, run: <R>(work: Slices<R>) => Promise<R>): CollectionReads {
+export function tableReads(view: () => TableView, run: <R>(work: Slices<R>) => Promise<R>): CollectionReads {
   return {
     find: (query) => run(select(view(), query)),
     page: async (query, upTo) => {
