@@ -29,12 +29,8 @@ export async function withLedger<R>(
   work: (ledger: Ledger | undefined) => Promise<R>,
 ): Promise<R> {
   if (url === undefined) return await work(undefined)
-  const { ledger, close } = await (await import('../store/postgres-ledger.ts')).openLedger(url)
-  try {
-    return await work(ledger)
-  } finally {
-    await close()
-  }
+  const { withLedgerAt } = await import('../store/postgres-ledger.ts')
+  return await withLedgerAt(url, work)
 }
 
 /** Reads the whole state, wherever it is, and names every damaged line. */

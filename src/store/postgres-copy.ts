@@ -10,7 +10,6 @@ import { hasTables, lockAll, openTables, readStateHead } from './postgres-tables
 import type { State } from './state.ts'
 
 const atOnce = 1000
-const fewConnections = 4
 
 /** Reads the state of a database. AppError `not_found` when there is none, `conflict` while a daemon uses it. */
 export async function readPostgres(url: string, knownSchema: number): Promise<State> {
@@ -68,9 +67,8 @@ async function requireEmpty(on: Queryable): Promise<void> {
 }
 
 async function alone<R>(url: string, work: (on: Queryable) => Promise<R>): Promise<R> {
-  const database = await Database.open({ url, connections: fewConnections })
-  try {
-    return await database.found(async (on) => {
+  return await Database.during(url, (database) =>
+    database.found(async (on) => {
       const [row] = await on.rows({
         text: `SELECT count(*) FROM pg_stat_activity
           WHERE datname = current_database() AND application_name = $1 AND pid <> pg_backend_pid()`,
@@ -85,8 +83,6 @@ async function alone<R>(url: string, work: (on: Queryable) => Promise<R>): Promi
       // One whose connections had just broken comes back, and waits here with what it writes.
       if (await hasTables(on)) await on.rows({ text: lockAll, values: [] })
       return await work(on)
-    })
-  } finally {
-    await database.close()
-  }
+    }),
+  )
 }

@@ -19,6 +19,7 @@ import { begin, beginFounding, type StateHead, headOf, headQuery } from './postg
 /** So often a write is tried beside others, and so often in all. */
 const attemptsBeside = 4
 const attempts = 7
+const fewConnections = 4
 
 /** Whoever did the work may have said in its own words what the collision kept it from. */
 function comesFromCollision(error: unknown): boolean {
@@ -40,6 +41,16 @@ export class Database {
 
   static async open(options: ConnectionOptions): Promise<Database> {
     return new Database(await openConnections(options))
+  }
+
+  /** Works with a database beside the daemons on it, through a few connections. */
+  static async during<R>(url: string, work: (database: Database) => Promise<R>): Promise<R> {
+    const database = await Database.open({ url, connections: fewConnections })
+    try {
+      return await work(database)
+    } finally {
+      await database.close()
+    }
   }
 
   private constructor(connections: Connections) {

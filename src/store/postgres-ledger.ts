@@ -230,18 +230,14 @@ function rowOf([writer, seq, at, terms, line]: readonly unknown[]): LedgerRow {
   }
 }
 
-/** Opens the ledger of a database beside the daemons on it; undefined when it has none. Both are closed by the caller. */
-export async function openLedger(
+/** Works with the ledger of a database beside the daemons on it; with nothing where it has none. */
+export async function withLedgerAt<R>(
   url: string,
-): Promise<{ readonly ledger: Ledger | undefined; readonly close: () => Promise<void> }> {
-  const database = await Database.open({ url, connections: 2 })
-  const close = (): Promise<void> => database.close()
+  work: (ledger: Ledger | undefined) => Promise<R>,
+): Promise<R> {
   const text = "SELECT to_regclass('assistant_core.ledger') IS NOT NULL"
-  try {
+  return await Database.during(url, async (database) => {
     const [row] = await database.read((on) => on.rows({ text, values: [] }))
-    return { ledger: row![0] === true ? new PostgresLedger(database) : undefined, close }
-  } catch (error) {
-    await close()
-    throw error
-  }
+    return await work(row![0] === true ? new PostgresLedger(database) : undefined)
+  })
 }

@@ -14,7 +14,6 @@ import type { TableSpec } from './table.ts'
 import type { Verification } from './verify.ts'
 
 const atOnce = 500
-const fewConnections = 4
 
 /**
  * Reads every document and all that it is found by, and tells what does not fit together. AppError `not_found`
@@ -89,16 +88,13 @@ function digestOf({ field, key, single }: Entry): string {
 }
 
 async function looking<R>(url: string, work: (on: Queryable) => Promise<R>): Promise<R> {
-  const database = await Database.open({ url, connections: fewConnections })
-  try {
-    return await database.readOnOne(async (on) => {
+  return await Database.during(url, (database) =>
+    database.readOnOne(async (on) => {
       await on.rows({ text: beginPicture, values: [] })
       if (!(await hasTables(on))) throw new AppError('not_found', 'there is no state in the database')
       const result = await work(on)
       await on.rows({ text: 'COMMIT', values: [] })
       return result
-    })
-  } finally {
-    await database.close()
-  }
+    }),
+  )
 }

@@ -21,6 +21,13 @@ const longestText = 20_000
 /** More values than this are looked for in a list of the database's own. */
 const mostAlternatives = 50
 
+/** How the places of values are compared. */
+const places: ReadonlyMap<string, string> = new Map([
+  ['sorts with', '='],
+  ['sorts before', '<'],
+  ['sorts after', '>'],
+])
+
 /** A text as a pattern that only itself is like. */
 function literally(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&')
@@ -145,37 +152,16 @@ export class Words {
     field: name,
     operator,
     value,
-  }: {
-    readonly field: string
-    readonly operator: string
-    readonly value: unknown
-  }): string | undefined {
+  }: NonNullable<ReturnType<typeof comparison>>): string | undefined {
     if (name === 'id') return this.#id(operator, value)
-    switch (operator) {
-      case '=':
-        return this.#among(name, [value])
-      case '!=':
-        return this.of(not({ call: '=', of: [{ field: name }, { value }] }))
-      case 'in':
-        return Array.isArray(value) ? this.#among(name, value) : undefined
-      case 'contains':
-        return this.#contains(name, value)
-      case 'like':
-        return this.#like(name, value)
-      case 'sorts with':
-        return `${sortPlace(name)} = ${this.place(value)}`
-      case 'sorts before':
-        return `${sortPlace(name)} < ${this.place(value)}`
-      case 'sorts after':
-        return `${sortPlace(name)} > ${this.place(value)}`
-      case '<':
-      case '<=':
-      case '>':
-      case '>=':
-        return this.#range(name, operator, value)
-      default:
-        return undefined
-    }
+    if (operator === '=') return this.#among(name, [value])
+    if (operator === '!=') return this.of(not({ call: '=', of: [{ field: name }, { value }] }))
+    if (operator === 'in') return Array.isArray(value) ? this.#among(name, value) : undefined
+    if (operator === 'contains') return this.#contains(name, value)
+    if (operator === 'like') return this.#like(name, value)
+    if (/^[<>]=?$/.test(operator)) return this.#range(name, operator, value)
+    const sign = places.get(operator)
+    return sign && `${sortPlace(name)} ${sign} ${this.place(value)}`
   }
 
   /** By the place, which an index may know: only of long texts and of lists it does not say all. */
@@ -246,11 +232,8 @@ export class Words {
         : undefined
     if (typeof value !== 'string')
       return operator === '!=' ? 'true' : operator.startsWith('sorts') ? undefined : 'false'
-    const sign =
-      { 'sorts with': '=', 'sorts before': '<', 'sorts after': '>', '!=': '<>' }[operator] ?? operator
-    return ['=', '<>', '<', '<=', '>', '>='].includes(sign)
-      ? `d.id ${sign} ${this.#value(idBytes(value))}`
-      : undefined
+    const sign = operator === '!=' ? '<>' : (places.get(operator) ?? operator)
+    return /^(?:=|<>|[<>]=?)$/.test(sign) ? `d.id ${sign} ${this.#value(idBytes(value))}` : undefined
   }
 
   /** A text that stands in a list or in another text; or in a column of rows, as links in them are looked for. */
