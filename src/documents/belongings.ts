@@ -7,6 +7,7 @@ import { randomId } from '../core/secrets.ts'
 import { cleanText } from '../core/values.ts'
 import type { Collection, Store } from '../store/store.ts'
 import { accessFor, changeable, type Documents, readable } from './documents.ts'
+import { keyOf } from './history.ts'
 import { accessTo } from './permission.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 
@@ -284,11 +285,6 @@ function belonging<K extends keyof Belongings>(store: Store, kind: K): Collectio
 
 function contentsOf(store: Store): Collection<{ readonly id: string; readonly base64: string }> {
   return store.collection({ name: 'platform.attachment_content' })
-}
-
-/** No doctype has a slash in its name, so the first one ends it. */
-function keyOf(doctype: string, name: string): string {
-  return `${doctype}/${name}`
 }
 
 const byTime = [{ field: 'time' }]

@@ -182,7 +182,8 @@ function countersOf(store: Store): Collection<Counter> {
   return store.collection<Counter>({ name: 'platform.change' })
 }
 
-function keyOf(doctype: string, name: string): string {
+/** By what things of one document are found. No doctype has a slash in its name, so the first one ends it. */
+export function keyOf(doctype: string, name: string): string {
   return `${doctype}/${name}`
 }
 

@@ -16,15 +16,11 @@ export interface OneTimeLink extends Stored {
 
 /** All links that were not used yet. */
 export class OneTimeLinks {
-  readonly #clock: Clock
-  readonly #people: () => People
-  readonly #store: Store
+  readonly #deps: { store: Store; clock: Clock; people: () => People }
   readonly #links: Collection<OneTimeLink>
 
   constructor(deps: { store: Store; clock: Clock; people: () => People }) {
-    this.#clock = deps.clock
-    this.#people = deps.people
-    this.#store = deps.store
+    this.#deps = deps
     this.#links = deps.store.collection({ name: 'users.link', indexes: ['user'], expires: 'expiresAt' })
   }
 
@@ -32,13 +28,13 @@ export class OneTimeLinks {
   async make(
     request: Pick<OneTimeLink, 'user' | 'purpose' | 'secondFactor'> & { readonly seconds: number },
   ): Promise<{ secret: string; link: OneTimeLink }> {
-    const user = this.#people().find(request.user)
+    const user = this.#deps.people().find(request.user)
     if (!user?.enabled) throw new AppError('not_found', `no user ${request.user} who may sign in`)
     const secret = randomSecret('ac_ln_')
     const { purpose, secondFactor, seconds } = request
-    const expiresAt = this.#clock.now() + seconds * 1000
+    const expiresAt = this.#deps.clock.now() + seconds * 1000
     const link = { id: sha256(secret), user: user.id, purpose, secondFactor, expiresAt }
-    await this.#store.transaction(async (tx) => {
+    await this.#deps.store.transaction(async (tx) => {
       const links = tx.in(this.#links)
       for (const { id } of await links.find({ where: { user: user.id } })) await links.delete(id)
       await links.insert(link)
@@ -49,8 +45,8 @@ export class OneTimeLinks {
   /** Whose link it is, while it can be used. */
   async find(secret: string): Promise<{ link: OneTimeLink; user: User } | undefined> {
     const link = await this.#links.get(sha256(secret))
-    const user = link && this.#people().find(link.user)
-    return link && link.expiresAt > this.#clock.now() && user?.enabled ? { link, user } : undefined
+    const user = link && this.#deps.people().find(link.user)
+    return link && link.expiresAt > this.#deps.clock.now() && user?.enabled ? { link, user } : undefined
   }
 
   /** Uses the link up; false when somebody else was faster. */

@@ -15,15 +15,11 @@ const mostPasskeys = 20
 
 /** The passkeys of all users. */
 export class Passkeys {
-  readonly #clock: Clock
-  readonly #accounts: Accounts
+  readonly #deps: { clock: Clock; accounts: Accounts; publicUrl: () => string }
   readonly #used: Collection<UsedChallenge>
-  readonly #publicUrl: () => string
 
   constructor(deps: { store: Store; clock: Clock; accounts: Accounts; publicUrl: () => string }) {
-    this.#clock = deps.clock
-    this.#accounts = deps.accounts
-    this.#publicUrl = deps.publicUrl
+    this.#deps = deps
     this.#used = deps.store.collection({ name: 'users.used_challenge', expires: 'expiresAt' })
   }
 
@@ -50,7 +46,7 @@ export class Passkeys {
       verifyRegistrationResponse({
         response: JSON.parse(answer) as RegistrationResponseJSON,
         expectedChallenge: (challenge) => this.#isOurs(key, challenge),
-        expectedOrigin: this.#publicUrl(),
+        expectedOrigin: this.#deps.publicUrl(),
         expectedRPID: this.#host(),
       }),
     )
@@ -63,9 +59,9 @@ export class Passkeys {
       publicKey: Buffer.from(publicKey).toString('base64url'),
       counter,
       ...(transports && { transports }),
-      createdAt: this.#clock.now(),
+      createdAt: this.#deps.clock.now(),
     }
-    await this.#accounts.change(user, (account) => {
+    await this.#deps.accounts.change(user, (account) => {
       const known = account.passkeys ?? []
       if (known.length >= mostPasskeys)
         throw new AppError('invalid', `you have ${mostPasskeys} passkeys already`)
@@ -97,14 +93,14 @@ export class Passkeys {
     const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
     const response = await this.#checked(() => JSON.parse(answer) as AuthenticationResponseJSON)
     if (typeof response?.id !== 'string') return undefined
-    const owner = await this.#accounts.withPasskey(response.id)
+    const owner = await this.#deps.accounts.withPasskey(response.id)
     const known = owner?.passkeys?.find(({ id }) => id === response.id)
     if (!owner || !known) return undefined
     const proof = await this.#checked(() =>
       verifyAuthenticationResponse({
         response,
         expectedChallenge: (challenge) => this.#isOurs(key, challenge),
-        expectedOrigin: this.#publicUrl(),
+        expectedOrigin: this.#deps.publicUrl(),
         expectedRPID: this.#host(),
         credential: {
           id: known.id,
@@ -115,8 +111,8 @@ export class Passkeys {
     )
     if (!proof.verified) return undefined
     await this.#spend(answer)
-    const used = { counter: proof.authenticationInfo.newCounter, usedAt: this.#clock.now() }
-    await this.#accounts.change(owner.id, (account) => ({
+    const used = { counter: proof.authenticationInfo.newCounter, usedAt: this.#deps.clock.now() }
+    await this.#deps.accounts.change(owner.id, (account) => ({
       ...account,
       passkeys: (account.passkeys ?? []).map((one) => (one.id === known.id ? { ...one, ...used } : one)),
     }))
@@ -134,13 +130,13 @@ export class Passkeys {
 
   /** Good for this browser and a while, without anything kept until it is used. */
   #challenge(key: string): string {
-    const parts = `${randomId()}.${this.#clock.now()}`
+    const parts = `${randomId()}.${this.#deps.clock.now()}`
     return `${parts}.${hmac(key, `passkey ${parts}`)}`
   }
 
   #isOurs(key: string, challenge: string): boolean {
     const [random = '', time = '', proof = ''] = Buffer.from(challenge, 'base64url').toString().split('.')
-    const age = this.#clock.now() - Number(time)
+    const age = this.#deps.clock.now() - Number(time)
     return age >= 0 && age <= challengeMilliseconds && sameText(proof, hmac(key, `passkey ${random}.${time}`))
   }
 
@@ -152,12 +148,12 @@ export class Passkeys {
     }
     await this.#used.insert({
       id: sha256(challenge),
-      expiresAt: this.#clock.now() + 2 * challengeMilliseconds,
+      expiresAt: this.#deps.clock.now() + 2 * challengeMilliseconds,
     })
   }
 
   #host(): string {
-    return new URL(this.#publicUrl()).hostname
+    return new URL(this.#deps.publicUrl()).hostname
   }
 }
 

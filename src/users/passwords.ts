@@ -18,17 +18,13 @@ const leastLength = 12
 const mostLength = 1024
 /** The passwords of all users. */
 export class Passwords {
-  readonly #clock: Clock
-  readonly #people: () => People
-  readonly #store: Store
+  readonly #deps: { store: Store; clock: Clock; people: () => People }
   readonly #passwords: Collection<PasswordRecord>
   /** Compared with when there is no password, so that trying takes as long. */
   #decoy: Promise<string> | undefined
 
   constructor(deps: { store: Store; clock: Clock; people: () => People }) {
-    this.#clock = deps.clock
-    this.#people = deps.people
-    this.#store = deps.store
+    this.#deps = deps
     this.#passwords = deps.store.collection<PasswordRecord>({ name: 'users.password' })
   }
 
@@ -38,13 +34,13 @@ export class Passwords {
     await this.#passwords.put({
       id: user.id,
       hash: await hash(normal(password), cost),
-      changedAt: this.#clock.now(),
+      changedAt: this.#deps.clock.now(),
     })
   }
 
   /** Throws what `set` would, and sets nothing. */
   check(email: string, password: string): User {
-    const user = this.#people().find(email)
+    const user = this.#deps.people().find(email)
     if (!user) throw new AppError('not_found', `no user ${email}`)
     const faults = passwordFaults(password, user.id)
     if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
@@ -53,7 +49,7 @@ export class Passwords {
 
   /** Whether this is the user's password; false, as slowly, for a user that has none. */
   async matches(email: string, password: string): Promise<boolean> {
-    const user = this.#people().find(email)
+    const user = this.#deps.people().find(email)
     const record = user && (await this.#passwords.get(user.id))
     this.#decoy ??= hash(randomId(), cost)
     const right = await verify(record?.hash ?? (await this.#decoy), normal(password.slice(0, mostLength + 1)))
@@ -62,7 +58,7 @@ export class Passwords {
 
   /** Whether a user has a password. */
   async has(email: string): Promise<boolean> {
-    const user = this.#people().find(email)
+    const user = this.#deps.people().find(email)
     return user !== undefined && (await this.#passwords.get(user.id)) !== undefined
   }
 
@@ -71,12 +67,12 @@ export class Passwords {
    * this once. Undefined when there is nothing to do.
    */
   async makeFirst(email: string): Promise<string | undefined> {
-    const user = this.#people().find(email)
+    const user = this.#deps.people().find(email)
     if ((await this.#passwords.count()) > 0 || !user?.enabled) return undefined
     const password = randomId()
-    const record = { id: user.id, hash: await hash(password, cost), changedAt: this.#clock.now() }
+    const record = { id: user.id, hash: await hash(password, cost), changedAt: this.#deps.clock.now() }
     // Of several daemons that start together, one makes it.
-    return await this.#store.transaction(async (tx) => {
+    return await this.#deps.store.transaction(async (tx) => {
       const passwords = tx.in(this.#passwords)
       if ((await passwords.count()) > 0) return undefined
       await passwords.insert(record)

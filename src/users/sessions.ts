@@ -41,25 +41,21 @@ export interface SignedIn {
   readonly secret: string
 }
 
+interface SessionParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly settings: () => Settings
+  readonly people: () => People
+  readonly accounts: Accounts
+}
+
 /** All sessions. */
 export class Sessions {
-  readonly #clock: Clock
-  readonly #settings: () => Settings
-  readonly #people: () => People
-  readonly #accounts: Accounts
+  readonly #deps: SessionParts
   readonly #sessions: Collection<Session>
 
-  constructor(deps: {
-    store: Store
-    clock: Clock
-    settings: () => Settings
-    people: () => People
-    accounts: Accounts
-  }) {
-    this.#clock = deps.clock
-    this.#settings = deps.settings
-    this.#people = deps.people
-    this.#accounts = deps.accounts
+  constructor(deps: SessionParts) {
+    this.#deps = deps
     this.#sessions = deps.store.collection<Session>({
       name: 'users.session',
       indexes: ['user'],
@@ -69,9 +65,9 @@ export class Sessions {
 
   /** Opens a session and answers its secret. Every sign-in gets a new one, so none can be planted beforehand. */
   async open(session: NewSession): Promise<string> {
-    const { user, method, address, agent, pending, authTime = this.#clock.now() } = session
+    const { user, method, address, agent, pending, authTime = this.#deps.clock.now() } = session
     const secret = randomSecret('ac_ss_')
-    const lasts = pending ? pendingMilliseconds : this.#settings().login.session_hours * 3_600_000
+    const lasts = pending ? pendingMilliseconds : this.#deps.settings().login.session_hours * 3_600_000
     await this.#sessions.insert({
       id: sha256(secret),
       user,
@@ -99,7 +95,7 @@ export class Sessions {
 
   /** Where a user is signed in, newest first. */
   async list(user: string): Promise<readonly Session[]> {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const sessions = await this.#sessions.find({ where: { user } })
     return sessions
       .filter(({ pending, expiresAt }) => !pending && expiresAt > now)
@@ -109,9 +105,11 @@ export class Sessions {
   async #find(secret: string | undefined): Promise<SignedIn | undefined> {
     if (secret === undefined || secret === '') return undefined
     const session = await this.#sessions.get(sha256(secret))
-    if (!session || session.expiresAt <= this.#clock.now()) return undefined
-    const user = this.#people().find(session.user)
-    return user?.enabled ? { session, user, account: await this.#accounts.of(user.id), secret } : undefined
+    if (!session || session.expiresAt <= this.#deps.clock.now()) return undefined
+    const user = this.#deps.people().find(session.user)
+    return user?.enabled
+      ? { session, user, account: await this.#deps.accounts.of(user.id), secret }
+      : undefined
   }
 
   /** Ends the session of that secret. */

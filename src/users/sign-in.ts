@@ -56,29 +56,23 @@ export function needsSecondFactor(user: Pick<User, 'roles'>, { login }: Pick<Set
   return linesOf(login.second_factor_roles).some((role) => user.roles.has(role))
 }
 
+interface SignInParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly people: () => People
+  readonly passwords: Passwords
+  readonly audit: Audit
+}
+
 /** The door that passwords go through. */
 export class SignIn {
-  readonly #clock: Clock
-  readonly #people: () => People
-  readonly #passwords: Passwords
-  readonly #audit: Audit
-  readonly #store: Store
+  readonly #deps: SignInParts
   readonly #failures = new Map<string, Failures>()
   /** By which this process knows what it told itself. */
   readonly #self = randomId()
 
-  constructor(deps: {
-    store: Store
-    clock: Clock
-    people: () => People
-    passwords: Passwords
-    audit: Audit
-  }) {
-    this.#store = deps.store
-    this.#clock = deps.clock
-    this.#people = deps.people
-    this.#passwords = deps.passwords
-    this.#audit = deps.audit
+  constructor(deps: SignInParts) {
+    this.#deps = deps
     deps.store.hear((message) => this.#hear(message))
   }
 
@@ -90,7 +84,7 @@ export class SignIn {
     const username = attempt.username.trim().toLowerCase().slice(0, 254)
     const keys = keysOf(username, origin.address)
     return this.#try({ username, origin, keys, method: 'password' }, () =>
-      this.#passwords.matches(username, attempt.password),
+      this.#deps.passwords.matches(username, attempt.password),
     )
   }
 
@@ -110,7 +104,7 @@ export class SignIn {
     isRight: () => Promise<boolean>,
   ): Promise<SignInOutcome> {
     const tell = (type: string, status: 'ok' | 'denied', user: string): Promise<void> =>
-      this.#audit.record({ type, status, user, ...origin, data: { method } })
+      this.#deps.audit.record({ type, status, user, ...origin, data: { method } })
     const wait = this.#wait(keys)
     if (wait > 0) {
       await tell('sign_in.wait', 'denied', username)
@@ -120,7 +114,7 @@ export class SignIn {
     this.#count(keys)
     await this.#tellOthers('tried', keys)
     const right = await isRight()
-    const user = this.#people().find(username)
+    const user = this.#deps.people().find(username)
     if (!right || !user?.enabled) {
       await tell('sign_in.fail', 'denied', username)
       return { kind: 'refused' }
@@ -132,12 +126,12 @@ export class SignIn {
   }
 
   #wait(keys: Keys): number {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     return Math.max(...Object.values(keys).map((key) => (this.#failures.get(key)?.blockedUntil ?? 0) - now))
   }
 
   #count(keys: Keys): void {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     for (const kind of ['pair', 'user', 'address'] as const) {
       const known = this.#failures.get(keys[kind])
       const stale = known === undefined || now - known.blockedUntil > forgottenAfter
@@ -155,13 +149,13 @@ export class SignIn {
     this.#failures.delete(pair)
     this.#failures.delete(user)
     const known = this.#failures.get(address)
-    if (known) this.#failures.set(address, { count: known.count - 1, blockedUntil: this.#clock.now() })
+    if (known) this.#failures.set(address, { count: known.count - 1, blockedUntil: this.#deps.clock.now() })
   }
 
   /** Every daemon counts every attempt: who goes from one to the next waits as long. */
   async #tellOthers(what: 'tried' | 'right', { pair, user, address }: Keys): Promise<void> {
     const message = topic + [this.#self, what, pair, user, address].join(' ')
-    await this.#store.transaction(async (transaction) => transaction.announce(message))
+    await this.#deps.store.transaction(async (transaction) => transaction.announce(message))
   }
 
   #hear(message: string | undefined): void {
