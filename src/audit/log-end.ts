@@ -12,11 +12,12 @@ export interface End {
 
 /** Finds the end of a file of the log, whatever a crash left behind it. */
 export async function logEnd(file: LogFile): Promise<End> {
-  for await (const { bytes, end, complete } of readLogFileBackward(file)) {
-    const line = complete ? parseLine(bytes) : undefined
-    const length = file.compressed ? file.bytes : end
-    if (line) return { length, last: { seq: line.seq, hash: lineHash(bytes) } }
-  }
+  for await (const lines of readLogFileBackward(file))
+    for (const { bytes, end, complete } of lines) {
+      const line = complete ? parseLine(bytes) : undefined
+      const length = file.compressed ? file.bytes : end
+      if (line) return { length, last: { seq: line.seq, hash: lineHash(bytes) } }
+    }
   return { length: file.compressed ? file.bytes : 0 }
 }
 

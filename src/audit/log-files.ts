@@ -79,8 +79,8 @@ export async function* readLogFile(file: LogFile, from = 0): AsyncGenerator<RawL
   }
 }
 
-/** The lines of a file from its end. */
-export async function* readLogFileBackward(file: LogFile): AsyncGenerator<RawLine> {
+/** The lines of a file from its end, in handfuls. */
+export async function* readLogFileBackward(file: LogFile): AsyncGenerator<RawLine[]> {
   if (!file.compressed) {
     try {
       yield* readBackward(file.path)
@@ -91,7 +91,7 @@ export async function* readLogFileBackward(file: LogFile): AsyncGenerator<RawLin
   }
   const all: RawLine[] = []
   for await (const lines of readLogFile(file)) all.push(...lines)
-  yield* all.reverse()
+  yield all.reverse()
 }
 
 /** Whether a file still lies there, compressed meanwhile or not. */

@@ -6,17 +6,15 @@ import type { AuditLine } from './event.ts'
 import { type AuditFilter, wantedBy } from './filter.ts'
 import { ledgerLines, type LogPlace, rawLine } from './ledger-lines.ts'
 import { parseLine } from './line.ts'
-import { listLogFiles, type LogFile, readLogFile, readLogFileBackward } from './log-files.ts'
+import { listLogFiles, readLogFile, readLogFileBackward } from './log-files.ts'
 
 const pollMilliseconds = 200
-const handful = 50
 const dayMilliseconds = 86_400_000
 
 /** The events of the log that are wanted, oldest first, compressed files included. */
 export async function* searchAudit(place: LogPlace, filter: AuditFilter = {}): AsyncGenerator<AuditLine> {
   const test = wantedBy(filter)
-  const all = typeof place === 'string' ? fileLines(place, filter) : ledgerLines(place, filter, false)
-  for await (const lines of all) {
+  for await (const lines of linesOf(place, filter, false)) {
     for (const line of lines) {
       const event = test(line)
       if (event) yield event
@@ -24,12 +22,25 @@ export async function* searchAudit(place: LogPlace, filter: AuditFilter = {}): A
   }
 }
 
-async function* fileLines(folder: string, filter: AuditFilter): AsyncGenerator<readonly RawLine[]> {
-  const files = await listLogFiles(folder)
-  for (const [index, file] of files.entries()) {
-    if (filter.since !== undefined && endsBefore(files[index + 1], filter.since)) continue
-    yield* readLogFile(file)
+/** The lines among which are those that a filter wants, from one end of the log or from the other. */
+async function* linesOf(
+  place: LogPlace,
+  filter: AuditFilter,
+  backward: boolean,
+): AsyncGenerator<readonly RawLine[]> {
+  if (typeof place !== 'string') {
+    yield* ledgerLines(place, filter, backward)
+    return
   }
+  const files = await listLogFiles(place)
+  // A day of doubt is left for clocks that were set.
+  const { since = -Infinity } = filter
+  const wanted = files.filter((_, index) => {
+    const next = files[index + 1]
+    return !next || Date.parse(next.day) + 2 * dayMilliseconds >= since
+  })
+  if (backward) for (const file of wanted.reverse()) yield* readLogFileBackward(file)
+  else for (const file of wanted) yield* readLogFile(file)
 }
 
 /** The last events that are wanted, the newest last. */
@@ -41,8 +52,7 @@ export async function tailAudit(
   const test = wantedBy(filter)
   const found: AuditLine[] = []
   if (count === 0) return found
-  const all = typeof place === 'string' ? fileLinesBackward(place, filter) : ledgerLines(place, filter, true)
-  search: for await (const lines of all) {
+  search: for await (const lines of linesOf(place, filter, true)) {
     for (const line of lines) {
       const event = test(line)
       if (event) found.push(event)
@@ -50,21 +60,6 @@ export async function tailAudit(
     }
   }
   return found.reverse()
-}
-
-async function* fileLinesBackward(folder: string, filter: AuditFilter): AsyncGenerator<readonly RawLine[]> {
-  const files = await listLogFiles(folder)
-  for (let index = files.length - 1; index >= 0; index--) {
-    if (filter.since !== undefined && endsBefore(files[index + 1], filter.since)) return
-    let lines: RawLine[] = []
-    for await (const line of readLogFileBackward(files[index]!)) {
-      lines.push(line)
-      if (lines.length < handful) continue
-      yield lines
-      lines = []
-    }
-    if (lines.length > 0) yield lines
-  }
 }
 
 /** How far a log has come: the last line of each writer, of files that of the one who writes them. */
@@ -151,9 +146,4 @@ async function* followFiles(folder: string, options: TailOptions, after: number)
     if (!advanced && next) last = Math.max(last, next.first - 1)
     else if (!advanced) await setTimeout(pollMilliseconds, undefined, { signal }).catch(() => undefined)
   }
-}
-
-/** Whether everything before a file happened before an instant; a day of doubt is left for clocks that were set. */
-function endsBefore(next: LogFile | undefined, since: number): boolean {
-  return next !== undefined && Date.parse(next.day) + 2 * dayMilliseconds < since
 }

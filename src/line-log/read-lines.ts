@@ -51,8 +51,8 @@ export async function* readLines(path: string, options: Where = {}): AsyncGenera
   if (begun.length > 0) yield [line(Buffer.alloc(0), false)]
 }
 
-/** The lines of an uncompressed file from its end. Numbers count backwards. */
-export async function* readBackward(path: string): AsyncGenerator<RawLine> {
+/** The lines of an uncompressed file from its end, in handfuls. Numbers count backwards. */
+export async function* readBackward(path: string): AsyncGenerator<RawLine[]> {
   const handle = await open(path, 'r')
   try {
     let position = (await handle.stat()).size
@@ -66,14 +66,16 @@ export async function* readBackward(path: string): AsyncGenerator<RawLine> {
       const length = Math.min(blockBytes, position)
       position -= length
       rest = Buffer.concat([await readAt(handle, position, length), rest])
+      const lines: RawLine[] = []
       for (let at = rest.lastIndexOf(newline); at !== -1; at = rest.lastIndexOf(newline)) {
         const bytes = rest.subarray(at + 1)
-        if (bytes.length > 0 || complete) yield line(bytes, position + at + 1)
+        if (bytes.length > 0 || complete) lines.push(line(bytes, position + at + 1))
         complete = true
         rest = rest.subarray(0, at)
       }
+      if (lines.length > 0) yield lines
     }
-    if (rest.length > 0 || complete) yield line(rest, 0)
+    if (rest.length > 0 || complete) yield [line(rest, 0)]
   } finally {
     await handle.close()
   }
