@@ -1,5 +1,5 @@
 // @ts-check
-import { maxLine } from '../sandbox/frames.mjs'
+import { distinct, maxLine } from '../sandbox/frames.mjs'
 import { FileFault } from './zip.mjs'
 
 /**
@@ -129,17 +129,6 @@ export class Collected {
       )
     return result
   }
-}
-
-/** The second `a` is `a_2`. @param {readonly string[]} names */
-function distinct(names) {
-  const seen = new Set()
-  return names.map((name) => {
-    let unique = name
-    for (let n = 2; seen.has(unique); n++) unique = `${name}_${n}`
-    seen.add(unique)
-    return unique
-  })
 }
 
 /** @param {unknown} result @param {number} bytes */

@@ -78,6 +78,17 @@ export function announced(bytes) {
   return Buffer.from(`#${bytes.length}\n`)
 }
 
+/** The second `a` is `a_2`. @param {readonly string[]} names */
+export function distinct(names) {
+  const seen = new Set()
+  return names.map((name) => {
+    let unique = name
+    for (let n = 2; seen.has(unique); n++) unique = `${name}_${n}`
+    seen.add(unique)
+    return unique
+  })
+}
+
 /** The side of a child: descriptor 3. */
 export class DaemonChannel {
   #socket = new Socket({ fd: 3, readable: true, writable: true })

@@ -66,7 +66,7 @@ function textsOf(node) {
     : [undefined]
 }
 
-/** @param {string} name */
-function quoted(name) {
+/** A name as it stands in a statement. @param {string} name */
+export function quoted(name) {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -6,8 +6,8 @@
  */
 import process from 'node:process'
 import { DuckDBInstance, StatementType } from '@duckdb/node-api'
-import { DaemonChannel, maxLine } from '../sandbox/frames.mjs'
-import { askedOfEngine, notShown } from './asked-of-engine.mjs'
+import { DaemonChannel, distinct, maxLine } from '../sandbox/frames.mjs'
+import { askedOfEngine, notShown, quoted } from './asked-of-engine.mjs'
 import { appendValue, plain, sqlType } from './sql-values.mjs'
 
 /** @typedef {import('./sql-values.mjs').Column} Column */
@@ -165,7 +165,9 @@ async function query({ sql, parameters, maxRows, maxBytes, timeout }) {
     const wrong = bind(statement, parameters)
     if (wrong) return { refused: wrong }
     const reader = await statement.streamAndReadUntil(maxRows + 1)
-    const names = distinct(reader.deduplicatedColumnNames())
+    const names = distinct(
+      reader.deduplicatedColumnNames().map((name) => (name === '__proto__' ? '_proto' : name)),
+    )
     const columns = names.map((name, index) => ({ name, type: String(reader.columnType(index)) }))
     const available = reader.getRows()
     const rows = available.slice(0, maxRows).map((values) => values.map((value) => plain(value, 0)))
@@ -223,17 +225,6 @@ function bind(statement, parameters) {
   return undefined
 }
 
-/** @param {readonly string[]} names */
-function distinct(names) {
-  const seen = new Set()
-  return names.map((name) => {
-    let unique = name === '__proto__' ? '_proto' : name
-    for (let n = 2; seen.has(unique); n++) unique = `${name}_${n}`
-    seen.add(unique)
-    return unique
-  })
-}
-
 /**
  * Rows as messages of a size that can be parsed without anybody noticing, up to so many bytes.
  * @param {unknown[][]} rows @param {number} maxBytes
@@ -256,9 +247,4 @@ function inParts(rows, maxBytes) {
     count++
   }
   return { parts, count, tooLarge: 0 }
-}
-
-/** @param {string} name */
-function quoted(name) {
-  return `"${name.replaceAll('"', '""')}"`
 }
