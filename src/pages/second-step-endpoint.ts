@@ -171,8 +171,7 @@ async function showStep(
     options: JSON.stringify(options),
     hasCodes: enrols || account.totp !== undefined || account.recoveryCodes !== undefined,
     hasPasskeys: enrols || (account.passkeys ?? []).length > 0,
-    authenticator:
-      enrols && (isSecret ? secondFactors.again(begun!, user.id, site) : secondFactors.begin(user.id, site)),
+    authenticator: enrols && secondFactors.begin(user.id, site, isSecret ? begun : undefined),
   }
   answerPage(ctx, status, deps.render(ctx, 'second-step', view))
 }

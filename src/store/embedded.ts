@@ -3,7 +3,7 @@ import { Low } from 'lowdb'
 import type { Clock } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { streamBackup, writeBackup } from './backup.ts'
+import { streamBackup } from './backup.ts'
 import { openPrivateFolder } from '../core/files.ts'
 import { lockState, type StateLock } from './lock.ts'
 import { type Migration, schemaAfter } from './migrate.ts'
@@ -18,7 +18,6 @@ import { type Collections, during, specIn, StoredCollection } from './stored-col
 import { declaredSpec } from './table.ts'
 import { follow, inTime, type Turn, Turns } from './turns.ts'
 import { upgrade } from './upgrade.ts'
-import type { Verification } from './verify.ts'
 
 const sweepBatch = 500
 const restMilliseconds = 10_000
@@ -182,15 +181,6 @@ export class EmbeddedStore implements Store {
       this.#compacting = undefined
     })
     await this.#compacting
-  }
-
-  /**
-   * Writes the state of this moment to a new file while requests go on, reads it back and answers what it
-   * holds. AppError `conflict` when there is such a file.
-   */
-  async backupTo(path: string): Promise<Verification> {
-    this.#requireOpen()
-    return await writeBackup(this.#file.picture(this.#low.data, 0), path)
   }
 
   /** Writes the state of this moment to a stream, which is ended. */

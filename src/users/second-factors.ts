@@ -26,14 +26,9 @@ export class SecondFactors {
     this.#accounts = deps.accounts
   }
 
-  /** A new secret for an app; it counts once a code of it was shown. */
-  begin(user: string, issuer: string): NewAuthenticator {
-    return authenticatorOf(new Secret({ size: 20 }).base32, user, issuer)
-  }
-
-  /** The same secret again, for the page that asks for its code. */
-  again(secret: string, user: string, issuer: string): NewAuthenticator {
-    return authenticatorOf(secret, user, issuer)
+  /** A new secret for an app, or the same again for the page that asks for its code; it counts once a code of it was shown. */
+  begin(label: string, issuer: string, secret = new Secret({ size: 20 }).base32): NewAuthenticator {
+    return { secret, uri: new TOTP({ secret: Secret.fromBase32(secret), label, issuer, period }).toString() }
   }
 
   /** Keeps an app whose code is right; answers fresh recovery codes. AppError `invalid`. */
@@ -104,10 +99,6 @@ export class SecondFactors {
     })
     return delta === null ? undefined : Math.floor(timestamp / 1000 / period) + delta
   }
-}
-
-function authenticatorOf(secret: string, label: string, issuer: string): NewAuthenticator {
-  return { secret, uri: new TOTP({ secret: Secret.fromBase32(secret), label, issuer, period }).toString() }
 }
 
 /** 60 bits each, in groups that can be written down and typed. */

@@ -1,14 +1,14 @@
 import { not } from '../../src/core/conditions.ts'
 import { chmod, lstat, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import { crc32 } from 'node:zlib'
-import { restoreFrom } from '../../src/store/backup.ts'
+import { restoreFrom, writeBackup } from '../../src/store/backup.ts'
 import type { EmbeddedStore } from '../../src/store/embedded.ts'
 import type { Stored } from '../../src/store/store.ts'
-import { verifyBackup, verifyStore } from '../../src/store/verify.ts'
+import { type Verification, verifyBackup, verifyStore } from '../../src/store/verify.ts'
 import { isApp } from './contract.ts'
 import { during, openStore, smallDisk, temporaryFolder, testLog } from './state-folder.ts'
 
@@ -60,7 +60,7 @@ describe('a backup', () => {
     const file = join(folder, '..', 'backup')
     await during(mover, async () => {
       for (let round = 0; round < 5; round++) {
-        const { documents, ok } = await store.backupTo(`${file}${round}`)
+        const { documents, ok } = await backupOf(store, `${file}${round}`)
         assert.ok(ok)
         assert.deepEqual(documents, { 'test.account': 3000 })
       }
@@ -79,7 +79,7 @@ describe('a backup', () => {
     const { folder, store } = await filled(t, 10)
     await store.collection<Account>(spec).put({ id: 'text', amount: 1, note: 'a\u2028b\nc ä 🦊 \ud800' })
     const file = join(folder, '..', 'backup')
-    const made = await store.backupTo(file)
+    const made = await backupOf(store, file)
     assert.equal((await stat(file)).mode & 0o777, 0o600)
     const other = join(folder, '..', 'other')
     const restored = await restoreFrom(file, other, testLog())
@@ -98,7 +98,7 @@ describe('a backup', () => {
   it('whose restore was cut off leaves a folder that is refused, not an empty state', async (t) => {
     const { folder, store } = await filled(t, 10)
     const file = join(folder, '..', 'backup')
-    await store.backupTo(file)
+    await backupOf(store, file)
     const other = join(folder, '..', 'other')
     await restoreFrom(file, other, testLog())
     // As a crash leaves it right before the end.
@@ -114,7 +114,7 @@ describe('a backup', () => {
     if ('reason' in disk) return t.skip(disk.reason)
     const { folder, store } = await filled(t, 3000)
     const file = join(folder, '..', 'backup')
-    await store.backupTo(file)
+    await backupOf(store, file)
     const other = join(disk.folder, 'other')
     await assert.rejects(restoreFrom(file, other, testLog()), /ENOSPC/)
     assert.deepEqual(await readdir(other), [])
@@ -146,7 +146,7 @@ describe('a backup', () => {
     await chmod(`${open!}.unfinished`, 0o666)
     await symlink(precious!, `${linked!}.unfinished`)
     for (const path of [open!, linked!]) {
-      await store.backupTo(path)
+      await backupOf(store, path)
       const facts = await lstat(path)
       assert.deepEqual([facts.isFile(), facts.mode & 0o777], [true, 0o600])
     }
@@ -157,7 +157,7 @@ describe('a backup', () => {
     const { folder, store } = await filled(t, 1)
     const file = join(folder, '..', 'backup')
     await writeFile(file, 'mine')
-    await assert.rejects(store.backupTo(file), isApp('conflict'))
+    await assert.rejects(backupOf(store, file), isApp('conflict'))
     assert.equal(await readFile(file, 'utf8'), 'mine')
     assert.deepEqual((await readdir(join(folder, '..'))).sort(), ['backup', 'state'])
   })
@@ -165,7 +165,7 @@ describe('a backup', () => {
   it('that is damaged is refused wherever a byte was changed, and nothing is made of it', async (t) => {
     const { folder, store } = await filled(t, 2)
     const file = join(folder, '..', 'backup')
-    await store.backupTo(file)
+    await backupOf(store, file)
     const bytes = await readFile(file)
     const other = join(folder, '..', 'other')
     for (let at = 0; at < bytes.length; at++) {
@@ -184,7 +184,7 @@ describe('a backup', () => {
   it('of a newer version is refused', async (t) => {
     const { folder, store } = await filled(t, 1)
     const file = join(folder, '..', 'backup')
-    await store.backupTo(file)
+    await backupOf(store, file)
     const [header, ...rest] = (await readFile(file, 'utf8')).split('\n')
     const json = header!.slice(10).replace('"format":1', '"format":7')
     await writeFile(file, [`*${crc32(json).toString(16).padStart(8, '0')} ${json}`, ...rest].join('\n'))
@@ -201,7 +201,7 @@ describe('a backup', () => {
     }))
     const newer = await openStore(t, folder, { migrations: steps })
     const file = join(folder, '..', 'backup')
-    await newer.backupTo(file)
+    await backupOf(newer, file)
     const other = join(folder, '..', 'other')
     await assert.rejects(restoreFrom(file, other, testLog()), /schema version 99/)
     assert.ok(!(await readdir(join(folder, '..'))).includes('other'))
@@ -210,7 +210,7 @@ describe('a backup', () => {
   it('is not restored over a state, nor beside anything else', async (t) => {
     const { folder, store } = await filled(t, 1)
     const file = join(folder, '..', 'backup')
-    await store.backupTo(file)
+    await backupOf(store, file)
     await store.close()
     const before = await readFile(join(folder, 'snapshot.jsonl'))
     await assert.rejects(restoreFrom(file, folder, testLog()), isApp('conflict'))
@@ -241,3 +241,10 @@ describe('verifying a store', () => {
     await assert.rejects(verifyStore(await temporaryFolder(t)), isApp('not_found'))
   })
 })
+
+/** As the command line makes one: the store tells its state, and whoever asked writes the file. */
+async function backupOf(store: EmbeddedStore, path: string): Promise<Verification> {
+  const text = new PassThrough({ encoding: 'utf8' })
+  store.streamTo(text).catch((error: Error) => text.destroy(error))
+  return await writeBackup(text, path)
+}
