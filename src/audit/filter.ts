@@ -56,23 +56,31 @@ function fits(line: AuditLine, { seq, type, document, doctype, since, until }: A
   if (seq !== undefined && line.seq !== seq) return false
   if (type !== undefined && (type.endsWith('.') ? !line.type.startsWith(type) : line.type !== type))
     return false
-  if (document !== undefined && !concerns(line, ...split(document))) return false
-  if (doctype !== undefined && !concerns(line, doctype)) return false
+  if (document !== undefined && !concerns(line, split(document))) return false
+  if (doctype !== undefined && !concerns(line, [doctype])) return false
   if (since === undefined && until === undefined) return true
   const time = Date.parse(line.time)
   return time >= (since ?? -Infinity) && time < (until ?? Infinity)
 }
 
 /** Whether an event changed or showed documents of a doctype, or the one of that name. */
-function concerns({ target, documents, data }: AuditLine, doctype = '', name?: string): boolean {
-  if (name === undefined ? target?.startsWith(`${doctype}/`) : target === `${doctype}/${name}`) return true
-  const shown = documents?.some(
-    (one) => one.doctype === doctype && (name === undefined || one.names.includes(name)),
-  )
-  if (shown) return true
-  // What was asked for by name, whatever came of it.
+function concerns(line: AuditLine, [doctype, name]: readonly string[]): boolean {
+  for (const [of, names] of concernedBy(line))
+    if (of === doctype && (name === undefined || names.includes(name))) return true
+  return false
+}
+
+/** The documents that an event changed or showed, by doctype, and what was asked for by name, whatever came of it. */
+export function* concernedBy({
+  target,
+  documents,
+  data,
+}: AuditLine): Generator<readonly [doctype: string, names: readonly unknown[]]> {
+  const [doctype, name] = split(target)
+  if (doctype !== undefined) yield [doctype, [name]]
+  for (const one of documents ?? []) yield [one.doctype, one.names]
   const asked = data?.['arguments'] as { readonly doctype?: unknown; readonly name?: unknown } | undefined
-  return asked?.doctype === doctype && (name === undefined || asked.name === name)
+  if (typeof asked?.doctype === 'string') yield [asked.doctype, asked.name === undefined ? [] : [asked.name]]
 }
 
 /** The doctype and the name of `Sales Order/SO/7`: only names may hold a slash. */

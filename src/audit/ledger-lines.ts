@@ -2,7 +2,7 @@
 import type { RawLine } from '../line-log/read-lines.ts'
 import type { Ledger, LedgerLine, LedgerQuestion, LedgerRow } from '../store/ledger.ts'
 import type { AuditLine } from './event.ts'
-import type { AuditFilter } from './filter.ts'
+import { type AuditFilter, concernedBy } from './filter.ts'
 import { parseLine } from './line.ts'
 
 const longestTerm = 300
@@ -27,16 +27,10 @@ export function termsOf(line: AuditLine): readonly string[] {
     terms.add(term('type', line.type.slice(0, end + 1)))
   terms.add(term('type', line.type))
   if (line.status !== 'ok') terms.add(term('status', line.status))
-  const shown = (doctype: string, names: readonly unknown[]): void => {
+  for (const [doctype, names] of concernedBy(line)) {
     terms.add(term('doctype', doctype))
     for (const name of names) terms.add(term('document', `${doctype}/${String(name)}`))
   }
-  const slash = target?.indexOf('/') ?? -1
-  if (slash !== -1) shown(target!.slice(0, slash), [target!.slice(slash + 1)])
-  for (const { doctype, names } of line.documents ?? []) shown(doctype, names)
-  const asked = line.data?.['arguments'] as
-    { readonly doctype?: unknown; readonly name?: unknown } | undefined
-  if (typeof asked?.doctype === 'string') shown(asked.doctype, asked.name === undefined ? [] : [asked.name])
   return [...terms]
 }
 

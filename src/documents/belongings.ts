@@ -7,7 +7,7 @@ import { randomId } from '../core/secrets.ts'
 import { cleanText } from '../core/values.ts'
 import type { Collection, Store } from '../store/store.ts'
 import { accessFor, changeable, type Documents, readable } from './documents.ts'
-import { keyOf } from './history.ts'
+import { documentKey } from './history.ts'
 import { accessTo } from './permission.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 
@@ -76,7 +76,7 @@ export async function addComment(
     await changeable(documents, access, 'comment', name, work.tx)
     const comment = {
       id: randomId(),
-      key: keyOf(doctype, name),
+      key: documentKey(doctype, name),
       user: principal.user,
       time: now(documents),
       text: clean,
@@ -100,7 +100,7 @@ export async function assign(
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     const document = await changeable(documents, access, 'assign', name, work.tx)
     const assignments = work.tx.in(belonging(documents.store, 'assignment'))
-    const key = keyOf(doctype, name)
+    const key = documentKey(doctype, name)
     const user = documents.platform.people.find(to.user)
     const id = `${key}\n${(user?.id ?? to.user).toLowerCase()}`
     if (to.remove) {
@@ -157,7 +157,7 @@ export async function attachFile(
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     await changeable(documents, access, 'write', name, work.tx)
     const attachments = work.tx.in(belonging(documents.store, 'attachment'))
-    const key = keyOf(doctype, name)
+    const key = documentKey(doctype, name)
     const there = await attachments.find({ where: { key } })
     if (there.length >= mostAttachments)
       throw new AppError('conflict', `"${name}" has ${mostAttachments} attachments already`)
@@ -192,7 +192,10 @@ export async function listBelongings<K extends keyof Belongings>(
   kind: K,
 ): Promise<readonly Belongings[K][]> {
   await readable(documents, accessFor(documents, principal, doctype), name)
-  return await belonging(documents.store, kind).find({ where: { key: keyOf(doctype, name) }, order: byTime })
+  return await belonging(documents.store, kind).find({
+    where: { key: documentKey(doctype, name) },
+    order: byTime,
+  })
 }
 
 /** Whether a file of that id or name hangs on a document. */
@@ -203,7 +206,7 @@ export async function hasAttachment(
   file: string,
 ): Promise<boolean> {
   const all = work.tx.in(belonging(work.documents.store, 'attachment'))
-  return (await all.count({ where: { key: keyOf(doctype, name) }, holds: called(file) })) > 0
+  return (await all.count({ where: { key: documentKey(doctype, name) }, holds: called(file) })) > 0
 }
 
 function called(file: string): Condition {
@@ -242,7 +245,10 @@ export async function removeAttachment(
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
     await changeable(documents, access, 'write', name, work.tx)
     const attachments = work.tx.in(belonging(documents.store, 'attachment'))
-    const attachment = await attachments.first({ where: { key: keyOf(doctype, name) }, holds: called(id) })
+    const attachment = await attachments.first({
+      where: { key: documentKey(doctype, name) },
+      holds: called(id),
+    })
     if (!attachment) throw new AppError('not_found', `"${name}" has no attachment "${id}"`)
     await attachments.delete(attachment.id)
     await work.tx.in(contentsOf(documents.store)).delete(attachment.id)
@@ -256,7 +262,7 @@ export async function removeBelongings(work: Work, doctype: string, name: string
   const { documents, tx } = work
   for (const kind of ['comment', 'assignment', 'attachment'] as const) {
     const inside = tx.in<Belongings[typeof kind]>(belonging(documents.store, kind))
-    for (const { id } of await inside.find({ where: { key: keyOf(doctype, name) } })) {
+    for (const { id } of await inside.find({ where: { key: documentKey(doctype, name) } })) {
       await inside.delete(id)
       if (kind === 'attachment') await tx.in(contentsOf(documents.store)).delete(id)
     }

@@ -55,7 +55,7 @@ export async function recordChange(
   await counters.put({ id: doctype.name, last })
   await tx
     .in(entriesOf(store))
-    .insert({ ...entry, id: entryId(doctype, last), key: keyOf(doctype.name, entry.document) })
+    .insert({ ...entry, id: entryId(doctype, last), key: documentKey(doctype.name, entry.document) })
 }
 
 /** The number of the last change of any document of the doctype. */
@@ -74,7 +74,7 @@ export async function historyOf(
   const access = accessFor(documents, principal, doctype)
   const document = await readable(documents, access, name)
   const all = await entriesOf(documents.store).find({
-    where: { key: keyOf(doctype, name) },
+    where: { key: documentKey(doctype, name) },
     order: [{ field: 'id', descending: true }],
   })
   // A deleted document of the same name had a history of its own.
@@ -183,7 +183,7 @@ function countersOf(store: Store): Collection<Counter> {
 }
 
 /** By what things of one document are found. No doctype has a slash in its name, so the first one ends it. */
-export function keyOf(doctype: string, name: string): string {
+export function documentKey(doctype: string, name: string): string {
   return `${doctype}/${name}`
 }
 

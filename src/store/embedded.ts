@@ -143,7 +143,7 @@ export class EmbeddedStore implements Store {
   }
 
   stats(): StoreStats {
-    const { told, fault = this.#file.journal.fault } = this.#seen
+    const { told, fault = this.#file.journal.lines.fault } = this.#seen
     return {
       kind: 'embedded',
       documents: this.#low.data.counts(),
@@ -229,8 +229,8 @@ export class EmbeddedStore implements Store {
     const { journal } = this.#file
     const changes = overlay.changes()
     // Even a transaction that only read answers what others may still be writing.
-    if (changes.length === 0) return journal.settled()
-    journal.requireWritable()
+    if (changes.length === 0) return journal.lines.settled()
+    journal.lines.requireWritable()
     this.#lock.requireHeld()
     this.#seen.requireRight()
     const line = journal.lineOf(changes, this.#seen.mark())

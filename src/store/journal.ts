@@ -73,7 +73,8 @@ export interface JournalOptions {
 /** Transactions in the order in which they were made, one line each; what cannot be written is undone. */
 export class Journal {
   readonly #options: JournalOptions
-  readonly #lines: LineLog<Applied>
+  /** Transactions that were applied, on their way to the disk; what cannot be written is undone. */
+  readonly lines: LineLog<Applied>
   #id: string | undefined
   #head: JournalHead | undefined
   #file: AppendFile
@@ -90,7 +91,7 @@ export class Journal {
     this.#name(options.id)
     this.#last = this.#durable = options.last
     this.#bytes = options.bytes
-    this.#lines = new LineLog({
+    this.lines = new LineLog({
       name: 'the state',
       log: options.log,
       gatherMilliseconds: 0,
@@ -120,16 +121,6 @@ export class Journal {
     this.#bytes -= bytes
   }
 
-  /** Why writing fails now. */
-  get fault(): string | undefined {
-    return this.#lines.fault
-  }
-
-  /** Throws AppError `unavailable` when writing fails now. */
-  requireWritable(): void {
-    this.#lines.requireWritable()
-  }
-
   /** The line of the next transaction; making it changes nothing. */
   lineOf(changes: readonly StoredChange[], t?: number): string {
     const written = changes.map<WrittenChange>(({ collection, id, document }) =>
@@ -141,12 +132,7 @@ export class Journal {
   /** Takes a transaction that has been applied; settles when it is on disk, rejects when it was undone. */
   append(line: string, undo: () => void): Promise<void> {
     this.#last++
-    return this.#lines.add({ line, undo })
-  }
-
-  /** Settles when everything appended so far is on disk; rejects when it was undone instead. */
-  settled(): Promise<void> {
-    return this.#lines.settled()
+    return this.lines.add({ line, undo })
   }
 
   /** Goes on in a new segment; answers its number. Everything in the segments before it is on disk then. */
@@ -154,12 +140,12 @@ export class Journal {
     return new Promise((resolve, reject) => {
       if (this.#rotation) return reject(new Error('the journal is being rotated already'))
       this.#rotation = { resolve, reject }
-      this.#lines.wake()
+      this.lines.wake()
     })
   }
 
   async close(): Promise<void> {
-    await this.#lines.close()
+    await this.lines.close()
     this.#head?.close()
     await this.#file.close()
   }

@@ -76,7 +76,7 @@ export class Database {
     }
   }
 
-  /** Runs one statement that is a transaction of its own and waits for nobody's; once more as `read` does, so it must bear that. */
+  /** Runs one statement that reads, or is a transaction of its own and waits for nobody's; once more as `read` does, so it must bear that. */
   alone(statement: Statement): Promise<readonly unknown[][]> {
     return this.read((on) => on.rows(statement))
   }

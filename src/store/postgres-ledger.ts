@@ -61,14 +61,13 @@ export class PostgresLedger implements Ledger {
 
   async name(): Promise<string> {
     const text = 'SELECT name FROM assistant_core.ledger_name'
-    const [row] = await this.#database.read((on) => on.rows({ text, values: [] }))
+    const [row] = await this.#database.alone({ text, values: [] })
     return String(row?.[0])
   }
 
   async writers(): Promise<readonly LedgerWriter[]> {
-    const rows = await this.#database.read((on) =>
-      on.rows({
-        text: `SELECT w.id, w.name, w.keys, coalesce(first.seq, 0), first.at, coalesce(last.seq, 0), last.line
+    const rows = await this.#database.alone({
+      text: `SELECT w.id, w.name, w.keys, coalesce(first.seq, 0), first.at, coalesce(last.seq, 0), last.line
           FROM assistant_core.ledger_writer w
           LEFT JOIN LATERAL (
             SELECT seq, at FROM assistant_core.ledger WHERE writer = w.id ORDER BY seq LIMIT 1
@@ -77,9 +76,8 @@ export class PostgresLedger implements Ledger {
             SELECT seq, line FROM assistant_core.ledger WHERE writer = w.id ORDER BY seq DESC LIMIT 1
           ) AS last ON true
           ORDER BY w.name, w.id`,
-        values: [],
-      }),
-    )
+      values: [],
+    })
     return rows.map(([id, name, keys, first, at, seq, line]) => ({
       id: id as string,
       name: name as string,
@@ -114,7 +112,7 @@ export class PostgresLedger implements Ledger {
     let place: LedgerRow | undefined
     for (;;) {
       const statement = reading(question, place)
-      const rows = await this.#database.read((on) => on.rows(statement))
+      const rows = await this.#database.alone(statement)
       if (rows.length > 0) {
         yield rows.map(rowOf)
         place = rowOf(rows.at(-1)!)
@@ -133,7 +131,7 @@ export class PostgresLedger implements Ledger {
         SELECT seq FROM assistant_core.ledger WHERE writer = w.id ORDER BY seq DESC LIMIT 1
       ) AS last ON true
       CROSS JOIN (SELECT max(at) AS at FROM assistant_core.ledger) AS newest`
-    const rows = await this.#database.read((on) => on.rows({ text, values: [before, mine] }))
+    const rows = await this.#database.alone({ text, values: [before, mine] })
     return rows.flatMap(([writer, seq]) =>
       seq === null ? [] : [{ writer: writer as string, through: Number(seq) }],
     )
@@ -144,11 +142,11 @@ export class PostgresLedger implements Ledger {
     const sampled = `SELECT avg(octet_length(line)) FROM (
       SELECT line FROM assistant_core.ledger ORDER BY at DESC, writer DESC, seq DESC LIMIT ${readAtOnce}) AS newest`
     const lines = (await this.writers()).reduce((sum, { first, last }) => sum + (last && last - first + 1), 0)
-    const [row] = await this.#database.read((on) => on.rows({ text: sampled, values: [] }))
+    const [row] = await this.#database.alone({ text: sampled, values: [] })
     const excess = lines - Math.floor(most / Number(row![0] ?? 1))
     if (excess <= 0) return undefined
     const text = 'SELECT at FROM assistant_core.ledger ORDER BY at, writer, seq OFFSET $1 LIMIT 1'
-    const [place] = await this.#database.read((on) => on.rows({ text, values: [excess] }))
+    const [place] = await this.#database.alone({ text, values: [excess] })
     return place && Number(place[0])
   }
 
@@ -163,7 +161,7 @@ export class PostgresLedger implements Ledger {
 
   async bytes(): Promise<number> {
     const text = "SELECT pg_total_relation_size('assistant_core.ledger')"
-    const [row] = await this.#database.read((on) => on.rows({ text, values: [] }))
+    const [row] = await this.#database.alone({ text, values: [] })
     return Number(row![0])
   }
 }
@@ -237,7 +235,7 @@ export async function withLedgerAt<R>(
 ): Promise<R> {
   const text = "SELECT to_regclass('assistant_core.ledger') IS NOT NULL"
   return await Database.during(url, async (database) => {
-    const [row] = await database.read((on) => on.rows({ text, values: [] }))
+    const [row] = await database.alone({ text, values: [] })
     return await work(row![0] === true ? new PostgresLedger(database) : undefined)
   })
 }

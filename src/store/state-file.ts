@@ -85,7 +85,7 @@ export class StateFile implements Adapter<State> {
       const last = this.#journal?.last ?? 0
       const header = snapshotHeader(state.schema, this.#options.clock, { last, segment })
       // What the picture shows may still be undone: nothing of it is written before it is on disk.
-      await this.#journal?.settled()
+      await this.#journal?.lines.settled()
       yield* snapshotText(header, capture)
     } finally {
       capture.end()
