@@ -1,30 +1,21 @@
 /** What analysis works on: tables that hold exactly the rows and columns that one principal may read. */
 
 import { type ColumnType, valueTypes } from '../core/values.ts'
-import type { ReadableRows, ReadableTables, TableColumn } from '../documents/run-sql.ts'
+import type { ReadableTable, ReadableTables, TableColumn } from '../documents/run-sql.ts'
 import { valueTypeOf } from '../documents/values.ts'
 
 /** A column of a permitted table, by the name that statements and programs use. */
-export interface Column {
-  readonly name: string
+export interface Column extends Omit<TableColumn, 'type'> {
   readonly type: ColumnType
-  /** Digits after the point of a decimal. */
-  readonly places?: number
 }
 
-/** The permitted part of one doctype, or of the rows of one child doctype. */
-export interface PermittedTable {
-  /** The doctype. */
-  readonly name: string
+/** The permitted part of one doctype, or of the rows of one child doctype, which are asked for when a statement names it. */
+export interface PermittedTable extends Omit<ReadableTable, 'columns'> {
   readonly columns: readonly Column[]
-  /** The rows as they are now; asked for only when a statement names the table. */
-  read(): Promise<ReadableRows>
 }
 
-/** Everything one principal may read. */
-export interface PermittedTables {
-  /** Equal only for the same permissions of the same user; snapshots are kept by it. */
-  readonly key: string
+/** Everything one principal may read; snapshots are kept by the key. */
+export interface PermittedTables extends Pick<ReadableTables, 'key'> {
   readonly tables: readonly PermittedTable[]
 }
 
@@ -37,11 +28,7 @@ export function sqlName(doctype: string): string {
 export function permittedTables(readable: ReadableTables): PermittedTables {
   return {
     key: readable.key,
-    tables: readable.tables.map((table) => ({
-      name: table.name,
-      columns: table.columns.map(columnOf),
-      read: table.read,
-    })),
+    tables: readable.tables.map((table) => ({ ...table, columns: table.columns.map(columnOf) })),
   }
 }
 

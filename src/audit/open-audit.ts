@@ -1,7 +1,6 @@
-import { type Clock, isoTime } from '../core/clock.ts'
+import { isoTime } from '../core/clock.ts'
 import { openPrivateFolder } from '../core/files.ts'
-import type { Log } from '../core/log.ts'
-import type { Store, Transaction } from '../store/store.ts'
+import type { Transaction } from '../store/store.ts'
 import type { Audit } from './audit.ts'
 import { type LogKey, openKey } from './checkpoint.ts'
 import type { AuditEvent } from './event.ts'
@@ -59,13 +58,8 @@ export interface AuditStats extends Omit<LogSize, 'lines'> {
 }
 
 /** Where the log lies, and the store whose transactions carry events until they are in it. */
-export interface AuditOptions {
-  readonly folder: string
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
+export interface AuditOptions extends Pick<LogParts, 'folder' | 'store' | 'clock' | 'log' | 'reserveBytes'> {
   readonly settings?: Partial<AuditSettings>
-  readonly reserveBytes?: number
 }
 
 /** Opens the log, with a folder of its own that is made when it is missing, and takes what was left outside of it. */
@@ -84,8 +78,7 @@ export async function openAudit(options: AuditOptions): Promise<AuditLog> {
 
 class OpenedAudit implements AuditLog {
   readonly folder: string
-  readonly #clock: Clock
-  readonly #log: Log
+  readonly #options: AuditOptions
   readonly #kept: FileLog | LedgerLog
   #key: LogKey
   readonly #memory: LogMemory
@@ -100,8 +93,7 @@ class OpenedAudit implements AuditLog {
   constructor(options: AuditOptions, key: LogKey, part: LedgerPart | undefined) {
     const { folder, store, log } = options
     this.folder = folder
-    this.#clock = options.clock
-    this.#log = log
+    this.#options = options
     this.#key = key
     this.#settings = auditSettings(options.settings)
     this.#forwarders = forwardersOf(this.#settings, log)
@@ -133,7 +125,8 @@ class OpenedAudit implements AuditLog {
     const known = await this.#memory.load(this.#key.id)
     const { writer, place } = this.#kept
     const heads = await this.#kept.prepare()
-    if (heads.includes('forged')) this.#log.error('the head of the audit log is not signed with its key')
+    if (heads.includes('forged'))
+      this.#options.log.error('the head of the audit log is not signed with its key')
     await writer.open()
     const { end } = writer.chain
     const written = heads.map((head) => (head === 'forged' ? 0 : head.seq))
@@ -153,7 +146,7 @@ class OpenedAudit implements AuditLog {
     data: { readonly what: string; readonly expected: number; readonly found: number },
     end: KnownLine,
   ): Promise<void> {
-    this.#log.error('lines are missing at the end of the audit log', data)
+    this.#options.log.error('lines are missing at the end of the audit log', data)
     const told = this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data })
     void quiet(this.#kept.writer.lines.add(told))
     await this.#memory.remember(this.#key.id, end, { time: told.time, ...data })
@@ -222,7 +215,7 @@ class OpenedAudit implements AuditLog {
   configure(settings: Partial<AuditSettings>): void {
     const next = auditSettings(settings)
     if (!sameSinks(next, this.#settings)) {
-      const forwarders = forwardersOf(next, this.#log)
+      const forwarders = forwardersOf(next, this.#options.log)
       for (const forwarder of this.#forwarders) void forwarder.close()
       this.#forwarders = forwarders
     }
@@ -248,7 +241,7 @@ class OpenedAudit implements AuditLog {
   }
 
   #tell(event: AuditEvent): ToldEvent {
-    const now = this.#clock.now()
+    const now = this.#options.clock.now()
     // Many events fall into one millisecond, and writing a time costs more than looking at one.
     if (now !== this.#now) {
       this.#now = now
@@ -262,7 +255,7 @@ class OpenedAudit implements AuditLog {
       this.#kept.writer.requireWritable(true)
     } catch (error) {
       // Whoever does not wait for this must still be able to find what was not kept.
-      this.#log.error('an audit event was refused', { event: eventIn(told) })
+      this.#options.log.error('an audit event was refused', { event: eventIn(told) })
       throw error
     }
     await this.#kept.writer.lines.add(told)
@@ -272,7 +265,9 @@ class OpenedAudit implements AuditLog {
     if (this.#closed) return
     this.#housekeeping ??= this.#kept
       .tidy()
-      .catch((error: unknown) => this.#log.warn('old audit files could not be put in order', { error }))
+      .catch((error: unknown) =>
+        this.#options.log.warn('old audit files could not be put in order', { error }),
+      )
       .finally(() => {
         this.#housekeeping = undefined
       })

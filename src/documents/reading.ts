@@ -44,12 +44,6 @@ export interface DocumentPage {
 /** A document as one principal may see it, in the names that callers use. */
 export type DocumentView = Readonly<Record<string, unknown>>
 
-/** What `get` can be told. */
-export interface GetOptions {
-  /** Leave out all other fields. */
-  readonly fields?: readonly string[]
-}
-
 /** What a model reads with ease when it does not say how much it wants; `maxLimit` bounds one answer. */
 const defaultLimit = 20
 const maxLimit = 1000
@@ -132,13 +126,13 @@ function readCursor(cursor: string, order: readonly SortKey[]): readonly unknown
   )
 }
 
-/** One document with its rows. AppError `not_found` also for one that is there but may not be read. */
+/** One document with its rows, of its fields all or those that are wanted. AppError `not_found` also for one that is there but may not be read. */
 export async function getDocument(
   documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
-  options: GetOptions = {},
+  options: { readonly fields?: readonly string[] } = {},
 ): Promise<DocumentView> {
   const access = accessFor(documents, principal, doctype)
   const document = await readable(documents, access, name)

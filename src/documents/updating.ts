@@ -15,12 +15,6 @@ import type { StoredDocument } from './stored.ts'
 import { type ChangeOptions, inWork, keep, type Work } from './work.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
 
-/** What `update` can be told besides the data. */
-export interface UpdateOptions extends ChangeOptions {
-  /** The `modified` that the caller has seen; the update is refused when there is a later one. */
-  readonly expectedModified?: string
-}
-
 /** What an update changed; no fields when all of it stood there already. */
 export interface Updated {
   readonly document: DocumentView
@@ -30,7 +24,7 @@ export interface Updated {
 
 /**
  * Changes the fields given and leaves the others. AppError `forbidden`, `invalid` with every problem,
- * `conflict` when the document is cancelled or was changed meanwhile.
+ * `conflict` when the document is cancelled, or was changed since the `modified` that the caller has seen.
  */
 export async function updateDocument(
   documents: Documents,
@@ -38,7 +32,7 @@ export async function updateDocument(
   doctype: string,
   name: string,
   data: Readonly<Record<string, unknown>>,
-  options: UpdateOptions = {},
+  options: ChangeOptions & { readonly expectedModified?: string } = {},
 ): Promise<Updated> {
   const access = accessFor(documents, principal, doctype)
   return await inWork(documents, principal, options.dryRun ?? false, async (work) => {
@@ -99,22 +93,16 @@ async function updateIn(
   }
 }
 
-/** What `delete` can be told. */
-export interface DeleteOptions extends ChangeOptions {
-  /** Delete although documents link to it: System Managers only. */
-  readonly force?: boolean
-}
-
 /**
  * Deletes a document with all that hangs on it; its history stays. AppError `conflict` when it is
- * submitted, or linked from elsewhere.
+ * submitted, or linked from elsewhere; System Managers may delete these with force.
  */
 export async function deleteDocument(
   documents: Documents,
   principal: Principal,
   doctype: string,
   name: string,
-  options: DeleteOptions = {},
+  options: ChangeOptions & { readonly force?: boolean } = {},
 ): Promise<void> {
   const access = accessFor(documents, principal, doctype)
   if (options.force && !hasRole(principal, systemManager))

@@ -18,7 +18,7 @@ export function installed(name: string): string | undefined {
 }
 
 /** A plain `.mjs` file, the packages that it imports, and its bounds: V8's heap within all of its memory. */
-interface Worker {
+export interface Worker {
   readonly isolation: Isolation
   readonly worker: string
   readonly packages: readonly string[]

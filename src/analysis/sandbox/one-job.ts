@@ -1,33 +1,25 @@
 /** Untrusted work that a worker does once: a fresh process a job, ended afterwards. */
-import type { Isolation } from './bubblewrap.ts'
 import { type Child, endedEarly } from './child.ts'
-import { startWorker } from './node-program.ts'
+import { startWorker, type Worker } from './node-program.ts'
 import { type TurnTaker, FairQueue } from '../../core/fair-queue.ts'
 import { Spare } from './spare.ts'
 
 /** A worker and its bounds; `memoryMb` is for its data, besides what Node itself takes. */
-export interface WorkerOptions {
-  readonly isolation: Isolation
-  /** The path of a plain `.mjs` file. */
-  readonly worker: string
-  /** The packages that it imports. */
-  readonly packages: readonly string[]
+interface JobOptions extends Pick<Worker, 'isolation' | 'worker' | 'packages' | 'what'> {
   readonly memoryMb: number
   readonly timeoutSeconds: number
   readonly maxAnswerBytes: number
-  /** What it works on, for messages: `the file`. */
-  readonly what: string
 }
 
 /** A kind of job with a process kept ready for it. */
 export class OneJob {
   /** Two at a time, because each may fill a processor. */
   readonly queue = new FairQueue(2)
-  #options: WorkerOptions
+  #options: JobOptions
   #spare: Spare<Child>
   #running = new Set<Child>()
 
-  constructor(options: WorkerOptions) {
+  constructor(options: JobOptions) {
     this.#options = options
     this.#spare = new Spare(
       () => this.#start(),
