@@ -1,11 +1,10 @@
-import { isoTime } from '../core/clock.ts'
 import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { type Change, changeOf, refuseProblems, type Warning } from './change.ts'
 import { checkStored } from './checking.ts'
 import { accessFor, collectionFor, type Documents, requireAction } from './documents.ts'
 import { blankOf, differences } from './history.ts'
-import { submitIn } from './lifecycle.ts'
+import { newBy, submitIn } from './lifecycle.ts'
 import { nameFor } from './naming.ts'
 import { compute, readData, withDefaults } from './preparing.ts'
 import { type DocumentView, viewOf } from './reading.ts'
@@ -58,16 +57,8 @@ export async function insertDocument(
   name?: string,
 ): Promise<StoredDocument> {
   const { access } = change
-  const { documents, principal, tx } = change.work
-  const now = isoTime(documents.clock.now())
-  const blank: StoredDocument = {
-    id: '',
-    owner: principal.user,
-    creation: now,
-    modified: now,
-    modified_by: principal.user,
-    docstatus: 0,
-  }
+  const { documents, tx } = change.work
+  const blank: StoredDocument = { id: '', ...newBy(change.work) }
   const initial = documents.platform.workflows.get(access.doctype.name)?.initial
   const values = withDefaults(change, readData(change, data, undefined, blank))
   const state = initial === undefined ? {} : { workflow_state: initial }

@@ -2,6 +2,7 @@
  * The history of documents: one entry a change, numbered without gaps per doctype. The numbers are
  * also how the search index knows what it has not seen yet.
  */
+import type { AuditedChange } from '../audit/event.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
 import { equal } from '../core/expression-values.ts'
@@ -10,13 +11,6 @@ import { type Access, maskMarker } from './permission.ts'
 import type { Doctype } from './platform.ts'
 import { collectionOf } from './read-doctypes.ts'
 import type { StoredDocument } from './stored.ts'
-
-/** One field that a change changed; a value of a row is `items[row].qty`. */
-export interface FieldChange {
-  readonly field: string
-  readonly from: unknown
-  readonly to: unknown
-}
 
 /** One change of a document. */
 export interface HistoryEntry {
@@ -27,7 +21,8 @@ export interface HistoryEntry {
   readonly client?: string
   /** `create`, `update`, `submit`, a workflow action, … */
   readonly action: string
-  readonly changes: readonly FieldChange[]
+  /** A value of a row is `items[row].qty`. */
+  readonly changes: readonly AuditedChange[]
   readonly note?: string
 }
 
@@ -37,7 +32,8 @@ interface StoredEntry extends HistoryEntry {
   readonly key: string
 }
 
-interface Counter {
+/** The last number that was given away. */
+export interface LastNumber {
   readonly id: string
   readonly last: number
 }
@@ -91,8 +87,12 @@ export async function historyOf(
 }
 
 /** The fields in which two versions of a document differ. */
-export function differences(doctype: Doctype, before: StoredDocument, after: StoredDocument): FieldChange[] {
-  const changes: FieldChange[] = []
+export function differences(
+  doctype: Doctype,
+  before: StoredDocument,
+  after: StoredDocument,
+): AuditedChange[] {
+  const changes: AuditedChange[] = []
   for (const name of ['docstatus', ...doctype.fields.keys()]) {
     const [from, to] = [before[name] ?? null, after[name] ?? null]
     if (doctype.fields.get(name)?.type === 'table') changes.push(...rowDifferences(name, from, to))
@@ -114,9 +114,9 @@ export function sameValue(a: unknown, b: unknown): boolean {
   )
 }
 
-function rowDifferences(table: string, from: unknown, to: unknown): FieldChange[] {
+function rowDifferences(table: string, from: unknown, to: unknown): AuditedChange[] {
   const [old, now] = [rowsByName(from), rowsByName(to)]
-  const changes: FieldChange[] = []
+  const changes: AuditedChange[] = []
   for (const [name, row] of now) {
     const before = old.get(name)
     if (!before) changes.push({ field: `${table}[${name}]`, from: null, to: row })
@@ -145,8 +145,8 @@ function visibleChange(
   documents: Documents,
   access: Access,
   document: StoredDocument,
-  change: FieldChange,
-): FieldChange[] {
+  change: AuditedChange,
+): AuditedChange[] {
   const [, table, column] = /^(\w+)(?:\[[^\]]*\](?:\.(\w+))?)?$/.exec(change.field) ?? []
   if (table === 'docstatus') return [change]
   const field = access.doctype.fields.get(table ?? '')
@@ -178,8 +178,8 @@ function entriesOf(store: Store): Collection<StoredEntry> {
   return store.collection<StoredEntry>({ name: 'platform.history', indexes: ['key'] })
 }
 
-function countersOf(store: Store): Collection<Counter> {
-  return store.collection<Counter>({ name: 'platform.change' })
+function countersOf(store: Store): Collection<LastNumber> {
+  return store.collection<LastNumber>({ name: 'platform.change' })
 }
 
 /** By what things of one document are found. No doctype has a slash in its name, so the first one ends it. */

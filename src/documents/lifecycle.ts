@@ -88,7 +88,7 @@ export async function requireCancellable(
 }
 
 async function amendIn(work: Work, access: Access, document: StoredDocument): Promise<StoredDocument> {
-  const { documents, principal, tx } = work
+  const { documents, tx } = work
   const { doctype } = access
   if (document.docstatus !== 2)
     throw new AppError(
@@ -98,16 +98,11 @@ async function amendIn(work: Work, access: Access, document: StoredDocument): Pr
   const collection = collectionFor(documents, doctype, tx)
   const earlier = await collection.find({ holds: compared('amended_from', '=', document.id), limit: 1 })
   if (earlier.length > 0) throw new AppError('conflict', `"${document.id}" was amended already`)
-  const now = isoTime(documents.clock.now())
   const initial = documents.platform.workflows.get(doctype.name)?.initial
   const copy: StoredDocument = {
     ...document,
+    ...newBy(work),
     id: await amendedName(document.id, async (wanted) => (await collection.get(wanted)) !== undefined),
-    owner: principal.user,
-    creation: now,
-    modified: now,
-    modified_by: principal.user,
-    docstatus: 0,
     amended_from: document.id,
     ...(initial !== undefined && { workflow_state: initial }),
   }
@@ -116,6 +111,16 @@ async function amendIn(work: Work, access: Access, document: StoredDocument): Pr
   await collection.insert(copy)
   await keep(work, doctype, copy.id, 'amend', [{ field: 'amended_from', from: null, to: document.id }])
   return copy
+}
+
+/** What is known of every document that the user of the work makes, but its name. */
+export function newBy({
+  documents,
+  principal,
+}: Work): Pick<StoredDocument, 'owner' | 'creation' | 'modified' | 'modified_by' | 'docstatus'> {
+  const now = isoTime(documents.clock.now())
+  const { user } = principal
+  return { owner: user, creation: now, modified: now, modified_by: user, docstatus: 0 }
 }
 
 /** Stores a document with other values, as the user of the work, with its history. */

@@ -1,13 +1,9 @@
 import { AppError } from '../core/errors.ts'
 import { randomId } from '../core/secrets.ts'
 import { cleanText, show } from '../core/values.ts'
+import type { LastNumber } from './history.ts'
 import type { Doctype } from './platform.ts'
 import type { Work } from './work.ts'
-
-interface Series {
-  readonly id: string
-  readonly last: number
-}
 
 /** Gives a new document its name by the rule of its doctype; `asked` is the name that the caller gave, if any. */
 export async function nameFor(
@@ -37,7 +33,7 @@ async function nextInSeries(
   taken: (name: string) => Promise<boolean>,
 ): Promise<string> {
   // Inside the transaction of the change, so that a number is used up only with its document.
-  const counters = tx.in(documents.store.collection<Series>({ name: 'platform.series' }))
+  const counters = tx.in(documents.store.collection<LastNumber>({ name: 'platform.series' }))
   const digits = /#+$/.exec(pattern)![0].length
   const prefix = pattern.slice(0, -digits)
   let last = (await counters.get(pattern))?.last ?? 0

@@ -1,11 +1,11 @@
 /** A change to documents as one transaction: what is done, its history and its audit event are kept together or not at all. */
-import { eventOf } from '../audit/event.ts'
+import { type AuditedChange, eventOf } from '../audit/event.ts'
 import { isoTime } from '../core/clock.ts'
 import type { Principal } from '../core/principal.ts'
 import { redact } from '../core/redact.ts'
 import type { Transaction } from '../store/store.ts'
 import type { Documents } from './documents.ts'
-import { recordChange, type FieldChange } from './history.ts'
+import { recordChange } from './history.ts'
 import type { Doctype, Platform } from './platform.ts'
 
 /** A transaction under way, and for whom. */
@@ -56,7 +56,7 @@ export async function keep(
   doctype: Doctype,
   name: string,
   action: string,
-  changes: readonly FieldChange[],
+  changes: readonly AuditedChange[],
   note?: string,
   told = changes,
 ): Promise<void> {
@@ -84,7 +84,7 @@ export async function keep(
 }
 
 /** A change as everyone may know it who reads the log; `items[row].qty` is as open as `items` and `qty` are. */
-function openChange({ confidential }: Platform, { field, from, to }: FieldChange): FieldChange {
+function openChange({ confidential }: Platform, { field, from, to }: AuditedChange): AuditedChange {
   const names = field.split(/\[.*\]\.?/)
   const name = names.find((one) => confidential.has(one)) ?? names.at(-1)!
   const open = (value: unknown): unknown =>
