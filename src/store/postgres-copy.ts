@@ -1,4 +1,5 @@
 /** The whole state in PostgreSQL, read at once and written at once, while no daemon uses it. */
+import { setTimeout } from 'node:timers/promises'
 import { AppError } from '../core/errors.ts'
 import { type CollectionDigest, digestsOf, requireSame } from './copy.ts'
 import { requireKnownSchema } from './migrate.ts'
@@ -10,6 +11,8 @@ import { hasTables, lockAll, openTables, readStateHead } from './postgres-tables
 import type { State } from './state.ts'
 
 const atOnce = 1000
+const looks = 10
+const betweenLooks = 100
 
 /** Reads the state of a database. AppError `not_found` when there is none, `conflict` while a daemon uses it. */
 export async function readPostgres(url: string, knownSchema: number): Promise<State> {
@@ -69,20 +72,28 @@ async function requireEmpty(on: Queryable): Promise<void> {
 async function alone<R>(url: string, work: (on: Queryable) => Promise<R>): Promise<R> {
   return await Database.during(url, (database) =>
     database.found(async (on) => {
-      const [row] = await on.rows({
-        text: `SELECT count(*) FROM pg_stat_activity
-          WHERE datname = current_database() AND application_name = $1 AND pid <> pg_backend_pid()`,
-        values: [applicationName],
-      })
-      if (Number(row![0]) > 0) {
-        throw new AppError(
-          'conflict',
-          `the database is in use by a daemon (${String(row![0])} connections); stop it first`,
-        )
+      // The server shows who has just gone for a moment longer.
+      for (let left = looks; ; left--) {
+        const others = await connectionsOf(on)
+        if (others === 0) break
+        const used = `the database is in use by a daemon (${others} connections); stop it first`
+        if (left === 1) throw new AppError('conflict', used)
+        await setTimeout(betweenLooks)
       }
       // One whose connections had just broken comes back, and waits here with what it writes.
       if (await hasTables(on)) await on.rows({ text: lockAll, values: [] })
       return await work(on)
     }),
   )
+}
+
+/** How many other connections of ours there are now, whatever this transaction saw before. */
+async function connectionsOf(on: Queryable): Promise<number> {
+  await on.rows({ text: 'SELECT pg_stat_clear_snapshot()', values: [] })
+  const [row] = await on.rows({
+    text: `SELECT count(*) FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = $1 AND pid <> pg_backend_pid()`,
+    values: [applicationName],
+  })
+  return Number(row![0])
 }
