@@ -56,7 +56,7 @@ describe('the faults of a site', () => {
     assert.deepEqual(
       await faultsWith(t, { ...files, 'config/doctypes/vehicle.yaml': vehicle.replace('title', 'titel') }),
       [
-        'config/doctypes/vehicle.yaml:2:14 titel_field: unknown key; did you mean "title_field"? (1 fault elsewhere follows from it)',
+        'config/doctypes/vehicle.yaml:2:1 titel_field: unknown key; did you mean "title_field"? (1 fault elsewhere follows from it)',
       ],
     )
     const noYaml = await faultsWith(t, {
