@@ -66,9 +66,9 @@ export function registrationEndpoint(deps: RegistrationDeps): Endpoint {
 
 /** A client in the words of RFC 7591 §3.2.1. */
 export function registrationOf(client: Client, secret?: string): Record<string, unknown> {
+  const { jwks: _keys, ...metadata } = client.metadata
   return {
-    ...client.metadata,
-    jwks: undefined,
+    ...metadata,
     client_id: client.id,
     client_id_issued_at: epochSeconds(client.createdAt),
     client_name: client.name,
