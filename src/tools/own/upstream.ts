@@ -207,7 +207,10 @@ async function overStreams(definition: UpstreamDefinition, folder: string): Prom
   })
   return {
     exchange: (message, signal) => written(child, waiting, message, signal),
-    close: () => void child.kill(),
+    close: () => {
+      // Killing what never started would be kill(0, SIGTERM): the daemon, and all of its process group.
+      if (child.pid !== undefined) child.kill()
+    },
   }
 }
 

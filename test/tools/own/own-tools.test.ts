@@ -413,6 +413,20 @@ describe('an upstream server', () => {
     assert.equal((await call(plain, 'ref_echo', {})).isError, true)
   })
 
+  it('that never started was given up by a signal to the whole process group, the daemon first', async () => {
+    const program = fileURLToPath(new URL('./missing-upstream-child.ts', import.meta.url))
+    const args = ['--import', import.meta.resolve('tsx'), program]
+    // A group of its own, so that such a signal does not end this run as well.
+    const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    let said = ''
+    child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    const ending = await new Promise((resolve) =>
+      child.on('close', (code, signal) => resolve({ code, signal })),
+    )
+    assert.deepEqual(ending, { code: 0, signal: null })
+    assert.match(said, /upstream server has ended/)
+  })
+
   it('is told in the log, and has no tools, when it does not start', async (t) => {
     const { tools, warnings } = await open(t, {
       'config/tools/u.yaml': 'upstream: Gone\ntype: mcp\ncommand: [/nowhere/at-all]',
