@@ -24,6 +24,7 @@ export class Channel {
   readonly #accepts: boolean
   readonly #headers: Record<string, string>
   #keepAlive: NodeJS.Timeout | undefined
+  #finished = false
 
   /** `headers` are those that go out with whatever is answered. */
   constructor(req: IncomingMessage, res: ServerResponse, headers: Record<string, string>) {
@@ -39,11 +40,11 @@ export class Channel {
 
   /** Whether the whole answer was handed over. */
   get finished(): boolean {
-    return this.#res.writableEnded
+    return this.#finished
   }
 
   get gone(): boolean {
-    return this.#res.destroyed || this.#res.writableEnded
+    return this.#finished || this.#res.destroyed
   }
 
   /** Adds a header to the answer. */
@@ -74,6 +75,7 @@ export class Channel {
   /** Gives the answer, which is the last message of a stream if there is one. The status counts only without one. */
   finish(status: number, body: string | Buffer): void {
     if (this.gone) return
+    this.#finished = true
     if (this.#keepAlive) {
       clearInterval(this.#keepAlive)
       this.#res.end(event(body.toString()))
@@ -87,6 +89,7 @@ export class Channel {
   /** Ends without a word: an accepted notification, or a stream whose client knows. */
   end(status: number): void {
     if (this.gone) return
+    this.#finished = true
     clearInterval(this.#keepAlive)
     if (!this.#res.headersSent) this.#res.writeHead(status, { ...this.#headers, 'Content-Length': 0 })
     this.#res.end()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { answerWhole } from '../../src/core/whole-answer.ts'
@@ -71,6 +71,28 @@ describe('a whole answer', () => {
     socket.write(get('/slow') + get('/fast') + get('/last'))
     await until(() => got().includes('/last'))
     assert.deepEqual(got().match(/\/(slow|fast|last)/g), ['/slow', '/fast', '/last'])
+  })
+
+  it('goes out when the turn ends, with all others of that turn', async (t) => {
+    const waiting: ServerResponse[] = []
+    const listener: RequestListener = (_, response) => void waiting.push(response)
+    const clients = [await connection(t, listener), await connection(t, listener)]
+    for (const { socket } of clients) socket.write(get('/'))
+    await until(() => waiting.length === 2)
+    for (const response of waiting) answerWhole(response, 200, {}, 'done')
+    assert.deepEqual(
+      waiting.map(({ socket, headersSent }) => [socket!.bytesWritten, headersSent]),
+      [
+        [0, true],
+        [0, true],
+      ],
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(
+      waiting.map(({ writableEnded }) => writableEnded),
+      [true, true],
+    )
+    for (const { got } of clients) await until(() => got().endsWith('done'))
   })
 
   it('ends the connection where the client or the server wants it to end', async (t) => {
