@@ -7,6 +7,7 @@ import type { Endpoint, Exchange, Guard } from './core/exchange.ts'
 import { iconsPath } from './core/icons.ts'
 import { summing } from './core/log.ts'
 import type { Principal } from './core/principal.ts'
+import type { Soon } from './core/soon.ts'
 import { version } from './core/version.ts'
 import { healthEndpoint, readinessEndpoint } from './http/health-endpoint.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from './library/prompt-methods-endpoint.ts'
@@ -88,9 +89,10 @@ import {
 import { upstreamCallbackEndpoint, upstreamEndpoint, type UpstreamDeps } from './pages/upstream-endpoint.ts'
 import { bearerOrSession } from './pages/session-middleware.ts'
 import { createViews, type Render } from './pages/views.ts'
-import { edge, killSwitch } from './http/edge-middleware.ts'
+import { killSwitch } from './http/kill-switch-middleware.ts'
 import { answerBare, callsOf, programCall } from './http/program-calls.ts'
-import { doctorProbes, knownCaller, lined, requests } from './http/requests-middleware.ts'
+import { knownCaller, lined } from './http/lined.ts'
+import { doctorProbes, requests } from './http/requests-middleware.ts'
 import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './build/services.ts'
 
@@ -117,13 +119,12 @@ export function createApp(services: Services): RequestListener {
   const caller = bearerOrSession(guard, services)
   const promptMethods = promptMethodsEndpoint(() => services.promptMethods)
   const around = { ...services, tell: summing(log, 'too many requests: some were refused') }
-  const [arrive, catching, open] = [requests(around), edge(log), killSwitch(settings)]
+  const [arrive, open] = [requests(around), killSwitch(settings)]
 
   const app = new Koa()
   app.on('error', (error: unknown) => log.error('unanswered error', { error }))
   app.use(arrive)
   app.use(doctorProbes(services.probe, services.trusted))
-  app.use(catching)
   app.use(open)
   app.use(crossOrigin(services))
   app.use((ctx, next) => (ctx.path === paths.mcp ? mcp(ctx, () => void (ctx.respond = false)) : next()))
@@ -144,8 +145,8 @@ export function createApp(services: Services): RequestListener {
   app.use(notFound(render))
   const listener = app.callback()
   const calls = callsOf([...programs, ['POST', [paths.mcp], (exchange) => mcp(exchange, nothing)]])
-  const answered = (exchange: Exchange, endpoint: Endpoint): Promise<unknown> =>
-    arrive(exchange, () => catching(exchange, () => open(exchange, () => endpoint(exchange))))
+  const answered = (exchange: Exchange, endpoint: Endpoint): Soon<unknown> =>
+    arrive(exchange, () => open(exchange, () => endpoint(exchange)))
   return lined(around, (request, response) => {
     const endpoint = programCall(request, calls)
     if (endpoint) answerBare(request, response, (exchange) => answered(exchange, endpoint), log)
@@ -153,7 +154,7 @@ export function createApp(services: Services): RequestListener {
   })
 }
 
-type Answer = (exchange: Exchange, reached: () => void) => Promise<unknown>
+type Answer = (exchange: Exchange, reached: () => void) => Soon<unknown>
 
 /** The MCP endpoint behind its guards; `reached` is called when it will write the answer itself. */
 function guardedMcp(services: Services, guard: Guard, views: HostViews): Answer {

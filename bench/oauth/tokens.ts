@@ -22,7 +22,7 @@ const request = {
   resource: resourceOf(server.url),
 }
 
-await measure('find an access token (in process)', 1, () => server.tokens.find(tokens.access_token))
+await measure('find an access token (in process)', 1, async () => server.tokens.find(tokens.access_token))
 await measure('bearer check over HTTP', 16, () =>
   callMcp(server, `Bearer ${tokens.access_token}`).then((r) => r.text()),
 )

@@ -1,5 +1,6 @@
 /** One request and its answer, as far as the guards in front of an endpoint see them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Soon } from './soon.ts'
 import { answerWhole } from './whole-answer.ts'
 
 /** What the guards of a request work on: a Koa context is one, and so is the bare exchange of the busiest path. */
@@ -22,10 +23,10 @@ export interface Exchange {
 }
 
 /** A step in front of an endpoint: it answers, or lets the next one do so. */
-export type Guard = (exchange: Exchange, next: () => Promise<unknown>) => Promise<unknown>
+export type Guard = (exchange: Exchange, next: () => Soon<unknown>) => Soon<unknown>
 
 /** What answers, with or without Koa around it. */
-export type Endpoint = (exchange: Exchange) => Promise<unknown>
+export type Endpoint = (exchange: Exchange) => Soon<unknown>
 
 /** An exchange without Koa, whose context and stream handling cost as much as all of our guards together. */
 export class BareExchange implements Exchange {

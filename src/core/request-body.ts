@@ -28,23 +28,21 @@ export function hasBody(req: IncomingMessage): boolean {
   return Number(req.headers['content-length'] ?? 0) > 0 || req.headers['transfer-encoding'] !== undefined
 }
 
-/** The bytes as they come, given up as soon as they are too many. Throws BodyTooLarge and Gone. */
-export async function readBody(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<Buffer> {
-  const { req } = exchange
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw new BodyTooLarge(maxBytes)
-  const bytes = await collect(req, maxBytes)
-  admit(exchange)
-  return bytes
-}
-
 /** Lets a request in whose body is there, for whoever has read it another way. Throws Gone. */
-export function admit({ state }: Pick<Exchange, 'state'>): void {
-  const enter = state['enter'] as (() => boolean) | undefined
-  if (enter?.() === false) throw new Gone()
+export function admit(exchange: Pick<Exchange, 'state'>): void {
+  if (!isLetIn(exchange)) throw new Gone()
 }
 
-function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+function isLetIn({ state }: Pick<Exchange, 'state'>): boolean {
+  const enter = state['enter'] as (() => boolean) | undefined
+  return enter?.() !== false
+}
+
+/** The bytes as they come, given up as soon as they are too many. Rejects with BodyTooLarge and Gone. */
+export function readBody(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const { req } = exchange
+    if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw new BodyTooLarge(maxBytes)
     const chunks: Buffer[] = []
     let size = 0
     req.on('data', (chunk: Buffer) => {
@@ -55,9 +53,12 @@ function collect(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
         reject(new BodyTooLarge(maxBytes))
       } else chunks.push(chunk)
     })
-    req.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    req.on('error', () => reject(new Gone()))
-    // Comes after every request; an error object each time would cost as much as reading the JSON.
+    req.on('end', () => {
+      if (!isLetIn(exchange)) reject(new Gone())
+      else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    })
+    // Comes after every request; an error object each time would cost as much as reading the JSON. Without anybody
+    // who hears of errors, Node says nothing else of a connection that breaks.
     req.on('close', () => {
       if (!req.complete) reject(new Gone())
     })

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BareExchange, type Endpoint, type Exchange } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
+import type { Soon } from '../core/soon.ts'
 import type { ProgramEndpoint } from '../oauth/endpoints.ts'
 import { answerJson } from '../oauth/http-middleware.ts'
 import { probeHeader } from './doctor-probe.ts'
@@ -31,15 +32,21 @@ export function programCall(
 export function answerBare(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: (exchange: Exchange) => Promise<unknown>,
+  answer: (exchange: Exchange) => Soon<unknown>,
   log: Log,
 ): void {
   const exchange = new BareExchange(request, response)
   exchange.set('Vary', 'Origin')
-  new Promise((resolve) => resolve(answer(exchange)))
-    .catch((error: unknown) => {
-      log.error('unanswered error', { error })
-      answerJson(exchange, 500, { error: 'server_error', message: 'internal error' })
-    })
-    .finally(() => exchange.flush())
+  const failed = (error: unknown): void => {
+    log.error('unanswered error', { error })
+    answerJson(exchange, 500, { error: 'server_error', message: 'internal error' })
+  }
+  try {
+    Promise.resolve(answer(exchange))
+      .catch(failed)
+      .finally(() => exchange.flush())
+  } catch (error) {
+    failed(error)
+    exchange.flush()
+  }
 }

@@ -1,24 +1,23 @@
 /** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
-import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Middleware } from 'koa'
 import { clientAddress, networkKey, networksOf, type Networks } from '../core/address.ts'
 import type { Clock } from '../core/clock.ts'
+import { AppError } from '../core/errors.ts'
 import type { Exchange, Guard } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
-import { guardBody, hasBody } from '../core/request-body.ts'
-import { briefId, sha256 } from '../core/secrets.ts'
+import { Gone, guardBody, hasBody } from '../core/request-body.ts'
+import { briefId } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
+import type { Soon } from '../core/soon.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
-import type { HeldConnections } from './held-connections.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import type { Leaving } from './leaving.ts'
-import type { WaitingLine } from './waiting-line.ts'
 import type { Metrics } from './metrics.ts'
 import type { TakenPlace, Places } from './places.ts'
-import { promptMethodPrefix } from '../library/prompt-methods-endpoint.ts'
-import { aliases, paths } from '../oauth/urls.ts'
+import { answerJson } from '../oauth/http-middleware.ts'
+import { endpointOf, methodOf } from './endpoint-names.ts'
 
 interface Needed {
   readonly log: Log
@@ -56,7 +55,7 @@ export function requests(needed: Needed): Guard {
     ctx.set('X-Content-Type-Options', 'nosniff')
     metrics.inFlight++
     leaving.add(ctx.res)
-    ctx.res.once('close', () => {
+    ctx.res.on('close', () => {
       metrics.inFlight--
       leaving.remove(ctx.res)
       needed.places.arrived(ctx)
@@ -69,9 +68,8 @@ export function requests(needed: Needed): Guard {
       span?.end(status >= 500 || status === 499 ? String(status) : undefined)
       log.debug('request', () => ({ ...requestFields(ctx), status, milliseconds }))
     })
-    if (always) return next()
-    if (leaving.refuses) return Promise.resolve(refuse(ctx, 503, 'the service is stopping'))
-    return withPlace(ctx, needed, next)
+    if (leaving.refuses && !always) return refuse(ctx, 503, 'the service is stopping')
+    return answered(ctx, needed, next, always)
   }
 }
 
@@ -83,14 +81,29 @@ export function doctorProbes(probe: DoctorProbe, trusted: () => Networks): Middl
   }
 }
 
-/** A request without a body takes its place at once, any other when its body is there and before it is worked on. */
-async function withPlace(
+/** Has a request answered once there is room for it, and what nobody below has made an answer of: faults. */
+async function answered(
   ctx: Exchange,
-  { places, metrics, subscriptions, tell }: Needed,
-  next: () => Promise<unknown>,
+  needed: Needed,
+  next: () => Soon<unknown>,
+  always: boolean,
 ): Promise<void> {
-  if (repeatsCredential(ctx.req.rawHeaders))
-    return refuse(ctx, 400, 'a credential header came more than once')
+  try {
+    if (!always && !isLetIn(ctx, needed)) return
+    await next()
+    // Answered before its body was there: the rest of it is not waited for.
+    if (isSending(ctx) && !ctx.req.complete) ctx.set('Connection', 'close')
+  } catch (error) {
+    if (!(error instanceof Gone)) answerFault(ctx, error, needed.log)
+  }
+}
+
+/** A request without a body takes its place at once, any other when its body is there and before it is worked on. */
+function isLetIn(ctx: Exchange, { places, metrics, subscriptions, tell }: Needed): boolean {
+  if (repeatsCredential(ctx.req.rawHeaders)) {
+    refuse(ctx, 400, 'a credential header came more than once')
+    return false
+  }
   const network = networkKey(String(ctx.state['address']))
   const turnAway = (status: 408 | 503): void => {
     metrics.refused()
@@ -109,86 +122,18 @@ async function withPlace(
     places.arrived(ctx)
     return place !== undefined
   }
-  if (ctx.method !== 'POST' || !hasBody(ctx.req)) {
-    if (take()) await next()
-    return
-  }
+  if (!isSending(ctx)) return take()
   const { socket } = ctx.req
   const before = socket.bytesRead
   places.arrive(ctx, { received: () => socket.bytesRead - before, turnAway })
   guardBody(ctx, take)
-  await next()
-  // Answered before its body was there: the rest of it is not waited for.
-  if (!ctx.req.complete) ctx.set('Connection', 'close')
+  return true
 }
 
-/** Whoever asks is known by a token or session that works: such work has places in reserve, and is its user's in the line. */
-export function knownCaller(
-  { state, req }: Pick<Exchange, 'state' | 'req'>,
-  { line, connections }: { readonly line: WaitingLine; readonly connections: HeldConnections },
-): void {
-  ;(state['place'] as TakenPlace | undefined)?.isKnown()
-  const { user } = state['principal'] as Principal
-  line.know((state['presented'] as string | undefined) ?? presentedBy(req), user)
-  connections.know(req.socket, user)
+/** Whether it has a body that is read before the request is worked on. */
+function isSending({ method, req }: Exchange): boolean {
+  return method === 'POST' && hasBody(req)
 }
-
-/** What says who asks, as a digest: nothing secret is kept to know it by. That of a bearer token is the one that it is found by. */
-function presentedBy({ headers }: IncomingMessage): string {
-  return sha256((headers.authorization ?? headers.cookie ?? '').replace(/^bearer +/i, ''))
-}
-
-/** Begins each request when it is its turn, or tells its sender to come again: before it is looked at, since that must cost little. */
-export function lined(
-  needed: Pick<Needed, 'leaving' | 'metrics' | 'trusted' | 'tell'> & { readonly line: WaitingLine },
-  listener: RequestListener,
-): RequestListener {
-  const { line, leaving, metrics, trusted, tell } = needed
-  return (request, response) => {
-    if (line.isFree()) return listener(request, response)
-    const path = (request.url ?? '').split('?', 1)[0]!
-    if (healthPaths.has(path)) return listener(request, response)
-    const { socket } = request
-    const caller = callerOf(request, line, trusted)
-    const isShared = isTrusted({ req: request }, trusted())
-    // Whoever waits is waited for when the daemon stops.
-    leaving.add(response)
-    response.once('close', () => {
-      leaving.remove(response)
-      // A proxy's connection brings what others ask next.
-      if (!isShared) line.answered(caller, socket)
-    })
-    const begin = (): void => listener(request, response)
-    const refuse = (): void => {
-      const requestId = briefId()
-      metrics.shed(endpointOf(path), methodOf(request.method ?? ''))
-      tell({ request_id: requestId })
-      // What of it has not come by now is not waited for.
-      const headers = request.complete ? comeAgain : goAway
-      response.writeHead(503, { ...headers, 'X-Request-Id': requestId }).end(refusedInLine)
-    }
-    line.wait(caller, { begin, refuse, socket })
-  }
-}
-
-/** Whose line a request belongs in: its user's where that is known, otherwise its network's. */
-function callerOf(request: IncomingMessage, line: WaitingLine, trusted: () => Networks): string {
-  const user = line.userOf(presentedBy(request))
-  if (user !== undefined) return `user ${user}`
-  const forwarded = request.headers['x-forwarded-for']
-  return networkKey(
-    clientAddress(request.socket.remoteAddress ?? '', forwarded && String(forwarded), trusted()),
-  )
-}
-
-const refusedInLine = JSON.stringify({ error: 'unavailable', message: 'too many requests are in progress' })
-const comeAgain = {
-  'Content-Type': 'application/json',
-  'Content-Length': refusedInLine.length,
-  'Retry-After': '1',
-  'X-Content-Type-Options': 'nosniff',
-}
-const goAway = { ...comeAgain, Connection: 'close' }
 
 /** Which of two credentials counts is read differently by others on the way. */
 function repeatsCredential(rawHeaders: readonly string[]): boolean {
@@ -210,6 +155,23 @@ function refuse({ res, state }: Exchange, status: keyof typeof refusals, message
   const headers = { 'Content-Type': 'application/json', 'X-Request-Id': String(state['requestId']) }
   res.writeHead(status, { ...headers, Connection: 'close', ...wait })
   res.end(JSON.stringify({ error: refusals[status], message }))
+}
+
+/** What an error becomes that nobody below answered. */
+function answerFault(ctx: Exchange, error: unknown, log: Log): void {
+  const requestId = String(ctx.state['requestId'])
+  // Whatever was prepared for the answer that failed must not leave with this one.
+  for (const name of Object.keys(ctx.response.headers))
+    if (!/^(access-control-|vary$|x-content-type|x-request-id)/i.test(name)) ctx.remove(name)
+  if (error instanceof AppError) {
+    const status = { not_found: 404, forbidden: 403, invalid: 400, conflict: 409, unavailable: 503 }[
+      error.code
+    ]
+    if (status === 503) ctx.set('Retry-After', '5')
+    return answerJson(ctx, status, { error: error.code, message: error.message })
+  }
+  log.error('request failed', { ...requestFields(ctx), error })
+  return answerJson(ctx, 500, { error: 'server_error', message: 'internal error', request_id: requestId })
 }
 
 /** What every log line about a request says; never its query, body or credentials. */
@@ -245,7 +207,7 @@ function spanOf(ctx: Exchange, tracing: Tracer, parent: TraceContext | undefined
 }
 
 /** Whether the peer of the connection is a trusted proxy. */
-function isTrusted(ctx: Pick<Exchange, 'req'>, networks: Networks): boolean {
+export function isTrusted(ctx: Pick<Exchange, 'req'>, networks: Networks): boolean {
   return networks.contains((ctx.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''))
 }
 
@@ -261,38 +223,4 @@ export function trustedProxies(current: () => Settings): () => Networks {
     if (known.settings !== settings) known = read(settings)
     return known.networks
   }
-}
-
-const endpoints: ReadonlyMap<string, string> = new Map([
-  [paths.mcp, 'mcp'],
-  [paths.token, 'token'],
-  [aliases.token, 'token'],
-  [paths.authorize, 'authorize'],
-  [aliases.authorize, 'authorize'],
-  [paths.register, 'register'],
-  [aliases.register, 'register'],
-  [paths.revoke, 'revoke'],
-  [paths.introspect, 'introspect'],
-  [paths.userinfo, 'userinfo'],
-  [paths.jwks, 'jwks'],
-])
-
-/** A few names for endlessly many paths: a label of metrics must not be the caller's to choose. */
-function endpointOf(path: string): string {
-  const known = endpoints.get(path)
-  if (known !== undefined) return known
-  if (healthPaths.has(path)) return 'health'
-  if (path.includes('/.well-known/')) return 'discovery'
-  if (path.startsWith(promptMethodPrefix)) return 'prompt_methods'
-  return isPage(path) ? 'pages' : 'other'
-}
-
-/** Whether a path is one that people open in their browser. */
-export function isPage(path: string): boolean {
-  const pages: readonly string[] = [paths.home, paths.signOut, paths.connectedApps, paths.stylesheet]
-  return pages.includes(path) || path === paths.signIn || path.startsWith(`${paths.signIn}/`)
-}
-
-function methodOf(method: string): string {
-  return ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other'
 }

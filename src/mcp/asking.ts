@@ -4,6 +4,7 @@
  * answers come.
  */
 import { AppError } from '../core/errors.ts'
+import type { Soon } from '../core/soon.ts'
 import { AnswerPending, type AskClient, type ClientQuestion } from '../tools/tool.ts'
 import type { Call, ClientCapabilities } from './call.ts'
 import { errorCodes, isObject, type Json, JsonRpcError } from './json-rpc.ts'
@@ -25,16 +26,16 @@ export interface Asking {
   /** How long the call may wait for a decision on a page, where its client is not kept waiting by it. */
   readonly wait?: { readonly milliseconds: number; readonly say: (message: string) => void }
   /** The answer to the call in place of its result, when a question is still open or could not be put. */
-  readonly interrupted: () => Promise<Json | undefined>
+  readonly interrupted: () => Soon<Json | undefined>
 }
 
 /** Everything that one call may ask. JsonRpcError -32602 for a request state that is not ours, or spent. */
-export async function askingFor(call: Call, suspended: SuspendedCalls): Promise<Asking> {
+export function askingFor(call: Call, suspended: SuspendedCalls): Soon<Asking> {
   const can: Asking['can'] = (mode) =>
     call.revision.elicitation.includes(mode) &&
     (call.revision.envelope || call.channel.open) &&
     declares(call.capabilities() ?? {}, 'elicitation', mode)
-  return call.revision.envelope ? await askInRounds(call, suspended, can) : askOnStream(call, suspended, can)
+  return call.revision.envelope ? askInRounds(call, suspended, can) : askOnStream(call, suspended, can)
 }
 
 /** Legacy: requests of ours on the event stream of the call; each answer is a POST of its own. */
@@ -48,7 +49,7 @@ function askOnStream(call: Call, suspended: SuspendedCalls, can: Asking['can']):
     )
     return Object.fromEntries(await Promise.all(answers))
   }
-  return { ask, confirm: ask, can, interrupted: () => Promise.resolve(undefined) }
+  return { ask, confirm: ask, can, interrupted: () => undefined }
 }
 
 /** Sends one question and waits for its answer. AppError `unavailable` when none comes. */
@@ -116,11 +117,15 @@ async function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['c
     ask: async (asked) => answered(asked, false),
     confirm: async (asked) => answered(asked, true),
     can,
-    interrupted: async () => {
+    interrupted: () => {
       if (failure) throw failure
-      if (!pending) return undefined
-      const { id } = await suspended.question(call.principal, key, Object.keys(pending), answers)
-      return { resultType: 'input_required', inputRequests: pending, requestState: id }
+      const open = pending
+      return (
+        open &&
+        suspended
+          .question(call.principal, key, Object.keys(open), answers)
+          .then(({ id }) => ({ resultType: 'input_required', inputRequests: open, requestState: id }))
+      )
     },
   }
 }

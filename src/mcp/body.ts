@@ -2,18 +2,20 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
-import { BodyTooLarge, readBody } from '../core/request-body.ts'
+import { readBody } from '../core/request-body.ts'
 import { JsonFault, parseStrict } from '../core/strict-json.ts'
 import { errorCodes, JsonRpcError } from './json-rpc.ts'
 
 const maxDepth = 100
 
-/** The body as text. JsonRpcError with HTTP 415 for another media type, 413 when it is too large. */
-export async function readText(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<string> {
+/** The body of a request that says it is JSON; JsonRpcError with HTTP 415 for another media type. Rejects with BodyTooLarge and Gone. */
+export function readJson(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<Buffer> {
   requireJson(exchange.req)
-  const bytes = await readBody(exchange, maxBytes).catch((cause: unknown) => {
-    throw cause instanceof BodyTooLarge ? tooLarge(cause) : cause
-  })
+  return readBody(exchange, maxBytes)
+}
+
+/** The text of a body. */
+export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw notJson('the body is not valid UTF-8')
   return bytes.toString('utf8')
 }
@@ -39,10 +41,6 @@ function requireJson(req: IncomingMessage): void {
     plain === 'identity' ? 'Content-Type must be application/json' : 'Content-Encoding is not supported',
     { status: 415 },
   )
-}
-
-function tooLarge({ message }: BodyTooLarge): JsonRpcError {
-  return new JsonRpcError(errorCodes.invalidRequest, message, { status: 413 })
 }
 
 function notJson(message: string): JsonRpcError {

@@ -7,10 +7,10 @@ import { AppError, Cancelled, peerMessageOf } from '../core/errors.ts'
 import { BareExchange, type Exchange } from '../core/exchange.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
-import { Gone } from '../core/request-body.ts'
+import { BodyTooLarge, Gone } from '../core/request-body.ts'
 import { Stop } from '../core/stop.ts'
 import type { Span, Tracer } from '../core/trace-context.ts'
-import { parseBody, readText } from './body.ts'
+import { parseBody, readJson, textOf } from './body.ts'
 import type { Call, McpDeps, Reply } from './call.ts'
 import { Channel } from './channel.ts'
 import { type Addressee, addresseeOf, type Envelope, readEnvelope, type RequestEnvelope } from './envelope.ts'
@@ -55,7 +55,7 @@ async function serve(ctx: Exchange, channel: Channel, deps: Kept): Promise<void>
   let work: Work | undefined
   try {
     if (ctx.method !== 'POST') return openStream(ctx, principal, channel, deps)
-    const text = await readText(ctx, snapshot.settings.server.max_body_bytes)
+    const text = textOf(await readJson(ctx, snapshot.settings.server.max_body_bytes))
     const body = parseBody(text)
     to = addresseeOf(body, headers)
     const { sessionId } = principal
@@ -73,7 +73,8 @@ async function serve(ctx: Exchange, channel: Channel, deps: Kept): Promise<void>
     const method = methodFor(message, channel, deps)
     work = begin(message, method, modern ? withoutSession(principal) : principal, channel, deps)
     const call = callOf(message, work, { snapshot, headers, channel, text })
-    const reply = await method.handle(call, deps)
+    const replied = method.handle(call, deps)
+    const reply = replied instanceof Promise ? await replied : replied
     if (isCancelled(call.stop)) channel.end(202)
     else if (reply !== undefined)
       channel.finish(200, serialise(call, reply, method.caching === true, deps.version))
@@ -249,6 +250,7 @@ function fail(error: unknown, to: Addressee, channel: Channel, { log }: Kept, re
 /** What is not a protocol error already: our own words for a fault of the work, silence about a bug. */
 function faultOf(error: unknown, log: Log, requestId: unknown): JsonRpcError {
   if (error instanceof JsonRpcError) return error
+  if (error instanceof BodyTooLarge) return transportError(413, error.message)
   if (error instanceof AppError) {
     const code = error.code === 'unavailable' ? errorCodes.internal : errorCodes.invalidParams
     return new JsonRpcError(code, peerMessageOf(error), { data: error.data })

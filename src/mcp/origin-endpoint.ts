@@ -17,7 +17,7 @@ export function originGuard(deps: Pick<McpDeps, 'publicUrl'> & { readonly settin
       id: null,
       error: { code: errorCodes.invalidRequest, message: problem },
     })
-    return Promise.resolve()
+    return undefined
   }
 }
 

@@ -79,7 +79,8 @@ export function callTool(
   const { catalogue } = call.snapshot
   const { name, args, found, repeatable } = readCall(call)
   const run = async (own: Call, given?: Asking): Promise<Json> => {
-    const asking = given ?? (await askingFor(own, deps.suspended))
+    const wanted = given ?? askingFor(own, deps.suspended)
+    const asking = wanted instanceof Promise ? await wanted : wanted
     const outcome = await catalogue.call(call.principal, name, args, {
       stop: own.stop,
       progress: progressOf(own),
@@ -88,7 +89,9 @@ export function callTool(
       repeatable,
       confirm: (offered) => confirm(own, asking, offered, args, deps),
     })
-    const result = (await asking.interrupted()) ?? resultOf(own, found, outcome)
+    const interrupted = asking.interrupted()
+    const open = interrupted instanceof Promise ? await interrupted : interrupted
+    const result = open ?? resultOf(own, found, outcome)
     return showsViews(own) ? { ...result, ...(await answerMeta(own, found, deps.views)) } : result
   }
   return takesTasks(call) ? runAsTask(call, name, deps, run) : run(call)

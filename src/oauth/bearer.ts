@@ -10,6 +10,7 @@ import {
   type WholePrincipal,
 } from '../core/principal.ts'
 import type { Settings } from '../core/settings.ts'
+import { type Soon, soon } from '../core/soon.ts'
 import type { ApiKeys } from '../users/api-keys.ts'
 import type { People, User } from '../users/people.ts'
 import { answerJson, originOf, traceOf } from './http-middleware.ts'
@@ -38,6 +39,8 @@ export interface BearerDeps {
   readonly log: Log
 }
 
+type Origin = ReturnType<typeof originOf>
+
 /** What was presented, proven. */
 interface Proof {
   readonly user: User
@@ -54,59 +57,63 @@ interface Proof {
 /** Sets `ctx.state.principal`, or answers 401, 403 or 429 and goes no further. */
 export function bearer(deps: BearerDeps): Guard {
   const baseFor = keptBases(deps.clientLimits)
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const origin = originOf(ctx)
-    const proof = await prove(ctx, origin.address, deps)
-    if ('fault' in proof) return refuse(ctx, deps, proof.fault)
-    const { user } = proof
-    if (!(await withinBudget(ctx, deps.limits, 'mcp', `${user.id} ${proof.client?.id ?? ''}`)))
-      return undefined
-    if (!user.assistantEnabled)
-      return forbid(ctx, deps, user, 'assistant access is not enabled for this user')
-    const base = baseFor(user, proof.client?.id)
-    if (!hasRole(base, assistantUser))
-      return forbid(ctx, deps, user, `the user lacks the role ${assistantUser}`)
-    deps.usage.count(proof.usage)
-    ctx.state['presented'] = proof.digest
-    // Written out, as spreading would cost ten times as much.
-    ctx.state['principal'] = {
-      user: base.user,
-      fullName: base.fullName,
-      roles: base.roles,
-      roleKey: base.roleKey,
-      toolLimit: base.toolLimit,
-      client: proof.client,
-      scopes: proof.scopes,
-      readOnly: proof.readOnly,
-      sessionId: sessionIdOf(ctx.req.headers['mcp-session-id']),
-      requestId: origin.request_id,
-      trace: traceOf(ctx),
-      address: origin.address,
-      expiresAt: proof.expiresAt,
-      shown: undefined,
-    } satisfies WholePrincipal
-    return next()
+    const proven = soon(prove(ctx, origin.address, deps), (proof) => {
+      if ('fault' in proof) return refuse(ctx, deps, proof.fault)
+      const whose = `${proof.user.id} ${proof.client?.id ?? ''}`
+      return soon(withinBudget(ctx, deps.limits, 'mcp', whose), (isWithin) => (isWithin ? proof : undefined))
+    })
+    return soon(proven, (proof) => {
+      if (!proof) return undefined
+      const { user } = proof
+      if (!user.assistantEnabled)
+        return forbid(ctx, deps, user, 'assistant access is not enabled for this user')
+      const base = baseFor(user, proof.client?.id)
+      if (!hasRole(base, assistantUser))
+        return forbid(ctx, deps, user, `the user lacks the role ${assistantUser}`)
+      deps.usage.count(proof.usage)
+      ctx.state['presented'] = proof.digest
+      ctx.state['principal'] = principalOf(ctx, origin, proof, base)
+      return next()
+    })
+  }
+}
+
+/** Written out, as spreading would cost ten times as much. */
+function principalOf(ctx: Exchange, origin: Origin, proof: Proof, base: Base): WholePrincipal {
+  return {
+    user: base.user,
+    fullName: base.fullName,
+    roles: base.roles,
+    roleKey: base.roleKey,
+    toolLimit: base.toolLimit,
+    client: proof.client,
+    scopes: proof.scopes,
+    readOnly: proof.readOnly,
+    sessionId: sessionIdOf(ctx.req.headers['mcp-session-id']),
+    requestId: origin.request_id,
+    trace: traceOf(ctx),
+    address: origin.address,
+    expiresAt: proof.expiresAt,
+    shown: undefined,
   }
 }
 
 /** Takes one request from a budget; false when it is used up, which is answered 429. */
-export async function withinBudget(
-  ctx: Exchange,
-  limits: RateLimits,
-  budget: Budget,
-  key: string,
-): Promise<boolean> {
-  const wait = await limits.secondsToWait(budget, { address: originOf(ctx).address, key })
-  if (wait === 0) return true
-  ctx.set('Retry-After', String(wait))
-  answerJson(ctx, 429, {
-    error: 'rate_limited',
-    message: `too many requests; try again in ${wait} seconds`,
+export function withinBudget(ctx: Exchange, limits: RateLimits, budget: Budget, key: string): Soon<boolean> {
+  return soon(limits.secondsToWait(budget, { address: originOf(ctx).address, key }), (wait) => {
+    if (wait === 0) return true
+    ctx.set('Retry-After', String(wait))
+    answerJson(ctx, 429, {
+      error: 'rate_limited',
+      message: `too many requests; try again in ${wait} seconds`,
+    })
+    return false
   })
-  return false
 }
 
-async function prove(ctx: Exchange, address: string, deps: BearerDeps): Promise<Proof | { fault: string }> {
+function prove(ctx: Exchange, address: string, deps: BearerDeps): Soon<Proof | { fault: string }> {
   const authorization = ctx.get('Authorization')
   if (authorization === '') return { fault: 'authentication is required' }
   const [, scheme, credentials] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
@@ -117,23 +124,20 @@ async function prove(ctx: Exchange, address: string, deps: BearerDeps): Promise<
   return { fault: 'the Authorization header is not "Bearer ACCESS_TOKEN"' }
 }
 
-async function proveBearer(
-  text: string,
-  address: string,
-  deps: BearerDeps,
-): Promise<Proof | { fault: string }> {
-  const usable = await usableToken(text, address, deps)
-  if ('fault' in usable) return usable
-  const { token, user } = usable
-  return {
-    user,
-    client: { id: token.client, name: token.clientName },
-    scopes: token.scopes,
-    readOnly: token.readOnly,
-    expiresAt: token.expiresAt,
-    usage: token.family,
-    digest: token.hash,
-  }
+function proveBearer(text: string, address: string, deps: BearerDeps): Soon<Proof | { fault: string }> {
+  return soon(usableToken(text, address, deps), (usable) => {
+    if ('fault' in usable) return usable
+    const { token, user } = usable
+    return {
+      user,
+      client: { id: token.client, name: token.clientName },
+      scopes: token.scopes,
+      readOnly: token.readOnly,
+      expiresAt: token.expiresAt,
+      usage: token.family,
+      digest: token.hash,
+    }
+  })
 }
 
 async function proveApiKey(

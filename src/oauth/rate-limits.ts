@@ -7,6 +7,7 @@ import type { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { networkKey, networksOf, type Networks } from '../core/address.ts'
 import { randomId, sha256 } from '../core/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
+import type { Soon } from '../core/soon.ts'
 import type { Store } from '../store/store.ts'
 import { OAuthError } from './protocol.ts'
 
@@ -71,9 +72,12 @@ export class RateLimits {
   }
 
   /** The same, answering the seconds to wait instead: 0 when the request may go on. */
-  async secondsToWait(budget: Budget, from: Requester): Promise<number> {
-    const limits = this.#settings().rate_limits
-    if (!limits.enabled || this.#isExempt(from.address)) return 0
+  secondsToWait(budget: Budget, from: Requester): Soon<number> {
+    const { enabled } = this.#settings().rate_limits
+    return !enabled || this.#isExempt(from.address) ? 0 : this.#consume(budget, from)
+  }
+
+  async #consume(budget: Budget, from: Requester): Promise<number> {
     const key = sha256(from.key ?? networkKey(from.address))
     const times = from.times ?? 1
     this.#note(`${budget} ${times} ${key}`)

@@ -8,6 +8,7 @@ import { AppError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
+import { type Soon, soon } from '../core/soon.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
 import type { TokenFinding, IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
 import { familyRecords, grantRecords, tokenRecords } from './records.ts'
@@ -171,16 +172,18 @@ export class Tokens {
   }
 
   /** What stands behind an access token. */
-  async find(accessToken: string): Promise<TokenFinding> {
-    const token = await this.#lookUp(sha256(accessToken))
-    if (!token) return { kind: 'unknown' }
-    if (token.status !== 'Active') return { kind: 'inactive', token }
-    return { kind: token.expiresAt < this.#deps.clock.now() ? 'expired' : 'active', token }
+  find(accessToken: string): Soon<TokenFinding> {
+    const hash = sha256(accessToken)
+    const known = this.#cache.get(hash)
+    const isKnown = known !== undefined && known.forgetAt > this.#deps.clock.now()
+    return soon(isKnown ? known : this.#lookUp(hash), (token) => {
+      if (!token) return { kind: 'unknown' }
+      if (token.status !== 'Active') return { kind: 'inactive', token }
+      return { kind: token.expiresAt < this.#deps.clock.now() ? 'expired' : 'active', token }
+    })
   }
 
   async #lookUp(hash: string): Promise<AccessToken | undefined> {
-    const known = this.#cache.get(hash)
-    if (known && known.forgetAt > this.#deps.clock.now()) return known
     const epoch = this.#epoch
     const token = await this.#tokens.first({ where: { hash } })
     // A revocation in between has emptied the cache; what was read before it must not get in.

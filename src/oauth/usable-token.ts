@@ -1,6 +1,8 @@
 /** The one answer to whether an access token may be used here and now, for every endpoint that takes one. */
 import { networksOf, type Networks } from '../core/address.ts'
 import type { People, User } from '../users/people.ts'
+import { type Soon, soon } from '../core/soon.ts'
+import type { TokenFinding } from './issued-tokens.ts'
 import type { AccessToken } from './records.ts'
 import type { Tokens } from './tokens.ts'
 import { audienceOf, resourceOf } from './urls.ts'
@@ -12,12 +14,13 @@ interface UsableTokenDeps {
 }
 
 /** Specification §5.3, in its order: found, active, not past its end; RFC 8707: meant for us; from where it may be used. */
-export async function usableToken(
-  text: string,
-  address: string,
-  { tokens, people, publicUrl }: UsableTokenDeps,
-): Promise<{ readonly token: AccessToken; readonly user: User } | { readonly fault: string }> {
-  const found = await tokens.find(text)
+export function usableToken(text: string, address: string, deps: UsableTokenDeps): Soon<Usable> {
+  return soon(deps.tokens.find(text), (found) => usable(found, address, deps))
+}
+
+type Usable = { readonly token: AccessToken; readonly user: User } | { readonly fault: string }
+
+function usable(found: TokenFinding, address: string, { people, publicUrl }: UsableTokenDeps): Usable {
   if (found.kind === 'unknown') return { fault: 'the access token is unknown' }
   if (found.kind === 'inactive') return { fault: 'the access token is not active' }
   if (found.kind === 'expired') return { fault: 'the access token has expired' }

@@ -76,7 +76,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
       const found = findTool(gate, principal, name)
       return typeof found === 'string' ? found : found.offered
     },
-    call: (principal, name, args, caller) => callThrough(gate, principal, name, args, caller),
+    call: callThrough.bind(undefined, gate),
     tellMalformed: (principal, ...call) => tellMalformed(gate, principal, ...call),
   }
   return catalogue

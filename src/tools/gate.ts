@@ -7,6 +7,7 @@ import { noting, type Principal } from '../core/principal.ts'
 import { type Check, problemsText } from '../core/schema.ts'
 import type { Settings } from '../core/settings.ts'
 import { Shown } from '../core/shown.ts'
+import type { Soon } from '../core/soon.ts'
 import { Stop } from '../core/stop.ts'
 import { Once } from '../documents/once.ts'
 import type { Tracer } from '../core/trace-context.ts'
@@ -71,7 +72,8 @@ export async function callThrough(
 ): Promise<ToolOutcome> {
   const started = gate.clock.now()
   const args = typedArguments(gate.entries.get(name)?.offered.tool.input ?? {}, given)
-  const admitted = await admit(gate, principal, name, args, caller)
+  const admission = admit(gate, principal, name, args, caller)
+  const admitted = admission instanceof Promise ? await admission : admission
   if ('entry' in admitted) return run(gate, admitted, args, caller)
   if ('isError' in admitted) return admitted
   const { refused, text } = admitted
@@ -96,13 +98,13 @@ export function tellMalformed(
 }
 
 /** All that is asked before a tool runs. An outcome is that of a question which is on its way. */
-async function admit(
+function admit(
   gate: Gate,
   asking: Principal,
   name: string,
   args: unknown,
   caller: Caller,
-): Promise<Admitted | Denied | ToolOutcome> {
+): Soon<Admitted | Denied | ToolOutcome> {
   const entry = findTool(gate, asking, name)
   if (typeof entry === 'string') return denied(entry, name)
   const { offered } = entry
@@ -116,6 +118,19 @@ async function admit(
     caller.repeatable && !offered.annotations.readOnlyHint
       ? new Once(gate.documents, caller.repeatable)
       : undefined
+  if (free && !caller.program && !once) return { entry, principal: asking }
+  return confirmed(gate, { entry, principal: asking, once }, args, caller)
+}
+
+/** The same, where it takes a look at what was called before, a person, or time. */
+async function confirmed(
+  gate: Gate,
+  { entry, principal: asking, once }: Admitted,
+  args: unknown,
+  caller: Caller,
+): Promise<Admitted | Denied | ToolOutcome> {
+  const { offered } = entry
+  const free = offered.confirm === 'never'
   const clash = await once?.look()
   if (clash !== undefined) return { refused: 'invalid', text: clash }
   // What a person allowed and what was done is not asked again: only its answer is given.
@@ -123,8 +138,8 @@ async function admit(
   if (no !== undefined) return typeof no === 'string' ? { refused: 'unconfirmed', text: no } : no
   if (free && !caller.program) return { entry, principal: asking, once }
   // A program runs for minutes, and a person may think as long: what was lost meanwhile is lost.
-  const principal = gate.present(asking, name)
-  return principal ? { entry, principal, once } : denied('lost', name)
+  const principal = gate.present(asking, offered.tool.name)
+  return principal ? { entry, principal, once } : denied('lost', offered.tool.name)
 }
 
 /** The person is being asked just now: the call comes again with the answer. */
@@ -175,21 +190,18 @@ async function run(
   const stop = new Stop()
   const unlink = caller.stop.onEnd(() => stop.end(caller.stop.reason!))
   let ending: Ending
+  let leave: (() => void) | undefined
   try {
     // What cannot be audited must not be done.
     audit.requireWritable(offered.annotations.readOnlyHint)
     const most = limits.max_concurrent_per_user
-    const leave = calls.enter(principal.user, tool.name, most, setting?.max_concurrent)
-    const clockwork = setTimeout(() => stop.end(late), milliseconds)
-    const context = new Running(gate, caught, caller, { stop, budget, once })
-    // A tool that does not stop when it is told to keeps its place until it does.
-    const running = new Promise((done) => done(tool.run(args, context))).finally(() => {
-      clearTimeout(clockwork)
-      leave()
-    })
-    const output = await unlessEnded(running, stop)
-    ending = fit(tool, output, budget)
+    leave = calls.enter(principal.user, tool.name, most, setting?.max_concurrent)
+    const running = tool.run(args, new Running(gate, caught, caller, { stop, budget, once }))
+    const answer = unlessEnded(running, stop, milliseconds, leave)
+    leave = undefined
+    ending = fit(tool, await answer, budget)
   } catch (error) {
+    leave?.()
     // First the reason, since a tool that is stopped may throw anything.
     if (stop.reason === late) ending = stopped(tool, milliseconds)
     else if (stop.reason) ending = { outcome: failure('cancelled'), status: 'cancelled' }
@@ -283,10 +295,23 @@ function failed({ log }: Gate, tool: Tool, { requestId, user }: Principal, error
   return { outcome: failure(text), status: 'error', error: `internal error: ${messageOf(error)}` }
 }
 
-/** What was promised, unless the end is first; what it becomes after that is nobody's business. */
-function unlessEnded<T>(promise: Promise<T>, stop: Stop): Promise<T> {
+/**
+ * What a tool answers, unless its call ends first; what becomes of it after that is nobody's business. A tool that does
+ * not stop when it is told to keeps its place until it does.
+ */
+function unlessEnded<T>(
+  running: Promise<T>,
+  stop: Stop,
+  milliseconds: number,
+  leave: () => void,
+): Promise<T> {
   return new Promise((resolve, reject) => {
+    const clockwork = setTimeout(() => stop.end(late), milliseconds)
     stop.onEnd(() => reject(stop.reason!))
-    promise.then(resolve, reject)
+    const ended = (): void => {
+      clearTimeout(clockwork)
+      leave()
+    }
+    void running.then(resolve, reject).then(ended)
   })
 }
