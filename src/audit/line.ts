@@ -1,6 +1,7 @@
 /** From what a part of the program tells to what stands in the log: redacted, bounded, one line of JSON. */
 import { redact, redactText } from '../core/redact.ts'
 import { briefId, sha256 } from '../core/secrets.ts'
+import { WrittenJson } from '../core/written-json.ts'
 import type { AuditedChange, AuditEvent, AuditLine, AuditStatus } from './event.ts'
 
 /** What the first line of a log gives as the hash of the line before it. */
@@ -76,8 +77,9 @@ function bounded(event: AuditEvent, maximumBytes: number): string {
   // Secrets go before texts are cut: half a secret would not be known as one.
   const details = detailsOf(event)
   const whole = withDetails(namesOf(event, steps[0].name), details)
-  const text = jsonText(whole)
+  const text = eventText(whole)
   if (fits(text, maximumBytes)) return text
+  if (details.result instanceof WrittenJson) details.result = details.result.toJSON()
   for (const step of steps) {
     // The members themselves are counted from here.
     const fewer = cut(details, step.text, step.members, step.depth + 1) as Details
@@ -88,7 +90,7 @@ function bounded(event: AuditEvent, maximumBytes: number): string {
   return jsonText({ ...namesOf(event, steps.at(-1)!.name), data: { cut: `more than ${maximumBytes} bytes` } })
 }
 
-type Details = Pick<AuditEvent, 'result' | 'documents' | 'changes' | 'data'>
+type Details = Pick<Names, 'result' | 'documents' | 'changes' | 'data'>
 
 /** What may be of any size and hold anything. */
 function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
@@ -101,7 +103,7 @@ function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
 }
 
 /** The same object, since it is made for each event: copies of parts would cost as much as writing it. */
-function withDetails(names: Names, { result, documents, changes, data }: Details): AuditEvent {
+function withDetails(names: Names, { result, documents, changes, data }: Details): Names {
   names.result = result
   names.documents = documents
   names.changes = changes
@@ -172,9 +174,20 @@ function cutText(text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit)}…${text.length - limit} more` : text
 }
 
+/** The event as JSON; what is JSON already is put in as it is. */
+function eventText(event: Names): string {
+  const { result } = event
+  if (!(result instanceof WrittenJson)) return jsonText(event)
+  event.result = undefined
+  return visible(`${stringify(event).slice(0, -1)},"result":${result.text}}`)
+}
+
 /** JSON in which nothing invisible or moving stands as itself. */
 export function jsonText(value: unknown): string {
-  const text = stringify(value)
+  return visible(stringify(value))
+}
+
+function visible(text: string): string {
   // Without a character beyond ASCII only DEL is left to look for.
   const isPlain = Buffer.byteLength(text) === text.length && !text.includes('\x7f')
   return isPlain ? text : text.replace(unsafe, escaped)

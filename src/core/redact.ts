@@ -33,7 +33,7 @@ interface Rules {
   left: number
 }
 
-/** A copy of a JSON-like value without secrets. `paths` names more keys (dotted, from the root) to remove. */
+/** A JSON-like value without secrets: itself when it has none, or a copy. `paths` names more keys (dotted, from the root) to remove. */
 export function redact(
   value: unknown,
   paths: readonly string[] = [],
@@ -72,26 +72,50 @@ function record(
   path: string,
   rules: Rules,
   depth: number,
-): Record<string, unknown> {
-  const clean: Record<string, unknown> = {}
+): Readonly<Record<string, unknown>> {
   const keys = Object.keys(value)
+  // What JSON would ask for another value is not as it looks.
+  let clean = isPlain(value) ? undefined : copyOf(value, keys, 0)
   let kept = 0
   for (const key of keys) {
     if (kept === mostKeys || rules.left <= 0) {
+      clean ??= copyOf(value, keys, kept)
       clean[cut] = kept === mostKeys ? 'more' : `${keys.length - kept} more`
       break
     }
-    kept++
     rules.left -= key.length + 4
     const here = rules.paths.size === 0 ? '' : path === '' ? key : `${path}.${key}`
     const secret = rules.paths.has(here) || rules.names?.has(key) === true || isSecretKey(key)
     const item = value[key]
     const shown = secret && item !== null && item !== undefined ? marker : walk(item, here, rules, depth + 1)
-    // Given as JSON it is a key like any other.
-    if (key === '__proto__') Object.defineProperty(clean, key, { value: shown, enumerable: true })
-    else clean[key] = shown
+    if (shown !== item) clean ??= copyOf(value, keys, kept)
+    if (clean) put(clean, key, shown)
+    kept++
   }
-  return clean
+  return clean ?? value
+}
+
+function isPlain(value: Readonly<Record<string, unknown>>): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return (prototype === Object.prototype || prototype === null) && typeof value['toJSON'] !== 'function'
+}
+
+/** The first members of an object. */
+function copyOf(
+  value: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+  count: number,
+): Record<string, unknown> {
+  const copy: Record<string, unknown> = {}
+  for (let at = 0; at < count; at++) put(copy, keys[at]!, value[keys[at]!])
+  return copy
+}
+
+/** Given as JSON, `__proto__` is a key like any other; a function is none, and one that is called `toJSON` would be asked. */
+function put(copy: Record<string, unknown>, key: string, value: unknown): void {
+  if (typeof value === 'function') return
+  if (key === '__proto__') Object.defineProperty(copy, key, { value, enumerable: true })
+  else copy[key] = value
 }
 
 function ownText(value: object): string | undefined {
@@ -100,13 +124,16 @@ function ownText(value: object): string | undefined {
   return String((toString as () => unknown).call(value))
 }
 
-function list(items: readonly unknown[], path: string, rules: Rules, depth: number): unknown[] {
-  const clean: unknown[] = []
-  for (const item of items) {
-    if (rules.left <= 0) return [...clean, `${cut}${items.length - clean.length} more`]
-    clean.push(walk(item, path, rules, depth + 1))
+function list(items: readonly unknown[], path: string, rules: Rules, depth: number): readonly unknown[] {
+  let clean: unknown[] | undefined
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at]
+    if (rules.left <= 0) return [...(clean ?? items.slice(0, at)), `${cut}${items.length - at} more`]
+    const shown = walk(item, path, rules, depth + 1)
+    if (shown !== item) clean ??= items.slice(0, at)
+    clean?.push(shown)
   }
-  return clean
+  return clean ?? items
 }
 
 function fitting(text: string, rules: Rules): string {

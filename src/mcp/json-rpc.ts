@@ -1,4 +1,5 @@
 /** The words of JSON-RPC 2.0. */
+import { WrittenJson } from '../core/written-json.ts'
 
 /** A JSON object that is only read. */
 export type Json = Readonly<Record<string, unknown>>
@@ -32,21 +33,6 @@ export class JsonRpcError extends Error {
     this.code = code
     this.data = options.data
     this.status = options.status
-  }
-}
-
-/** A part of an answer whose JSON is known already; it is written once and not once more for each place where it stands. */
-export class WrittenJson {
-  readonly text: string
-  readonly #value: () => unknown
-
-  constructor(text: string, value: () => unknown) {
-    this.text = text
-    this.#value = value
-  }
-
-  toJSON(): unknown {
-    return this.#value()
   }
 }
 

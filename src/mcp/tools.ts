@@ -4,6 +4,7 @@ import { messageOf } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
+import { WrittenJson } from '../core/written-json.ts'
 import type { Caller, OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
 import { idempotencyKey } from '../tools/tool.ts'
 import { fitted } from '../library/lint.ts'
@@ -20,15 +21,7 @@ import {
 import { confirm } from './confirmation.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
 import { answerMeta, showsViews } from './host-views.ts'
-import {
-  errorCodes,
-  isObject,
-  type Json,
-  JsonRpcError,
-  objectParam,
-  textParam,
-  WrittenJson,
-} from './json-rpc.ts'
+import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import type { LogLevels } from './running.ts'
 import { structureOf, shapeContent, shapeTool } from './shape.ts'

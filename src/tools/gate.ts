@@ -14,7 +14,7 @@ import type { Tracer } from '../core/trace-context.ts'
 import type { Calls } from './calls.ts'
 import type { Caller, OfferedTool, Refusal, ToolOutcome } from './catalogue.ts'
 import { offerOf } from './offer.ts'
-import { failure, outcomeOf } from './output.ts'
+import { dataOf, failure, outcomeOf } from './output.ts'
 import type { ToolSetting } from './read-tools.ts'
 import { type Ending, tellCall, type Telling } from './telling.ts'
 import { AnswerPending, ApprovalPending, type Tool, type ToolContext } from './tool.ts'
@@ -272,7 +272,8 @@ function programCalls(gate: Gate, principal: Principal, caller: Caller, stop: St
 function fit(tool: Tool, output: unknown, budget: number): Ending {
   const outcome = outcomeOf(tool, output)
   const bytes = Buffer.byteLength(outcome.text)
-  if (bytes <= budget) return { outcome, status: outcome.isError ? 'error' : 'ok', output }
+  const json = typeof dataOf(output) === 'object' ? outcome.text : undefined
+  if (bytes <= budget) return { outcome, status: outcome.isError ? 'error' : 'ok', output, json, bytes }
   const text = `the answer of ${tool.name} has ${bytes} bytes, more than the ${budget} allowed; ask for fewer fields or fewer rows`
   return { outcome: failure(text), status: 'error', output }
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/principal.ts'
 import { redact } from '../core/redact.ts'
+import { WrittenJson } from '../core/written-json.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { ToolOutcome } from './catalogue.ts'
 import { dataOf } from './output.ts'
@@ -27,6 +28,10 @@ export interface Ending {
   readonly status: AuditStatus
   /** What the tool returned; absent where it did not. */
   readonly output?: unknown
+  /** The same as JSON, where it is known. */
+  readonly json?: string | undefined
+  /** How long the answer is, where it is known. */
+  readonly bytes?: number
   /** What the log says where the answer says less. */
   readonly error?: string
 }
@@ -46,7 +51,7 @@ export function tellCall(
   { audit, clock, documents, log, maxResultBytes = 0, settings }: Telling,
   principal: Principal,
   { name, args, started, repeats = false }: Told,
-  { outcome, status, output, error = outcome.text }: Ending,
+  { outcome, status, output, json, bytes, error = outcome.text }: Ending,
 ): void {
   const target = name.slice(0, 128)
   const paths = settingOf(settings, name)?.redact
@@ -63,16 +68,25 @@ export function tellCall(
         result:
           output === undefined || maxResultBytes === 0
             ? undefined
-            : redact(dataOf(output), paths, { names, most: maxResultBytes }),
+            : shownResult(dataOf(output), json, (data) =>
+                redact(data, paths, { names, most: maxResultBytes }),
+              ),
         documents: principal.shown?.told(),
         data: {
           arguments: redact(args, paths, { names }),
           cost: principal.shown?.cost,
-          result_bytes: outcome.refused === undefined ? Buffer.byteLength(outcome.text) : undefined,
+          result_bytes:
+            outcome.refused === undefined ? (bytes ?? Buffer.byteLength(outcome.text)) : undefined,
           is_error: outcome.refused === undefined ? outcome.isError : undefined,
           repeats: repeats || undefined,
         },
       }),
     )
     .catch((fault: unknown) => log.error('a tool call could not be audited', { tool: target, fault }))
+}
+
+/** What the log keeps of a result. Where nothing had to go, that is the answer's own JSON: writing it again costs as much as all else of a record. */
+function shownResult(data: unknown, json: string | undefined, clean: (data: unknown) => unknown): unknown {
+  const shown = clean(data)
+  return json !== undefined && shown === data ? new WrittenJson(json, () => data) : shown
 }

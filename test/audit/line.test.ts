@@ -4,6 +4,7 @@ import * as fc from '../helpers/random.ts'
 import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
 import { firstPrev, lineText, parseLine, tellEvent } from '../../src/audit/line.ts'
 import { redact } from '../../src/core/redact.ts'
+import { WrittenJson } from '../../src/core/written-json.ts'
 
 const time = '2026-01-02T03:04:05.000Z'
 // Every kind of character that a caller may send, those that terminals act on more often than others.
@@ -111,6 +112,23 @@ describe('a line of the audit log', () => {
       { field: 'api_key', from: '[redacted]', to: '[redacted]' },
       { field: 'items[a].qty', from: null, to: 3 },
     ])
+  })
+
+  it('says the same of a result whose JSON was there already, and cuts it when it is too large', () => {
+    const told = { type: 'tool.call', status: 'ok', user: 'ann@example.com' } as const
+    const lineOf = (value: unknown, most: number): string => {
+      const result = new WrittenJson(JSON.stringify(value), () => value)
+      return lineText(tellEvent({ ...told, result }, time, most), 1, firstPrev)
+    }
+    const small = { name: 'M\u202eller', rows: [1, 2] }
+    const line = lineOf(small, 16_384)
+    assert.doesNotMatch(line, /\u202e/)
+    assert.deepEqual((JSON.parse(line) as AuditLine).result, small)
+    const large = lineOf({ rows: Array.from({ length: 5_000 }, (_, n) => `row ${n}`) }, 4096)
+    assert.ok(Buffer.byteLength(large) < 4300)
+    const { result } = JSON.parse(large) as { result: { rows: string[] } }
+    assert.equal(result.rows[0], 'row 0')
+    assert.match(result.rows.at(-1)!, /more/)
   })
 
   it('survives values that JSON does not know', () => {

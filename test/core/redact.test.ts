@@ -99,6 +99,25 @@ describe('redacting', () => {
     assert.deepEqual([Object.keys(clean.many).length, clean.after], [10_001, { token: '[redacted]' }])
   })
 
+  it('answers the value itself when nothing had to go, but never what JSON would ask for another', () => {
+    const clean = { name: 'ACME', list: [{ n: 1 }, null], nothing: undefined }
+    assert.equal(redact(clean), clean)
+    assert.notEqual(redact({ ...clean, more: [{ token: 'x' }] }), clean)
+    class Sly {
+      readonly shown = 'shown'
+      toJSON(): unknown {
+        return { password: 'pw' }
+      }
+    }
+    assert.equal(JSON.stringify(redact({ a: new Sly() })), '{"a":{"shown":"shown"}}')
+    assert.equal(JSON.stringify(redact({ toJSON: () => ({ password: 'pw' }) })), '{}')
+    assert.deepEqual(redact({ a: 1, __proto__: null, b: [1, 2, 'Bearer abcdefgh12345678', 3], c: 2 }), {
+      a: 1,
+      b: [1, 2, 'Bearer [redacted]', 3],
+      c: 2,
+    })
+  })
+
   it('changes nothing of its input, and ends on any depth', () => {
     const input = { password: 'pw', list: [{ token: 'x' }] }
     redact(input)
