@@ -2,7 +2,7 @@
 import { redact, redactText } from '../core/redact.ts'
 import { briefId, sha256 } from '../core/secrets.ts'
 import { WrittenJson } from '../core/written-json.ts'
-import type { AuditedChange, AuditEvent, AuditLine, AuditStatus } from './event.ts'
+import type { AuditedChange, AuditEvent, AuditLine } from './event.ts'
 
 /** What the first line of a log gives as the hash of the line before it. */
 export const firstPrev = sha256('the audit log of assistant-core begins here')
@@ -76,21 +76,23 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
 function bounded(event: AuditEvent, maximumBytes: number): string {
   // Secrets go before texts are cut: half a secret would not be known as one.
   const details = detailsOf(event)
-  const whole = withDetails(namesOf(event, steps[0].name), details)
-  const text = eventText(whole)
+  const text = namesText(event, steps[0].name) + detailsText(details)
   if (fits(text, maximumBytes)) return text
   if (details.result instanceof WrittenJson) details.result = details.result.toJSON()
   for (const step of steps) {
     // The members themselves are counted from here.
     const fewer = cut(details, step.text, step.members, step.depth + 1) as Details
-    const smaller = withDetails(namesOf(event, step.name), fewer)
-    const smallerText = jsonText(smaller)
+    const smallerText = namesText(event, step.name) + detailsText(fewer)
     if (fits(smallerText, maximumBytes)) return smallerText
   }
-  return jsonText({ ...namesOf(event, steps.at(-1)!.name), data: { cut: `more than ${maximumBytes} bytes` } })
+  return (
+    namesText(event, steps.at(-1)!.name) + detailsText({ data: { cut: `more than ${maximumBytes} bytes` } })
+  )
 }
 
-type Details = Pick<Names, 'result' | 'documents' | 'changes' | 'data'>
+type Details = {
+  -readonly [Key in 'result' | 'documents' | 'changes' | 'data']?: AuditEvent[Key] | undefined
+}
 
 /** What may be of any size and hold anything. */
 function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
@@ -102,13 +104,15 @@ function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
   }
 }
 
-/** The same object, since it is made for each event: copies of parts would cost as much as writing it. */
-function withDetails(names: Names, { result, documents, changes, data }: Details): Names {
-  names.result = result
-  names.documents = documents
-  names.changes = changes
-  names.data = data
-  return names
+/** The end of an event as JSON; what is JSON already is put in as it is. */
+function detailsText({ result, documents, changes, data }: Details): string {
+  const shown = result instanceof WrittenJson ? `,"result":${visible(result.text)}` : member('result', result)
+  return `${shown}${member('documents', documents)}${member('changes', changes)}${member('data', data)}}`
+}
+
+function member(key: string, value: unknown): string {
+  const text = value === undefined ? undefined : (stringify(value) as string | undefined)
+  return text === undefined ? '' : `,"${key}":${visible(text)}`
 }
 
 /** By the name of the field, as if the document stood here. */
@@ -122,30 +126,45 @@ function fits(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
 }
 
-type Names = { -readonly [Key in keyof AuditEvent]: AuditEvent[Key] }
+/** Who did what where, as the beginning of a JSON object: written piece by piece, as an object of its own would cost as much again. */
+function namesText(event: AuditEvent, limit: number): string {
+  const name = (key: string, value: string | undefined): string =>
+    value === undefined ? '' : `,"${key}":${nameText(value, limit)}`
+  // What comes and does not come again.
+  const once = (key: string, value: string | undefined): string =>
+    value === undefined ? '' : `,"${key}":${cleanText(value, limit)}`
+  const { execution_time, success, error } = event
+  return (
+    `{"type":${nameText(event.type, limit)},"status":${nameText(event.status, limit)}` +
+    name('user', event.user) +
+    name('client', event.client) +
+    name('session_id', event.session_id) +
+    once('request_id', event.request_id) +
+    once('trace_id', event.trace_id) +
+    name('address', event.address) +
+    name('target', event.target) +
+    (Number.isFinite(execution_time) ? `,"execution_time":${execution_time}` : '') +
+    (success === undefined ? '' : `,"success":${success}`) +
+    (error === undefined ? '' : `,"error":${cleanText(error, limit * 8)}`)
+  )
+}
 
-function namesOf(event: AuditEvent, limit: number): Names {
-  const name = (value: unknown): string => cutText(redactText(plain(value)), limit)
-  const optional = (value: unknown): string | undefined => (value === undefined ? undefined : name(value))
-  const { execution_time, error } = event
-  return {
-    type: name(event.type),
-    status: name(event.status) as AuditStatus,
-    user: optional(event.user),
-    client: optional(event.client),
-    session_id: optional(event.session_id),
-    request_id: optional(event.request_id),
-    trace_id: optional(event.trace_id),
-    address: optional(event.address),
-    target: optional(event.target),
-    execution_time: Number.isFinite(execution_time) ? execution_time : undefined,
-    success: event.success,
-    error: error === undefined ? undefined : cutText(redactText(plain(error)), limit * 8),
-    result: undefined,
-    documents: undefined,
-    changes: undefined,
-    data: undefined,
-  }
+/** The same few users, clients and tools come again and again. */
+const knownNames = new Map<string, string>()
+const mostKnownNames = 5000
+
+function nameText(value: string, limit: number): string {
+  const known = limit === steps[0].name ? knownNames.get(value) : undefined
+  if (known !== undefined) return known
+  const text = cleanText(value, limit)
+  if (limit !== steps[0].name || text.length > 128) return text
+  if (knownNames.size >= mostKnownNames) knownNames.clear()
+  knownNames.set(value, text)
+  return text
+}
+
+function cleanText(value: unknown, limit: number): string {
+  return jsonText(cutText(redactText(plain(value)), limit))
 }
 
 function plain(value: unknown): string {
@@ -172,14 +191,6 @@ function cut(value: unknown, text: number, members: number, depth: number): unkn
 
 function cutText(text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit)}…${text.length - limit} more` : text
-}
-
-/** The event as JSON; what is JSON already is put in as it is. */
-function eventText(event: Names): string {
-  const { result } = event
-  if (!(result instanceof WrittenJson)) return jsonText(event)
-  event.result = undefined
-  return visible(`${stringify(event).slice(0, -1)},"result":${result.text}}`)
 }
 
 /** JSON in which nothing invisible or moving stands as itself. */

@@ -14,7 +14,7 @@ import { listLogFiles, type LogFile, logFileName } from './log-files.ts'
 import { Reserve } from './reserve.ts'
 
 /** Events that come within this time share one write and one sync, which is what a write costs. */
-export const gatherMilliseconds = 10
+export const gatherMilliseconds = 20
 export const checkpointMilliseconds = 60_000
 const reserveMilliseconds = 500
 

@@ -82,23 +82,32 @@ function headOf(status: number, headers: Readonly<Record<string, string>>): stri
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
   for (const name in headers) {
     const value = headers[name]!
-    if (unsafe.test(value) || name === 'Connection') return undefined
-    head += `${name}: ${value}\r\n`
+    const before = lines.get(name)
+    if (before?.value === value) head += before.line
+    else if (unsafe.test(value) || name === 'Connection') return undefined
+    else {
+      const made = { value, line: `${name}: ${value}\r\n` }
+      lines.set(name, made)
+      head += made.line
+    }
   }
   return head + keptAlive + dateLine()
 }
 
+/** Of each header the line that was written last: most say the same each time. All names are ours. */
+const lines = new Map<string, { readonly value: string; readonly line: string }>()
+
 const keptAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keptAliveMilliseconds / 1000}\r\n`
 
-let line = ''
-let lineOf = 0
+let date = ''
+let dateOf = 0
 
 /** The Date header (RFC 9110 §6.6.1) and the end of the head, written anew each second. */
 function dateLine(): string {
   const second = Math.floor(systemClock.now() / 1000)
-  if (second !== lineOf) {
-    lineOf = second
-    line = `Date: ${new Date(second * 1000).toUTCString()}\r\n\r\n`
+  if (second !== dateOf) {
+    dateOf = second
+    date = `Date: ${new Date(second * 1000).toUTCString()}\r\n\r\n`
   }
-  return line
+  return date
 }

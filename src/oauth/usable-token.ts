@@ -5,7 +5,7 @@ import { type Soon, soon } from '../core/soon.ts'
 import type { TokenFinding } from './issued-tokens.ts'
 import type { AccessToken } from './records.ts'
 import type { Tokens } from './tokens.ts'
-import { audienceOf, resourceOf } from './urls.ts'
+import { resourceOf, thisServer } from './urls.ts'
 
 interface UsableTokenDeps {
   readonly tokens: Tokens
@@ -25,7 +25,7 @@ function usable(found: TokenFinding, address: string, { people, publicUrl }: Usa
   if (found.kind === 'inactive') return { fault: 'the access token is not active' }
   if (found.kind === 'expired') return { fault: 'the access token has expired' }
   const { token } = found
-  if (audienceOf(token.resource, publicUrl()) !== resourceOf(publicUrl()))
+  if (token.resource !== thisServer && token.resource !== resourceOf(publicUrl()))
     return { fault: 'the access token is for another resource' }
   if (!isAllowedFrom(token.addresses, address))
     return { fault: 'the access token may not be used from this address' }
