@@ -93,7 +93,6 @@ async function microseconds({ audit: into, maxResultBytes }: (typeof kinds)[stri
     settings: { settings: new Map(), profiles: [] },
     limits: { timeout_seconds: 60, max_concurrent_per_user: 8, max_result_bytes: 100_000 },
     documents,
-    library: { for: () => undefined as never },
     audit: into,
     clock: systemClock,
     log,
@@ -102,6 +101,7 @@ async function microseconds({ audit: into, maxResultBytes }: (typeof kinds)[stri
   })
   const caller = {
     stop: new Stop(),
+    library: undefined as never,
     progress: () => undefined,
     log: () => undefined,
     ask: () => Promise.reject(new Error('nobody')),

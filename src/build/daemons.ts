@@ -6,7 +6,7 @@ import { messageOf } from '../core/errors.ts'
 import { sha256 } from '../core/secrets.ts'
 import { version } from '../core/version.ts'
 import { openRepository } from '../site/git.ts'
-import type { SiteState } from '../site/site.ts'
+import type { SiteState } from '../site/kept-site.ts'
 import type { Collection, Stored } from '../store/store.ts'
 import type { Foundation } from './foundation.ts'
 

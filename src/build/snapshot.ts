@@ -31,7 +31,7 @@ import { openRepository } from '../site/git.ts'
 import { readSite } from '../site/read-site.ts'
 import { checkNames } from '../site/check-document.ts'
 import { readSettings, settingsFile } from '../site/read-settings.ts'
-import type { Built } from '../site/site.ts'
+import type { Built } from '../site/kept-site.ts'
 import type { Fault, SiteFiles } from '../site/site-files.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Clock } from '../core/clock.ts'
@@ -253,16 +253,12 @@ export async function buildSnapshot(
   const tools = withoutDoubles([...reading.tools, ...(await parts.ownTools.open(reading.own))])
   const { store, audit, clock, memory, runSql } = parts
   const documents = { platform, store, audit, clock, memory, runSql }
-  const library = await parts.librarian.open(reading.library, linkTargets(documents), (principal) =>
-    catalogue.lacks(principal),
-  )
   const catalogue = createCatalogue({
     tools: settings.mcp.skill_tools ? tools : tools.filter(({ name }) => !skillTools.has(name)),
     settings: toolSettings,
     limits: settings.tools,
     maxResultBytes: settings.audit.max_result_bytes,
     documents,
-    library,
     audit: parts.audit,
     clock: parts.clock,
     log: parts.log,
@@ -271,6 +267,9 @@ export async function buildSnapshot(
     current: refresherOf(current),
     newest: () => current().catalogue,
   })
+  const library = await parts.librarian.open(reading.library, linkTargets(documents), (principal) =>
+    catalogue.lacks(principal),
+  )
   const { digest } = files
   const snapshot: Snapshot = {
     settings,

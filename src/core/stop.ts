@@ -40,3 +40,27 @@ export class Stop {
     return () => void this.#hearers?.delete(hear)
   }
 }
+
+/** Why work ends that took too long. */
+export const late = new Error('it took too long')
+
+/**
+ * What work gives, unless it is ended first, after so many milliseconds at the latest; what becomes of it after that is
+ * nobody's business. `leave` comes when it really ends, since what does not stop when it is told to keeps its place.
+ */
+export function unlessEnded<T>(
+  running: Promise<T>,
+  stop: Stop,
+  milliseconds: number,
+  leave: () => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const clockwork = setTimeout(() => stop.end(late), milliseconds)
+    stop.onEnd(() => reject(stop.reason!))
+    const ended = (): void => {
+      clearTimeout(clockwork)
+      leave()
+    }
+    void running.then(resolve, reject).then(ended)
+  })
+}

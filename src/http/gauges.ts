@@ -4,7 +4,7 @@ import type { AuditLog } from '../audit/open-audit.ts'
 import { version } from '../core/version.ts'
 import type { LimitCounts } from '../oauth/rate-limits.ts'
 import { Gauge, type Registry } from './prometheus.ts'
-import type { SiteState } from '../site/site.ts'
+import type { SiteState } from '../site/kept-site.ts'
 import type { StoreStats } from '../store/store.ts'
 
 /** Where they come from. */

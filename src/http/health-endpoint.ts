@@ -7,7 +7,7 @@ import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'
 import type { ClientDocuments, DocumentProbe } from '../oauth/client-documents.ts'
 import type { Clients } from '../oauth/clients.ts'
-import type { Site } from '../site/site.ts'
+import type { Site } from '../site/kept-site.ts'
 import { faultText } from '../site/site-files.ts'
 import type { Store } from '../store/store.ts'
 

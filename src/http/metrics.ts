@@ -1,7 +1,7 @@
 /** What Prometheus reads. What is audited is counted where it is audited, so the two can never disagree. */
 import type { AuditEvent } from '../audit/event.ts'
 import type { AuditLog } from '../audit/open-audit.ts'
-import type { ReloadResult } from '../site/site.ts'
+import type { ReloadResult } from '../site/kept-site.ts'
 import { addGauges, type MetricSources } from './gauges.ts'
 import { addProcessMetrics, Counter, Histogram, Registry } from './prometheus.ts'
 import { Tally, Timings } from './tally.ts'

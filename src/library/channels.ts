@@ -9,7 +9,8 @@ export const defaultChannel = 'default'
 
 /**
  * The libraries of a site, one a line (setting `library.channels`): whoever has a channel's role sees that
- * branch's library, everybody else the default channel or, without one, the working tree.
+ * branch's library, everybody else the default channel or, without one, the working tree. Branches move while the site
+ * stays as it is, so this is the one part of a snapshot that does: a request takes its library from it once.
  */
 export class Channels {
   private lines: ReadonlyMap<string, Library>

@@ -9,13 +9,13 @@ import { errorCodes, JsonRpcError } from './json-rpc.ts'
 const maxDepth = 100
 
 /** The body of a request that says it is JSON; JsonRpcError with HTTP 415 for another media type. Rejects with BodyTooLarge and Gone. */
-export function readJson(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<Buffer> {
+export function readBytes(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<Buffer> {
   requireJson(exchange.req)
   return readBody(exchange, maxBytes)
 }
 
 /** The text of a body. */
-export function textOf(bytes: Buffer): string {
+export function bodyText(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw notJson('the body is not valid UTF-8')
   return bytes.toString('utf8')
 }

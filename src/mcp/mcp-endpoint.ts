@@ -10,7 +10,7 @@ import type { Principal } from '../core/principal.ts'
 import { BodyTooLarge, Gone } from '../core/request-body.ts'
 import { Stop } from '../core/stop.ts'
 import type { Span, Tracer } from '../core/trace-context.ts'
-import { parseBody, readJson, textOf } from './body.ts'
+import { bodyText, parseBody, readBytes } from './body.ts'
 import type { Call, McpDeps, Reply } from './call.ts'
 import { Channel } from './channel.ts'
 import { type Addressee, addresseeOf, type Envelope, readEnvelope, type RequestEnvelope } from './envelope.ts'
@@ -55,7 +55,7 @@ async function serve(ctx: Exchange, channel: Channel, deps: Kept): Promise<void>
   let work: Work | undefined
   try {
     if (ctx.method !== 'POST') return openStream(ctx, principal, channel, deps)
-    const text = textOf(await readJson(ctx, snapshot.settings.server.max_body_bytes))
+    const text = bodyText(await readBytes(ctx, snapshot.settings.server.max_body_bytes))
     const body = parseBody(text)
     to = addresseeOf(body, headers)
     const { sessionId } = principal

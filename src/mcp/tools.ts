@@ -79,6 +79,7 @@ export function callTool(
       progress: progressOf(own),
       log: logOf(own, name, own.revision.modern ? own.logLevel : deps.logLevels.get(own.principal)),
       ask: asking.ask,
+      library: own.snapshot.library,
       repeatable,
       confirm: (offered) => confirm(own, asking, offered, args, deps),
     })

@@ -42,6 +42,13 @@ export type TokenFinding =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'inactive' | 'expired'; readonly token: AccessToken }
 
+/** Specification §5.3: what a token that was found is worth at a moment. */
+export function findingOf(token: AccessToken | undefined, now: number): TokenFinding {
+  if (!token) return { kind: 'unknown' }
+  if (token.status !== 'Active') return { kind: 'inactive', token }
+  return { kind: token.expiresAt < now ? 'expired' : 'active', token }
+}
+
 /** Which tokens to revoke: one family, or all that meet every condition given. */
 export interface Selection {
   /** Id of an access token: its family. */

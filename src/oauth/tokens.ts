@@ -10,7 +10,8 @@ import { randomId, randomSecret, sha256 } from '../core/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import { type Soon, soon } from '../core/soon.ts'
 import type { Collection, Store, Transaction } from '../store/store.ts'
-import type { TokenFinding, IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
+import { findingOf, type TokenFinding } from './issued-tokens.ts'
+import type { IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
 import { familyRecords, grantRecords, tokenRecords } from './records.ts'
 import type { AccessToken, Family, Grant } from './records.ts'
 import { announcedBy, announcementOf, type Ended } from './revocation-news.ts'
@@ -174,13 +175,10 @@ export class Tokens {
   /** What stands behind an access token. */
   find(accessToken: string): Soon<TokenFinding> {
     const hash = sha256(accessToken)
+    const now = this.#deps.clock.now()
     const known = this.#cache.get(hash)
-    const isKnown = known !== undefined && known.forgetAt > this.#deps.clock.now()
-    return soon(isKnown ? known : this.#lookUp(hash), (token) => {
-      if (!token) return { kind: 'unknown' }
-      if (token.status !== 'Active') return { kind: 'inactive', token }
-      return { kind: token.expiresAt < this.#deps.clock.now() ? 'expired' : 'active', token }
-    })
+    const found = known && known.forgetAt > now ? known : this.#lookUp(hash)
+    return soon(found, (token) => findingOf(token, now))
   }
 
   async #lookUp(hash: string): Promise<AccessToken | undefined> {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Context, Middleware } from 'koa'
 import type { Snapshot } from '../build/snapshot.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Site } from '../site/site.ts'
+import type { Site } from '../site/kept-site.ts'
 import { accentRules } from './company.ts'
 
 /** GET: the stylesheet, in the company's colour. */

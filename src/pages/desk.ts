@@ -9,7 +9,7 @@ import { AppError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { type DocumentView, getDocument, listDocuments } from '../documents/reading.ts'
 import type { Documents } from '../documents/documents.ts'
-import type { Site } from '../site/site.ts'
+import type { Site } from '../site/kept-site.ts'
 import { calculateStored, drawStored, itemsOf } from '../tools/dashboards.ts'
 import { viewed } from './viewing.ts'
 

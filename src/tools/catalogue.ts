@@ -39,7 +39,7 @@ export interface ToolOutcome {
 }
 
 /** Who calls a tool, and what the connection to them offers while it runs. */
-export interface Caller extends Pick<ToolContext, 'progress' | 'log' | 'ask' | 'repeatable'> {
+export interface Caller extends Pick<ToolContext, 'progress' | 'log' | 'ask' | 'repeatable' | 'library'> {
   /** Ended when the caller is gone or takes the call back. */
   readonly stop: Stop
   /** A running tool calls: only tools that read and need nobody's consent, and as its user may by now. */

@@ -8,7 +8,7 @@ import { type Check, problemsText } from '../core/schema.ts'
 import type { Settings } from '../core/settings.ts'
 import { Shown } from '../core/shown.ts'
 import type { Soon } from '../core/soon.ts'
-import { Stop } from '../core/stop.ts'
+import { late, Stop, unlessEnded } from '../core/stop.ts'
 import { Once } from '../documents/once.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import type { Calls } from './calls.ts'
@@ -31,7 +31,6 @@ export interface ToolEntry {
 export interface Gate extends Telling {
   readonly entries: ReadonlyMap<string, ToolEntry>
   readonly limits: Settings['tools']
-  readonly library: { for(principal: Principal): ToolContext['library'] }
   readonly calls: Calls
   readonly tracing?: Tracer | undefined
   /** The principal as it is by now; undefined once it may not call the tool any more. */
@@ -161,9 +160,6 @@ function denied(refused: Refusal | 'lost', name: string): Denied {
   return { refused, text: texts[refused] }
 }
 
-/** Why a call ends that took too long. */
-const late = new Error('the call took too long')
-
 /** Runs a tool that may run, within its time, its places and its bytes. */
 async function run(
   gate: Gate,
@@ -235,7 +231,7 @@ class Running implements ToolContext {
   ) {
     this.principal = principal
     this.documents = once ? { ...gate.documents, once } : gate.documents
-    this.library = gate.library.for(principal)
+    this.library = caller.library
     this.budget = budget
     this.progress = caller.progress
     this.log = caller.log
@@ -294,25 +290,4 @@ function failed({ log }: Gate, tool: Tool, { requestId, user }: Principal, error
   log.error('a tool failed', { tool: tool.name, request_id: requestId, user, error })
   const text = `internal error in ${tool.name}; it was logged as request ${requestId}`
   return { outcome: failure(text), status: 'error', error: `internal error: ${messageOf(error)}` }
-}
-
-/**
- * What a tool answers, unless its call ends first; what becomes of it after that is nobody's business. A tool that does
- * not stop when it is told to keeps its place until it does.
- */
-function unlessEnded<T>(
-  running: Promise<T>,
-  stop: Stop,
-  milliseconds: number,
-  leave: () => void,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const clockwork = setTimeout(() => stop.end(late), milliseconds)
-    stop.onEnd(() => reject(stop.reason!))
-    const ended = (): void => {
-      clearTimeout(clockwork)
-      leave()
-    }
-    void running.then(resolve, reject).then(ended)
-  })
 }

@@ -173,6 +173,7 @@ describe('the clinic', () => {
     const call = async (name: string, tool: string, args: object): Promise<any> => {
       const answer = await snapshot.catalogue.call(principalOf(snapshot, name), tool, args, {
         stop: new Stop(),
+        library: snapshot.library.site,
         progress: () => undefined,
         log: () => undefined,
         ask: () => Promise.reject(new Error('nobody to ask')),

@@ -37,13 +37,12 @@ export function offerFixtures(services: Services): void {
 
   const dressed = new WeakMap<Snapshot, Snapshot>()
   const dress = (snapshot: Snapshot): Snapshot => {
-    const { documents, library, settings } = snapshot
+    const { documents, settings } = snapshot
     const added = createCatalogue({
       tools,
       settings: { settings: new Map(), profiles: [] },
       limits: settings.tools,
       documents,
-      library,
       audit,
       clock,
       log,

@@ -349,7 +349,6 @@ function snapshotOf(
     settings: { settings: new Map(said), profiles: [] },
     limits: settings.tools,
     documents: { platform: { confidential: new Set() } } as never,
-    library: { for: () => library },
     calls: createCalls(),
   })
   const names = [

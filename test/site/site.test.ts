@@ -7,7 +7,8 @@ import { setTimeout } from 'node:timers/promises'
 import { AppError } from '../../src/core/errors.ts'
 import { createLog } from '../../src/core/log.ts'
 import { faultText, type Fault } from '../../src/site/site-files.ts'
-import { openSite, type ReloadResult, type Site, type SiteOptions } from '../../src/site/site.ts'
+import type { ReloadResult, Site } from '../../src/site/kept-site.ts'
+import { openSite, type SiteOptions } from '../../src/site/site.ts'
 import { gitBeside, gitIn, siteFolder, withoutGit, writeFiles } from './site-folder.ts'
 
 /** What the tests build of a site: the value of every document by path. */

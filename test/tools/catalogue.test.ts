@@ -6,8 +6,9 @@ import { Stop } from '../../src/core/stop.ts'
 import { readToolSettings } from '../../src/tools/read-tools.ts'
 import { faultText, type Fault } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
-import { defineTool, type Tool } from '../../src/tools/tool.ts'
+import { defineTool, type Tool, type ToolContext } from '../../src/tools/tool.ts'
 import { admin, plain, sales, siteOf, someone } from '../documents/trading-company.ts'
+import { skillOf } from '../mcp/server.ts'
 import { openOffice } from './offices.ts'
 
 /** A tool that answers what it is told to. */
@@ -136,6 +137,24 @@ describe('calls', () => {
       ['denied', 'error', 'error'],
     )
     assert.equal(logged.length, 1)
+  })
+
+  it('work with the library of their request, whatever a branch of it does meanwhile', async (t) => {
+    const names = (library: ToolContext['library']): string[] => library.skills(plain).map(({ name }) => name)
+    const { call } = await openOffice(t, {
+      files: empty,
+      tools: [
+        saying('twice', async (_, { library, callTool }) => [
+          ...names(library),
+          ...(JSON.parse((await callTool('once', {})).text) as string[]),
+        ]),
+        saying('once', (_, { library }) => Promise.resolve(names(library))),
+      ],
+    })
+    for (const name of ['stable', 'next']) {
+      const library = { skills: () => [skillOf(name, {})] } as unknown as ToolContext['library']
+      assert.equal((await call(plain, 'twice', {}, { library })).text, JSON.stringify([name, name]))
+    }
   })
 
   it('end at their time limit, and keep their place until they really stop', async (t) => {

@@ -54,7 +54,6 @@ export async function openOffice(
     settings,
     limits: { timeout_seconds: 60, max_concurrent_per_user: 8, max_result_bytes: 100_000, ...options.limits },
     documents: company.documents,
-    library: noLibrary,
     audit: company.documents.audit,
     clock: company.clock,
     log: { ...silent, error: (message, fields) => logged.push({ message, fields }) },
@@ -88,6 +87,7 @@ interface Limits {
 function quiet(): Caller {
   return {
     stop: new Stop(),
+    library: noLibrary,
     progress: () => undefined,
     log: () => undefined,
     ask: () => Promise.reject(new AppError('unavailable', 'nobody to ask')),
@@ -98,4 +98,4 @@ function quiet(): Caller {
 const none = (): never => {
   throw new AppError('not_found', 'no library in this test')
 }
-const noLibrary = { for: () => ({ skills: () => [], skill: none, countSkillRead: () => Promise.resolve() }) }
+const noLibrary = { skills: () => [], skill: none, countSkillRead: () => Promise.resolve() }
