@@ -171,6 +171,28 @@ describe('calls', () => {
     stop()
   })
 
+  it('end at the limit that the site sets for their tool', async (t) => {
+    const { call } = await openOffice(t, {
+      files: empty,
+      tools: [saying('hang', () => new Promise(() => undefined))],
+      toolsYaml: 'tools:\n  hang: {timeout_seconds: 1}\n',
+    })
+    assert.match((await call(plain, 'hang')).text, /stopped after 1 seconds/)
+  })
+
+  it('of a tool by a tool go no further', async (t) => {
+    const { call } = await openOffice(t, {
+      files: empty,
+      tools: [
+        saying('first', async (_, { callTool }) => (await callTool('second', {})).text),
+        saying('second', async (_, { callTool }) => (await callTool('third', {})).text),
+        saying('third', () => Promise.resolve('reached')),
+      ],
+    })
+    assert.match((await call(plain, 'first')).text, /cannot call further ones/)
+    assert.equal((await call(plain, 'second')).text, 'reached')
+  })
+
   it('are told when the caller has gone', async (t) => {
     let aborted = false
     const { call } = await openOffice(t, {
@@ -192,9 +214,13 @@ describe('calls', () => {
   it('refuse an answer beyond the byte budget rather than cut it', async (t) => {
     const { call } = await openOffice(t, {
       files: empty,
-      tools: [saying('big', () => Promise.resolve('x'.repeat(2000)))],
+      tools: [
+        saying('full', () => Promise.resolve('x'.repeat(1000))),
+        saying('big', () => Promise.resolve('x'.repeat(2000))),
+      ],
       limits: { max_result_bytes: 1000 },
     })
+    assert.equal((await call(plain, 'full')).text.length, 1000)
     const outcome = await call(plain, 'big')
     assert.ok(outcome.isError)
     assert.match(outcome.text, /2000 bytes, more than the 1000 allowed/)

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { firstPrev, lineText, tellEvent } from '../../src/audit/line.ts'
+import { isoTime } from '../../src/core/clock.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { Stop } from '../../src/core/stop.ts'
 import { builtInTools } from '../../src/tools/index.ts'
@@ -82,6 +84,23 @@ describe('the record of a call', () => {
     assert.ok(JSON.stringify(kept).length < 600, JSON.stringify(kept))
     await call(plain, 'text')
     assert.equal(events[1]!.result, `${'x'.repeat(300)}...600 more`)
+  })
+
+  it('keeps what has no secret as it was answered, a text as a text', async (t) => {
+    const answers: Record<string, unknown> = {
+      words: 'She said "yes"',
+      rows: { rows: [{ n: 1, name: 'Müller' }] },
+      nothing: null,
+      dated: { at: new Date(0) },
+    }
+    const tools = Object.entries(answers).map(([name, answer]) => tool(name, () => Promise.resolve(answer)))
+    const { call, events } = await openOffice(t, { files: empty, tools })
+    for (const [name, answer] of Object.entries(answers)) {
+      await call(plain, name)
+      const line = lineText(tellEvent(events.at(-1)!, isoTime(0), 16_384), 1, firstPrev)
+      const { result } = JSON.parse(line) as AuditEvent
+      assert.deepEqual(result, JSON.parse(JSON.stringify(answer)), name)
+    }
   })
 
   it('keeps no answer where the site wants none', async (t) => {
