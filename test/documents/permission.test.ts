@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import { tester } from '../../src/core/conditions.ts'
 import type { Principal } from '../../src/core/principal.ts'
+import { Shown } from '../../src/core/shown.ts'
 import { createDocument } from '../../src/documents/creating.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import { amendDocument, cancelDocument, submitDocument } from '../../src/documents/lifecycle.ts'
 import { accessTo } from '../../src/documents/permission.ts'
-import { type Action, actions } from '../../src/documents/platform.ts'
+import { type Action, actions, type Field } from '../../src/documents/platform.ts'
 import type { StoredDocument } from '../../src/documents/stored.ts'
 import { updateDocument } from '../../src/documents/updating.ts'
 import { runWorkflow } from '../../src/documents/workflow.ts'
@@ -124,6 +126,155 @@ describe('the evaluator allows an action on a document', () => {
     const access = accessTo(clerk, platform.doctypes.get('Thing')!, 0)
     for (const action of actions)
       assert.equal(access.allows(action, document({ open: 0 })), action === 'create', action)
+  })
+})
+
+describe('the evaluator of fields', () => {
+  const fields = `
+doctype: Thing
+submittable: true
+fields:
+  - {fieldname: note, type: text}
+  - {fieldname: open, type: check}
+  - {fieldname: inner, type: text, level: 1}
+  - {fieldname: pay, type: text, visible_to: [Boss, Guest]}
+permissions: `
+  const both = '{role: Clerk, actions: [read], levels: [0, 1]}'
+  const outer = '{role: Clerk, actions: [read]}'
+  const own = '{role: Clerk, actions: [read], levels: [0, 1], if_owner: true}'
+  const opened = '{role: Clerk, actions: [read], levels: [0, 1], when: "doc.open = 1"}'
+  const mine = document({ owner: clerk.user })
+  const theirs = document({ owner: boss.user })
+
+  async function accessBy(t: TestContext, rules: string, who: Principal = clerk) {
+    const files = siteOf({ 'config/doctypes/thing.yaml': `${fields}[${rules}]` })
+    const { platform } = await openCompany(t, { files, seeds: false })
+    const doctype = platform.doctypes.get('Thing')!
+    const field = (name: string): Field => doctype.fields.get(name)!
+    return { access: accessTo(who, doctype, 0), field }
+  }
+
+  it('shows one on the documents of which a rule opens its level', async (t) => {
+    const { access, field } = await accessBy(t, `${outer}, ${own}`)
+    const shown = (doc: StoredDocument) => ['note', 'inner'].map((name) => access.shows(field(name), doc))
+    assert.deepEqual(
+      [shown(mine), shown(theirs)],
+      [
+        ['clear', 'clear'],
+        ['clear', 'hidden'],
+      ],
+    )
+    const isShown = tester(access.whereShown(field('inner')))
+    assert.deepEqual([isShown(mine), isShown(theirs)], [true, false])
+  })
+
+  it('masks one for all but the roles that it is visible to', async (t) => {
+    const rules = `${both}, {role: Boss, actions: [read, write]}, {role: Clerk, actions: [write]}`
+    const { access, field } = await accessBy(t, rules)
+    assert.equal(access.shows(field('pay'), mine), 'masked')
+    assert.equal(tester(access.whereShown(field('pay')))(mine), false)
+    assert.equal(access.mayset(field('pay'), 'write', mine), false)
+    assert.equal(access.queryable(field('pay')), false)
+    for (const who of [
+      boss,
+      someone('both@example.com', 'Clerk', 'Boss'),
+      someone('x@example.com', 'System Manager'),
+    ]) {
+      const of = await accessBy(t, rules, who)
+      assert.equal(of.access.shows(of.field('pay'), theirs), 'clear')
+      assert.equal(of.access.mayset(of.field('pay'), 'write', theirs), true)
+      assert.equal(of.access.queryable(of.field('pay')), true)
+    }
+  })
+
+  const queries: readonly (readonly [says: string, rules: string, queryable: boolean])[] = [
+    ['every rule opens its level', both, true],
+    ['one rule opens it on every document', `${outer}, ${both}`, true],
+    [
+      'a narrower rule does not, and one for all does',
+      `{role: Clerk, actions: [read], if_owner: true}, ${both}`,
+      true,
+    ],
+    ['it is open to owners only', `${outer}, ${own}`, false],
+    ['it is open under a condition only', `${outer}, ${opened}`, false],
+    ['both rules that open it have conditions', `${own}, ${opened}`, true],
+    ['another level is open', outer, false],
+    ['nothing may be read', '{role: Clerk, actions: [create], levels: [0, 1]}', false],
+  ]
+  for (const [says, rules, queryable] of queries)
+    it(`${queryable ? 'takes' : 'refuses'} questions about one where ${says}`, async (t) => {
+      const { access, field } = await accessBy(t, rules)
+      assert.equal(access.queryable(field('inner')), queryable)
+    })
+
+  it('lets one be set where a rule for the action opens its level on that document', async (t) => {
+    const { access, field } = await accessBy(
+      t,
+      `${both}, {role: Clerk, actions: [write]}, {role: Clerk, actions: [write], levels: [0, 1], if_owner: true}`,
+    )
+    const maySet = (name: string, doc: StoredDocument) => access.mayset(field(name), 'write', doc)
+    assert.deepEqual(
+      [maySet('note', theirs), maySet('inner', theirs), maySet('note', mine), maySet('inner', mine)],
+      [true, false, true, true],
+    )
+    assert.equal(access.mayset(field('note'), 'delete', mine), false)
+  })
+
+  it('knows those of a level that may be read or written first', async (t) => {
+    const rules = `${outer}, {role: Clerk, actions: [read], if_owner: true, levels: [1]}`
+    assert.equal((await accessBy(t, outer)).access.knows((await accessBy(t, outer)).field('inner')), false)
+    const reading = await accessBy(t, rules)
+    assert.deepEqual(
+      ['note', 'inner'].map((name) => reading.access.knows(reading.field(name))),
+      [true, true],
+    )
+    const creating = await accessBy(t, '{role: Clerk, actions: [create], levels: [1]}')
+    assert.deepEqual(
+      ['note', 'inner'].map((name) => creating.access.knows(creating.field(name))),
+      [false, true],
+    )
+  })
+
+  it('says the same of an action on a document as the condition that finds those it is allowed on', async (t) => {
+    const rules = `${opened}, ${own}, {role: Clerk, actions: [write, delete], if_owner: true}, {role: Clerk, actions: [submit, create]}`
+    const { access } = await accessBy(t, rules)
+    for (const owner of [boss.user, clerk.user])
+      for (const open of [0, 1])
+        for (const action of actions) {
+          const one = document({ owner, open })
+          assert.equal(
+            tester(access.where(action))(one),
+            access.allows(action, one),
+            `${action} ${owner} ${open}`,
+          )
+        }
+  })
+
+  it('says whether there can be a document that an action is allowed on', async (t) => {
+    const of = async (rules: string) => {
+      const { access } = await accessBy(t, rules)
+      return (['read', 'create', 'write', 'comment', 'assign'] as const).filter((action) =>
+        access.may(action),
+      )
+    }
+    assert.deepEqual(await of(outer), ['read'])
+    assert.deepEqual(await of('{role: Clerk, actions: [create, write]}'), ['create'])
+    assert.deepEqual(await of(`${outer}, {role: Clerk, actions: [write]}`), [
+      'read',
+      'write',
+      'comment',
+      'assign',
+    ])
+    assert.deepEqual(await of(`${outer}, {role: Clerk, actions: [comment]}`), ['read', 'comment'])
+    assert.deepEqual(await of(`${outer}, {role: Clerk, actions: [assign]}`), ['read', 'assign'])
+    assert.deepEqual(await of('{role: Boss, actions: [read]}'), [])
+  })
+
+  it('notes what is shown where somebody asks', async (t) => {
+    const shown = new Shown()
+    const { access } = await accessBy(t, outer, { ...clerk, shown })
+    access.show([mine], 3)
+    assert.deepEqual(shown.told(), [{ doctype: 'Thing', names: ['T-1'], count: 4 }])
   })
 })
 
