@@ -1,6 +1,5 @@
 import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { InvalidArgumentError } from 'commander'
 import type { Command } from './command.ts'
 import { version } from '../core/version.ts'
@@ -41,25 +40,10 @@ export function addServeCommand(program: Command): void {
         (daemon) => {
           // From here on the same is done again and again: V8's own measure for what it makes fast, not that of `bin/`.
           setFlagsFromString('--interrupt-budget=67584')
-          setTimeout(() => giveBack(daemon), settledMilliseconds).unref()
           return welcome(daemon, site)
         },
       )
     })
-}
-
-const settledMilliseconds = 10_000
-
-/**
- * Gives back what starting needed and serving does not, a quarter of the memory: V8 collects when it is asked for more,
- * and nobody who does nothing asks. Takes some 40 ms, so only while nobody waits.
- */
-function giveBack({ services }: Daemon): void {
-  if (services.metrics.inFlight > 0) return
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  collect()
-  setFlagsFromString('--no-expose-gc')
 }
 
 /** A terminal that is closed takes no more text; that must not stand in the way of an orderly end. */
