@@ -149,7 +149,7 @@ function namesText(event: AuditEvent, limit: number): string {
   )
 }
 
-/** The same few users, clients and tools come again and again. */
+/** The same few users, clients and tools come again and again. What had something removed or escaped is not kept: it may be a secret. */
 const knownNames = new Map<string, string>()
 const mostKnownNames = 5000
 
@@ -157,7 +157,7 @@ function nameText(value: string, limit: number): string {
   const known = limit === steps[0].name ? knownNames.get(value) : undefined
   if (known !== undefined) return known
   const text = cleanText(value, limit)
-  if (limit !== steps[0].name || text.length > 128) return text
+  if (limit !== steps[0].name || value.length > 128 || text !== `"${value}"`) return text
   if (knownNames.size >= mostKnownNames) knownNames.clear()
   knownNames.set(value, text)
   return text

@@ -92,7 +92,7 @@ async function answered(
     if (!always && !isLetIn(ctx, needed)) return
     await next()
     // Answered before its body was there: the rest of it is not waited for.
-    if (isSending(ctx) && !ctx.req.complete) ctx.set('Connection', 'close')
+    if (!ctx.req.complete && isSending(ctx)) ctx.set('Connection', 'close')
   } catch (error) {
     if (!(error instanceof Gone)) answerFault(ctx, error, needed.log)
   }

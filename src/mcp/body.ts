@@ -34,7 +34,6 @@ export function parseBody(text: string): unknown {
 /** JSON in UTF-8, not compressed: a small body must not become a large one here. */
 function requireJson(req: IncomingMessage): void {
   const type = req.headers['content-type'] ?? ''
-  if (type === 'application/json' && req.headers['content-encoding'] === undefined) return
   const plain = req.headers['content-encoding'] ?? 'identity'
   if (/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type) && plain === 'identity') return
   throw new JsonRpcError(

@@ -103,9 +103,5 @@ function event(data: string): string {
 
 /** Whether an Accept header takes event streams; without one a client takes anything. */
 function acceptsEvents(accept: string | undefined): boolean {
-  return (
-    accept === undefined ||
-    accept.includes('text/event-stream') ||
-    /text\/event-stream|text\/\*|\*\/\*/i.test(accept)
-  )
+  return accept === undefined || /text\/event-stream|text\/\*|\*\/\*/i.test(accept)
 }

@@ -22,17 +22,10 @@ export function originCheck(publicUrl: string, settings: Settings): OriginCheck 
   const origins = new Set([own.origin, ...listed.map((origin) => origin.toLowerCase().replace(/\/$/, ''))])
   const anyOrigin = origins.has('*')
 
-  // A client says the same each time.
-  let allowed: string | undefined
   return ({ host, origin }) => {
-    if (origin === undefined && host !== undefined && host === allowed) return undefined
     const name = hostName(host ?? '')
     if (!hosts.has(name) && !loopback.has(name)) return `host ${JSON.stringify(host ?? '')} is not allowed`
-    if (origin === undefined) {
-      allowed = host
-      return undefined
-    }
-    if (anyOrigin || origins.has(origin.toLowerCase())) return undefined
+    if (origin === undefined || anyOrigin || origins.has(origin.toLowerCase())) return undefined
     if (URL.canParse(origin) && loopback.has(new URL(origin).hostname)) return undefined
     return `origin ${JSON.stringify(origin)} is not allowed`
   }

@@ -131,6 +131,17 @@ describe('a line of the audit log', () => {
     assert.match(result.rows.at(-1)!, /more/)
   })
 
+  it('cleans a name each time that it comes, and cuts it as short as the line must be', () => {
+    const target = `Bearer ${'x'.repeat(20)}`
+    const told = { type: 'tool.call', status: 'denied', user: 'a\u202e@example.com', target } as const
+    for (const most of [16_384, 16_384, 300]) {
+      const line = lineText(tellEvent({ ...told, data: { more: 'y'.repeat(100) } }, time, most), 1, firstPrev)
+      assert.doesNotMatch(line, /\u202e|xxxx/)
+      const { user, target: shown } = JSON.parse(line) as AuditLine
+      assert.deepEqual([user, shown], ['a\u202e@example.com', 'Bearer [redacted]'])
+    }
+  })
+
   it('survives values that JSON does not know', () => {
     const odd = {
       big: 12n,
