@@ -27,7 +27,7 @@ export interface LineLogOptions<Entry> {
   /** For people: `the state`. */
   readonly name: string
   readonly log: Log
-  /** For how long an entry waits for others to share its write and sync; 0 is until the end of this turn. */
+  /** How far two writes are apart, so that many entries share a write and its sync; one that comes alone does not wait. */
   readonly gatherMilliseconds: number
   /**
    * Writes the entries, all of them or nothing; those of a write that failed come again, first. A `trial` finds out
@@ -57,6 +57,8 @@ export class LineLog<Entry> {
   #queue: Waiting<Entry>[] = []
   #running: Promise<void> | undefined
   #woken = false
+  /** When the last write began. */
+  #wrote = -Infinity
   #fault: string | undefined
   #closed = false
 
@@ -131,8 +133,10 @@ export class LineLog<Entry> {
   async #run(): Promise<void> {
     const { gatherMilliseconds } = this.#options
     do {
+      const early = this.#wrote + gatherMilliseconds - performance.now()
       // Those who were just answered, and everyone else of this turn, may join the next write.
-      await (gatherMilliseconds > 0 && !this.#closed ? setTimeout(gatherMilliseconds) : setImmediate())
+      await (early > 0 && !this.#closed ? setTimeout(early) : setImmediate())
+      this.#wrote = performance.now()
       await this.#round(false)
     } while (this.#fault === undefined && (this.#queue.length > 0 || this.#woken))
   }
