@@ -55,7 +55,8 @@ export function unlessEnded<T>(
   leave: () => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const clockwork = setTimeout(() => stop.end(late), milliseconds)
+    // It alone keeps no program from its end.
+    const clockwork = setTimeout(() => stop.end(late), milliseconds).unref()
     stop.onEnd(() => reject(stop.reason!))
     const ended = (): void => {
       clearTimeout(clockwork)
