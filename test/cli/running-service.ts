@@ -6,26 +6,26 @@ import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { startDaemon, type Daemon } from '../../src/daemon.ts'
 import type { Options } from '../../src/cli/options.ts'
-import { copyOfShippedSite, temporaryFolder } from '../helpers/daemon.ts'
+import { atEnd, copyOfShippedSite, temporaryFolder } from '../helpers/daemon.ts'
 import { requireNoSecrets } from '../helpers/leaks.ts'
 
 export interface Folders {
   readonly site: string
   readonly state: string
   readonly options: Options
+  /** Whether the service computes in other processes, to start which is most of the work of its start. */
+  readonly analysis?: boolean
 }
+
+/** For who counts what is computed: Python is not on every machine. */
+export const noPython: [string, string] = ['  python:\n    enabled: true', '  python:\n    enabled: false']
 
 /** A site and a state; `settings` replaces texts of the shipped settings, which must be there. */
 export function folders(t: Pick<TestContext, 'after'>, settings: readonly [string, string][] = []): Folders {
   const site = copyOfShippedSite(t as TestContext)
   const state = join(temporaryFolder(t as TestContext), 'state')
   const path = join(site, 'config/settings.yaml')
-  // What is computed in other processes is not what these tests are about.
-  const wanted: readonly [string, string][] = [
-    ['  python:\n    enabled: true', '  python:\n    enabled: false'],
-    ...settings,
-  ]
-  const text = wanted.reduce(
+  const text = settings.reduce(
     (before, [from, to]) => {
       if (!before.includes(from)) throw new Error(`the shipped settings lack ${from}`)
       return before.replace(from, to)
@@ -59,6 +59,7 @@ export async function runService(
     port: 0,
     log,
     logLevel: 'debug',
+    analysis: where.analysis ?? false,
     ...(publicUrl !== undefined && { publicUrl }),
     ...(clock && { clock }),
   })
@@ -68,7 +69,7 @@ export async function runService(
     running = false
     requireNoSecrets(where.state, JSON.stringify(lines))
   }
-  t.after(stop)
+  atEnd(t, stop)
   return { ...where, daemon: { ...daemon, stop }, url: `http://localhost:${daemon.address.port}`, lines }
 }
 

@@ -29,10 +29,30 @@ export interface RunningDaemon {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
+const endings = new WeakMap<object, (() => unknown)[]>()
+
+/** Runs a step when the test is over, the last that was asked for first: a daemon stops before its folder goes. */
+export function atEnd(t: Pick<TestContext, 'after'>, step: () => unknown): void {
+  const known = endings.get(t)
+  if (known) return void known.push(step)
+  const steps = [step]
+  endings.set(t, steps)
+  t.after(async () => {
+    const faults: unknown[] = []
+    for (const one of steps.toReversed())
+      try {
+        await one()
+      } catch (fault) {
+        faults.push(fault)
+      }
+    if (faults.length > 0) throw faults[0]
+  })
+}
+
 /** A folder that is gone after the test. */
 export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'assistant-core-'))
-  t.after(() => {
+  atEnd(t, () => {
     // By convention this is where a test's daemon keeps its state.
     requireNoSecrets(join(folder, 'state'))
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -122,7 +142,7 @@ export async function startDaemon(
     child.kill(signal)
     return await closed
   }
-  t.after(() => stop('SIGKILL'))
+  atEnd(t, () => stop('SIGKILL'))
   const url = await Promise.race([
     listening,
     closed.then((code) => {

@@ -6,6 +6,7 @@ import { startDaemon } from '../../src/daemon.ts'
 import { listDoctypesTool } from '../../src/tools/list-doctypes.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
 import { folders, mcpPath } from '../cli/running-service.ts'
+import { atEnd } from '../helpers/daemon.ts'
 import { until } from '../store/state-folder.ts'
 
 describe('a call that runs while its token is revoked', () => {
@@ -18,8 +19,8 @@ describe('a call that runs while its token is revoked', () => {
     })
     const { site, state, options } = folders(t)
     const log = createLog('silent', process.stderr)
-    const daemon = await startDaemon({ site, state, port: 0, log, logLevel: 'silent' })
-    t.after(() => daemon.stop())
+    const daemon = await startDaemon({ site, state, port: 0, analysis: false, log, logLevel: 'silent' })
+    atEnd(t, () => daemon.stop())
     const call = async (user: string, more: Record<string, string> = {}) => {
       const { access_token: token } = await operate(options, 'tokens.issue', {
         user,
