@@ -23,35 +23,82 @@ const isMeant = (name: string, word: string): boolean =>
   name.includes(word) || (word === 'attacks' && name.startsWith('test/analysis/'))
 
 /**
- * What takes minutes, floods the service, drives other programs (a browser through every page, other releases, other
- * people's suites, daemons on one database) or needs the network, and so runs in `npm run test:all` and when it is named.
+ * What `npm run test:all` runs besides, and who names it: what takes minutes, floods the service, drives the whole program or
+ * other people's, or needs more than Node and git on the machine: PostgreSQL, a browser, Python, bubblewrap, systemd, the network.
  */
 const long = [
+  'analysis/charts',
+  'analysis/cgroups',
+  'analysis/extracted-documents',
+  'analysis/files',
+  'analysis/python',
+  'analysis/python-attacks',
+  'analysis/same-money',
+  'analysis/same-rows',
+  'analysis/sandbox',
+  'analysis/sql',
+  'analysis/sql-attacks',
+  'attacks/caller-written-templates',
   'attacks/connections',
+  'attacks/doctor-attack',
+  'attacks/event-loop',
+  'attacks/fair-places',
+  'attacks/flood',
   'attacks/full-disk',
+  'attacks/kernel-memory',
+  'attacks/messages-of-sandboxes',
+  'attacks/phishing-link',
+  'attacks/searches',
   'attacks/slow-bodies',
+  'attacks/sql-of-one-user',
+  'attacks/untrusted-work',
   'audit/crash',
+  'audit/ledger',
+  'build/check-sql',
   'cli/package',
   'conformance/command-line-clients',
   'conformance/independent-clients',
   'conformance/mcp',
+  'documents/report-runs',
+  'documents/same-answers',
   'e2e/accessible',
   'e2e/account',
   'e2e/administration',
+  'e2e/approval',
   'e2e/auditor',
+  'e2e/browser',
+  'e2e/connect',
+  'e2e/daemon',
+  'e2e/desk',
   'e2e/documents',
+  'e2e/host-views',
   'e2e/keyboard',
   'e2e/mcp-remote',
   'e2e/mixed-versions',
   'e2e/postgres',
   'e2e/prompts',
+  'e2e/readme',
   'e2e/several-daemons',
+  'e2e/skills',
   'e2e/storm',
+  'e2e/terminal',
+  'mcp/daemons',
+  'oauth/announcements',
+  'store/copy',
   'store/crash',
+  'store/failover',
   'store/full-disk',
+  'store/linearizable',
+  'store/postgres',
+  'store/postgres-upgrade',
+  'store/property',
+  'store/shared-time',
+  'store/trigrams',
   'systemd/debian',
   'systemd/image',
   'systemd/proxy',
+  'systemd/units',
+  'tools/own/own-tools',
 ].map((name) => `test/${name}.test.ts`)
 
 const asked = process.argv.slice(2)
@@ -94,7 +141,8 @@ async function* inTurn(): AsyncGenerator<{ type: string }> {
     if (mine.length === 0) continue
     for await (const event of run({
       files: compiled ? await compileTests(mine, long) : mine,
-      concurrency: turn === 0 ? availableParallelism() : 1,
+      // Those of every day wait for a third of their time, and watch none.
+      concurrency: turn > 0 ? 1 : availableParallelism() + (everything ? 0 : 1),
       timeout: 1_200_000,
     }) as AsyncIterable<{ type: string }>) {
       if (event.type === 'test:pass' || event.type === 'test:fail') executed++

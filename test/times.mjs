@@ -24,7 +24,7 @@ function seconds() {
 /** @param {string | undefined} name */
 function row(name) {
   const { own, children } = seconds()
-  return `${[own + children, own, children].map((time) => time.toFixed(2)).join('\t')}\t${name}`
+  return `${[own + children, own, children, performance.now() / 1000].map((time) => time.toFixed(2)).join('\t')}\t${name}`
 }
 
 /** Has the files of this run write down their times; tells them when it ends, and its own. */
@@ -37,7 +37,7 @@ export function recordTimes() {
     const rows = readFileSync(file, 'utf8').trimEnd().split('\n')
     rmSync(folder, { recursive: true })
     rows.sort((a, b) => Number.parseFloat(b) - Number.parseFloat(a))
-    console.error(['CPU s\town\tchildren', ...rows, row('all')].join('\n'))
+    console.error(['CPU s\town\tchildren\twall', ...rows, row('all')].join('\n'))
   })
 }
 

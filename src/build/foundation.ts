@@ -18,6 +18,8 @@ export interface ServicesOptions {
   readonly logLevel?: LogLevel
   /** Whether requests will be answered: only then is started what computes, watches and follows. */
   readonly daemon?: boolean
+  /** Whether a daemon tries what this machine can compute in other processes, which takes more than all else of its start. */
+  readonly analysis?: boolean
 }
 
 /** What closes that which was opened, in the order of opening. */
@@ -46,7 +48,7 @@ const reserveBytes = 8 << 20
  * the state, `invalid` with `data.faults` for bad settings.
  */
 export async function openFoundation(options: ServicesOptions, undo: Undo): Promise<Foundation> {
-  const { site, state, daemon = false } = options
+  const { site, state, daemon = false, analysis: computes = daemon } = options
   const machine = options.clock ?? systemClock
   const log = options.log ?? createLog(options.logLevel ?? 'info', process.stdout)
   const settings = await readSettingsAlone(site)
@@ -66,7 +68,7 @@ export async function openFoundation(options: ServicesOptions, undo: Undo): Prom
   undo.push(() => audit.close())
   const tracing = daemon ? await openTracing(settings, log) : undefined
   undo.push(() => tracing?.close())
-  const analysis = daemon
+  const analysis = computes
     ? await openAnalysis({ settings: settings.analysis, log, cgroups: Cgroups.open() })
     : undefined
   undo.push(() => analysis?.close())

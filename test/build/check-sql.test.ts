@@ -62,7 +62,7 @@ describe('the SQL of reports', () => {
   })
 
   it('keeps the last good site where a running daemon is given a broken statement', async (t) => {
-    const where = folders(t)
+    const where = { ...folders(t), analysis: true }
     const { daemon } = await runService(t, where)
     const { site } = daemon.services
     const before = site.current()

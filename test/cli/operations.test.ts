@@ -9,7 +9,7 @@ import type { Options } from '../../src/cli/options.ts'
 import { operations } from '../../src/control/index.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { goldenText, shapeOf } from './golden.ts'
-import { folders, runService, type Folders } from './running-service.ts'
+import { folders, noPython, runService, type Folders } from './running-service.ts'
 
 const user = 'sales@example.com'
 const redirect_uris = ['https://portal.example.com/callback']
@@ -104,7 +104,7 @@ describe('operations', () => {
     { timeout: 300_000 },
     async (t) => {
       const offline = await actAll(inGit(folders(t)).options)
-      const service = await runService(t, inGit(folders(t)))
+      const service = await runService(t, { ...inGit(folders(t, [noPython])), analysis: true })
       const online = await actAll(service.options)
       assert.deepEqual(withoutDaemon(offline), withoutDaemon(online))
       assert.equal(

@@ -69,6 +69,7 @@ async function start(t: TestContext, seconds: { drain: number; grace?: number })
     state: join(temporaryFolder(t), 'state'),
     host: '127.0.0.1',
     port: 0,
+    analysis: false,
     log: silent,
   })
 }

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { operate } from '../../src/cli/control.ts'
-import { folders, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
+import { folders, noPython, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
 import { freePort } from '../helpers/free-port.ts'
 
 interface Ready {
@@ -42,12 +42,13 @@ before(async () => {
   await once(syslog, 'listening')
   closing.push(() => syslog.close())
   const where = folders(t, [
+    noPython,
     ['max_concurrent_requests: 1000', 'max_concurrent_requests: 3'],
     ['  syslog: null', `  syslog: udp://127.0.0.1:${syslog.address().port}`],
     ['  webhook: null', `  webhook: http://127.0.0.1:${hookPort}/events`],
     ['  listen: null', `  listen: 127.0.0.1:${metricsPort}`],
   ])
-  service = await runService(t, where)
+  service = await runService(t, { ...where, analysis: true })
   const issued = await operate(service.options, 'tokens.issue', {
     user: 'sales@example.com',
   })

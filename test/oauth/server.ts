@@ -66,6 +66,7 @@ import { stylesheetEndpoint } from '../../src/pages/assets-endpoint.ts'
 import { upstreamCallbackEndpoint, upstreamEndpoint } from '../../src/pages/upstream-endpoint.ts'
 import { createViews } from '../../src/pages/views.ts'
 import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import type { Store, Stored } from '../../src/store/store.ts'
 import { Accounts } from '../../src/users/accounts.ts'
 import { ApiKeys } from '../../src/users/api-keys.ts'
 import { OneTimeLinks } from '../../src/users/one-time-links.ts'
@@ -139,6 +140,23 @@ export interface ServerOptions {
   readonly fetch?: GuardedFetch
   readonly clientLimits?: ClientLimits
   readonly folder?: string
+}
+
+interface KeptPassword extends Stored {
+  readonly hash: string
+  readonly changedAt: number
+}
+
+let hashed: KeptPassword | undefined
+
+/** Gives users the password of the tests; for all tests of a process it is hashed once, which takes the longest. */
+async function givePasswords(store: Store, passwords: Passwords, users: readonly string[]): Promise<void> {
+  const kept = store.collection<KeptPassword>({ name: 'users.password' })
+  if (!hashed) {
+    await passwords.set(users[0]!, password)
+    hashed = await kept.get(users[0]!)
+  }
+  for (const id of users) await kept.put({ ...hashed!, id })
 }
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>
@@ -248,7 +266,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   const listener = app.listen(0, '127.0.0.1')
   await new Promise((resolve) => listener.once('listening', resolve))
   publicUrl = `http://localhost:${(listener.address() as AddressInfo).port}`
-  for (const user of users.keys()) await passwords.set(user, password)
+  await givePasswords(store, passwords, [...users.keys()])
 
   let closed = false
   async function close(): Promise<void> {
