@@ -2,6 +2,7 @@
  * One reading of the site as the program uses it: every part read and checked together, so that all
  * faults are told at once, then bound to the state. A request keeps the snapshot it started with.
  */
+import { setImmediate } from 'node:timers/promises'
 import { linesOf, type Settings } from '../core/settings.ts'
 import type { Tracer } from '../core/trace-context.ts'
 import { packageFolder, version } from '../core/version.ts'
@@ -111,7 +112,10 @@ export async function readParts<Library>(
   const strict = linesOf(settings.login.second_factor_roles)
   if (settingsSource)
     checkNames(settingsSource, ['login', 'second_factor_roles'], 'role', strict, people.roles, faults)
+  // Each part takes some milliseconds of a large site: requests are let in between.
+  await setImmediate()
   const platform = readPlatform(files, faults, people, warnings)
+  await setImmediate()
   const seeds = readSeeds(files, faults, platform)
   const own = await readOwnTools(
     files,
@@ -126,8 +130,10 @@ export async function readParts<Library>(
     toolNames: new Set([...names, ...optionalTools]),
     doctypeNames: new Set([...platform.doctypes.keys(), doctypeOfDoctypes]),
   }
+  await setImmediate()
   const readers = readersOf({ people, platform, own, toolSettings, tools })
   checkGuidance(files, warnings, known, readers)
+  await setImmediate()
   const library = await readLibrary(files, faults, warnings, {
     people,
     ...(settings.library.built_ins && { builtIns }),

@@ -74,6 +74,7 @@ const busyMilliseconds = 5000
 const settledMilliseconds = 2000
 // Parsing is synchronous: let requests in between, about every 5 ms.
 const sliceBytes = 32 * 1024
+const sliceFiles = 1000
 const readersAtOnce = 16
 
 /**
@@ -249,23 +250,29 @@ export function interpret(path: string, bytes: Uint8Array): Pick<CachedFile, 'do
   return { document: parsed.document, faults: findSecrets(parsed.document) }
 }
 
-/** Files that were read and interpreted, as one site. */
-export function siteFilesOf(
+/** Files that were read and interpreted, as one site; of many, requests are let in between. */
+export async function siteFilesOf(
   folder: string,
   files: ReadonlyMap<string, Pick<CachedFile, 'line' | 'bytes' | 'document' | 'faults'>>,
   otherFaults: readonly Fault[],
-): SiteFiles {
+): Promise<SiteFiles> {
   const documents = new Map<string, SourceDocument>()
   const assets = new Map<string, Uint8Array>()
   const faults = [...otherFaults]
-  const parts: string[] = otherFaults.map((fault) => `${fault.file}\0!${fault.message}`)
+  const hash = createHash('sha256')
+  let lines = otherFaults.map((fault) => `${fault.file}\0!${fault.message}`)
   for (const [path, { line, bytes, document, faults: own }] of files) {
-    parts.push(line)
+    lines.push(line)
     if (own.length > 0) faults.push(...own)
     if (document) documents.set(path, document)
     else if (own.length === 0) assets.set(path, bytes)
+    if (lines.length <= sliceFiles) continue
+    const next = lines.pop()!
+    hash.update(`${lines.join('\n')}\n`)
+    lines = [next]
+    await setImmediate()
   }
-  return { folder, documents, assets, faults, digest: fileDigest(Buffer.from(parts.join('\n'))) }
+  return { folder, documents, assets, faults, digest: hash.update(lines.join('\n')).digest('hex') }
 }
 
 /** The line of a file in what the digest of its site is made of. */
