@@ -95,7 +95,7 @@ export type ReadLibrary<Library> = (
   source: Surroundings,
 ) => Library | Promise<Library>
 
-/** Reads every part of the site. With faults, the reading must not be used. */
+/** Reads every part of the site; requests are let in between. With faults, the reading must not be used. */
 export async function readParts<Library>(
   files: SiteFiles,
   builtIns: SiteFiles,
@@ -112,8 +112,6 @@ export async function readParts<Library>(
   const strict = linesOf(settings.login.second_factor_roles)
   if (settingsSource)
     checkNames(settingsSource, ['login', 'second_factor_roles'], 'role', strict, people.roles, faults)
-  // Each part takes some milliseconds of a large site: requests are let in between.
-  await setImmediate()
   const platform = readPlatform(files, faults, people, warnings)
   await setImmediate()
   const seeds = readSeeds(files, faults, platform)
@@ -130,7 +128,6 @@ export async function readParts<Library>(
     toolNames: new Set([...names, ...optionalTools]),
     doctypeNames: new Set([...platform.doctypes.keys(), doctypeOfDoctypes]),
   }
-  await setImmediate()
   const readers = readersOf({ people, platform, own, toolSettings, tools })
   checkGuidance(files, warnings, known, readers)
   await setImmediate()
