@@ -98,6 +98,7 @@ const long = [
   'systemd/image',
   'systemd/proxy',
   'systemd/units',
+  'tools/own/module',
   'tools/own/own-tools',
 ].map((name) => `test/${name}.test.ts`)
 
@@ -141,8 +142,7 @@ async function* inTurn(): AsyncGenerator<{ type: string }> {
     if (mine.length === 0) continue
     for await (const event of run({
       files: compiled ? await compileTests(mine, long) : mine,
-      // Those of every day wait for a third of their time, and watch none.
-      concurrency: turn > 0 ? 1 : availableParallelism() + (everything ? 0 : 1),
+      concurrency: turn > 0 ? 1 : availableParallelism(),
       timeout: 1_200_000,
     }) as AsyncIterable<{ type: string }>) {
       if (event.type === 'test:pass' || event.type === 'test:fail') executed++
