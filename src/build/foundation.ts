@@ -18,7 +18,7 @@ export interface ServicesOptions {
   readonly logLevel?: LogLevel
   /** Whether requests will be answered: only then is started what computes, watches and follows. */
   readonly daemon?: boolean
-  /** Whether a daemon tries what this machine can compute in other processes, which takes more than all else of its start. */
+  /** Whether it is tried what this machine can compute in other processes, more work than all else of a start; a daemon does so. */
   readonly analysis?: boolean
 }
 

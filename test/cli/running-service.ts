@@ -17,7 +17,7 @@ export interface Folders {
   readonly analysis?: boolean
 }
 
-/** For who counts what is computed: Python is not on every machine. */
+/** For tests that count what is computed: Python is not on every machine. */
 export const noPython: [string, string] = ['  python:\n    enabled: true', '  python:\n    enabled: false']
 
 /** A site and a state; `settings` replaces texts of the shipped settings, which must be there. */

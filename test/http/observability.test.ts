@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { operate } from '../../src/cli/control.ts'
-import { folders, noPython, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
+import { folders, mcpPath, noPython, runService, type RunningService } from '../cli/running-service.ts'
 import { freePort } from '../helpers/free-port.ts'
 
 interface Ready {

@@ -1,15 +1,33 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { emptyCache, readSite, siteLimits } from '../../src/site/read-site.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { digestLine, emptyCache, readSite, siteFilesOf, siteLimits } from '../../src/site/read-site.ts'
+import { faultText, fileFault } from '../../src/site/site-files.ts'
 import { Noticed } from '../../src/site/watch-site.ts'
 import { siteFolder, writeFiles } from './site-folder.ts'
 
 describe('reading a site', () => {
+  it('lets requests in while many files become one site, whose digest is that of all their lines', async () => {
+    for (const count of [0, 1, 1000, 1001, 2500]) {
+      const bytes = Buffer.from('x')
+      const paths = Array.from({ length: count }, (_, index) => `skills/a/${index}.txt`)
+      const files = paths.map((path) => [path, { line: digestLine(path, bytes), bytes, faults: [] }] as const)
+      const fault = fileFault('config', 'cannot be read')
+      let turns = 0
+      const turn = (): unknown => setImmediate(() => turns++ < 10 && turn())
+      turn()
+      const site = await siteFilesOf('/site', new Map(files), [fault])
+      assert.equal(turns > 0, count >= 1000, `${count} files, ${turns} turns`)
+      const lines = ['config\0!cannot be read', ...files.map(([, { line }]) => line)]
+      assert.equal(site.digest, createHash('sha256').update(lines.join('\n')).digest('hex'))
+      assert.equal(site.assets.size, count)
+    }
+  })
+
   it('parses YAML and markdown of config, prompts and tools, and keeps everything else as bytes', async (t) => {
     const folder = siteFolder(t, {
       'config/settings.yaml': 'version: 2\n',
