@@ -7,7 +7,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
+import { supportedNodes, withNode } from '../scripts/nodes.ts'
 
+const { env, version } = withNode(supportedNodes.at(-1)!)
 const readme = join(import.meta.dirname, 'README.md')
 const words = process.argv.slice(2)
 const marked = /<!-- bench: (\S+) -->\n\n?(?:`([^`\n]+)`\n)?[\s\S]*?<!-- end -->/g
@@ -29,6 +31,7 @@ function run(command: string): Promise<{ code: number | null; output: string }> 
   return new Promise((done) => {
     const child = spawn(command, {
       shell: true,
+      env,
       cwd: resolve(import.meta.dirname, '..'),
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -42,7 +45,7 @@ function run(command: string): Promise<{ code: number | null; output: string }> 
 function write(name: string, command: string, output: string): void {
   const shown = output.startsWith('|') ? output : `\`\`\`\n${output}\n\`\`\``
   const date = new Date().toISOString().slice(0, 10)
-  const machine = `${date}, Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GB`
+  const machine = `${date}, Node ${version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GB`
   const text = readFileSync(readme, 'utf8').replaceAll(marked, (whole, found: string) =>
     found === name
       ? `<!-- bench: ${name} -->\n\n\`${command}\`\n\n${shown}\n\n${machine}\n\n<!-- end -->`

@@ -8,12 +8,19 @@ import { promisify } from 'node:util'
 
 const children: ChildProcess[] = []
 
-/** Starts a program that says `"listening"` with its port, as the daemon does; servers run on core 0. */
+/** Starts a program that says `"listening"` with its port, as the daemon does; servers run on core 0, unless anywhere is as good. */
 export async function startServerProcess(
   args: readonly string[],
-  options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {},
+  options: {
+    readonly cwd?: string
+    readonly env?: Readonly<Record<string, string>>
+    readonly anywhere?: true
+  } = {},
 ): Promise<{ readonly port: number; readonly pid: number }> {
-  const pinned = process.platform === 'linux' ? ['taskset', '-c', '0', process.execPath] : [process.execPath]
+  const pinned =
+    process.platform === 'linux' && !options.anywhere
+      ? ['taskset', '-c', '0', process.execPath]
+      : [process.execPath]
   const child = spawn(pinned[0]!, [...pinned.slice(1), ...args], {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },

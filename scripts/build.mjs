@@ -3,18 +3,89 @@
  * this, and the tests before they spawn the program. Nothing is done while `dist/` is newer than every source;
  * `npm run check` is what checks the types.
  */
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { build } from 'esbuild'
 
 const root = join(import.meta.dirname, '..')
 const target = join(root, 'dist')
-/** What is compiled, by where in `dist/` it goes. */
-const sources = { '.': join(root, 'src'), jinja: join(root, 'packages/jinja/src') }
+/** What is compiled, by where in `dist/` it goes: each package in a folder of its name. */
+const sources = Object.fromEntries([
+  ['.', join(root, 'src')],
+  ...readdirSync(join(root, 'packages')).map((name) => [name, join(root, 'packages', name, 'src')]),
+])
 const found = Object.values(sources).flatMap((source) =>
   readdirSync(source, { recursive: true, encoding: 'utf8' }).map((name) => join(source, name)),
 )
+
+/** The one file of the pages that is bundled; the packages that it is made of are for development alone. */
+const editor = 'pages/views/prompt-editor.mjs'
+
+/**
+ * Bundles the editor of prompts for browsers, with the licences of what is in it. Where its packages are missing, as after
+ * `npm ci --omit=dev`, there is no editor, and the page has its text area.
+ * @param {string} file
+ */
+async function bundleEditor(file) {
+  rmSync(file)
+  if (!existsSync(join(root, 'node_modules/@codemirror/view'))) {
+    process.stderr.write('the editor of prompts is left out: its packages are not installed\n')
+    return
+  }
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(root, 'src', editor)],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+    metafile: true,
+    plugins: [
+      {
+        name: 'prompts are no HTML',
+        setup: (compiler) => {
+          compiler.onResolve({ filter: /^@codemirror\/lang-html$/ }, ({ resolveDir }) => ({
+            path: 'plain',
+            namespace: 'plain',
+            pluginData: resolveDir,
+          }))
+          compiler.onLoad({ filter: /./, namespace: 'plain' }, ({ pluginData }) => ({
+            resolveDir: pluginData,
+            contents: `import { defineLanguageFacet, Language, LanguageSupport } from '@codemirror/language'
+import { NodeType, Parser, Tree } from '@lezer/common'
+const type = NodeType.define({ id: 0, name: 'Text', top: true })
+class Plain extends Parser {
+  createParse(input, fragments, ranges) {
+    const { to } = ranges.at(-1)
+    return { parsedPos: to, stoppedAt: null, stopAt() {}, advance: () => new Tree(type, [], [], to - ranges[0].from) }
+  }
+}
+const plain = new LanguageSupport(new Language(defineLanguageFacet(), new Plain()))
+export const html = () => plain`,
+          }))
+        },
+      },
+    ],
+  })
+  const names = Object.keys(metafile.inputs).flatMap(
+    (path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
+  )
+  /** @type {Map<string, string[]>} */
+  const licences = new Map()
+  for (const name of new Set(names)) {
+    const folder = join(root, 'node_modules', name)
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const licence = readFileSync(join(folder, 'LICENSE'), 'utf8')
+    const copyright = /^Copyright .*$/m.exec(licence)?.[0] ?? ''
+    // Most differ in nothing else.
+    const text = licence.replace(copyright, '').replaceAll(/\s+/g, ' ').trim()
+    licences.set(text, [...(licences.get(text) ?? []), `${name}@${version} ${copyright}`])
+  }
+  const notices = [...licences].map(([text, of]) => `${of.join('\n')}\n\n${text}\n`)
+  writeFileSync(file, `${outputFiles[0].text}/*\n${notices.join('\n')}*/\n`)
+}
 
 /** @param {string} path */
 const changed = (path) => statSync(path).mtimeMs
@@ -28,11 +99,12 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
       outbase: source,
       outdir: join(fresh, place),
       platform: 'node',
-      target: 'node20.15',
+      target: 'node20.19',
       format: 'esm',
       sourcemap: true,
       sourcesContent: false,
       loader: {
+        '.d.ts': 'copy',
         '.mjs': 'copy',
         '.njk': 'copy',
         '.yaml': 'copy',
@@ -55,6 +127,7 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
         },
       ],
     })
+  await bundleEditor(join(fresh, editor))
   // Removing takes a while, renaming does not: a program that starts meanwhile must find one of the two.
   const old = `${fresh}.old`
   if (existsSync(target)) renameSync(target, old)

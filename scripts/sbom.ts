@@ -19,11 +19,15 @@ interface Lock {
 
 const root = resolve(import.meta.dirname, '..')
 const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
-const atRunTime = new Set(
-  Object.entries(lock.packages)
+// What is bundled is in the package too; the bundle names it in its notice.
+const editor = readFileSync(join(root, 'dist/pages/views/prompt-editor.mjs'), 'utf8')
+const bundled = [...editor.matchAll(/^(\S+@\S+) Copyright /gm)].map(([, name]) => name!)
+const atRunTime = new Set([
+  ...bundled,
+  ...Object.entries(lock.packages)
     .filter(([, { dev }]) => dev !== true)
     .map(([path, { version }]) => `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`),
-)
+])
 // With --omit=dev npm leaves out what development packages need as well, so the omitting is done here.
 const text = execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--package-lock-only'], {
   cwd: root,

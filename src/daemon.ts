@@ -1,74 +1,81 @@
 /**
- * The daemon: services → listen → ready → signals; it stops in the reverse order. SIGTERM is told by `/readyz` while
- * requests are served on; then, as at once on SIGINT, new ones are refused, running ones get their grace. SIGHUP reloads the site, or, where a terminal
- * started the daemon, says that the terminal is gone and stops it.
+ * The daemon: services → listen → ready → signals; it stops in the reverse order. On SIGTERM `/readyz` reports the stop
+ * while requests are still served; then, as at once on SIGINT, new ones are refused and running ones get their grace.
+ * SIGHUP reloads the site or, where a terminal started the daemon, means that the terminal is gone and stops it.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
 import { createApp } from './app.ts'
-import { listenForControl, type ControlServer } from './control/server.ts'
-import { AppError } from './core/errors.ts'
-import { createLog } from './core/log.ts'
-import { keptAliveMilliseconds } from './core/whole-answer.ts'
-import { readSettingsAlone } from './build/open-state.ts'
+import { listenForControl } from './control/server.ts'
+import { AppError } from '#leaf/errors.ts'
+import { createLog } from '#leaf/log.ts'
+import { keptAliveMilliseconds } from '#front/whole-answer.ts'
+import { readSettingsAlone } from './house/open-state.ts'
 import { listenForMetrics } from './http/metrics-listener.ts'
-import type { ServicesOptions } from './build/foundation.ts'
-import { prepareSite } from './build/pulling.ts'
-import { openServices, type Services } from './build/services.ts'
+import { type ServicesOptions, undoAll } from './house/foundation.ts'
+import { prepareSite } from './house/pulling.ts'
+import { openServices, type Services } from './house/services.ts'
 
 export interface DaemonOptions extends ServicesOptions {
-  /** Instead of the settings' own. */
+  /** The host to listen on instead of the settings' own; so with the port. */
   readonly host?: string
   readonly port?: number
-  /** A socket that listens already, as systemd hands it over; goes before host and port. */
+  /** A socket that already listens, as systemd passes it; takes precedence over host and port. */
   readonly listeningFd?: number
-  /** Whether a person started it on a terminal, and it should end with that. */
+  /** True when a person started the daemon on a terminal and it should end with that terminal. */
   readonly onTerminal?: boolean
 }
 
 /** A daemon that accepts requests. */
 export interface Daemon {
   readonly services: Services
-  /** Where it listens; `services.publicUrl()` is what it publishes. */
+  /** The address that it listens on; `services.publicUrl()` is the one that it publishes. */
   readonly address: AddressInfo
-  /** Lets running requests end, then lets go of everything; with `drain`, after who sends requests has had time to see it. */
+  /** Lets running requests end, then releases everything; with `drain`, first gives senders of requests time to notice. */
   stop(options?: { readonly drain?: boolean }): Promise<void>
 }
 
-/** Starts a daemon; what fails on the way is undone. */
+/** Starts a daemon; on failure, undoes what was done. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  await prepareSite(options.site, options.log ?? createLog(options.logLevel ?? 'info', process.stdout))
+  await prepareSite(options, options.log ?? createLog(options.logLevel ?? 'info', process.stdout))
   await requireFreePort(options)
   const services = await openServices({ ...options, daemon: true })
   let server: Server | undefined
-  let control: ControlServer | undefined
+  let control: Awaited<ReturnType<typeof listenForControl>> | undefined
   let metrics: Server | undefined
-  const stop = async ({ drain = false } = {}): Promise<void> => {
+  let stopping: Promise<void> | undefined
+  const stop = ({ drain = false } = {}): Promise<void> => (stopping ??= end(drain))
+  const end = async (drain: boolean): Promise<void> => {
     services.log.info('stopping')
     services.leaving.begin()
     const { drain_seconds: told, shutdown_grace_seconds: grace } = services.site.current().settings.server
     if (drain) await setTimeout(told * 1000)
     services.drain()
-    if (server) await services.leaving.end(server, grace * 1000)
-    await control?.close()
-    metrics?.close().closeAllConnections()
-    await services.close()
+    await undoAll([
+      () => services.close(),
+      () => metrics?.close().closeAllConnections(),
+      () => control?.close(),
+      () =>
+        server && services.leaving.end(server, grace * 1000, { handedOn: options.listeningFd !== undefined }),
+    ])
     services.log.info('stopped')
   }
   try {
     const { settings } = services.site.current()
-    // How often connections are looked through for those that are late with their headers.
+    // The interval at which connections with late headers are looked for.
     server = createServer({ connectionsCheckingInterval: 5000 })
     limit(server, settings.server.request_timeout_seconds)
+    // Whoever sees that the daemon is healthy may give it commands.
+    control = await listenForControl(services)
     const { listeningFd, host = settings.server.host, port = settings.server.port } = options
     const address = await listen(server, listeningFd === undefined ? { host, port } : { fd: listeningFd })
-    // The port is part of the public URL when none is set, so the surface is built once it is known.
+    // The port is part of the public URL when none is set, so the app is created once the port is known.
     services.listening(address.port)
     guard(server, services)
+    services.leaving.watch(server)
     server.on('request', createApp(services))
-    control = await listenForControl(services)
     if (settings.metrics.listen !== null)
       metrics = await listenForMetrics(services.metrics, settings.metrics.listen)
     return { services, address, stop }
@@ -78,7 +85,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-/** Starts a daemon and stays with it until a signal ends it. */
+/** Starts a daemon and waits until a signal ends it. */
 export async function runDaemon(
   options: DaemonOptions,
   ready: (daemon: Daemon) => Promise<void>,
@@ -102,11 +109,11 @@ export async function runDaemon(
   await ready(daemon)
   const signal = await ended
   await daemon.stop({ drain: signal === 'SIGTERM' })
-  // Node aborts when it puts a terminal back that is gone; dying of the signal, it does not try.
+  // Node aborts when it restores a terminal that is gone; when it dies of the signal, it does not try.
   if (signal === 'SIGHUP') process.kill(process.pid, signal)
 }
 
-/** Tries the port before a state is made and filled that nobody would be served. */
+/** Tests the port before a state is made and filled that would serve nobody. */
 async function requireFreePort({ site, listeningFd, ...wanted }: DaemonOptions): Promise<void> {
   if (listeningFd !== undefined) return
   const { host, port } = { ...(await readSettingsAlone(site)).server, ...wanted }
@@ -115,7 +122,7 @@ async function requireFreePort({ site, listeningFd, ...wanted }: DaemonOptions):
   await new Promise((resolve) => trial.close(resolve))
 }
 
-/** A peer that sends slowly, or never, must not hold a connection. */
+/** Sets time limits, so that a peer that sends slowly, or never, does not hold a connection. */
 function limit(server: Server, requestSeconds: number): void {
   server.headersTimeout = 15_000
   server.requestTimeout = requestSeconds * 1000
@@ -123,10 +130,10 @@ function limit(server: Server, requestSeconds: number): void {
   server.maxHeadersCount = 100
 }
 
-/** As many may come at once; of more, the system has each try again after a second. */
+/** The most connections that may arrive at once; the system has any more try again after a second. */
 const backlog = 4096
 
-/** Has those connections served that there is room for. */
+/** Serves only the connections that there is room for. */
 function guard(server: Server, { line, connections }: Services): void {
   const serving = server.listeners('connection')
   server.removeAllListeners('connection')

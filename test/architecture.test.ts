@@ -2,34 +2,41 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative, resolve } from 'node:path'
+import { join, posix, resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
 const project = resolve(import.meta.dirname, '..')
 const src = join(project, 'src')
 
-/** Which folder may import which; type imports count. The table in the programmer's README says the same, in words. */
+/**
+ * Which folder may import which, packages with a `#`; type imports count, and `#leaf` is open to all. The table in the
+ * programmer's README says the same, in words.
+ */
 const mayImport: Record<string, readonly string[]> = {
-  core: [],
-  'line-log': ['core'],
-  store: ['line-log', 'core'],
+  '#leaf': [],
+  '#jinja': [],
+  '#state': [],
+  '#front': [],
+  '#sandbox': [],
+  core: ['#state', '#sandbox'],
   site: ['core'],
-  audit: ['store', 'line-log', 'core'],
-  users: ['site', 'store', 'audit', 'core'],
-  library: ['site', 'store', 'audit', 'users', '#jinja', 'core'],
-  documents: ['site', 'store', 'audit', 'users', 'core'],
-  analysis: ['documents', 'core'],
-  tools: ['documents', 'analysis', 'library', 'audit', 'users', 'site', 'core'],
-  oauth: ['users', 'audit', 'store', 'core'],
-  mcp: ['tools', 'library', 'audit', 'store', 'core'],
-  http: ['analysis', 'oauth', 'library', 'site', 'store', 'audit', 'core'],
+  audit: ['#state', 'core'],
+  users: ['site', 'audit', '#state', 'core'],
+  library: ['site', 'audit', 'users', '#jinja', '#front', '#state', 'core'],
+  documents: ['site', 'audit', 'users', '#sandbox', '#state', 'core'],
+  analysis: ['documents', '#sandbox', '#state', 'core'],
+  tools: ['documents', 'analysis', 'library', 'audit', 'users', 'site', '#sandbox', '#front', 'core'],
+  web: ['users', '#front', 'core'],
+  oauth: ['web', 'users', 'audit', '#front', '#state', 'core'],
+  mcp: ['tools', 'library', 'audit', '#front', '#state', 'core'],
+  http: ['oauth', 'web', 'library', 'site', 'audit', '#sandbox', '#front', '#state', 'core'],
   // What ties the folders together.
-  build: ['*'],
+  house: ['*'],
   '.': ['*'],
   control: ['*'],
   pages: ['*'],
-  cli: ['control', 'build', '.', 'site', 'core', 'audit', 'store', 'library'],
+  cli: ['control', 'house', '.', 'site', 'audit', 'library', '#state', 'core'],
 }
 
 /** What only some places may use. */
@@ -38,21 +45,60 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
     name: /^(koa|@koa\/router|koa-body|@koa\/cors)$/,
     where: (file) =>
       /(-endpoint|-middleware|bearer|cors)\.ts$/.test(file) ||
-      /^(pages|http)\//.test(file) ||
+      /^(pages|http|web)\//.test(file) ||
       !file.includes('/'),
   },
   { name: /^commander$/, where: (file) => file.startsWith('cli/') },
   { name: /^nunjucks$/, where: (file) => file.startsWith('pages/') },
-  { name: /^lowdb/, where: (file) => file.startsWith('store/') },
-  { name: /^(node:)?child_process$/, where: (file) => /^(analysis|site|cli|tools)\//.test(file) },
+  // Decision 6: whatever pattern is compiled, it runs on the linear-time engine.
+  { name: /^ajv(-formats)?(\/|$)/, where: (file) => file === '#leaf/schema.ts' },
+  { name: /^re2js$/, where: (file) => file === '#leaf/pattern.ts' },
+  { name: /^lowdb/, where: (file) => file.startsWith('#state/') },
+  { name: /^pg$/, where: (file) => /^#state\/postgres\/|^documents\/sources\/|^tools\/own\//.test(file) },
+  { name: /^mysql2(\/|$)/, where: (file) => file === 'documents/sources/mysql-door.ts' },
+  { name: /^(node:)?child_process$/, where: (file) => /^(#sandbox|site|cli|tools)\//.test(file) },
 ]
 
 /** Where time, chance and the environment enter (decision 13). */
 const entrances: { name: RegExp; where: RegExp }[] = [
-  { name: /\bnew Date\(\)|\bDate\.now\(\)/, where: /^core\/clock\.ts$|^cli\// },
-  { name: /\bMath\.random\b|\brandom(Bytes|UUID|Int|FillSync)\b/, where: /^core\/secrets\.ts$/ },
+  { name: /\bnew Date\(\)|\bDate\.now\(\)/, where: /^#leaf\/clock\.ts$|^cli\// },
+  { name: /\bMath\.random\b|\brandom(Bytes|UUID|Int|FillSync)\b/, where: /^#leaf\/secrets\.ts$/ },
   { name: /\bprocess\.env\b/, where: /^cli\// },
 ]
+
+/**
+ * What a process keeps outside of what was built for one service, and why. What is worked out of an object and goes with
+ * it (a WeakMap) is none of it, nor what a child or thread keeps for itself.
+ */
+const keptByProcess: Record<string, { names: readonly string[]; why: string }> = {
+  'audit/line.ts': { names: ['knownNames'], why: 'what a function makes of a text, for so many texts' },
+  '#leaf/clock.ts': { names: ['last'], why: 'the text of the present second' },
+  '#leaf/pattern.ts': { names: ['stepsLeft'], why: 'the budget of work that ends in the turn that began it' },
+  '#leaf/redact.ts': { names: ['knownKeys'], why: 'what a function makes of a text, for so many texts' },
+  '#leaf/secrets.ts': { names: ['ids', 'idsUsed', 'used'], why: 'chance enters once, and is used once' },
+  '#state/postgres/letter-cases.ts': {
+    names: ['upperCases'],
+    why: 'the letters of Unicode, gone through when they are first needed',
+  },
+  '#leaf/slices.ts': {
+    names: ['isLooking', 'waiting'],
+    why: 'a process has one event loop, whose turns all share',
+  },
+  'library/prompts/prompt-tests.ts': {
+    names: ['resultsOfFiles'],
+    why: 'what a text gives, for so many texts',
+  },
+  'web/page-form.ts': { names: ['readers'], why: 'a library, loaded when it is first needed' },
+  'pages/messages.ts': { names: ['read'], why: 'files of ours, read when they are first needed' },
+  'pages/reader.ts': {
+    names: ['formats'],
+    why: 'one for each language, number of digits and time zone that there is',
+  },
+  'tools/own/bundle-module.ts': { names: ['compiling'], why: 'the compiler is one for a process' },
+}
+
+/** The errors that leave the service: one class a speaker (decision 10). */
+const answered = ['AppError', 'JsonRpcError', 'OAuthError']
 
 /** The lines that a file and a function may have, and what exceeds them today: numbers here only ever fall. */
 const limits = JSON.parse(readFileSync(join(import.meta.dirname, 'architecture-limits.json'), 'utf8')) as {
@@ -67,13 +113,29 @@ interface Import {
   readonly to: string
 }
 
+const packageNames = readdirSync(join(project, 'packages'))
 /** Where the sources of the packages are. */
-const packageRoots = readdirSync(join(project, 'packages')).map((name) => `packages/${name}/src`)
+const packageRoots = packageNames.map((name) => `packages/${name}/src`)
 
-const files = typescriptIn(src)
+/** What other folders may import of a package: the files in the table of its README. */
+const faces = new Map(
+  packageNames.map((name) => {
+    const readme = readFileSync(join(project, 'packages', name, 'README.md'), 'utf8')
+    const rows = readme.matchAll(new RegExp(`^\\| \`#${name}/([^\`]+)\` \\|`, 'gm'))
+    return [`#${name}`, [...rows].map((row) => row[1]!)] as const
+  }),
+)
+
+/** Every source, by its path in `src/`, or as `#package/path`. */
+const files = [
+  ...typescriptIn(src),
+  ...packageNames.flatMap((name) =>
+    typescriptIn(join(project, 'packages', name, 'src')).map((file) => `#${name}/${file}`),
+  ),
+]
 
 const imports: Import[] = files.flatMap((from) =>
-  specifiersOf(readFileSync(join(src, from), 'utf8')).map((to) => ({ from, to })),
+  specifiersOf(readFileSync(placeOf(from), 'utf8')).map((to) => ({ from, to })),
 )
 
 describe('the architecture', () => {
@@ -88,14 +150,14 @@ describe('the architecture', () => {
       .filter(({ from, to }) => {
         const [source, target] = [folderOf(from), folderOf(to.startsWith('#') ? to : resolved(from, to))]
         const allowed = mayImport[source]
-        return source !== target && !allowed?.includes(target) && !allowed?.includes('*')
+        return ![source, '#leaf'].includes(target) && !allowed?.includes(target) && !allowed?.includes('*')
       })
     assert.deepEqual(wrong, [])
   })
 
   it('has no cycles between files, types included', () => {
     const graph = new Map(files.map((file) => [file, [] as string[]]))
-    for (const { from, to } of imports) if (to.startsWith('.')) graph.get(from)!.push(resolved(from, to))
+    for (const { from, to } of imports) if (/^[.#]/.test(to)) graph.get(from)!.push(resolved(from, to))
     assert.deepEqual(cycleIn(graph), undefined)
   })
 
@@ -116,7 +178,7 @@ describe('the architecture', () => {
 
   it('is in the programmer\u2019s README as it is enforced here', () => {
     const readme = readFileSync(join(src, 'README.md'), 'utf8')
-    const rows = [...readme.matchAll(/^\| `([a-z-]+)` +\| [^|]+ \| ([^|]+) \|$/gm)]
+    const rows = [...readme.matchAll(/^\| `(#?[a-z-]+)` +\| [^|]+ \| ([^|]+) \|$/gm)]
     const told = Object.fromEntries(rows.map(([, folder, may]) => [folder, namesIn(may!)]))
     const { '.': root, ...folders } = mayImport
     assert.deepEqual(root, ['*'])
@@ -126,11 +188,54 @@ describe('the architecture', () => {
     )
   })
 
+  it('answers errors of three classes, and catches every other one by its name', () => {
+    const code = files.filter((file) => !file.startsWith('#jinja/')).map((file) => codeOf(placeOf(file)))
+    const classes = code.flatMap((text) => [...text.matchAll(/^(?:export )?class (\w+) extends Error\b/gm)])
+    const names = classes.map(([, name]) => name!)
+    assert.ok(answered.every((name) => names.includes(name)))
+    const caught = (name: string): boolean => code.some((text) => text.includes(`instanceof ${name}`))
+    assert.deepEqual(
+      names.filter((name) => !answered.includes(name) && !caught(name)),
+      [],
+    )
+    const told = /^10\. Three error classes.*$/m.exec(readFileSync(join(src, 'README.md'), 'utf8'))?.[0] ?? ''
+    const named = [...told.matchAll(/`(\w+Error)`/g)].map(([, name]) => name)
+    assert.deepEqual(new Set(named), new Set(answered))
+  })
+
   it('lets time, chance and the environment in at one place each', () => {
-    const wrong = files.filter((file) =>
-      entrances.some(({ name, where }) => !where.test(file) && name.test(codeOf(join(src, file)))),
+    const wrong = files.filter(
+      (file) =>
+        !file.startsWith('#jinja/') &&
+        entrances.some(({ name, where }) => !where.test(file) && name.test(codeOf(placeOf(file)))),
     )
     assert.deepEqual(wrong, [])
+  })
+
+  it('keeps nothing that changes outside of what is built, but for what is named here with its reason', () => {
+    const found = files
+      .filter((file) => !/-(child|thread)\.ts$|^#jinja\//.test(file))
+      .map((file) => [file, changingIn(codeOf(placeOf(file)))] as const)
+      .filter(([, names]) => names.length > 0)
+    assert.deepEqual(
+      Object.fromEntries(found),
+      Object.fromEntries(Object.entries(keptByProcess).map(([file, { names }]) => [file, names])),
+    )
+  })
+
+  it('sees what changes at the top of a file, however it is written', () => {
+    const code = [
+      'let one = 0',
+      'export let two: string | undefined',
+      'const map = new Map<string, number>()',
+      'const known: ReadonlyMap<string, number> = new Map([["a", 1]])',
+      'const list: string[] = []',
+      'const object: Record<string, string> = {}',
+      'const weak = new WeakMap<object, number>()',
+      'function f() { let inner = 0; const own = new Map(); own.set(1, inner); weak.set({}, 1) }',
+      'map.set("a", known.get("a")); list.push("a"); object["a"] = "b"',
+    ].join('\n')
+    assert.deepEqual(changingIn(code), ['list', 'map', 'object', 'one', 'two'])
   })
 
   it('has no file and no function that is too long, but for those that are listed, which only shrink', async () => {
@@ -151,18 +256,26 @@ describe('the architecture', () => {
     assert.deepEqual(mended, [], 'exported once only: take them out of test/architecture-limits.json')
   })
 
-  it('keeps each package to itself: it imports its own files and Node', () => {
-    assert.ok(packageRoots.length > 0)
-    const leaving = packageRoots.flatMap((path) => {
-      const root = join(project, path)
-      return typescriptIn(root).flatMap((file) =>
-        specifiersOf(readFileSync(join(root, file), 'utf8')).filter(
-          (to) =>
-            !to.startsWith('node:') && relative(root, resolve(root, dirname(file), to)).startsWith('..'),
-        ),
-      )
-    })
+  it('keeps each package to itself: its files lead nowhere else but by name', () => {
+    assert.ok(packageNames.length > 4)
+    const leaving = imports.filter(
+      ({ from, to }) => from.startsWith('#') && to.startsWith('.') && resolved(from, to).startsWith('..'),
+    )
     assert.deepEqual(leaving, [])
+  })
+
+  it('meets a package at its face: the files that its README names, five at most', () => {
+    for (const [name, face] of faces) {
+      if (name === '#leaf') continue
+      assert.ok(face.length > 0 && face.length <= 5, `${name} shows ${face.join(', ')}`)
+      const wrong = imports.filter(
+        ({ from, to }) =>
+          folderOf(from) !== name && to.startsWith(`${name}/`) && !face.includes(to.slice(name.length + 1)),
+      )
+      assert.deepEqual(wrong, [])
+      const unused = face.filter((file) => !imports.some(({ to }) => to === `${name}/${file}`))
+      assert.deepEqual(unused, [], `of ${name} nobody imports these`)
+    }
   })
 
   it('has no default exports and no junk drawers', () => {
@@ -171,7 +284,7 @@ describe('the architecture', () => {
       [],
     )
     assert.deepEqual(
-      files.filter((file) => /^export default /m.test(readFileSync(join(src, file), 'utf8'))),
+      files.filter((file) => /^export default /m.test(readFileSync(placeOf(file), 'utf8'))),
       [],
     )
   })
@@ -197,7 +310,21 @@ function namesIn(cell: string): string[] {
 }
 
 function codeOf(file: string): string {
-  return readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
+  return readFileSync(file, 'utf8').replaceAll(/(?<=^|\s)\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
+}
+
+/** Names at the top of a file whose value changes, or that hold what changes. */
+function changingIn(code: string): string[] {
+  const kept = /^(?:export )?(let|var|const) (\w+)\b(.*)$/gm
+  return [...code.matchAll(kept)]
+    .filter(([, kind, name, rest]) => {
+      if (kind !== 'const') return true
+      const change = `(?<![\\w.#])${name}(?:\\.(?:set|add|delete|clear|push|pop|shift|unshift|splice)\\(`
+      const assigned = '(?:\\.\\w+|\\[[^\\]]+\\]) (?:\\?\\?)?=(?!=))'
+      return / = (new (Map|Set)\b|\[\]|\{\})/.test(rest!) && new RegExp(`${change}|${assigned}`).test(code)
+    })
+    .map(([, , name]) => name!)
+    .sort()
 }
 
 /** Files and functions over the limits with their lines, counted by the linter, by `file` and `file function`. */
@@ -246,8 +373,14 @@ function exportedTwice(): ReadonlyMap<string, readonly string[]> {
   )
 }
 
+/** The file that an import leads to, in the names of `files`. */
 function resolved(from: string, to: string): string {
-  return relative(src, resolve(src, dirname(from), to)).replaceAll('\\', '/')
+  return to.startsWith('#') ? to : posix.normalize(posix.join(posix.dirname(from), to))
+}
+
+/** Where a source lies on the disk. */
+function placeOf(file: string): string {
+  return file.startsWith('#') ? join(project, file.replace(/^#(\w+)\//, 'packages/$1/src/')) : join(src, file)
 }
 
 function folderOf(file: string): string {

@@ -12,12 +12,18 @@ import { build, type Plugin } from 'esbuild'
 const project = join(import.meta.dirname, '..')
 const target = join(project, 'var/tests')
 
+/** Where tests are. */
+export const testFolders = [
+  'test',
+  ...readdirSync(join(project, 'packages')).map((name) => `packages/${name}/test`),
+]
+
 /** Where the compiled file of a source stands; the sources of the program are in `dist/` already. */
 const compiled = (source: string): string => {
   const path = relative(project, source).replace(/\.ts$/, '.js')
   if (path.startsWith('src/')) return join(project, 'dist', path.slice('src/'.length))
-  if (path.startsWith('packages/jinja/src/'))
-    return join(project, 'dist/jinja', path.slice('packages/jinja/src/'.length))
+  const inPackage = /^packages\/(\w+)\/src\/(.*)$/.exec(path)
+  if (inPackage) return join(project, 'dist', inPackage[1]!, inPackage[2]!)
   return join(target, path)
 }
 
@@ -48,6 +54,8 @@ const inPlace: Plugin = {
  */
 const together = [
   'packages/jinja/test/',
+  'packages/leaf/test/',
+  'packages/state/test/',
   'test/audit/',
   'test/conformance/',
   'test/core/',
@@ -57,7 +65,6 @@ const together = [
   'test/oauth/',
   'test/pages/',
   'test/site/',
-  'test/store/',
   'test/tools/',
   'test/users/',
 ]
@@ -68,6 +75,8 @@ const apart = [
   'test/documents/same-answers',
   'test/mcp/memory',
   'test/tools/own/own-tools',
+  'test/tools/questions',
+  'test/tools/own/sql-values',
 ].map((name) => `${name}.test.ts`)
 
 /** Compiles the tests and answers what to run in the place of these files; what is `long` is not put together with others. */
@@ -76,7 +85,7 @@ export async function compileTests(
   long: readonly string[] = [],
 ): Promise<string[]> {
   await build({
-    entryPoints: ['test', 'packages/jinja/test'].flatMap((folder) =>
+    entryPoints: [...testFolders, 'scripts', 'bench'].flatMap((folder) =>
       readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => /(?<!\.d)\.ts$/.test(name))
         .map((name) => join(project, folder, name)),
@@ -84,7 +93,7 @@ export async function compileTests(
     outbase: project,
     outdir: target,
     platform: 'node',
-    target: 'node20.15',
+    target: 'node20.19',
     format: 'esm',
     sourcemap: true,
     sourcesContent: false,

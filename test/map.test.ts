@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, it } from 'node:test'
 import { paths } from '../src/oauth/urls.ts'
+import { compileFaults } from './helpers/compiler.ts'
 import { copyOfProgram, copyOfShippedSite, projectRoot, startDaemon } from './helpers/daemon.ts'
 
 const map = readFileSync(join(projectRoot, 'src/README.md'), 'utf8')
@@ -43,7 +44,7 @@ function namedPaths(text: string): string[] {
 
 /** Paths are told from where the README stands, or from one of the folders that readers start at. */
 function existsFrom(folder: string, path: string): boolean {
-  return [folder, `${folder}/src`, '.', 'src', 'test', 'config'].some((start) =>
+  return [folder, `${folder}/src`, '.', 'src', 'test', 'config', 'packages'].some((start) =>
     existsSync(join(projectRoot, start, path)),
   )
 }
@@ -60,15 +61,17 @@ function howToRows(text: string): ReadonlyMap<string, readonly string[]> {
 /** Rows that a test of their own proves. */
 const provenElsewhere: Readonly<Record<string, string>> = {
   'an operation': 'test/cli/adding.test.ts',
-  'a command': 'test/cli/adding.test.ts',
+  'an odd command': 'test/cli/adding.test.ts',
   'a setting': 'test/site/read-settings.test.ts',
   'a prompt argument type': 'test/core/value-types.test.ts',
   'a field type': 'test/core/value-types.test.ts',
   'a doctype, prompt, skill': 'test/cli/operations.test.ts',
   'a kind of file in a site': 'test/cli/templates.test.ts',
   'a view for MCP hosts': 'test/e2e/host-views.test.ts',
-  'a page with forms': 'test/pages/account.test.ts',
   'a word on a page': 'test/pages/messages.test.ts',
+  'something that people fill in': 'test/pages/typed-form.test.ts',
+  'an effect that is no tool': 'test/house/consent-and-deed.test.ts',
+  'a limit that a README, a comment of a setting, a tool or a command tells': 'test/house/limits.test.ts',
 }
 
 describe('the rows of "I want to add …"', () => {
@@ -88,7 +91,7 @@ describe('the rows of "I want to add …"', () => {
     }
   })
 
-  it('give a program that has what was added', { timeout: 300_000 }, async (t) => {
+  it('give a program that compiles and has what was added', { timeout: 300_000 }, async (t) => {
     const program = copyOfProgram(t)
     for (const [what, { write, register }] of Object.entries(additions)) {
       const [where = '', list = ''] = rows.get(what)!
@@ -102,6 +105,14 @@ describe('the rows of "I want to add …"', () => {
       assert.ok(list.includes(register.file), `${what}: ${list}`)
       register.in(join(program, 'src', register.file))
     }
+    const added = Object.values(additions).flatMap(({ write }) => Object.keys(write))
+    assert.deepEqual(
+      await compileFaults(program, [
+        'src/app.ts',
+        ...added.filter((file) => file.endsWith('.ts')).map((file) => `src/${file}`),
+      ]),
+      [],
+    )
     const site = copyOfShippedSite(t)
     edit(join(site, 'config/tools.yaml'), /^( *)- list_documents$/m, '$&\n$1- repeat')
     const daemon = await startDaemon(t, { site, program: join(program, 'start.mjs') })
@@ -171,7 +182,7 @@ const additions: Readonly<Record<string, Addition>> = {
   },
   'an MCP method': {
     write: {
-      'mcp/parrot.ts': `import type { Call } from './protocol.ts'
+      'mcp/parrot.ts': `import type { Call } from './call.ts'
         export const parrot = (call: Call): Record<string, unknown> => ({ said: call.params['say'] })`,
     },
     register: {
@@ -183,6 +194,31 @@ const additions: Readonly<Record<string, Addition>> = {
     },
     expect: async (program) => {
       assert.match(JSON.stringify(await callMcp(program, 'parrot/say', { say: 'hello' })), /"said":"hello"/)
+    },
+  },
+  'a page': {
+    write: {
+      'pages/kettle-page.ts': `import type { OwnPage, OwnPageDeps } from './own-page.ts'
+        export const kettlePage = (deps: OwnPageDeps): OwnPage => ({
+          show: async ({ user }) => ({ user: user.id, water: 'hot', now: deps.clock.now() }),
+          deeds: {},
+        })`,
+      'pages/views/kettle.njk':
+        '{% extends "layout.njk" %}{% block title %}Kettle{% endblock %}{% block main %}<p>{{ water }}</p>{% endblock %}',
+    },
+    register: {
+      file: 'pages/routes.ts',
+      in: (file) => {
+        const row =
+          "kettle: { path: '/kettle', view: 'kettle', for: 'signedIn', navigation: 'navigation.home' },"
+        edit(join(dirname(file), 'pages.ts'), /^ {2}signOut: /m, `  ${row}\n$&`)
+        edit(file, /^import /m, "import { kettlePage } from './kettle-page.ts'\nimport ")
+        edit(file, /^ {2}account: accountPage,$/m, '$&\n  kettle: kettlePage,')
+      },
+    },
+    expect: async ({ url }) => {
+      const nobody = await fetch(`${url}/kettle`, { redirect: 'manual' })
+      assert.deepEqual([nobody.status, nobody.headers.get('location')], [303, '/sign-in?next=%2Fkettle'])
     },
   },
   'a URL': {

@@ -1,7 +1,8 @@
 /**
  * Runs the test files: those for every day, all of them (`npm run test:all`), or those whose path contains
  * one of the words given (`npm test -- jinja oauth`). Node 20's own discovery finds no TypeScript and exits 0, so the
- * files are listed here, and finding none is a failure. `--times` tells what each file took of the processor.
+ * files are listed here, and finding none is a failure. `--times` tells what each file took of the processor; `--singly`
+ * runs a twelfth of them, each as it runs when it is named alone.
  */
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -10,7 +11,8 @@ import process from 'node:process'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec, tap } from 'node:test/reporters'
-import { buildProgram, compileTests } from './compile.ts'
+import { buildProgram, compileTests, testFolders } from './compile.ts'
+import { seedOfCommit } from './helpers/commit-seed.ts'
 import { recordTimes } from './times.mjs'
 
 const project = join(import.meta.dirname, '..')
@@ -20,94 +22,130 @@ buildProgram()
 
 /** What untrusted work tries, and what is made of its files, is an attack as well. */
 const isMeant = (name: string, word: string): boolean =>
-  name.includes(word) || (word === 'attacks' && name.startsWith('test/analysis/'))
+  name.includes(word) || (word === 'attacks' && name.startsWith('packages/sandbox/test/'))
 
 /**
  * What `npm run test:all` runs besides, and who names it: what takes minutes, floods the service, drives the whole program or
  * other people's, or needs more than Node and git on the machine: PostgreSQL, a browser, Python, bubblewrap, systemd, the network.
  */
 const long = [
-  'analysis/charts',
-  'analysis/cgroups',
-  'analysis/extracted-documents',
-  'analysis/files',
-  'analysis/python',
-  'analysis/python-attacks',
-  'analysis/same-money',
-  'analysis/same-rows',
-  'analysis/sandbox',
-  'analysis/sql',
-  'analysis/sql-attacks',
-  'attacks/caller-written-templates',
-  'attacks/connections',
-  'attacks/doctor-attack',
-  'attacks/event-loop',
-  'attacks/fair-places',
-  'attacks/flood',
-  'attacks/full-disk',
-  'attacks/kernel-memory',
-  'attacks/messages-of-sandboxes',
-  'attacks/phishing-link',
-  'attacks/searches',
-  'attacks/slow-bodies',
-  'attacks/sql-of-one-user',
-  'attacks/untrusted-work',
-  'audit/crash',
-  'audit/ledger',
-  'build/check-sql',
-  'cli/package',
-  'conformance/command-line-clients',
-  'conformance/independent-clients',
-  'conformance/mcp',
-  'documents/report-runs',
-  'documents/same-answers',
-  'e2e/accessible',
-  'e2e/account',
-  'e2e/administration',
-  'e2e/approval',
-  'e2e/auditor',
-  'e2e/browser',
-  'e2e/connect',
-  'e2e/daemon',
-  'e2e/desk',
-  'e2e/documents',
-  'e2e/host-views',
-  'e2e/keyboard',
-  'e2e/mcp-remote',
-  'e2e/mixed-versions',
-  'e2e/postgres',
-  'e2e/prompts',
-  'e2e/readme',
-  'e2e/several-daemons',
-  'e2e/skills',
-  'e2e/storm',
-  'e2e/terminal',
-  'mcp/daemons',
-  'oauth/announcements',
-  'store/copy',
-  'store/crash',
-  'store/failover',
-  'store/full-disk',
-  'store/linearizable',
-  'store/postgres',
-  'store/postgres-upgrade',
-  'store/property',
-  'store/shared-time',
-  'store/trigrams',
-  'systemd/debian',
-  'systemd/image',
-  'systemd/proxy',
-  'systemd/units',
-  'tools/own/module',
-  'tools/own/own-tools',
-].map((name) => `test/${name}.test.ts`)
+  ...[
+    'sandbox/test/charts',
+    'sandbox/test/cgroups',
+    'sandbox/test/extracted-documents',
+    'sandbox/test/files',
+    'sandbox/test/python',
+    'sandbox/test/python-attacks',
+    'sandbox/test/sandbox',
+    'sandbox/test/sql',
+    'sandbox/test/sql-attacks',
+    'state/test/copy',
+    'state/test/crash',
+    'state/test/failover',
+    'state/test/full-disk',
+    'state/test/lacking-engine',
+    'state/test/linearizable',
+    'state/test/postgres',
+    'state/test/postgres-upgrade',
+    'state/test/property',
+    'state/test/shared-time',
+    'state/test/trigrams',
+  ].map((name) => `packages/${name}.test.ts`),
+  ...[
+    'analysis/same-money',
+    'analysis/same-rows',
+    'attacks/announcements',
+    'attacks/caller-written-templates',
+    'attacks/connections',
+    'attacks/event-loop',
+    'attacks/fair-places',
+    'attacks/few-descriptors',
+    'attacks/flood',
+    'attacks/full-disk',
+    'attacks/full-memory',
+    'attacks/kernel-memory',
+    'attacks/messages-of-sandboxes',
+    'attacks/near-names',
+    'attacks/own-data',
+    'attacks/phishing-link',
+    'attacks/searches',
+    'attacks/slow-bodies',
+    'attacks/sql-of-one-user',
+    'attacks/unrecorded-reads',
+    'attacks/untrusted-work',
+    'audit/crash',
+    'audit/ledger',
+    'audit/ledger-segments',
+    'audit/ledger-full-disk',
+    'audit/older-server',
+    'audit/stalled',
+    'house/check-sql',
+    'cli/documents',
+    'house/consent-and-deed',
+    'house/cut-off-elsewhere',
+    'cli/old-layout',
+    'cli/package',
+    'conformance/command-line-clients',
+    'conformance/independent-clients',
+    'conformance/mcp',
+    'documents/report-runs',
+    'documents/same-answers',
+    'documents/leased-numbers',
+    'documents/shared-quota',
+    'documents/sources',
+    'documents/tables-answers',
+    'e2e/accessible',
+    'e2e/account',
+    'e2e/administration',
+    'e2e/approval',
+    'e2e/auditor',
+    'e2e/browser',
+    'e2e/connect',
+    'e2e/daemon',
+    'e2e/desk',
+    'e2e/documents',
+    'e2e/host-views',
+    'e2e/keyboard',
+    'e2e/main-switch',
+    'e2e/mcp-remote',
+    'e2e/mixed-versions',
+    'e2e/older-server',
+    'e2e/pictures',
+    'e2e/postgres',
+    'e2e/prompts',
+    'e2e/readme',
+    'e2e/several-daemons',
+    'e2e/skills',
+    'e2e/stalled-database',
+    'e2e/storm',
+    'e2e/terminal',
+    'e2e/your-own-database',
+    'mcp/daemons',
+    'mcp/early-calls',
+    'mcp/resuming',
+    'oauth/announcements',
+    'oauth/shared-tokens',
+    'systemd/debian',
+    'systemd/image',
+    'systemd/proxy',
+    'systemd/units',
+    'tools/own/module',
+    'tools/own/module-types',
+    'tools/own/modules',
+    'tools/own/own-tools',
+    'tools/own/sql-values',
+  ].map((name) => `test/${name}.test.ts`),
+]
 
 const asked = process.argv.slice(2)
 const everything = asked.includes('--all')
 const words = asked.filter((word) => !word.startsWith('--'))
+/** Each file in a process of its own, without what neighbours hold: another twelfth of them with each commit. */
+const singly = asked.includes('--singly')
+const twelfth = seedOfCommit() % 12
 // Where all is asked, twenty times as many drawn questions are.
 if (everything) process.env['SAME_ANSWERS_CASES'] ??= '20000'
-const names = ['test', 'packages/jinja/test'].flatMap((root) =>
+const names = testFolders.flatMap((root) =>
   readdirSync(join(project, root), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => `${root}/${name}`),
@@ -120,6 +158,7 @@ const files = names
   )
   .map((name) => join(project, name))
   .sort()
+  .filter((_, index) => !singly || words.length > 0 || index % 12 === twelfth)
 
 if (files.length === 0) {
   console.error(`no test file matches ${words.join(' ') || 'test/**/*.test.ts'}`)
@@ -127,13 +166,17 @@ if (files.length === 0) {
 }
 
 /** What watches how late the service is: after all others, one at a time, so that the machine is theirs. */
-const alone = ['attacks/event-loop', 'attacks/searches', 'attacks/untrusted-work'].map((name) =>
-  join(project, `test/${name}.test.ts`),
-)
+const alone = [
+  'attacks/event-loop',
+  'attacks/near-names',
+  'attacks/own-data',
+  'attacks/searches',
+  'attacks/untrusted-work',
+].map((name) => join(project, `test/${name}.test.ts`))
 const turns = [files.filter((file) => !alone.includes(file)), files.filter((file) => alone.includes(file))]
 
 // Files that are named run as they stand, by tsx; for all of them, translating each time would be most of the work.
-const compiled = words.length === 0
+const compiled = words.length === 0 && !singly
 if (compiled) process.execArgv = ['--enable-source-maps']
 if (asked.includes('--times')) recordTimes()
 let executed = 0

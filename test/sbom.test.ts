@@ -25,7 +25,7 @@ interface Lock {
 }
 
 describe('the bill of materials', () => {
-  it('is in the package, and names every run-time dependency of the lock file with licence and hash, and no other', async () => {
+  it('is in the package, and names every run-time dependency of the lock file and what is bundled, with licence and hash, and no other', async () => {
     const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--silent'], {
       cwd: projectRoot,
       maxBuffer: 100_000_000,
@@ -41,6 +41,10 @@ describe('the bill of materials', () => {
     const locked = Object.entries(read<Lock>('package-lock.json').packages)
       .filter(([path, { dev }]) => path !== '' && !dev)
       .map(([path, entry]) => `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${entry.version}`)
+    assert.ok(packed[0].files.some(({ path }) => path === 'dist/pages/views/prompt-editor.mjs'))
+    const editor = readFileSync(join(projectRoot, 'dist/pages/views/prompt-editor.mjs'), 'utf8')
+    locked.push(...[...editor.matchAll(/^(\S+@\S+) Copyright /gm)].map(([, name]) => name!))
+    assert.ok(locked.some((name) => name.startsWith('@codemirror/view@')))
     const named = bom.components.map((component) => `${component.name}@${component.version}`)
     assert.deepEqual([...new Set(named)].sort(), [...new Set(locked)].sort())
     const bare = bom.components.filter(({ licenses, hashes }) => !licenses?.length || !hashes?.length)

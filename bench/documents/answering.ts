@@ -1,24 +1,24 @@
 /** What a process of one store is asked, as a daemon would be: its processor time and the time until the answer. */
 import process from 'node:process'
 import { Client } from 'pg'
-import { systemClock } from '../../src/core/clock.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { createLog } from '../../src/core/log.ts'
+import { systemClock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { createLog } from '#leaf/log.ts'
 import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
-import { aggregateDocuments, countDocuments } from '../../src/documents/aggregating.ts'
-import { createDocument } from '../../src/documents/creating.ts'
+import { aggregateDocuments, countStates } from '../../src/documents/asking/aggregating.ts'
+import { createDocument } from '../../src/documents/writing/creating.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
-import { getDocument, listDocuments } from '../../src/documents/reading.ts'
-import { readPlatform } from '../../src/documents/read-platform.ts'
-import { noSql } from '../../src/documents/run-sql.ts'
-import { searchDocuments } from '../../src/documents/searching.ts'
-import type { StoredDocument } from '../../src/documents/stored.ts'
-import { updateDocument } from '../../src/documents/updating.ts'
+import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
+import { readPlatform } from '../../src/documents/platform/read-platform.ts'
+import { noSql } from '../../src/documents/reports/run-sql.ts'
+import { searchDocuments } from '../../src/documents/asking/searching.ts'
+import type { StoredDocument } from '../../src/documents/writing/stored.ts'
+import { updateDocument } from '../../src/documents/writing/updating.ts'
 import { readSite } from '../../src/site/read-site.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
-import { openPostgresStore } from '../../src/store/postgres.ts'
-import type { Store } from '../../src/store/store.ts'
+import { migrations, openEmbeddedStore } from '#state/operations.ts'
+import { openPostgresStore } from '#state/postgres/store.ts'
+import type { Store } from '#state/store.ts'
 import { join } from 'node:path'
 import { readPeople } from '../../src/users/read-people.ts'
 
@@ -62,7 +62,7 @@ export async function openDocuments(
   const start = performance.now()
   const store: Store =
     kind === 'embedded'
-      ? await openEmbeddedStore({ folder: place, clock: systemClock, log })
+      ? await openEmbeddedStore({ folder: place, clock: systemClock, log, migrations })
       : await openPostgresStore({ url: place, clock: systemClock, log })
   const audit = {
     record: async () => undefined,
@@ -76,6 +76,7 @@ export async function openDocuments(
     clock: systemClock,
     memory: createDocumentMemory(),
     runSql: noSql,
+    quota: { max_documents_per_user: 0, max_bytes_per_user: 0 },
   }
   collectionFor(documents, platform.doctypes.get(doctype)!)
   return { ...documents, started: since(before, start) }
@@ -98,8 +99,8 @@ async function ofStore(documents: Documents, size: number): Promise<Record<strin
     'list, part of a text': list(boss, { filters: [['title', 'like', 'order 472']] }),
     'page 500': list(boss, { limit: 500 }),
     'list by amount, offset 500': list(boss, { orderBy: 'amount desc', offset: 500 }),
-    'count, indexed': () => countDocuments(documents, boss, doctype, { stage: 'Won' }),
-    'count, rule': () => countDocuments(documents, seller, doctype),
+    'count, indexed': () => countStates(documents, boss, doctype, { stage: 'Won' }),
+    'count, rule': () => countStates(documents, seller, doctype),
     'sum by group': () =>
       aggregateDocuments(documents, boss, { doctype, groupBy: ['stage'], metrics: [sum] }),
     'first search': search('order 00472'),

@@ -129,7 +129,10 @@ async function tell({ child: one, ended }: Daemon, asked: Asked): Promise<Measur
 }
 
 async function fillPostgres(size: number, url: string): Promise<void> {
-  const { store } = await openDocuments('PostgreSQL', url)
+  const documents = await openDocuments('PostgreSQL', url)
+  const { store } = documents
+  // Whoever writes to a collection first makes its table.
+  await collectionFor(documents, documents.platform.doctypes.get('Opportunity')!).delete('none')
   const client = new Client(url)
   await client.connect()
   await client.query(filling(size))
@@ -190,7 +193,7 @@ async function fill(documents: Documents, size: number): Promise<void> {
     await documents.store.transaction(async (tx) => {
       for (let n = first; n < Math.min(size, first + 5000); n++) {
         const time = new Date(Date.UTC(2025, 0, 1) + n * 30_000).toISOString()
-        await tx.in(opportunities).insert({
+        await tx.in(opportunities).put({
           id: `OPP-${String(n).padStart(5, '0')}`,
           owner: n % 3 === 0 ? 'sales@example.com' : 'boss@example.com',
           creation: time,

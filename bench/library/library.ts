@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import process from 'node:process'
 import type { Audit } from '../../src/audit/audit.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { createLog } from '../../src/core/log.ts'
+import { systemClock } from '#leaf/clock.ts'
+import { createLog } from '#leaf/log.ts'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { Librarian } from '../../src/library/librarian.ts'
-import type { Channels } from '../../src/library/channels.ts'
+import type { Channels } from '../../src/library/versions/channels.ts'
 import { emptyCache, readSite } from '../../src/site/read-site.ts'
 import type { Fault } from '../../src/site/site-files.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import { openEmbeddedStore } from '#state/embedded/store.ts'
 
 const count = Number(process.argv[2] ?? 10_000)
 const folder = await mkdtemp(join(tmpdir(), 'assistant-core-bench-'))
@@ -28,6 +28,7 @@ const audit: Audit = {
 }
 const librarian = new Librarian({ store, audit, clock: systemClock })
 const links = {
+  reads: () => true,
   exists: () => Promise.resolve(true),
   find: () => Promise.resolve({ values: [], total: 0 }),
 }

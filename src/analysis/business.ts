@@ -1,7 +1,9 @@
-/** The five analyses of `analyze_business_data` over the rows of one doctype. */
-import { Decimal, DecimalSum } from '../core/decimal.ts'
-import { AppError } from '../core/errors.ts'
-import type { Column } from './permitted.ts'
+/** Runs the five analyses of `analyze_business_data` over the rows of one doctype. */
+import { Decimal, DecimalSum } from '#leaf/decimal.ts'
+import { AppError } from '#leaf/errors.ts'
+import { unknownAmong } from '#leaf/names.ts'
+import type { Column } from '#sandbox/tables.ts'
+import type { SqlColumn, WholeResult } from './whole-result.ts'
 import {
   correlations,
   distinctCount,
@@ -17,12 +19,12 @@ import {
   valueCounts,
 } from './statistics.ts'
 
-/** The kinds that the tool offers in its schema. */
+/** The kinds of analyses that the tool offers in its schema. */
 export const businessAnalyses = ['profile', 'statistics', 'trends', 'quality', 'correlations'] as const
-/** Which of them a caller asked for. */
+/** One kind of analysis, as a caller asks for it. */
 export type BusinessAnalysis = (typeof businessAnalyses)[number]
 
-/** The rows that an analysis is of. */
+/** The rows to analyse. */
 export interface BusinessData {
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly unknown[])[]
@@ -30,7 +32,7 @@ export interface BusinessData {
   readonly dateField: string
 }
 
-/** The result of one analysis, in the keys that `analyze_business_data` answers. */
+/** Returns the result of one analysis, with the keys that `analyze_business_data` answers. */
 export function analyzeBusiness(
   kind: BusinessAnalysis,
   data: BusinessData,
@@ -45,10 +47,9 @@ export function analyzeBusiness(
       return trends(all, data)
     case 'quality':
       return quality(all, data.rows.length)
-    case 'correlations':
+    default:
       return correlate(all)
   }
-  throw new AppError('invalid', 'there is no such analysis')
 }
 
 function profile(all: readonly Series[], { columns, rows }: BusinessData): Record<string, unknown> {
@@ -70,7 +71,7 @@ function profile(all: readonly Series[], { columns, rows }: BusinessData): Recor
   return {
     record_count: rows.length,
     field_count: columns.length,
-    // The size as JSON: what the rows would take of an answer.
+    // The size as JSON, which the rows would take in an answer.
     memory_usage: Buffer.byteLength(JSON.stringify(rows)),
     fields: Object.fromEntries(fields),
   }
@@ -109,7 +110,11 @@ function trends(all: readonly Series[], { columns, dateField }: BusinessData): R
   if (!dates)
     throw new AppError(
       'invalid',
-      `date_field: there is no field ${JSON.stringify(dateField)} that you may read`,
+      `date_field: ${unknownAmong(
+        'field',
+        dateField,
+        columns.filter(({ type }) => type === 'date' || type === 'datetime').map(({ name }) => name),
+      )}`,
     )
   const days = dates.values.map((value) =>
     typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? value.slice(0, 10) : null,
@@ -158,7 +163,7 @@ function trendOf(points: readonly (readonly [string, number | Decimal])[]): Reco
   }
 }
 
-/** The sum of a column per day or month, in order of time: a decimal where the column has them. */
+/** Sums a column per day or month, in order of time; a decimal where the column has them. */
 function summed(
   keys: readonly (string | null)[],
   series: Series,
@@ -186,7 +191,7 @@ function quality(all: readonly Series[], rowCount: number): Record<string, unkno
     const nulls = percent(series.values.length - present.length, rowCount)
     const empty = { field: series.name, ok: nulls <= 10, issue: `${nulls} % of the values are missing` }
     const repeated = present.length - distinctCount(series)
-    // Judged by the names of the fields, the only hint at what is meant to be unique or positive.
+    // Judged by the names of the fields, the only hint at which are meant to be unique or positive.
     const unique = /(^|_)(name|title|email|code|number)$/.test(series.name)
       ? [{ field: series.name, ok: repeated === 0, issue: `${repeated} values occur more than once` }]
       : []
@@ -229,44 +234,38 @@ function correlate(all: readonly Series[]): Record<string, unknown> {
   }
 }
 
-/** What `query_and_analyze` adds to its rows. */
+/** Returns the facts that `query_and_analyze` adds to its rows; `whole` has those of all rows, where these are only the first. */
 export function analyzeResult(
-  depth: 'basic' | 'statistical' | 'detailed',
-  columns: readonly { readonly name: string; readonly type: string }[],
+  depth: 'statistical' | 'detailed',
+  columns: readonly SqlColumn[],
   rows: readonly (readonly unknown[])[],
+  whole?: WholeResult,
 ): Readonly<Record<string, unknown>> {
   const all = seriesOf(columns, rows).map((series, index) =>
     columns[index]!.type.startsWith('DECIMAL') ? estimated(series) : series,
   )
-  const basic = {
-    basic_info: {
-      total_rows: rows.length,
-      total_columns: columns.length,
-      column_names: columns.map(({ name }) => name),
-    },
-  }
-  if (depth === 'basic') return basic
   const numeric = all.filter(isNumeric)
   const missing = all.map((series) => [series.name, series.values.filter((value) => value === null).length])
   const statistical = {
-    ...basic,
-    statistical_summary: Object.fromEntries(
-      numeric.map((series) => [series.name, summaryOf(numbersOf(series))]),
-    ),
+    rows_analysed: whole?.total ?? rows.length,
+    statistical_summary:
+      whole?.summaries ??
+      Object.fromEntries(numeric.map((series) => [series.name, summaryOf(numbersOf(series))])),
     data_types: Object.fromEntries(columns.map(({ name, type }) => [name, type])),
-    missing_values: Object.fromEntries(missing),
+    missing_values: whole?.missing ?? Object.fromEntries(missing),
   }
   if (depth === 'statistical') return statistical
-  // Five columns: these counts are for a first look, and every line costs the model context.
+  // Five columns: these counts are for a first look, and every line takes the model's context.
   const words = all.filter((series) => !isNumeric(series)).slice(0, 5)
   return {
     ...statistical,
+    ...(whole && { note: `correlations and frequent values are of the first ${rows.length} rows only` }),
     correlation_matrix: correlations(numeric),
     unique_value_counts: Object.fromEntries(words.map((series) => [series.name, valueCounts(series, 10)])),
   }
 }
 
-/** Statistics are estimates: decimals, which come as text, are numbers here. */
+/** Converts decimals, which come as text, to numbers: statistics are estimates. */
 function estimated({ name, values }: Series): Series {
   return { name, values: values.map((value) => (value === null ? null : Number(value))) }
 }

@@ -1,4 +1,5 @@
-/** Numbers about numbers: plain functions over columns of values. */
+/** Statistics: plain functions over columns of values. */
+import { keyOfText } from '#state/questions.ts'
 
 /** A column of a result: its name and its values, row by row. */
 export interface Series {
@@ -7,7 +8,7 @@ export interface Series {
 }
 
 /**
- * What is told of a column of numbers, in the names that data frames use; `std` is null for a single
+ * The summary of a column of numbers, with the names that data frames use; `std` is null for a single
  * value.
  */
 export interface NumberSummary {
@@ -21,14 +22,14 @@ export interface NumberSummary {
   readonly max: number
 }
 
-/** How the values are spread; each is null where the values are too few or too alike for it. */
+/** The spread of values; each is null where the values are too few or too alike for it. */
 export interface Shape {
   readonly variance: number | null
   readonly skewness: number | null
   readonly kurtosis: number | null
 }
 
-/** The columns of rows. */
+/** Returns the columns of rows. */
 export function seriesOf(
   columns: readonly { readonly name: string }[],
   rows: readonly (readonly unknown[])[],
@@ -36,18 +37,18 @@ export function seriesOf(
   return columns.map(({ name }, index) => ({ name, values: rows.map((row) => row[index] ?? null) }))
 }
 
-/** The finite numbers of a column. */
+/** Returns the finite numbers of a column. */
 export function numbersOf(series: Series): number[] {
   return series.values.filter((value): value is number => typeof value === 'number' && Number.isFinite(value))
 }
 
-/** Whether a column holds numbers, empty values aside. */
+/** True if a column holds numbers, empty values aside. */
 export function isNumeric(series: Series): boolean {
   const present = series.values.filter((value) => value !== null)
   return present.length > 0 && present.every((value) => typeof value === 'number')
 }
 
-/** Count, mean, spread and quartiles, or undefined without numbers. */
+/** Returns count, mean, spread and quartiles; undefined without numbers. */
 export function summaryOf(values: readonly number[]): NumberSummary | undefined {
   if (values.length === 0) return undefined
   const sorted = [...values].sort((a, b) => a - b)
@@ -64,7 +65,7 @@ export function summaryOf(values: readonly number[]): NumberSummary | undefined 
   }
 }
 
-/** Variance, skewness and excess kurtosis of a sample, corrected for its size; null where it is too small. */
+/** Returns variance, skewness and excess kurtosis of a sample, corrected for its size; null where it is too small. */
 export function shapeOf(values: readonly number[]): Shape {
   const n = values.length
   const variance = varianceOf(values)
@@ -81,19 +82,19 @@ export function shapeOf(values: readonly number[]): Shape {
   }
 }
 
-/** Pearson's r of each pair of columns over the rows where both have a number; null where it is undefined. */
+/** Returns Pearson's r of each pair of columns over the rows where both have a number; null where it is undefined. */
 export function correlations(columns: readonly Series[]): Record<string, Record<string, number | null>> {
   return Object.fromEntries(
     columns.map((a) => [a.name, Object.fromEntries(columns.map((b) => [b.name, correlation(a, b)]))]),
   )
 }
 
-/** How often each value occurs, most frequent first. */
+/** Counts the occurrences of each value, most frequent first. */
 export function valueCounts(series: Series, most: number): { value: unknown; count: number }[] {
   const counts = new Map<string, { value: unknown; count: number }>()
   for (const value of series.values) {
     if (value === null) continue
-    const key = typeof value === 'string' ? value : JSON.stringify(value)
+    const key = keyOfText(typeof value === 'string' ? value : JSON.stringify(value))
     const entry = counts.get(key)
     if (entry) entry.count += 1
     else counts.set(key, { value, count: 1 })
@@ -101,23 +102,24 @@ export function valueCounts(series: Series, most: number): { value: unknown; cou
   return [...counts.values()].sort((a, b) => b.count - a.count).slice(0, most)
 }
 
-/** How many different values there are, empty ones aside. */
+/** Counts the different values, empty ones aside. */
 export function distinctCount(series: Series): number {
   const present = series.values.filter((value) => value !== null)
-  return new Set(present.map((value) => (typeof value === 'object' ? JSON.stringify(value) : value))).size
+  const keys = present.map((value) => (typeof value === 'object' ? JSON.stringify(value) : value))
+  return new Set(keys.map((key) => (typeof key === 'string' ? keyOfText(key) : key))).size
 }
 
-/** The average, of at least one value: NaN of none. */
+/** Returns the average of at least one value; NaN of none. */
 export function mean(values: readonly number[]): number {
   return sum(values) / values.length
 }
 
-/** Six significant digits more than anyone reads, and no tails of binary fractions. */
+/** Rounds to ten significant digits, six more than anyone reads, without tails of binary fractions. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(10))
 }
 
-/** A share as a percentage with two digits. */
+/** Returns a share as a percentage with two digits. */
 export function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100
 }
@@ -142,7 +144,7 @@ function varianceOf(values: readonly number[]): number | null {
   return sum(values.map((value) => (value - average) ** 2)) / (values.length - 1)
 }
 
-/** Linear interpolation between the neighbours, as spreadsheets and pandas do. */
+/** Returns a quantile by linear interpolation between the neighbours, as spreadsheets and pandas do. */
 function quantile(sorted: readonly number[], share: number): number {
   const at = (sorted.length - 1) * share
   const low = sorted[Math.floor(at)]!
@@ -150,7 +152,7 @@ function quantile(sorted: readonly number[], share: number): number {
 }
 
 function sum(values: readonly number[]): number {
-  // Kahan: amounts are added up in the thousands, and cents must not get lost.
+  // Kahan summation: amounts are added up in the thousands, and cents must not get lost.
   let total = 0
   let lost = 0
   for (const value of values) {

@@ -1,67 +1,104 @@
-import type { RawLine } from '../line-log/read-lines.ts'
-import { checkpointText, type Head, isSigned, type PublicKeys, type WriterHead } from './checkpoint.ts'
+import type { RawLine } from '#state/lines.ts'
+import {
+  type Head,
+  isCheckpoint,
+  isClosing,
+  isSigned,
+  type PublicKeys,
+  type WriterHead,
+} from './checkpoint.ts'
 import type { AuditLine } from './event.ts'
 import { keyChangeText } from './key-change.ts'
-import type { AuditLoss, KnownLine, KnownLog } from './known-log.ts'
+import {
+  type AuditLoss,
+  type KnownLine,
+  type KnownLog,
+  lossIn,
+  missing,
+  noHead,
+  textOf,
+  type ToldLoss,
+} from './known-log.ts'
 import { firstPrev, lineHash, parseLine } from './line.ts'
-import type { LogFile } from './log-files.ts'
-import type { AuditVerification } from './verification.ts'
+import type { LogFile } from './files/log-files.ts'
+import { prunedIn, type ToldPrune } from './removal.ts'
+import { restoredIn } from './restored.ts'
+import type { AuditVerification, WriterMark } from './verification.ts'
 
 const shownFaults = 20
 
-/** Lines of one log after the other, each held against those before it and against what is known of them. */
+/** Checks the lines of one log in order, each against those before it and against what is known of them. */
 export class ChainCheck {
   readonly #keys: PublicKeys
   readonly #known = new Map<number, string[]>()
   readonly #faults: string[] = []
   readonly #notes: string[] = []
+  /** What its lines tell people: restores, and losses that somebody accepted. */
+  readonly told = new Set<string>()
   #unsaid = 0
   #expected = 0
   #hash: string | undefined
   #place = ''
   #next = 'the log'
   #first = 0
+  #from = 0
   #firstChained = true
   #signer: string | undefined
+  /** Where a key signed that nobody trusts; what a trusted one signs behind it covers it. */
+  #untrusted: { readonly seq: number; readonly place: string } | undefined
   #suspect: { readonly before: string; readonly here: string } | undefined
   /** Losses that the state remembers. */
   readonly #remembered: string[] = []
-  /** Those that the log tells of itself, until it tells that somebody answers for them. */
+  /** Losses that the log itself reports, until it reports that somebody accepts them. */
   #losses: ToldLoss[] = []
   lines = 0
   /** The last line that a signature covers. */
   signed = 0
+  /** The last line that signs, by a key whose word counts. */
+  checkpoint: KnownLine = { seq: 0, hash: '' }
   /** The last line that was removed. */
   through = 0
-  /** Numbers of lines that are lost and may have been given anew. */
+  /** Numbers of lines that are lost and may have been assigned again. */
   readonly lost: { readonly from: number; readonly to: number }[] = []
-  /** How far other writers had come, as this one signed. */
+  /** The heads of other writers, as this one signed them. */
   readonly heads: WriterHead[] = []
-  /** What was removed of other writers' lines, as this one tells. */
-  readonly prunes: { readonly seq: number; readonly writer: string; readonly through: number }[] = []
-  /** That somebody answers for losses, of whichever log. */
-  readonly answers: AuditLine[] = []
+  readonly #prunes: ToldPrune[] = []
+  readonly #answers: AuditLine[] = []
+  /** The first line after the end of a run that its next run did not sign. */
+  #behind: string | undefined
+  #isClosed = false
+  /** What is to be told of the last removal. */
+  removal: string | undefined
 
   constructor(keys: PublicKeys, known: readonly (KnownLine | undefined)[]) {
     this.#keys = keys
-    for (const line of known) {
+    for (const line of known)
       if (line) this.#known.set(line.seq, [...(this.#known.get(line.seq) ?? []), line.hash])
-    }
     if (keys.id === undefined) this.#notes.push('there is no public key; signatures were not checked')
   }
 
-  /** What the state says of the log as a whole. */
+  /** Checks what the state says of the log as a whole. */
   state({ key, losses }: KnownLog, { id }: PublicKeys): void {
     if (id !== key) {
       const here = id === undefined ? 'is not here' : `should be here, not ${id}`
       this.fault('key.pub.pem', `key ${key}, which signs the log, ${here}`)
     }
-    this.remember(losses)
+    for (const { time, what } of losses) this.#remembered.push(`${time}: ${what}`)
   }
 
-  /** What the state remembers to have been missing. */
-  remember(losses: readonly AuditLoss[]): void {
-    for (const { time, what } of losses) this.#remembered.push(`${time}: ${what}`)
+  /** Goes on at a checkpoint up to which all was whole; `first` is the first line that is there now. */
+  goOn({ seq, hash, through, lost, heads, told, removal }: WriterMark, first: number): void {
+    this.through = through
+    this.removal = removal
+    for (const note of told) this.told.add(note)
+    this.lost.push(...lost)
+    this.heads.push(...heads)
+    if (seq === 0) return
+    this.#known.set(seq, [...(this.#known.get(seq) ?? []), hash])
+    this.#expected = seq
+    this.#from = seq
+    this.#first = first
+    this.lines = seq - first
   }
 
   /** The number of the last line. */
@@ -69,14 +106,32 @@ export class ChainCheck {
     return this.#expected === 0 ? 0 : this.#expected - 1
   }
 
-  /** Another writer signed that this log had come so far. */
+  /** Counts lines up to this number as signed, since another writer signed that this log had come so far. */
   cover(seq: number): void {
     this.signed = Math.max(this.signed, seq)
   }
 
-  /** Another writer tells that it removed the lines up to this one. */
-  prunedThrough(seq: number): void {
-    this.through = Math.max(this.through, seq)
+  /** The removals that it reports, of its own lines or of others'. They must be signed: anybody could add one at the end. */
+  get prunes(): readonly ToldPrune[] {
+    return this.#prunes.filter(({ seq }) => seq <= this.signed)
+  }
+
+  /** The signed lines by which somebody accepts losses, of whichever log. */
+  get answers(): readonly AuditLine[] {
+    return this.#answers.filter(({ seq }) => seq <= this.signed)
+  }
+
+  /** Notes that lines of this log were removed, as a trusted log reports. */
+  removed({ place, through, fault, note }: ToldPrune): void {
+    if (fault !== undefined) this.fault(place, fault)
+    if (through <= this.through) return
+    this.through = through
+    this.removal = `${place}: ${note}`
+  }
+
+  /** Marks this as a part of a log: the lines before this one are elsewhere. */
+  beginsAt(seq: number): void {
+    this.through = Math.max(this.through, seq - 1)
   }
 
   fault(place: string, message: string): void {
@@ -94,7 +149,7 @@ export class ChainCheck {
     }
   }
 
-  /** A file was removed for its age while it was to be read. */
+  /** Skips a file that was removed for its age before it could be read. */
   pruned(next: Pick<LogFile, 'first'>): void {
     if (this.#first !== 0) return
     this.#expected = next.first
@@ -126,24 +181,33 @@ export class ChainCheck {
     const hash = lineHash(bytes)
     if (this.#known.get(line.seq)?.some((known) => known !== hash))
       this.fault(place, 'this is not the line that was signed')
-    if (line.type === 'audit.checkpoint') this.#checkpoint(line, place)
-    if (line.type === 'audit.key') this.#keyChange(line, place)
-    if (line.type === 'audit.prune') this.#prune(line)
-    if (line.type === 'audit.truncated') this.#truncated(line, place)
-    if (line.type === 'audit.accept') {
-      this.answers.push(line)
-      this.#answered(this.#losses, line)
-      this.#losses = []
-    }
+    this.#meaning(line, place)
+    if (this.signed === line.seq) this.checkpoint = { seq: line.seq, hash }
     this.#hash = hash
     this.#place = place
     this.#next = `${file.name}:${number + 1}`
     this.#expected = line.seq + 1
   }
 
-  /** What is wrong in the end; `begin` is the place of the first line, and `head` how far the log had come as its own file says. */
+  #meaning(line: AuditLine, place: string): void {
+    const isAgain = line.again !== undefined
+    const wasClosed = this.#isClosed
+    this.#isClosed = isClosing(line)
+    if (line.type === 'audit.checkpoint') this.#checkpoint(line, place)
+    else if (wasClosed) this.#behind ??= place
+    if (line.type === 'audit.key' && !isAgain) this.#keyChange(line, place)
+    if (line.type === 'audit.prune' && !isAgain) this.#prunes.push(prunedIn(line, place))
+    if (line.type === 'audit.restore') this.told.add(`${place}: ${restoredIn(line)}`)
+    if (line.type === 'audit.truncated') this.#truncated(line, place)
+    if (line.type === 'audit.accept') this.#answers.push(line)
+  }
+
+  /** Returns the result; `begin` is the place of the first line, `head` how far the log had come by its own file. */
   end(begin: string, files: number, head: Head | 'forged' | 'elsewhere' | undefined): AuditVerification {
     if (this.#suspect) this.fault(this.#suspect.before, 'this line or the next was changed')
+    if (this.#behind !== undefined && this.#keys.id !== undefined)
+      this.fault(this.#behind, 'this was added while nothing ran, and is not signed')
+    if (this.removal !== undefined) this.#notes.push(this.removal)
     for (const { place, text } of this.#losses) this.fault(place, text)
     for (const loss of this.#remembered) this.fault('the state', loss)
     const { last } = this
@@ -155,11 +219,11 @@ export class ChainCheck {
     const end = [...this.#known.keys()].reduce((most, seq) => Math.max(most, seq), 0)
     if (end > Math.max(last, this.through))
       this.fault(this.#next, `the log ends at line ${last}, but line ${end} had been signed`)
-    if (head === undefined && this.lines > 0) {
-      this.fault('head.json', 'the file is missing; lines cut off the end would not be noticed')
-    }
+    if (head === undefined && this.lines > 0) this.fault('head.json', noHead)
     if (this.#signer !== undefined && this.#signer !== this.#keys.id)
       this.fault('key.pub.pem', `the log was handed to key ${this.#signer}, which is not here`)
+    if (this.#untrusted && this.#untrusted.seq > this.signed)
+      this.fault(this.#untrusted.place, 'a key signed this for which no known key has signed')
     if (last > this.signed) this.#notes.push(`${last - this.signed} lines at the end are not signed yet`)
     if (this.#unsaid > 0) this.#faults.push(`and ${this.#unsaid} more faults`)
     return {
@@ -167,15 +231,16 @@ export class ChainCheck {
       files,
       lines: this.lines,
       first: this.#first,
+      from: this.#from || this.#first,
       last,
       signed: this.signed,
       pruned: this.through,
       faults: this.#faults,
-      notes: this.#notes,
+      notes: [...this.told, ...this.#notes],
     }
   }
 
-  /** A line names the hash of the one before; which of the two was changed, only the line after can tell. */
+  /** Checks the hash of the line before; only the line after can tell which of the two was changed. */
   #chain(line: AuditLine, place: string): void {
     const holds = this.#hash === undefined || line.prev === this.#hash
     if (this.#suspect) {
@@ -185,27 +250,25 @@ export class ChainCheck {
   }
 
   #checkpoint(line: AuditLine, place: string): void {
-    const { key: id, signed } = line.data ?? {}
+    const id = line.data?.['key']
     const heads = line.data?.['heads'] as readonly WriterHead[] | undefined
     if (this.#keys.id === undefined) return
-    const key = this.#keys.all.get(String(id))
-    if (!key || (this.#signer !== undefined && id !== this.#signer))
+    if (!this.#keys.all.has(String(id)) || (this.#signer !== undefined && id !== this.#signer))
       return this.fault(place, 'this was signed with another key')
-    if (
-      typeof signed !== 'string' ||
-      !isSigned(key, checkpointText({ seq: line.seq, prev: line.prev, heads }), signed)
-    ) {
+    if (!isCheckpoint(line, this.#keys))
       return this.fault(
         place,
         `the signature does not hold: lines ${this.signed + 1} to ${line.seq} are not as they were`,
       )
-    }
     this.#signer = String(id)
+    if (this.#keys.trusted?.has(this.#signer) === false)
+      return void (this.#untrusted = { seq: line.seq, place })
     this.signed = line.seq
+    this.#behind = undefined
     if (Array.isArray(heads)) for (const one of heads) this.heads.push(one)
   }
 
-  /** From here on another key signs; the one before says so itself. */
+  /** Checks a change of keys: from here on another key signs, as the one before says itself. */
   #keyChange(line: AuditLine, place: string): void {
     const { from, to, signed } = line.data ?? {}
     const key = this.#keys.all.get(String(from))
@@ -216,55 +279,22 @@ export class ChainCheck {
     this.#signer = String(to)
   }
 
-  #prune({ seq, data }: AuditLine): void {
-    const through = Number(data?.['through'] ?? 0)
-    const writer = data?.['writer']
-    if (typeof writer === 'string') this.prunes.push({ seq, writer, through })
-    else this.prunedThrough(through)
+  #truncated(line: AuditLine, place: string): void {
+    const { loss, lost } = lossIn(line, place)
+    this.#losses.push(loss)
+    this.lost.push(lost)
   }
 
-  #truncated({ time, data }: AuditLine, place: string): void {
-    const { expected, found, what } = data ?? {}
-    const told = `lines were missing here: ${Number(expected)} had been written, ${Number(found)} were found`
-    const text = typeof what === 'string' ? `${told} (${what})` : told
-    this.#losses.push({ place, text, id: `${time} ${textOf(what)}` })
-    this.lost.push({ from: Number(found) + 1, to: Math.max(Number(expected), Number(found) + 1) })
-  }
-
-  /** Somebody answered in another log for losses that it names. */
-  answer(line: AuditLine): void {
-    const named = line.data?.['losses']
+  /** Turns losses into notes: those that an accepting line names and, in its own log, all before it. */
+  answer({ seq, data, again }: AuditLine, isOwn: boolean): void {
+    const { by, reason, losses: named } = data ?? {}
     const ids = (Array.isArray(named) ? (named as readonly Partial<AuditLoss>[]) : []).map(
       ({ time, what }) => `${textOf(time)} ${textOf(what)}`,
     )
-    this.#answered(
-      this.#losses.filter(({ id }) => ids.includes(id)),
-      line,
-    )
-    this.#losses = this.#losses.filter(({ id }) => !ids.includes(id))
+    this.#losses = this.#losses.filter((loss) => {
+      if (!ids.includes(loss.id) && !(isOwn && !again && loss.seq < seq)) return true
+      this.told.add(`${loss.place}: ${loss.text}; accepted by ${textOf(by)}: ${textOf(reason)}`)
+      return false
+    })
   }
-
-  #answered(losses: readonly ToldLoss[], { data }: AuditLine): void {
-    const { by, reason } = data ?? {}
-    for (const { place, text } of losses)
-      this.#notes.push(`${place}: ${text}; accepted by ${textOf(by)}: ${textOf(reason)}`)
-  }
-}
-
-/** A loss that a log tells of itself; its id is when it was found and what it was. */
-interface ToldLoss {
-  readonly place: string
-  readonly text: string
-  readonly id: string
-}
-
-function missing(expected: number, found: number): string {
-  if (found < expected) return `line ${expected} should stand here, not ${found}`
-  return found === expected + 1
-    ? `line ${expected} is missing`
-    : `lines ${expected} to ${found - 1} are missing`
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '-'
 }

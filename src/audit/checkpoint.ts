@@ -1,6 +1,6 @@
 /**
  * Signatures over the chain. A checkpoint is a line that signs its own number and the hash of the line
- * before it, and with that everything before it. The head is a small file beside the log that says how
+ * before it, and thereby everything before it. The head is a small file beside the log that records how
  * far the log had come, so that lines cut off its end are missed.
  */
 import {
@@ -13,31 +13,33 @@ import {
 } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../core/files.ts'
-import { randomId, sha256 } from '../core/secrets.ts'
+import { replaceFile } from '#leaf/files.ts'
+import { randomId, sha256 } from '#leaf/secrets.ts'
+import type { LedgerWriter } from '#state/store.ts'
+import type { AuditLine } from './event.ts'
 import type { KnownLine } from './known-log.ts'
-import { type ToldEvent, toldBefore } from './line.ts'
+import { lineHash, parseLine, type ToldEvent, toldBefore } from './line.ts'
 
-/** The private key that signs; readable for the daemon alone. */
+/** The file of the private key that signs; readable for the daemon alone. */
 export const keyName = 'key.pem'
-/** What others verify with. It may be copied to where the log is not. */
+/** The file of the public key that others verify with. It may be copied to where the log is not. */
 export const publicKeyName = 'key.pub.pem'
-/** How far the log has come, signed as well. */
+/** The file that records how far the log has come; also signed. */
 export const headName = 'head.json'
 
-/** The same of a ledger, by its name. */
+/** Returns the name of that file for a ledger, by the ledger's name. */
 export function headNameOf(ledger: string): string {
   return `head-${ledger}.json`
 }
 
-/** The pair of keys of one log. */
+/** The key pair of one log. */
 export interface LogKey {
-  /** Names the key in the log. */
+  /** The name of the key in the log. */
   readonly id: string
   sign(text: string): string
 }
 
-/** How far the log had come when this was written. */
+/** The record of how far the log had come when this was written. */
 export interface Head {
   readonly seq: number
   /** The hash of the line with that number. */
@@ -46,15 +48,17 @@ export interface Head {
   readonly signed: string
 }
 
-/** The keys with which the log's signatures are checked. */
+/** The keys that verify the log's signatures. */
 export interface PublicKeys {
-  /** The one that signs now; undefined when it is not there. */
+  /** The key that signs now; undefined when it is not there. */
   readonly id: string | undefined
-  /** That and those before it, by their names. */
+  /** That key and those before it, by their names. */
   readonly all: ReadonlyMap<string, KeyObject>
+  /** Those whose word counts; undefined for all. */
+  readonly trusted?: ReadonlySet<string> | undefined
 }
 
-/** The key of the log in a folder, made on first use. */
+/** Opens the key of the log in a folder; makes it on first use. */
 export async function openKey(folder: string): Promise<LogKey> {
   const path = join(folder, keyName)
   let pem = await readFile(path, 'utf8').catch(() => undefined)
@@ -66,7 +70,7 @@ export async function openKey(folder: string): Promise<LogKey> {
   return keyOf(pem)
 }
 
-/** The public keys that lie in a folder. */
+/** Reads the public keys in a folder. */
 export async function openPublicKeys(folder: string): Promise<PublicKeys> {
   const all = new Map<string, KeyObject>()
   let id: string | undefined
@@ -79,7 +83,7 @@ export async function openPublicKeys(folder: string): Promise<PublicKeys> {
   return { id, all }
 }
 
-/** Public keys as they are written, the present one last. What is no key signs nothing. */
+/** Reads public keys from their PEM texts, the present one last. A text that is no key signs nothing. */
 export function publicKeysOf(texts: readonly string[]): PublicKeys {
   const all = new Map<string, KeyObject>()
   for (const text of texts) {
@@ -87,20 +91,20 @@ export function publicKeysOf(texts: readonly string[]): PublicKeys {
       const key = createPublicKey(text)
       all.set(keyId(key), key)
     } catch {
-      // Whoever asks finds that the lines are signed with another.
+      // Callers find that the lines are signed with another key.
     }
   }
   return { id: [...all.keys()].at(-1) ?? '-', all }
 }
 
-/** The public keys of a folder as they are written, the present one last. */
+/** Returns the public keys of a folder as PEM texts, the present one last. */
 export async function publicTextsIn(folder: string): Promise<readonly string[]> {
   const { id, all } = await openPublicKeys(folder)
   const present = [...all].sort(([one], [other]) => Number(one === id) - Number(other === id))
   return present.map(([, key]) => key.export({ type: 'spki', format: 'pem' }) as string)
 }
 
-/** A pair of keys, as its private half is written. */
+/** Reads a key pair from the PEM text of its private half. */
 export function keyOf(pem: string): LogKey {
   const key = createPrivateKey(pem)
   return {
@@ -109,46 +113,87 @@ export function keyOf(pem: string): LogKey {
   }
 }
 
-/** A new private key, as it is written. */
+/** Returns a new private key as PEM text. */
 export function newKeyText(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
-/** The public half of a private key, as it is written. */
+/** Returns the public half of a private key as PEM text. */
 export function publicText(pem: string): string {
   return createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
 }
 
-/** How far another writer of the same log had come, and with which key it signed: its id, number, hash and key. */
+/** The head of another writer of the same log: its id, the number and hash of its last line, and the key it signed with. */
 export type WriterHead = readonly [writer: string, seq: number, hash: string, key: string]
 
-/** What a checkpoint signs: its own number, the line before it, and how far the others had come that write beside it. */
+/** Returns the heads of others that moved since a writer named them, and whether that is worth a signature. */
+export function newsOf(
+  writers: readonly LedgerWriter[],
+  mine: string,
+  named: ReadonlyMap<string, number>,
+): { readonly heads: readonly WriterHead[]; readonly isNews: boolean } {
+  const moved = writers.filter(({ id, last }) => id !== mine && last > 0 && named.get(id) !== last)
+  const heads = moved.map(
+    ({ id, last, line = '', keys }) => [id, last, lineHash(line), publicKeysOf(keys).id!] as const,
+  )
+  // A checkpoint alone is no news: two writers would report theirs to each other for ever.
+  const isNews = moved.some(
+    ({ id, last, line = '' }) =>
+      named.get(id) !== last - 1 || parseLine(Buffer.from(line))?.type !== 'audit.checkpoint',
+  )
+  return { heads, isNews }
+}
+
+/** The content that a checkpoint signs: its own number, the line before it, and how far concurrent writers had come. */
 export interface CheckpointContent {
   readonly seq: number
   readonly prev: string
   readonly heads?: readonly WriterHead[] | undefined
 }
 
-/** The event of a line that signs its number and the line before it. */
-export function checkpoint(key: LogKey, time: string, content: CheckpointContent): ToldEvent {
+/** Returns the event of a line that signs its number and the line before; `closed` when nothing follows until the next start. */
+export function checkpoint(
+  key: LogKey,
+  time: string,
+  content: CheckpointContent,
+  closed: boolean,
+): ToldEvent {
   const { heads } = content
-  // Made here and not told by anybody: a signature would be redacted.
-  const data = { key: key.id, signed: key.sign(checkpointText(content)), heads }
+  // Made here and not by `tellEvent`: a signature would be redacted.
+  const data = {
+    key: key.id,
+    signed: key.sign(checkpointText(content)),
+    heads,
+    ...(closed && { closed }),
+  }
   return toldBefore(randomId(), time, { type: 'audit.checkpoint', status: 'ok', user: 'system', data })
 }
 
-/** What a checkpoint line signs. */
-export function checkpointText({ seq, prev, heads }: CheckpointContent): string {
+/** True when a line is a checkpoint that is signed with one of the keys. */
+export function isCheckpoint({ type, seq, prev, data }: AuditLine, keys: PublicKeys): boolean {
+  const { key: id, signed, heads } = data ?? {}
+  const key = keys.all.get(String(id))
+  if (type !== 'audit.checkpoint' || !key || typeof signed !== 'string') return false
+  return isSigned(key, checkpointText({ seq, prev, heads: heads as CheckpointContent['heads'] }), signed)
+}
+
+/** True when a line ends a log whose daemon stopped in order: the head, which is signed, knows its hash. */
+export function isClosing({ type, data }: AuditLine): boolean {
+  return type === 'audit.checkpoint' && data?.['closed'] === true
+}
+
+/** Returns the text that a checkpoint line signs. */
+function checkpointText({ seq, prev, heads }: CheckpointContent): string {
   const others = heads === undefined ? '' : `\n${JSON.stringify(heads)}`
   return `assistant-core audit checkpoint\n${seq}\n${prev}${others}`
 }
 
-/** Whether a signature over the text was made with the key. */
+/** True when a signature over the text was made with the key. */
 export function isSigned(key: KeyObject, text: string, signed: string): boolean {
   return verify(null, Buffer.from(text), key, Buffer.from(signed, 'base64url'))
 }
 
-/** Says how far the log has come. */
+/** Writes how far the log has come. */
 export async function writeHead(
   folder: string,
   key: LogKey,
@@ -159,7 +204,7 @@ export async function writeHead(
   await replaceFile(join(folder, name), `${JSON.stringify(head)}\n`)
 }
 
-/** How far the log had come; undefined when nothing says so, `forged` when the signature does not hold. */
+/** Reads how far the log had come; undefined when nothing says so, `forged` when the signature does not hold. */
 export async function readHead(
   folder: string,
   keys: PublicKeys | undefined,
@@ -181,7 +226,7 @@ function headText(seq: number, hash: string): string {
   return `assistant-core audit head\n${seq}\n${hash}`
 }
 
-/** The name of a key in the log. */
+/** Returns the name of a key in the log. */
 export function keyId(key: KeyObject): string {
   return sha256(key.export({ type: 'spki', format: 'der' })).slice(0, 16)
 }

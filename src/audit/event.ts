@@ -1,34 +1,28 @@
-import type { AppError } from '../core/errors.ts'
+import type { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { ShownDocuments } from '../core/shown.ts'
+import type { AuditedChange, Recorded } from './recording.ts'
 
-/** How what an audit event tells of may have ended. */
-export const auditStatuses = ['ok', 'error', 'denied', 'timeout', 'cancelled'] as const
+/** The ways in which the action of an audit event may have ended. */
+export const auditStatuses = ['ok', 'waiting', 'error', 'denied', 'timeout', 'cancelled'] as const
 
-/** How what an audit event tells of ended; `denied` only when somebody was not allowed to. */
+/** The way in which the action of an event ended; `denied` only when somebody was not allowed to do it. */
 export type AuditStatus = (typeof auditStatuses)[number]
 
-/** How an event ended that was refused; who may not see what there is hears that there is none. */
+/** Returns the status and error of a refusal; `not_found` is denied: who may not see a thing is told that there is none. */
 export function refusalOf({ code, message }: AppError): { status: AuditStatus; error: string } {
   return { status: code === 'not_found' || code === 'forbidden' ? 'denied' : 'error', error: message }
 }
 
-/** A field of the target that was changed; null where there is no value. */
-export interface AuditedChange {
-  readonly field: string
-  readonly from: unknown
-  readonly to: unknown
-}
-
 /**
- * What happened, as the parts of the program say it. `type` is noun.verb: `tool.call`, `prompt.get`,
+ * An event, as the parts of the program report it. `type` is noun.verb: `tool.call`, `prompt.get`,
  * `skill.read`, `sign_in.ok`, `client.register`, `token.issue`, `token.revoke`, `document.create`,
  * `site.reload`, `cli.run`, …
  */
 export interface AuditEvent {
   readonly type: string
   readonly status: AuditStatus
-  /** Who did it; for the command line and the daemon itself, `cli` and `system`. */
+  /** The user who did it; `cli` for the command line, `system` for the daemon itself. */
   readonly user?: string
   readonly client?: string
   readonly session_id?: string
@@ -36,28 +30,36 @@ export interface AuditEvent {
   /** The W3C trace that the request belongs to, 32 hexadecimal digits. */
   readonly trace_id?: string
   readonly address?: string
-  /** What it was done to: a tool, prompt, document (`Customer/ACME`), client or token id. */
+  /** The object of the action: a tool, prompt, document (`Customer/ACME`), client or token id. */
   readonly target?: string
-  /** Seconds. */
+  /** The duration in seconds. */
   readonly execution_time?: number
-  /** Whether it did what it was asked to (specification §4.5 rule 2). */
+  /** True when it did what it was asked to (specification §4.5 rule 2). */
   readonly success?: boolean
   readonly error?: string
-  /** What was answered, without secrets: whoever tells it cuts and cleans it in one go. */
-  readonly result?: unknown
-  /** The documents that came back, one entry a doctype. */
+  /** The answer, as `recording.ts` cut and cleaned it. */
+  readonly result?: Recorded | undefined
+  /** The documents that were returned, one entry a doctype. */
   readonly documents?: readonly ShownDocuments[]
-  /** What a write changed in `target`; a value whose field's name tells a secret is redacted. */
+  /** The fields that a write changed in `target`, each through `recordableChange`. */
   readonly changes?: readonly AuditedChange[]
-  /** Anything else worth keeping; redacted at depth before it is written. */
-  readonly data?: Readonly<Record<string, unknown>>
+  /** The line, since removed, at which the event stood before. */
+  readonly again?: { readonly seq: number; readonly writer?: string }
+  /** Anything else worth keeping; secrets by their names and looks are redacted at depth before it is written. */
+  readonly data?: EventData
+}
+
+/** The data of an event; what a caller passed as arguments comes through `recording.ts`. */
+export interface EventData {
+  readonly [name: string]: unknown
+  readonly arguments?: Recorded | undefined
 }
 
 /** An event as it stands in the log, one JSON object a line. */
 export interface AuditLine extends AuditEvent {
-  /** Counts from 1 without gaps over all of the log; where several daemons write one, over what its writer wrote. */
+  /** The number of the line, from 1 without gaps over the whole log; where several daemons write, over its writer's lines. */
   readonly seq: number
-  /** Which daemon wrote it, by the name of its key, where several write. */
+  /** The daemon that wrote it, by the name of its key, where several write. */
   readonly writer?: string
   /** ISO 8601, UTC. */
   readonly time: string
@@ -66,10 +68,10 @@ export interface AuditLine extends AuditEvent {
   readonly prev: string
 }
 
-/** What an event says besides who did it and where. */
+/** The parts of an event besides who did it and from where. */
 type Done = Omit<AuditEvent, 'user' | 'client' | 'session_id' | 'request_id' | 'trace_id' | 'address'>
 
-/** The event of what a principal did. Written out: spreading parts into one costs as much as writing the line. */
+/** Returns the event of a principal's action. Written out: spreading parts into one costs as much as writing the line. */
 export function eventOf(principal: Principal, done: Done): AuditEvent {
   return {
     type: done.type,

@@ -1,5 +1,5 @@
-/** Events for other programs. */
-import { csvLine } from '../core/csv.ts'
+/** Exports events for other programs. */
+import { csvLine } from '#leaf/csv.ts'
 import type { AuditLine } from './event.ts'
 import { jsonText } from './line.ts'
 import { pictured } from './render.ts'
@@ -26,18 +26,18 @@ const columns = [
   'changes',
 ] as const
 
-/** Events as JSON lines, byte for byte as they stand in the log, so that their hashes still hold. */
+/** Yields events as JSON lines, byte for byte as they stand in the log, so that their hashes still hold. */
 export async function* exportJsonl(lines: AsyncIterable<AuditLine>): AsyncGenerator<string> {
   for await (const line of lines) yield `${jsonText(line)}\n`
 }
 
-/** Events as CSV with a header. */
+/** Yields events as CSV with a header. */
 export async function* exportCsv(lines: AsyncIterable<AuditLine>): AsyncGenerator<string> {
   yield `${columns.join(',')}\r\n`
   for await (const line of lines) yield `${csvLine(columns.map((column) => shown(line[column])))}\r\n`
 }
 
-/** No cell hides what it says. */
+/** Returns a cell's text with hidden characters made visible. */
 function shown(value: unknown): unknown {
   if (typeof value === 'string') return pictured(value)
   return typeof value === 'object' && value !== null ? pictured(JSON.stringify(value)) : value

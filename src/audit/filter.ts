@@ -1,22 +1,22 @@
-/** Which events are wanted, told as fast as a line can be read. */
-import type { RawLine } from '../line-log/read-lines.ts'
+/** Filters events, as fast as a line can be read. */
+import type { RawLine } from '#state/lines.ts'
 import type { AuditLine, AuditStatus } from './event.ts'
 import { parseLine } from './line.ts'
 
-/** Which events are wanted; every one that is given must hold. */
+/** A filter of events; every condition that is given must hold. */
 export interface AuditFilter {
   readonly user?: string
   /** The exact target, such as a tool's name or `Customer/ACME`. */
   readonly target?: string
-  /** `Customer/ACME`: what changed this document, or showed it to somebody. */
+  /** A document, as `Customer/ACME`: events that changed it, or showed it to somebody. */
   readonly document?: string
-  /** What changed or showed documents of this doctype. */
+  /** A doctype: events that changed or showed its documents. */
   readonly doctype?: string
-  /** Some text of the event, in any case of letters. */
+  /** A text within the event, in any case of letters. */
   readonly text?: string
   /** The number of one event. */
   readonly seq?: number
-  /** A type, or a beginning of one that ends in a dot: `token.` finds `token.issue` and `token.revoke`. */
+  /** A type, or the beginning of one that ends in a dot: `token.` finds `token.issue` and `token.revoke`. */
   readonly type?: string
   readonly status?: AuditStatus
   readonly session?: string
@@ -29,7 +29,7 @@ export interface AuditFilter {
   readonly until?: number
 }
 
-/** A test of a line that looks at its bytes before it parses them. */
+/** Returns a test of a line that looks at its bytes before it parses them. */
 export function wantedBy(filter: AuditFilter): (line: RawLine) => AuditLine | undefined {
   const { user, target, status, client, session, request, trace } = filter
   const pairs = { user, target, client, session_id: session, request_id: request, trace_id: trace, status }
@@ -38,7 +38,7 @@ export function wantedBy(filter: AuditFilter): (line: RawLine) => AuditLine | un
     ...equal.map(([key, value]) => [value, `${JSON.stringify(key)}:${JSON.stringify(value)}`] as const),
     ...[filter.doctype, ...split(filter.document)].map((name) => [name, name] as const),
   ]
-    // Plain values stand in the line as they are; one with characters that JSON escapes is compared only below.
+    // Plain values stand in the line as they are; one with characters that JSON escapes is only compared below.
     .flatMap(([value, needle]) =>
       value && /^[\x20-\x7e]*$/.test(value) && !/["\\]/.test(value) ? [needle!] : [],
     )
@@ -63,14 +63,14 @@ function fits(line: AuditLine, { seq, type, document, doctype, since, until }: A
   return time >= (since ?? -Infinity) && time < (until ?? Infinity)
 }
 
-/** Whether an event changed or showed documents of a doctype, or the one of that name. */
+/** True when an event changed or showed documents of a doctype, or the one with that name. */
 function concerns(line: AuditLine, [doctype, name]: readonly string[]): boolean {
   for (const [of, names] of concernedBy(line))
     if (of === doctype && (name === undefined || names.includes(name))) return true
   return false
 }
 
-/** The documents that an event changed or showed, by doctype, and what was asked for by name, whatever came of it. */
+/** Yields the documents that an event changed or showed, by doctype, and those requested by name, whatever the outcome. */
 export function* concernedBy({
   target,
   documents,
@@ -83,7 +83,7 @@ export function* concernedBy({
   if (typeof asked?.doctype === 'string') yield [asked.doctype, asked.name === undefined ? [] : [asked.name]]
 }
 
-/** The doctype and the name of `Sales Order/SO/7`: only names may hold a slash. */
+/** Splits `Sales Order/SO/7` into doctype and name: only names may hold a slash. */
 function split(document: string | undefined): readonly string[] {
   const at = document?.indexOf('/') ?? -1
   return at === -1 ? [] : [document!.slice(0, at), document!.slice(at + 1)]

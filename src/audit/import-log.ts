@@ -1,44 +1,48 @@
-/** Files of a log become lines of the ledger, byte for byte, so that chain and signatures still hold; and lines become files. */
+/** Turns files of a log into lines of the ledger, byte for byte, so that chain and signatures still hold; and back. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isoTime } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { openPrivateFolder, replaceFile } from '../core/files.ts'
-import type { Log } from '../core/log.ts'
-import type { Ledger, LedgerLine, LedgerWriter } from '../store/ledger.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { openPrivateFolder, replaceFile } from '#leaf/files.ts'
+import type { Log } from '#leaf/log.ts'
+import type { LedgerLine, LedgerWriter, SharedLedger } from '#state/store.ts'
 import { publicKeyName, publicKeysOf, publicTextsIn } from './checkpoint.ts'
-import { ledgerLine } from './ledger-lines.ts'
-import { lastLineOf } from './ledger-writer.ts'
+import { lastLineOf, ledgerLine, writerIds } from './ledger/ledger-lines.ts'
 import { lineHash, parseLine } from './line.ts'
-import { logEnd } from './log-end.ts'
-import { listLogFiles, type LogFile, logFileName, readLogFile } from './log-files.ts'
+import { FileLedger, fileWriter } from './files/file-ledger.ts'
+import { logFileName } from './files/log-files.ts'
 import { verifyAudit } from './verify.ts'
 
 const atOnce = 1_000
-/** Where, beside the files of a writer, its name for people lies. */
+/** The file, beside those of a writer, that holds its name for people. */
 const writerName = 'writer'
 
-/** The writer to whom the key of a folder belongs: the ledger's, or a new one with the name of that key. */
-export async function writerOf(ledger: Ledger, folder: string, key: string): Promise<string> {
+/** Returns the writer that owns the key of a folder: the ledger's, or a new one with the name of that key. */
+export async function writerOf(ledger: SharedLedger, folder: string, key: string): Promise<string> {
   const keysHere = publicKeysOf(await publicTextsIn(folder)).all
   const found = (await ledger.writers()).find(({ keys }) => {
     const { id, all } = publicKeysOf(keys)
-    // After a change of keys that was cut off, the ledger knows the next key already.
+    // After a change of keys that was cut off, the ledger already knows the next key.
     return id === key || (all.has(key) && keysHere.has(key))
   })
   return found?.id ?? key
 }
 
-/** Takes the files of a folder into the ledger as lines of a writer, as far as it has not got them; answers how many came. */
+/** Returns the folder, below another one, for the log of a writer. AppError `invalid` when it would not be below. */
+export function folderOfWriter(folder: string, { id }: Pick<LedgerWriter, 'id'>): string {
+  if (writerIds.test(id)) return join(folder, id)
+  throw new AppError('invalid', `the database names a daemon ${JSON.stringify(id)}: no daemon has such an id`)
+}
+
+/** Adds a folder's files to the ledger as lines of a writer, without those that it already has; returns how many came. */
 export async function importLog(
   folder: string,
-  ledger: Ledger,
+  ledger: SharedLedger,
   writer: { readonly id: string; readonly name: string },
   log: Log,
 ): Promise<number> {
-  const files = await listLogFiles(folder)
   let { seq: last } = await lastLineOf(ledger, writer.id)
-  if ((await endOfFiles(files)).seq <= last) return 0
+  if ((await lastLineOf(new FileLedger(folder), fileWriter)).seq <= last) return 0
   const { faults } = await verifyAudit(folder)
   if (faults.length > 0)
     log.error('the files of the audit log are not whole; what there is comes into the database', { faults })
@@ -53,24 +57,21 @@ export async function importLog(
     count += lines.length
     lines = []
   }
-  for (const file of files) {
-    for await (const read of readLogFile(file)) {
-      for (const { bytes, complete } of read) {
-        const line = complete ? parseLine(bytes) : undefined
-        if (!line || line.seq <= (lines.at(-1)?.seq ?? last)) continue
-        lines.push(ledgerLine(bytes.toString('utf8')))
-        if (lines.length === atOnce) await send()
-      }
+  for await (const read of new FileLedger(folder).read({}))
+    for (const { bytes, complete } of read) {
+      const line = complete ? parseLine(bytes) : undefined
+      if (!line || line.seq <= (lines.at(-1)?.seq ?? last)) continue
+      lines.push(ledgerLine(bytes.toString('utf8')))
+      if (lines.length === atOnce) await send()
     }
-  }
   await send()
   log.info('the files of the audit log are in the database now, and read no more', { lines: count, folder })
   return count
 }
 
-/** Writes the lines of a writer that a folder has not got into a file there; answers whether there were any. AppError `conflict` when the folder holds another log. */
+/** Writes the lines that a folder lacks to a file there; returns whether any did. AppError `conflict` if it has another log. */
 export async function exportLog(
-  ledger: Ledger,
+  ledger: SharedLedger,
   writer: LedgerWriter,
   folder: string,
   log: Log,
@@ -82,11 +83,10 @@ export async function exportLog(
     await replaceFile(join(folder, name), key.export({ type: 'spki', format: 'pem' }) as string)
   }
   await replaceFile(join(folder, writerName), `${writer.name}\n`)
-  const files = await listLogFiles(folder)
-  const { seq: after, hash } = await endOfFiles(files)
+  const { seq: after, hash } = await lastLineOf(new FileLedger(folder), fileWriter)
   if (after > 0 && after >= writer.first) {
     for await (const [row] of ledger.read({ writer: writer.id, after: after - 1 })) {
-      if (row && lineHash(row.line) === hash) break
+      if (row && lineHash(row.bytes) === hash) break
       throw new AppError('conflict', `${folder} holds another audit log; name another folder`)
     }
   }
@@ -108,7 +108,7 @@ async function* textOf(
   for await (const lines of rest) yield text(lines)
 }
 
-/** The logs that were exported into folders of one folder, by the ids of their writers. */
+/** Returns the logs that were exported into subfolders of a folder, with the ids of their writers. */
 export async function exportedLogs(
   folder: string,
 ): Promise<readonly { readonly id: string; readonly name: string; readonly folder: string }[]> {
@@ -120,14 +120,4 @@ export async function exportedLogs(
     }),
   )
   return found.flat()
-}
-
-async function endOfFiles(
-  files: readonly LogFile[],
-): Promise<{ readonly seq: number; readonly hash: string }> {
-  for (const file of files.toReversed()) {
-    const { last } = await logEnd(file)
-    if (last) return last
-  }
-  return { seq: 0, hash: '' }
 }

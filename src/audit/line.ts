@@ -1,10 +1,11 @@
-/** From what a part of the program tells to what stands in the log: redacted, bounded, one line of JSON. */
-import { redact, redactText } from '../core/redact.ts'
-import { briefId, sha256 } from '../core/secrets.ts'
-import { WrittenJson } from '../core/written-json.ts'
-import type { AuditedChange, AuditEvent, AuditLine } from './event.ts'
+/** Turns events as parts of the program report them into lines of the log: redacted, bounded, one line of JSON. */
+import { redact, redactText } from '#leaf/redact.ts'
+import { briefId, sha256 } from '#leaf/secrets.ts'
+import { WrittenJson } from '#leaf/written-json.ts'
+import type { AuditEvent, AuditLine } from './event.ts'
+import type { AuditedChange } from './recording.ts'
 
-/** What the first line of a log gives as the hash of the line before it. */
+/** The value of `prev` in the first line of a log. */
 export const firstPrev = sha256('the audit log of assistant-core begins here')
 
 // Each step keeps less of names (and eight times that of an error), of texts in the data, of lists and
@@ -17,47 +18,49 @@ const steps = [
   { name: 64, text: 64, members: 10, depth: 4 },
 ] as const
 
-// JSON.stringify escapes what is below U+0020. These, too, move cursors, end lines or hide text in a
+// JSON.stringify escapes characters below U+0020. These, too, move cursors, end lines or hide text in a
 // terminal or an editor: C1 controls, line separators, zero-width and bidirectional marks, tag characters.
 const unsafe =
   /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g
 
-/** An event that is ready to be written, but for its place in the chain. */
+/** An event that is ready to be written, except for its place in the chain. */
 export interface ToldEvent {
   readonly id: string
   /** ISO 8601, UTC. */
   readonly time: string
-  /** The event as JSON, as it will stand in the line; while it waits for that, its objects would only be moved about. */
+  /** The event as JSON, as it will stand in the line; kept as objects, it would only be moved about while it waits. */
   readonly text: string
+  /** True for an event that is signed at once: one that removes lines, or accepts losses, counts for nothing before. */
+  readonly sealed?: boolean
 }
 
-/** An event without secrets and not larger than allowed, with an id of its own; `time` is when it happened, ISO 8601. */
+/** Returns an event without secrets, within the size allowed, with an id of its own; `time` is when it happened, ISO 8601. */
 export function tellEvent(event: AuditEvent, time: string, maximumBytes: number): ToldEvent {
   return { id: briefId(), time, text: bounded(event, maximumBytes) }
 }
 
-/** An event that was told before, as read from where it was kept. */
+/** Returns an event that was recorded before, as read from where it was kept. */
 export function toldBefore(id: string, time: string, event: AuditEvent): ToldEvent {
   return { id, time, text: jsonText(event) }
 }
 
-/** The event as it was told. */
+/** Returns the event as it was recorded. */
 export function eventIn({ text }: ToldEvent): AuditEvent {
   return JSON.parse(text) as AuditEvent
 }
 
-/** The event as a line of the log (an AuditLine), without the newline. */
+/** Returns the event as a line of the log (an AuditLine), without the newline. */
 export function lineText({ id, time, text }: ToldEvent, seq: number, prev: string, writer?: string): string {
   const by = writer === undefined ? '' : `"writer":"${writer}",`
   return `{"seq":${seq},"time":"${time}","id":"${id}","prev":"${prev}",${by}${text.slice(1)}`
 }
 
-/** The hash by which the next line names this one. */
+/** Returns the hash by which the next line names this one. */
 export function lineHash(line: string | Uint8Array): string {
   return sha256(line)
 }
 
-/** A line of the log as read back; undefined when it is not one. */
+/** Parses a line of the log; undefined when it is not one. */
 export function parseLine(bytes: Buffer): AuditLine | undefined {
   try {
     const line = JSON.parse(bytes.toString('utf8')) as Partial<AuditLine> | null
@@ -74,13 +77,13 @@ export function parseLine(bytes: Buffer): AuditLine | undefined {
 }
 
 function bounded(event: AuditEvent, maximumBytes: number): string {
-  // Secrets go before texts are cut: half a secret would not be known as one.
+  // Secrets are removed before texts are cut: half a secret would not be recognized.
   const details = detailsOf(event)
   const text = namesText(event, steps[0].name) + detailsText(details)
   if (fits(text, maximumBytes)) return text
-  if (details.result instanceof WrittenJson) details.result = details.result.toJSON()
+  if (details.result instanceof WrittenJson) details.result = details.result.toJSON() as AuditEvent['result']
   for (const step of steps) {
-    // The members themselves are counted from here.
+    // The depth counts from the members themselves.
     const fewer = cut(details, step.text, step.members, step.depth + 1) as Details
     const smallerText = namesText(event, step.name) + detailsText(fewer)
     if (fits(smallerText, maximumBytes)) return smallerText
@@ -94,7 +97,7 @@ type Details = {
   -readonly [Key in 'result' | 'documents' | 'changes' | 'data']?: AuditEvent[Key] | undefined
 }
 
-/** What may be of any size and hold anything. */
+/** Returns the parts of an event that may have any size and hold anything, redacted. */
 function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
   return {
     result,
@@ -104,7 +107,7 @@ function detailsOf({ result, documents, changes, data }: AuditEvent): Details {
   }
 }
 
-/** The end of an event as JSON; what is JSON already is put in as it is. */
+/** Returns the end of an event as JSON; inserts parts that are already JSON as they are. */
 function detailsText({ result, documents, changes, data }: Details): string {
   const shown = result instanceof WrittenJson ? `,"result":${visible(result.text)}` : member('result', result)
   return `${shown}${member('documents', documents)}${member('changes', changes)}${member('data', data)}}`
@@ -115,7 +118,7 @@ function member(key: string, value: unknown): string {
   return text === undefined ? '' : `,"${key}":${visible(text)}`
 }
 
-/** By the name of the field, as if the document stood here. */
+/** Redacts a change by the name of its field, as if the document stood here. */
 function redactChange({ field, from, to }: AuditedChange): AuditedChange {
   const clean = (value: unknown): unknown => (redact({ [field]: value }) as Record<string, unknown>)[field]
   return { field: redactText(field), from: clean(from) ?? null, to: clean(to) ?? null }
@@ -126,11 +129,11 @@ function fits(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
 }
 
-/** Who did what where, as the beginning of a JSON object: written piece by piece, as an object of its own would cost as much again. */
+/** Returns who did what where as the start of a JSON object, piece by piece: building an object would cost as much again. */
 function namesText(event: AuditEvent, limit: number): string {
   const name = (key: string, value: string | undefined): string =>
     value === undefined ? '' : `,"${key}":${nameText(value, limit)}`
-  // What comes and does not come again.
+  // For values that do not come again.
   const once = (key: string, value: string | undefined): string =>
     value === undefined ? '' : `,"${key}":${cleanText(value, limit)}`
   const { execution_time, success, error } = event
@@ -149,7 +152,7 @@ function namesText(event: AuditEvent, limit: number): string {
   )
 }
 
-/** The same few users, clients and tools come again and again. What had something removed or escaped is not kept: it may be a secret. */
+/** Caches names: the same few users, clients and tools recur. Redacted or escaped texts are not kept: they may be secrets. */
 const knownNames = new Map<string, string>()
 const mostKnownNames = 5000
 
@@ -193,13 +196,13 @@ function cutText(text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit)}…${text.length - limit} more` : text
 }
 
-/** JSON in which nothing invisible or moving stands as itself. */
+/** Returns JSON in which every invisible or cursor-moving character is escaped. */
 export function jsonText(value: unknown): string {
   return visible(stringify(value))
 }
 
 function visible(text: string): string {
-  // Without a character beyond ASCII only DEL is left to look for.
+  // Without a character beyond ASCII, only DEL remains to look for.
   const isPlain = Buffer.byteLength(text) === text.length && !text.includes('\x7f')
   return isPlain ? text : text.replace(unsafe, escaped)
 }
@@ -208,7 +211,7 @@ function stringify(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // Whatever a tool told must not keep it from being audited; a replacer for all would cost every event.
+    // Nothing that a tool reports may keep it from being audited; a replacer for all would cost every event.
     return JSON.stringify(value, (_, member: unknown) =>
       typeof member === 'bigint' ? String(member) : member,
     )

@@ -1,9 +1,9 @@
-/** What people ask of the log on a page or through a tool, in their words. */
-import { AppError } from '../core/errors.ts'
+/** Questions that people ask of the log on a page or through a tool, in their words. */
+import { AppError } from '#leaf/errors.ts'
 import { auditStatuses, type AuditStatus } from './event.ts'
 import type { AuditFilter } from './filter.ts'
 
-/** What may be asked, all of it text. */
+/** The fields of a question, all of them text. */
 export const questionFields = [
   'user',
   'document',
@@ -22,7 +22,7 @@ export type AuditQuestion = Readonly<Partial<Record<(typeof questionFields)[numb
 
 const units = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** A moment: a date, a duration back from now such as 2h, or the beginning of `today` or `yesterday` here; undefined for none of these. */
+/** Parses a moment: a date, a duration back from now such as 2h, or the start of `today` or `yesterday` here; else undefined. */
 export function momentOf(text: string, now: number): number | undefined {
   const back = /^([1-9]\d{0,8})([smhd])$/.exec(text)
   if (back) return now - Number(back[1]) * units[back[2] as keyof typeof units]
@@ -35,7 +35,7 @@ export function momentOf(text: string, now: number): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** The filter of a question. AppError `invalid` names what cannot be read. */
+/** Returns the filter of a question. AppError `invalid` names what cannot be read. */
 export function filterOf(
   { since, until, status, document, ...words }: AuditQuestion,
   now: number,
@@ -44,13 +44,17 @@ export function filterOf(
   const moment = (name: string, text: string): number => {
     const time = momentOf(text, now)
     if (time === undefined)
-      problems.push(`${name}: must be a date such as 2026-01-31, today, yesterday, or 2h`)
+      problems.push(
+        `${name}: must be a date such as 2026-01-31, today, yesterday, or 2h, not ${JSON.stringify(text)}`,
+      )
     return time ?? 0
   }
   if (document !== undefined && !/^[^/]+\/./.test(document))
-    problems.push('document: must be a doctype and a name, such as Customer/ACME')
+    problems.push(
+      `document: must be a doctype and a name, such as Customer/ACME, not ${JSON.stringify(document)}`,
+    )
   if (status !== undefined && !auditStatuses.includes(status as AuditStatus))
-    problems.push(`status: must be one of ${auditStatuses.join(', ')}`)
+    problems.push(`status: must be one of ${auditStatuses.join(', ')}, not ${JSON.stringify(status)}`)
   const filter: AuditFilter = {
     ...words,
     ...(document !== undefined && { document }),
@@ -58,6 +62,6 @@ export function filterOf(
     ...(since !== undefined && { since: moment('since', since) }),
     ...(until !== undefined && { until: moment('until', until) }),
   }
-  if (problems.length > 0) throw new AppError('invalid', problems.join('; '))
+  if (problems.length > 0) throw new AppError('invalid', problems.join('; '), { data: { problems } })
   return filter
 }

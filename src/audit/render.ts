@@ -1,12 +1,12 @@
-/** Events for people: one line each, in which nothing that a caller sent can move the cursor or hide. */
+/** Renders events for people: one line each, in which nothing that a caller sent can move the cursor or hide. */
 import { type ActingClient, commandLine } from '../core/principal.ts'
 import type { AuditLine } from './event.ts'
 
 const hidden =
   /[\u0080-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\u{e0000}|[\u{e0001}-\u{e007f}]|[\ud800-\udfff]/gu
-const colours = { ok: 32, error: 31, denied: 33, timeout: 33, cancelled: 33 } as const
+const colours = { ok: 32, waiting: 33, error: 31, denied: 33, timeout: 33, cancelled: 33 } as const
 
-/** A text whose control characters are shown as pictures and whose invisible characters as `⟨U+202E⟩`. */
+/** Returns a text with control characters as pictures and invisible characters as `⟨U+202E⟩`. */
 export function pictured(text: string): string {
   return text
     .replace(/[\u0000-\u001f\u007f]/g, (character) =>
@@ -17,21 +17,21 @@ export function pictured(text: string): string {
     })
 }
 
-/** How events are shown. */
+/** Options for rendering events. */
 export interface Rendering {
   readonly colour?: boolean
-  /** Longer lines are cut; 80 when absent. */
+  /** The length at which lines are cut; 80 when absent. */
   readonly width?: number
   /** The names of clients by their ids. */
   readonly clients?: ReadonlyMap<string, string>
 }
 
-/** The names by which people know clients, the command line among them. */
+/** Returns the names by which people know clients, the command line included. */
 export function clientNames(clients: readonly ActingClient[]): ReadonlyMap<string, string> {
   return new Map([commandLine, ...clients].map(({ id, name }) => [id, name]))
 }
 
-/** An event in one line that fits a terminal; `showEvent` has the rest. */
+/** Renders an event in one line that fits a terminal; `showEvent` has the rest. */
 export function renderLine(line: AuditLine, { colour, width = 80, clients }: Rendering = {}): string {
   const begin = `${pictured(line.time).slice(0, 16).replace('T', ' ')} #${line.seq} `
   const status = line.status === 'ok' ? '' : pictured(line.status)
@@ -48,11 +48,11 @@ export function renderLine(line: AuditLine, { colour, width = 80, clients }: Ren
   return `${begin}\u001b[${code}m${status}\u001b[0m${end.slice(status.length)}`
 }
 
-/** An event whole, a line for each thing that is known of it. */
+/** Renders a whole event, a line for each thing that is known of it. */
 export function showEvent(line: AuditLine, { clients }: Rendering = {}): string {
   const { changes, documents, ...rest } = line
   const rows = Object.entries(rest).map(([key, value]) => {
-    const name = key === 'client' ? clients?.get(String(value)) : undefined
+    const name = key === 'client' ? clients?.get(value as string) : undefined
     return [key, `${shownValue(value)}${name === undefined ? '' : ` (${pictured(name)})`}`]
   })
   for (const { doctype, names, count } of documents ?? []) {
@@ -63,7 +63,7 @@ export function showEvent(line: AuditLine, { clients }: Rendering = {}): string 
   return rows.map(([key = '', value]) => `${pictured(key).padEnd(15)} ${value}`).join('\n')
 }
 
-/** What became of the fields, a line each. */
+/** Renders the changes of fields, a line each. */
 export function changeLines(changes: AuditLine['changes']): readonly string[] {
   return (changes ?? []).map(
     ({ field, from, to }) => `${pictured(field)}: ${shownValue(from)} → ${shownValue(to)}`,

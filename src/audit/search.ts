@@ -1,149 +1,123 @@
-/** Reading the log: what happened, by whom, when. Reads of its own accord and never holds up writing. */
+/** Reads the log: what happened, by whom, when. Reading is independent and never holds up writing. */
 import { setTimeout } from 'node:timers/promises'
-import type { RawLine } from '../line-log/read-lines.ts'
-import type { Ledger } from '../store/ledger.ts'
+import { Slice } from '#leaf/slices.ts'
+import type { RawLine } from '#state/lines.ts'
+import type { Ledger } from '#state/store.ts'
 import type { AuditLine } from './event.ts'
 import { type AuditFilter, wantedBy } from './filter.ts'
-import { ledgerLines, type LogPlace, rawLine } from './ledger-lines.ts'
+import { wantedTerms } from './ledger/ledger-lines.ts'
 import { parseLine } from './line.ts'
-import { listLogFiles, readLogFile, readLogFileBackward } from './log-files.ts'
 
 const pollMilliseconds = 200
-const dayMilliseconds = 86_400_000
 
-/** The events of the log that are wanted, oldest first, compressed files included. */
-export async function* searchAudit(place: LogPlace, filter: AuditFilter = {}): AsyncGenerator<AuditLine> {
+/** Yields the events that match, oldest first, from compressed files too. */
+export async function* searchAudit(ledger: Ledger, filter: AuditFilter = {}): AsyncGenerator<AuditLine> {
+  yield* eventsOf(ledger, filter, false)
+}
+
+/** Yields the events that match from either end, a slice of time at a time; throws once nobody wants them any more. */
+async function* eventsOf(
+  ledger: Ledger,
+  filter: AuditFilter,
+  backward: boolean,
+  signal?: AbortSignal,
+): AsyncGenerator<AuditLine> {
   const test = wantedBy(filter)
-  for await (const lines of linesOf(place, filter, false)) {
-    for (const line of lines) {
-      const event = test(line)
-      if (event) yield event
-    }
+  for await (const line of inTurns(linesOf(ledger, filter, backward), signal)) {
+    const event = test(line)
+    if (event) yield event
   }
 }
 
-/** The lines among which are those that a filter wants, from one end of the log or from the other. */
+/** Yields lines one by one, a slice of time at a time. */
+export async function* inTurns<L extends RawLine>(
+  batches: AsyncIterable<readonly L[]>,
+  signal?: AbortSignal,
+): AsyncGenerator<L> {
+  const slice = new Slice()
+  for await (const lines of batches)
+    for (const line of lines) {
+      yield line
+      if (!slice.isOver()) continue
+      await slice.rest()
+      signal?.throwIfAborted()
+    }
+}
+
+/** Yields lines that include all those a filter wants, from one end of the log or from the other. */
 async function* linesOf(
-  place: LogPlace,
+  ledger: Ledger,
   filter: AuditFilter,
   backward: boolean,
 ): AsyncGenerator<readonly RawLine[]> {
-  if (typeof place !== 'string') {
-    yield* ledgerLines(place, filter, backward)
+  const { seq, since, until } = filter
+  if (seq === undefined) {
+    yield* ledger.read({ terms: wantedTerms(filter), since, until, backward })
     return
   }
-  const files = await listLogFiles(place)
-  // A day of doubt is left for clocks that were set.
-  const { since = -Infinity } = filter
-  const wanted = files.filter((_, index) => {
-    const next = files[index + 1]
-    return !next || Date.parse(next.day) + 2 * dayMilliseconds >= since
-  })
-  if (backward) for (const file of wanted.reverse()) yield* readLogFileBackward(file)
-  else for (const file of wanted) yield* readLogFile(file)
+  for (const { id } of await ledger.writers())
+    for await (const lines of ledger.read({ writer: id, after: seq - 1 })) {
+      yield lines
+      if (lines.length > 0) break
+    }
 }
 
-/** The last events that are wanted, the newest last. */
+/** Returns the last events that match, the newest last. Rejects once the signal says that nobody wants them any more. */
 export async function tailAudit(
-  place: LogPlace,
+  ledger: Ledger,
   count: number,
   filter: AuditFilter = {},
+  signal?: AbortSignal,
 ): Promise<AuditLine[]> {
-  const test = wantedBy(filter)
   const found: AuditLine[] = []
   if (count === 0) return found
-  search: for await (const lines of linesOf(place, filter, true)) {
-    for (const line of lines) {
-      const event = test(line)
-      if (event) found.push(event)
-      if (found.length >= count) break search
-    }
-  }
+  for await (const event of eventsOf(ledger, filter, true, signal)) if (found.push(event) >= count) break
   return found.reverse()
 }
 
-/** How far a log has come: the last line of each writer, of files that of the one who writes them. */
-export type LogPosition = Map<string | undefined, number>
+/** A position in a log: the last line of each writer. */
+export type LogPosition = Map<string, number>
 
-/** Where the log ends now. */
-export async function endOf(place: LogPlace): Promise<LogPosition> {
-  if (typeof place !== 'string') return new Map((await place.writers()).map(({ id, last }) => [id, last]))
-  return new Map([[undefined, (await tailAudit(place, 1))[0]?.seq ?? 0]])
+/** Returns the position where the log ends now. */
+export async function endOf(ledger: Ledger): Promise<LogPosition> {
+  return new Map((await ledger.writers()).map(({ id, last }) => [id, last]))
 }
 
-/** What to follow, from where, and until when. */
+/** Options for following the log: which events, from where, and until when. */
 export interface TailOptions {
   readonly filter?: AuditFilter
-  /** Only events behind this line; without it, only those that come from now on. */
-  readonly after?: number | LogPosition
+  /** The position after which events are yielded; without it, only those that come from now on. */
+  readonly after?: LogPosition
   readonly signal: AbortSignal
+  /** Settles when more may have been written; without it, the log is looked at every so often. */
+  readonly idle?: () => Promise<void>
 }
 
-/** The events that are wanted as they are written, by whomever, until the signal ends it. */
-export async function* followAudit(place: LogPlace, options: TailOptions): AsyncGenerator<AuditLine> {
-  const { after = await endOf(place) } = options
-  const position = typeof after === 'number' ? new Map([[undefined, after]]) : after
-  if (typeof place === 'string') yield* followFiles(place, options, position.get(undefined) ?? 0)
-  else yield* followLedger(place, options, position)
-}
-
-/** The numbers of each writer have no gaps, and its lines are kept in their order: none is passed over. */
-async function* followLedger(
-  ledger: Ledger,
-  { filter = {}, signal }: TailOptions,
-  position: LogPosition,
-): AsyncGenerator<AuditLine> {
+/**
+ * Yields matching events as they are written, by any writer, until the signal ends it. The numbers of each writer have
+ * no gaps, and its lines are kept in their order: none is skipped.
+ */
+export async function* followAudit(ledger: Ledger, options: TailOptions): AsyncGenerator<AuditLine> {
+  const { filter = {}, signal, after: position = await endOf(ledger) } = options
   const test = wantedBy(filter)
   while (!signal.aborted) {
     let advanced = false
-    for (const { id, last } of await ledger.writers()) {
-      const seen = position.get(id) ?? 0
+    for (const { id: writer, last } of await ledger.writers()) {
+      const seen = position.get(writer) ?? 0
       if (last <= seen) continue
-      for await (const rows of ledger.read({ writer: id, after: seen })) {
-        for (const row of rows) {
-          position.set(id, row.seq)
-          const event = test(rawLine(row))
+      for await (const lines of ledger.read({ writer, after: seen })) {
+        for (const line of lines) {
+          const seq = line.complete ? parseLine(line.bytes)?.seq : undefined
+          if (seq === undefined || seq <= (position.get(writer) ?? 0)) continue
+          position.set(writer, seq)
+          advanced = true
+          const event = test(line)
           if (event) yield event
           if (signal.aborted) return
         }
       }
-      advanced = true
     }
-    if (!advanced) await setTimeout(pollMilliseconds, undefined, { signal }).catch(() => undefined)
-  }
-}
-
-/** Over any change of files. */
-async function* followFiles(folder: string, options: TailOptions, after: number): AsyncGenerator<AuditLine> {
-  const { signal } = options
-  const test = wantedBy(options.filter ?? {})
-  let last = after
-  // Where to go on reading in which file; a file that was cut by a failed write is read from its beginning.
-  let place: { path: string; offset: number } | undefined
-  while (!signal.aborted) {
-    const files = await listLogFiles(folder)
-    const file = files.findLast(({ first }) => first <= last + 1) ?? files[0]
-    let advanced = false
-    if (file) {
-      if (place?.path !== file.path || place.offset > file.bytes) place = { path: file.path, offset: 0 }
-      let offset: number = place.offset
-      for await (const lines of readLogFile(file, offset)) {
-        for (const line of lines) {
-          if (!line.complete) continue
-          offset = line.end
-          const event = parseLine(line.bytes)
-          if (!event || event.seq <= last) continue
-          last = event.seq
-          advanced = true
-          if (test(line)) yield event
-          if (signal.aborted) return
-        }
-      }
-      place = { path: file.path, offset }
-    }
-    const next = files.find(({ first }) => first > (file?.first ?? 0))
-    // The next file was begun, so this one has ended, even if its last line cannot be read.
-    if (!advanced && next) last = Math.max(last, next.first - 1)
-    else if (!advanced) await setTimeout(pollMilliseconds, undefined, { signal }).catch(() => undefined)
+    if (advanced) continue
+    await (options.idle?.() ?? setTimeout(pollMilliseconds, undefined, { signal })).catch(() => undefined)
   }
 }

@@ -1,16 +1,17 @@
+import type { SecretPath } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
-import type { SyslogSettings } from './syslog.ts'
-import type { WebhookSettings } from './webhook.ts'
+import type { SyslogSettings } from './forward/syslog.ts'
+import type { WebhookSettings } from './forward/webhook.ts'
 
-/** How long and how large the audit log may be, and where else its events go. Everything has a default. */
+/** The limits on age and size of the audit log, and the other destinations of its events. Everything has a default. */
 export interface AuditSettings {
-  /** Closed files whose last day is longer ago are removed. */
+  /** The number of days after its last day at which a closed file is removed. */
   readonly retention_days: number
-  /** The oldest closed files are removed while all of them together are larger. */
+  /** The total size above which the oldest closed files are removed. */
   readonly max_total_bytes: number
-  /** A file is closed (and compressed) when it is larger, and at midnight UTC. */
+  /** The size above which a file is closed (and compressed); this also happens at midnight UTC. */
   readonly max_file_bytes: number
-  /** Longer events lose the ends of their longest texts and lists. */
+  /** The size above which an event loses the ends of its longest texts and lists. */
   readonly max_event_bytes: number
   readonly syslog?: SyslogSettings
   readonly webhook?: WebhookSettings
@@ -23,24 +24,26 @@ const defaultAuditSettings: AuditSettings = {
   max_event_bytes: 16 * 1024,
 }
 
-/** The settings with a default in the place of each that is not given. */
+/** Returns the settings, with defaults for those that are not given. */
 export function auditSettings(given: Partial<AuditSettings> = {}): AuditSettings {
   const present = Object.entries(given).filter(([, value]) => value !== undefined && value !== null)
   return { ...defaultAuditSettings, ...(Object.fromEntries(present) as Partial<AuditSettings>) }
 }
 
-/** What the site's settings ask of the log. */
-export function auditSettingsOf(audit: Settings['audit']): Partial<AuditSettings> {
-  // What an answer may take is cut where the answer is known.
+/** Returns the log's part of the site's settings. */
+export function auditSettingsOf(audit: Settings['audit'], secretPath: SecretPath): Partial<AuditSettings> {
+  // Answers are cut to `max_result_bytes` where they are known.
   const { syslog, webhook, webhook_secret_file: secret, max_result_bytes: _, ...rest } = audit
   return {
     ...rest,
     ...(syslog !== null && { syslog: syslogOf(syslog) }),
-    ...(webhook !== null && { webhook: { url: webhook, ...(secret !== null && { secret_file: secret }) } }),
+    ...(webhook !== null && {
+      webhook: { url: webhook, ...(secret !== null && { secret_file: secretPath(secret) }) },
+    }),
   }
 }
 
-/** `udp://host:514`, `unix:///run/log.sock` as the log reads it; the schema has checked the form. */
+/** Reads an address such as `udp://host:514` or `unix:///run/log.sock`; the schema has checked the form. */
 function syslogOf(text: string): SyslogSettings {
   const url = new URL(text)
   const transport = url.protocol.slice(0, -1) as SyslogSettings['transport']

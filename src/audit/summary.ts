@@ -1,11 +1,11 @@
+import type { Ledger } from '#state/store.ts'
 import type { AuditFilter } from './filter.ts'
-import type { LogPlace } from './ledger-lines.ts'
 import { searchAudit } from './search.ts'
 
-/** How often what happened. */
+/** Counts of events. */
 export interface AuditSummary {
   readonly events: number
-  /** ISO 8601; absent when nothing happened. */
+  /** The time of the first event, ISO 8601; absent when nothing happened. */
   readonly first?: string
   readonly last?: string
   readonly by_type: Readonly<Record<string, number>>
@@ -16,15 +16,15 @@ export interface AuditSummary {
 
 const shown = 50
 
-/** Counts the events that are wanted; of users and targets the most frequent. */
-export async function summarizeAudit(place: LogPlace, filter: AuditFilter = {}): Promise<AuditSummary> {
+/** Counts the events that match; of users and targets, only the most frequent. */
+export async function summarizeAudit(ledger: Ledger, filter: AuditFilter = {}): Promise<AuditSummary> {
   const counts = { type: new Map<string, number>(), status: new Map<string, number>() }
   const users = new Map<string, number>()
   const targets = new Map<string, number>()
   let events = 0
   let first: string | undefined
   let last: string | undefined
-  for await (const line of searchAudit(place, filter)) {
+  for await (const line of searchAudit(ledger, filter)) {
     events++
     first ??= line.time
     last = line.time

@@ -1,20 +1,158 @@
-import { Command as CommanderCommand } from 'commander'
+/** Makes a command from its description: its words, options and arguments come from the schema of its input. */
+import { Argument, Command as CommanderCommand, InvalidArgumentError, Option } from 'commander'
+import { momentOf } from '../audit/question.ts'
+import type { Input, ParamsOf } from '../control/input.ts'
+import type { CommandDescription } from '../control/operation.ts'
+import { facts, table } from '../control/text.ts'
+import type { AppError } from '#leaf/errors.ts'
+import { readOptions, type Options } from './options.ts'
+import { print } from './output.ts'
 
-/** A command that brings its examples along: help shows them, the manual page prints them, a test runs over them. */
+/** A Commander command with its examples: help shows them, the manual page prints them, a test runs over them. */
 export class Command extends CommanderCommand {
-  /** As in a terminal, so that an example can be told from its output. */
-  readonly examples: string[] = []
+  /** The examples as in a terminal, so that a command differs from its output. */
+  examples: readonly string[] = []
   declare readonly commands: readonly Command[]
+  declare readonly parent: Command | null
 
   override createCommand(name?: string): Command {
     return new Command(name)
   }
 
-  /** What to type, without the name of the program. */
-  example(...lines: readonly string[]): this {
-    const examples = lines.map((line) => `$ assistant-core ${line}`)
-    this.examples.push(...examples)
-    const title = examples.length === 1 ? 'Example' : 'Examples'
-    return this.addHelpText('after', `\n${title}:\n${examples.map((one) => `  ${one}`).join('\n')}`)
+  /** The words after the program's name; empty for the program itself. */
+  get path(): readonly string[] {
+    return this.parent ? [...this.parent.path, this.name()] : []
   }
+
+  /** The program that the command belongs to. */
+  get program(): Command {
+    return this.parent?.program ?? this
+  }
+
+  /** The command and all below it, in reading order. */
+  get every(): readonly Command[] {
+    return [this, ...this.commands.flatMap((child) => child.every)]
+  }
+}
+
+/** A command that does more than run one operation and print its result. */
+export interface OddCommand<Params = unknown, Result = unknown> extends CommandDescription<Params, Result> {
+  /** The words of the command, after the name of the program. */
+  readonly name: string
+  /** Runs the command; an undefined result is not printed. */
+  run(params: Params, options: Options, command: Command): Promise<Result>
+  /** Returns why the command fails after printing, so that a job sees it in the exit code; undefined when all is well. */
+  failure?(result: NonNullable<Result>, params: Params): AppError | undefined
+}
+
+/** Defines a command, so that its code gets the type of its input. */
+export function defineCommand<const Schema extends Input, Result>(
+  command: { readonly input: Schema } & OddCommand<ParamsOf<Schema>, Result>,
+): { readonly input: Schema } & OddCommand<ParamsOf<Schema>, Result> {
+  return command
+}
+
+/** Adds a command to another one. */
+export function addCommand(parent: Command, odd: OddCommand): void {
+  const { name, does = '', text } = odd
+  const { properties, required, minProperties = 0 } = odd.input as unknown as ReadInput
+  const command = parent.command(name.split(' ').at(-1)!).description(does)
+  command.examples = (odd.examples ?? [name]).map((line) => `$ assistant-core ${line}`)
+  const title = command.examples.length === 1 ? 'Example' : 'Examples'
+  command.addHelpText('after', `\n${title}:\n${command.examples.map((one) => `  ${one}`).join('\n')}`)
+  const asked = Object.entries(properties).filter(([, schema]) => 'x-asked' in schema)
+  const readings = asked.map(
+    ([name, schema]) => [name, addMember(command, schema, required.includes(name))] as const,
+  )
+  command.action(async () => {
+    const given = readings.map(([name, read]) => [name, read()]).filter(([, value]) => value !== undefined)
+    if (given.length < minProperties) {
+      const flags = command.options.map(({ long }) => long).join(', ')
+      command.error(`error: say which: ${flags.replace(/, (?=[^,]*$)/, ' or ')}`)
+    }
+    const params: unknown = Object.fromEntries(given)
+    const options = readOptions(command)
+    const result = await odd.run(params, options, command)
+    if (result === undefined) return
+    print(options.json, result, () => {
+      if (typeof text === 'function') return [text(result, params)].flat().join('\n')
+      return text ? table(result as [], text) : facts(result as object)
+    })
+    const failure = odd.failure?.(result as {}, params)
+    if (failure) throw failure
+  })
+}
+
+/** The parts of an input's schema that the command line reads. */
+interface ReadInput {
+  readonly properties: Readonly<Record<string, Member>>
+  readonly required: readonly string[]
+  readonly minProperties?: number
+}
+
+interface Member {
+  readonly type: string
+  readonly enum?: readonly string[]
+  readonly default?: unknown
+  readonly 'x-asked': string
+}
+
+/** Adds an option or an argument, and returns the function that reads its value. */
+function addMember(command: Command, schema: Member, required: boolean): () => unknown {
+  const { type, enum: choices, default: unsaid, 'x-asked': asked } = schema
+  const [, flags = asked, does] = /^(.*?): (.*)$/.exec(asked) ?? []
+  const reader =
+    type === 'object'
+      ? nameAndValue
+      : type === 'integer'
+        ? (readers[/<(\w+)>$/.exec(flags)?.[1] ?? ''] ?? count)
+        : null
+  if (flags.startsWith('-')) {
+    const option = new Option(flags, does).makeOptionMandatory(required)
+    if (unsaid !== undefined) option.default(unsaid)
+    if (type === 'string' && choices) option.choices(choices)
+    command.addOption(reader ? option.argParser(reader) : option)
+    return () => command.opts()[option.attributeName()] as unknown
+  }
+  const place = command.registeredArguments.length
+  const argument = new Argument(flags, does)
+  if (choices) argument.choices(choices)
+  command.addArgument(reader ? argument.argParser(reader) : argument)
+  // Several words become one text, where a text is wanted.
+  const isText = argument.variadic && type === 'string'
+  return () => (isText ? (command.processedArgs[place] as string[]).join(' ') : command.processedArgs[place])
+}
+
+/** The readers of numbers, by their names in help. */
+const readers: Readonly<Record<string, (text: string) => number>> = {
+  /** Reads a duration such as `90d`, `12h`, `30m` or plain seconds, as seconds. */
+  duration: (text) => {
+    const match = /^([1-9]\d*)([smhd])?$/.exec(text)
+    if (match) return Number(match[1]) * { s: 1, m: 60, h: 3600, d: 86_400 }[(match[2] ?? 's') as 's']
+    throw new InvalidArgumentError('must be a number of seconds, or a duration such as 30m, 12h or 90d')
+  },
+  /** Reads a date, a duration back from now, or the beginning of a local `today` or `yesterday`, as epoch milliseconds. */
+  moment: (text) => {
+    const time = momentOf(text, Date.now())
+    if (time !== undefined) return time
+    throw new InvalidArgumentError(
+      'must be a date such as 2026-01-31 or 2026-01-31T08:00Z, today, yesterday, or a duration back from now such as 2h',
+    )
+  },
+  /** Reads the number of a port. */
+  number: (text) => {
+    if (/^\d+$/.test(text) && Number(text) <= 65535) return Number(text)
+    throw new InvalidArgumentError('must be a number from 0 to 65535')
+  },
+}
+
+function count(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('must be a whole number')
+  return Number(text)
+}
+
+function nameAndValue(text: string, before: unknown): object {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('must be name=value')
+  return { ...(before as object), [text.slice(0, at)]: text.slice(at + 1) }
 }

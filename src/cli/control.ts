@@ -1,171 +1,163 @@
 /**
- * Runs an operation: in the daemon when one runs, else here, over the site and the locked state.
+ * Runs an operation: in the daemon if one runs, else in this process, on the site and the locked state.
  * Commands never know which of the two it was (D11).
  */
-import { request } from 'node:http'
+import { request, type IncomingMessage } from 'node:http'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
-import type { IncomingMessage } from 'node:http'
-import type { Command } from './command.ts'
-import type { Operations } from '../control/index.ts'
-import { controlSocketName, type ControlLine } from '../control/protocol.ts'
-import { AppError } from '../core/errors.ts'
-import { readOptions, type Options } from './options.ts'
-import { print } from './output.ts'
+import { operations, type Operations } from '../control/index.ts'
+import { controlSocketName, isStream, runOperation, type ControlLine } from '../control/operation.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { Services } from '../house/services.ts'
+import type { Options } from './options.ts'
 
 type Name = keyof Operations
-/** What the operation of that name is given. */
+/** The parameters of the operation of that name. */
 export type Question<Asked extends Name> = Parameters<Operations[Asked]['run']>[0]
-/** What the operation of that name answers. */
+/** The answer of the operation of that name. */
 export type Answer<Asked extends Name> = Awaited<ReturnType<Operations[Asked]['run']>>
-/** What a stream of items gives; nothing for an operation with one result. */
+/** One item of an operation's stream. */
 export type Item<Asked extends Name> = Answer<Asked> extends AsyncIterable<infer One> ? One : never
 
-/** Asks, and prints the answer as JSON or as `text` says: what most commands do. */
-export async function askAndPrint<Asked extends Name>(
-  command: Command,
+/** Runs an operation and yields its items as they come; an operation with a single result yields that. */
+export async function* stream<Asked extends Name>(
+  options: Options,
   name: Asked,
   params: Question<Asked>,
-  text: (result: Answer<Asked>) => string,
-): Promise<void> {
-  const options = readOptions(command)
-  print(options.json, await operate(options, name, params), text)
+): AsyncGenerator<Item<Asked>> {
+  for (let tries = 20; ; tries--) {
+    const response = await post(options, name, params)
+    if (response) return yield* itemsOf<Item<Asked>>(response)
+    try {
+      return yield* runHere<Item<Asked>>(options, name, params)
+    } catch (error) {
+      // A daemon locks its state before it listens, and another command soon releases it. Nothing was done yet.
+      const { pid } = ((error as AppError).data ?? {}) as { readonly pid?: unknown }
+      const isHeld = error instanceof AppError && error.code === 'conflict' && pid !== undefined
+      if (!isHeld || tries === 0) throw error
+      await setTimeout(250)
+    }
+  }
 }
 
-/** Runs an operation that has one result. */
+/** Runs an operation and returns its last item, which is the result of one with a single result. */
 export async function operate<Asked extends Name>(
   options: Options,
   name: Asked,
   params: Question<Asked>,
 ): Promise<Answer<Asked>> {
-  return await lastOf(answered<Answer<Asked>>(answers(options, name, params)))
+  return await lastOf<Answer<Asked>>(stream(options, name, params))
 }
 
-/** Runs an operation that answers item by item, and gives them as they come. */
-export function stream<Asked extends Name>(
-  options: Options,
-  name: Asked,
-  params: Question<Asked>,
-): AsyncGenerator<Item<Asked>> {
-  return answered(answers(options, name, params))
-}
-
-/** Asks the running daemon and nobody else; undefined when none listens. */
+/** Runs an operation in the running daemon only; undefined when none listens. */
 export async function askDaemon<Asked extends Name>(
   options: Options,
   name: Asked,
   params: Question<Asked>,
 ): Promise<Answer<Asked> | undefined> {
   const response = await post(options, name, params)
-  return response && (await lastOf(answered<Answer<Asked>>(itemsOf(response))))
+  return response && (await lastOf<Answer<Asked>>(itemsOf(response)))
 }
 
-/** The one place that trusts the wire: what comes under the name of an operation is what that operation returns. */
-function answered<Value>(values: AsyncGenerator): AsyncGenerator<Value> {
-  return values as AsyncGenerator<Value>
-}
-
-async function lastOf<Value>(values: AsyncGenerator<Value>): Promise<Value> {
-  let last: Value | undefined
+async function lastOf<Value>(values: AsyncGenerator): Promise<Value> {
+  let last: unknown
   for await (const value of values) last = value
-  return last!
+  return last as Value
 }
 
-/** Whatever an operation answers; one with a single result gives that. */
-async function* answers(options: Options, name: Name, params: unknown): AsyncGenerator {
-  for (let waited = 0; ; waited += retryMilliseconds) {
-    const response = await post(options, name, params)
-    if (response) return yield* itemsOf(response)
-    try {
-      return yield* runHere(options, name, params)
-    } catch (error) {
-      // A daemon holds its state before it listens, and another command lets go of it soon.
-      if (!isHeld(error) || waited >= patienceMilliseconds) throw error
-      await setTimeout(retryMilliseconds)
-    }
-  }
-}
-
-const retryMilliseconds = 250
-const patienceMilliseconds = 5000
-
-/** Whether somebody else has the state, so that nothing was done yet. */
-function isHeld(error: unknown): boolean {
-  return (
-    error instanceof AppError &&
-    error.code === 'conflict' &&
-    (error.data as { pid?: unknown } | undefined)?.pid !== undefined
-  )
-}
-
-/** Undefined when no daemon listens. */
+/** Sends a request to the daemon; undefined when none listens. */
 function post(options: Options, name: string, params: unknown): Promise<IncomingMessage | undefined> {
   return new Promise((resolve, reject) => {
     const socketPath = join(options.state, controlSocketName)
     const asking = request({ socketPath, path: `/${name}`, method: 'POST' }, resolve)
     asking.on('error', (error: NodeJS.ErrnoException) => {
-      // No socket, a socket that a dead daemon left, or no state folder yet: nobody listens.
-      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED' || error.code === 'ENOTDIR')
-        resolve(undefined)
-      else if (error.code === 'EACCES')
-        reject(new AppError('forbidden', `no permission for ${socketPath}; run this as the daemon's user`))
-      else reject(error)
+      // No socket, the socket of a dead daemon, or no state folder yet: nobody listens.
+      if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(error.code ?? '')) resolve(undefined)
+      else if (error.code !== 'EACCES') reject(error)
+      else reject(new AppError('forbidden', `no permission for ${socketPath}; run this as the daemon's user`))
     })
     asking.end(JSON.stringify({ actor: actor(), params }))
   })
 }
 
-async function* itemsOf(response: IncomingMessage): AsyncGenerator {
+/** Reads items without checking them: the answer to an operation is trusted to have its type. */
+async function* itemsOf<Value>(response: IncomingMessage): AsyncGenerator<Value> {
   let ended = false
   try {
     for await (const text of createInterface({ input: response, crlfDelay: Infinity })) {
       const line = JSON.parse(text) as ControlLine
       if ('error' in line) {
         const { code, message, data } = line.error
-        // A bug of the daemon's is one here as well, and exits as one.
+        // A bug of the daemon counts as a bug here as well, and exits as one.
         throw code === 'internal' ? new Error(message) : new AppError(code, message, { data })
       }
       ended = 'result' in line
-      yield 'result' in line ? line.result : line.item
+      yield ('result' in line ? line.result : line.item) as Value
     }
-    // A stream may end without a result; a connection that broke may not pass for its end.
+    // A stream may end without a result; a broken connection must not pass for its end.
     if (!ended && !response.complete)
       throw new AppError('unavailable', 'the daemon stopped before it answered')
   } finally {
-    // Who has seen enough leaves: the daemon must not go on telling, nor its end be an error here.
+    // A reader who stops early must end the daemon's work, and the closed connection must be no error here.
     response.on('error', () => undefined)
     response.destroy()
   }
 }
 
-async function* runHere(options: Options, name: Name, params: unknown): AsyncGenerator {
-  // Loaded when no daemon runs: a command that speaks to one should start at once.
-  const [{ openServices }, { createLog }, { operations }, { commandLineOf, isStream, runOperation }] =
-    await Promise.all([
-      import('../build/services.ts'),
-      import('../core/log.ts'),
-      import('../control/index.ts'),
-      import('../control/operation.ts'),
-    ])
-  const services = await openServices({
+/** Asks one operation after another: all of the daemon, or all in this process, which keeps the state meanwhile. */
+export async function converse<R>(
+  options: Options,
+  work: (
+    ask: <Asked extends Name>(name: Asked, params: Question<Asked>) => Promise<Answer<Asked>>,
+  ) => Promise<R>,
+): Promise<R> {
+  let services: Services | undefined
+  let isDaemon = false
+  try {
+    return await work(
+      async <Asked extends Name>(name: Asked, params: Question<Asked>): Promise<Answer<Asked>> => {
+        const response = services ? undefined : await post(options, name, params)
+        if (!response && isDaemon) throw new AppError('unavailable', 'the daemon stopped')
+        isDaemon = response !== undefined
+        if (response) return await lastOf<Answer<Asked>>(itemsOf(response))
+        services ??= await openHere(options)
+        return await lastOf<Answer<Asked>>(runIn(services, name, params))
+      },
+    )
+  } finally {
+    await services?.close()
+  }
+}
+
+async function openHere(options: Options, acceptsOlder = false): Promise<Services> {
+  // Loaded only when no daemon runs: a command that talks to one should start at once.
+  const { openServices } = await import('../house/services.ts')
+  const { createLog } = await import('#leaf/log.ts')
+  return await openServices({
     ...options,
     log: createLog('error', process.stderr),
-    // Opening everything tells much that belongs in a daemon's log, not on somebody's terminal.
+    // Opening everything logs much that belongs in a daemon's log, not on a terminal.
     logLevel: 'error',
+    acceptsOlder,
   })
+}
+
+async function* runHere<Value>(options: Options, name: Name, params: unknown): AsyncGenerator<Value> {
+  const services = await openHere(options, name === 'audit.accept_loss')
   try {
-    const result = await runOperation(operations[name], params, commandLineOf(actor()), {
-      ...services,
-      signal: new AbortController().signal,
-      daemon: false,
-    })
-    if (isStream(result)) yield* result
-    else yield result ?? null
+    yield* runIn<Value>(services, name, params)
   } finally {
     await services.close()
   }
+}
+
+async function* runIn<Value>(services: Services, name: Name, params: unknown): AsyncGenerator<Value> {
+  const { signal } = new AbortController()
+  const result = await runOperation(operations[name], params, services, { actor: actor(), signal })
+  yield* (isStream(result) ? result : [result ?? null]) as AsyncIterable<Value>
 }
 
 function actor(): string {

@@ -3,16 +3,16 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, w
 import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline/promises'
-import type { Command } from './command.ts'
-import { AppError } from '../core/errors.ts'
+import { takes } from '../control/input.ts'
+import { AppError } from '#leaf/errors.ts'
 import { packageFolder } from '../core/version.ts'
-import { commandTree } from './command-tree.ts'
+import { defineCommand, type Command } from './command.ts'
 import { manualPage } from './manual.ts'
-import { readOptions } from './options.ts'
+import type { Options } from './options.ts'
 import { print, tell } from './output.ts'
-import { initSite } from './site.ts'
+import { initSite, type Template, templateFlag } from './site.ts'
 
-/** One thing to do, as it is printed before it is done. */
+/** One step, printed before it is carried out. */
 interface Step {
   readonly action: 'write' | 'keep' | 'remove' | 'run' | 'skip'
   readonly what: string
@@ -20,14 +20,7 @@ interface Step {
   readonly do?: () => void | Promise<unknown>
 }
 
-interface Flags {
-  readonly systemd?: true
-  readonly root?: string
-  readonly dryRun?: boolean
-  readonly yes?: boolean
-}
-
-/** What the units and this command agree on. */
+/** Paths on which the units and this command agree. */
 const launcherInUnits = '/usr/bin/assistant-core'
 const siteInUnits = '/etc/assistant-core'
 const defaultsFile = '/etc/default/assistant-core'
@@ -36,40 +29,6 @@ const defaults = `# Local choices of the assistant-core service; systemd reads t
 #ASSISTANT_CORE_PUBLIC_URL=https://assistant.example.com
 `
 
-/** `assistant-core install --systemd`, `uninstall --systemd`: into the running system, or into a folder that becomes one. */
-export function addInstallCommands(program: Command): void {
-  const withFlags = (command: Command): Command =>
-    command
-      .requiredOption('--systemd', 'as a systemd service')
-      .option('--root <folder>', 'into this folder instead of /, for images; runs no program')
-      .option('--dry-run', 'only print what would be done')
-      .option('-y, --yes', 'do not ask on a terminal')
-
-  withFlags(
-    program
-      .command('install')
-      .description('set this machine up: user, folders, a first site, service, backup timer, manual page')
-      .example('install --systemd --dry-run', 'install --systemd'),
-  ).action((flags: Flags, command: Command) =>
-    // Read before anything is written: a site that is there is an installation that is brought up to date.
-    carryOut(
-      installSteps(flags, program),
-      flags,
-      command,
-      existsSync(join(flags.root ?? '', siteInUnits)) ? afterUpgrade : afterInstall,
-    ),
-  )
-
-  withFlags(
-    program
-      .command('uninstall')
-      .description('remove what install wrote; site, state, backups and what you changed stay')
-      .example('uninstall --systemd --dry-run'),
-  ).action((flags: Flags, command: Command) =>
-    carryOut(uninstallSteps(flags, program), flags, command, afterUninstall),
-  )
-}
-
 const afterInstall = `Now set the public address in ${siteInUnits}/config/settings.yaml or /etc/default/assistant-core, then:
   systemctl enable --now assistant-core.service assistant-core-backup.timer
 Every other command works on this service when it is given to assistant-corectl: assistant-corectl status`
@@ -77,26 +36,58 @@ const afterUpgrade = `To take this version into use:
   systemctl restart assistant-core.service`
 const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core, /var/backups/assistant-core, the user assistant-core.`
 
+const flags = {
+  systemd: '--systemd: as a systemd service',
+  root: '--root <folder>: into this folder instead of /, for images; runs no program',
+  dryRun: '--dry-run: only print what would be done',
+  yes: '-y, --yes: do not ask on a terminal',
+} as const
+
+/** The options of both commands. */
+interface Wish {
+  readonly root?: string
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+/** `assistant-core install --systemd`, `uninstall --systemd`: for the running system, or a folder that becomes one. */
+export const installCommands = [
+  defineCommand({
+    name: 'install',
+    does: 'set this machine up: user, folders, a first site, service, backup timer, manual page',
+    examples: ['install --systemd --dry-run', 'install --systemd'],
+    input: takes({ template: templateFlag, ...flags }, 'systemd'),
+    run: ({ template, ...wish }, options, command) => {
+      // This is checked before anything is written: a site means that an installation is upgraded.
+      const isUpgrade = existsSync(join(wish.root ?? '', siteInUnits))
+      const steps = installSteps(wish.root, template, command)
+      return carryOut(steps, wish, options, isUpgrade ? afterUpgrade : afterInstall)
+    },
+  }),
+  defineCommand({
+    name: 'uninstall',
+    does: 'remove what install wrote; site, state, backups and what you changed stay',
+    examples: ['uninstall --systemd --dry-run'],
+    input: takes(flags, 'systemd'),
+    run: (wish, options, command) =>
+      carryOut(uninstallSteps(wish.root, command), wish, options, afterUninstall),
+  }),
+]
+
 async function carryOut(
   steps: readonly Step[],
-  flags: Flags,
-  command: Command,
+  { root, dryRun = false, yes }: Wish,
+  { json }: Options,
   after: string,
 ): Promise<void> {
-  const { json } = readOptions(command)
-  const plan = steps.map(({ action, what, why }) => ({ action, what, ...(why !== undefined && { why }) }))
-  const dryRun = flags.dryRun ?? false
-  print(json, { dry_run: dryRun, steps: plan }, () =>
-    plan
-      .map(({ action, what, why }) => `${action.padEnd(7)} ${what}${why === undefined ? '' : `   (${why})`}`)
-      .join('\n'),
+  print(json, { dry_run: dryRun, steps: steps.map(({ do: _do, ...step }) => step) }, () =>
+    steps.map(({ action, what, why }) => `${action.padEnd(7)} ${what}${why ? `   (${why})` : ''}`).join('\n'),
   )
   if (dryRun) return
-  if (!flags.root && process.getuid?.() !== 0)
+  if (!root && process.getuid?.() !== 0)
     throw new AppError('forbidden', 'this changes the system; run it as root, or with --root or --dry-run')
-  if (!flags.yes && process.stdin.isTTY && !(await agreed()))
-    throw new AppError('conflict', 'nothing was done')
-  // Whatever umask root has: the service's user must read the site, and systemd the units.
+  if (!yes && process.stdin.isTTY && !(await agreed())) throw new AppError('conflict', 'nothing was done')
+  // The umask is set, whatever root's is: the service's user must read the site, and systemd the units.
   process.umask(0o022)
   for (const step of steps) await step.do?.()
   tell(after)
@@ -109,105 +100,81 @@ async function agreed(): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
-interface OwnFile {
-  readonly path: string
-  readonly text: string
-  readonly mode?: number
-}
-
-/** The files that belong to an installation, with their text. */
-function ownFiles(program: Command): readonly OwnFile[] {
+/** Returns the files of an installation: path, text and mode. */
+function ownFiles(root: string, command: Command): readonly (readonly [string, string, number?])[] {
   const launcher = resolve(process.argv[1] ?? launcherInUnits)
   const part = (name: string): string =>
     readFileSync(join(packageFolder, 'systemd', name), 'utf8').replaceAll(launcherInUnits, launcher)
-  const units = [
-    'assistant-core.service',
-    'assistant-core.socket',
-    'assistant-core-backup.service',
-    'assistant-core-backup.timer',
-  ]
+  const units = ['.service', '.socket', '-backup.service', '-backup.timer'].map(
+    (end) => `assistant-core${end}`,
+  )
   return [
-    ...units.map((name) => ({ path: `/etc/systemd/system/${name}`, text: part(name) })),
-    { path: '/etc/sysusers.d/assistant-core.conf', text: part('assistant-core.sysusers') },
-    { path: '/etc/tmpfiles.d/assistant-core.conf', text: part('assistant-core.tmpfiles') },
-    { path: '/usr/local/sbin/assistant-corectl', text: part('assistant-corectl'), mode: 0o755 },
-    { path: '/usr/local/share/man/man1/assistant-core.1', text: manualPage(commandTree(program)) },
+    ...units.map((name) => [join(root, '/etc/systemd/system', name), part(name)] as const),
+    [join(root, '/etc/sysusers.d/assistant-core.conf'), part('assistant-core.sysusers')],
+    [join(root, '/etc/tmpfiles.d/assistant-core.conf'), part('assistant-core.tmpfiles')],
+    [join(root, '/usr/local/sbin/assistant-corectl'), part('assistant-corectl'), 0o755],
+    [join(root, '/usr/local/share/man/man1/assistant-core.1'), manualPage(command.program)],
   ]
 }
 
-function installSteps({ root = '' }: Flags, program: Command): readonly Step[] {
-  const at = (path: string): string => join(root, path)
-  const home = /^\/(home|root)\//.test(realpathSync(process.argv[1] ?? '/'))
+function installSteps(root = '', template: Template | undefined, command: Command): readonly Step[] {
+  const files = ownFiles(root, command).map(([what, text, mode]): Step => {
+    const found = contentOf(what)
+    if (found === text) return { action: 'keep', what, why: 'is up to date' }
+    const replaces = found !== undefined && { why: 'replaces another version' }
+    return { action: 'write', what, ...replaces, do: () => put(what, text, mode) }
+  })
+  const [ourDefaults, ourSite] = [join(root, defaultsFile), join(root, siteInUnits)]
+  const home = 'note: this program lies in a home folder, which the service may not read'
   return [
-    ...(home
-      ? [
-          {
-            action: 'skip' as const,
-            what: 'note: this program lies in a home folder, which the service may not read',
-            why: 'install it with npm install --global first',
-          },
-        ]
+    ...(/^\/(home|root)\//.test(realpathSync(process.argv[1] ?? '/'))
+      ? [{ action: 'skip', what: home, why: 'install it with npm install --global first' } as const]
       : []),
-    ...ownFiles(program).map(({ path, text, mode }): Step => {
-      const found = contentOf(at(path))
-      if (found === text) return { action: 'keep', what: at(path), why: 'is up to date' }
-      const replaces = found === undefined ? {} : { why: 'replaces another version' }
-      return { action: 'write', what: at(path), ...replaces, do: () => put(at(path), text, mode) }
-    }),
-    once(at(defaultsFile), { do: () => put(at(defaultsFile), defaults) }),
-    once(at(siteInUnits), { why: 'a first site', do: () => initSite(at(siteInUnits)) }),
-    ...[
-      ['systemd-sysusers', 'assistant-core.conf'],
-      ['systemd-tmpfiles', '--create', 'assistant-core.conf'],
-      ['systemctl', 'daemon-reload'],
-    ].map((words) => run(words, root)),
+    ...files,
+    once(ourDefaults, { do: () => put(ourDefaults, defaults) }),
+    once(ourSite, { why: `a first site: ${template}`, do: () => initSite(ourSite, template) }),
+    run('systemd-sysusers assistant-core.conf', root),
+    run('systemd-tmpfiles --create assistant-core.conf', root),
+    run('systemctl daemon-reload', root),
   ]
 }
 
-/** What is written once, and the operator's from then on. */
+/** Makes the step of a file that is written once, and belongs to the operator from then on. */
 function once(what: string, how: Pick<Step, 'why' | 'do'>): Step {
   return existsSync(what) ? { action: 'keep', what, why: 'is yours' } : { action: 'write', what, ...how }
 }
 
-function uninstallSteps({ root = '' }: Flags, program: Command): readonly Step[] {
-  const at = (path: string): string => join(root, path)
+function uninstallSteps(root = '', command: Command): readonly Step[] {
+  const removal = (what: string, text: string, kept: string): Step =>
+    contentOf(what) === text
+      ? { action: 'remove', what, do: () => rmSync(what) }
+      : { action: 'keep', what, why: kept }
   return [
     run(
-      [
-        'systemctl',
-        'disable',
-        '--now',
-        'assistant-core.service',
-        'assistant-core.socket',
-        'assistant-core-backup.timer',
-      ],
+      'systemctl disable --now assistant-core.service assistant-core.socket assistant-core-backup.timer',
       root,
     ),
-    ...ownFiles(program).map(({ path, text }): Step => {
-      const found = contentOf(at(path))
-      if (found === undefined) return { action: 'skip', what: at(path), why: 'is not there' }
-      return found === text
-        ? { action: 'remove', what: at(path), do: () => rmSync(at(path)) }
-        : { action: 'keep', what: at(path), why: 'was changed; remove it yourself' }
-    }),
-    contentOf(at(defaultsFile)) === defaults
-      ? { action: 'remove', what: at(defaultsFile), do: () => rmSync(at(defaultsFile)) }
-      : { action: 'keep', what: at(defaultsFile), why: 'is yours' },
-    run(['systemctl', 'daemon-reload'], root),
+    ...ownFiles(root, command).map(([what, text]): Step =>
+      existsSync(what)
+        ? removal(what, text, 'was changed; remove it yourself')
+        : { action: 'skip', what, why: 'is not there' },
+    ),
+    removal(join(root, defaultsFile), defaults, 'is yours'),
+    run('systemctl daemon-reload', root),
   ]
 }
 
-/** A program of systemd; without systemd as the running init there is nothing to tell it. */
-function run(words: readonly string[], root: string): Step {
-  const what = words.join(' ')
+/** Makes the step of a program of systemd; skipped for a folder, or when systemd is not the running init. */
+function run(what: string, root: string): Step {
   if (root !== '') return { action: 'skip', what, why: 'not in a folder' }
-  if (words[0] === 'systemctl' && !existsSync('/run/systemd/system'))
+  const [program = '', ...words] = what.split(' ')
+  if (program === 'systemctl' && !existsSync('/run/systemd/system'))
     return { action: 'skip', what, why: 'systemd does not run here' }
   return {
     action: 'run',
     what,
     do: () => {
-      const { status, error } = spawnSync(words[0]!, words.slice(1), { stdio: ['ignore', 2, 2] })
+      const { status, error } = spawnSync(program, words, { stdio: ['ignore', 2, 2] })
       if (error || status !== 0)
         throw new AppError('unavailable', `${what} failed${error ? `: ${error.message}` : ''}`)
     },

@@ -1,41 +1,35 @@
-/** `assistant-core manual`: the manual page, generated from the command tree. */
-import type { Command } from './command.ts'
+/** `assistant-core manual`: prints the manual page, generated from the command tree. */
+import { takes } from '../control/input.ts'
 import { version } from '../core/version.ts'
-import { commandTree, everyCommand, type CommandNode } from './command-tree.ts'
+import { defineCommand, type Command } from './command.ts'
 import { write } from './output.ts'
 
-/** Adds the command; it must come after the others, so that it sees them. */
-export function addManualCommand(program: Command): void {
-  program
-    .command('manual')
-    .description('print the manual page')
-    .example('manual | man -l -')
-    .action(() => write(manualPage(commandTree(program))))
-}
+/** `assistant-core manual`. */
+export const manualCommand = defineCommand({
+  name: 'manual',
+  does: 'print the manual page',
+  examples: ['manual | man -l -'],
+  input: takes({}),
+  run: (_params, _options, command) => write(manualPage(command.program)),
+})
 
-/** The page as roff source. */
-export function manualPage(root: CommandNode): string {
-  // Only commands that can be run: `users` alone is a word on the way.
-  const commands = everyCommand(root).filter((node) => node.path.length > 0 && node.commands.length === 0)
+/** Returns the page as roff source. */
+export function manualPage(program: Command): string {
+  // Only commands that can run are listed: `users` alone is only a group.
+  const commands = program.every.filter((command) => command.commands.length === 0)
   return [
     `.TH ASSISTANT-CORE 1 "" "assistant-core ${version}" "User Commands"`,
     '.SH NAME',
-    roff(`assistant-core - ${root.description}`),
+    roff(`assistant-core - ${program.description()}`),
     '.SH SYNOPSIS',
     '.B assistant-core',
     '.I COMMAND',
     '[\\fIOPTION\\fR]...',
     '.SH OPTIONS',
     'These may stand before or after the command.',
-    ...optionLines(root),
+    ...optionLines(program),
     '.SH COMMANDS',
-    ...commands.flatMap((node) => [
-      '.SS',
-      `\\fBassistant-core ${roff(node.path.join(' '))}\\fR ${roff(node.usage)}`,
-      roff(`${node.description[0]?.toUpperCase() ?? ''}${node.description.slice(1)}.`),
-      ...optionLines(node),
-      ...exampleLines(node),
-    ]),
+    ...commands.flatMap((command) => commandLines(command)),
     '.SH EXIT STATUS',
     '.TP\n.B 0\nDone.',
     '.TP\n.B 1\nFailed; the reason is on standard error.',
@@ -53,15 +47,28 @@ export function manualPage(root: CommandNode): string {
   ].join('\n')
 }
 
-function optionLines(node: CommandNode): string[] {
-  return node.options.map((option) => `.TP\n\\fB${roff(option.flags)}\\fR\n${roff(option.description)}`)
+function commandLines(command: Command): string[] {
+  const [first = '', ...rest] = command.description()
+  const places = command.registeredArguments.map((one) =>
+    one.required ? `<${one.name()}>` : `[${one.name()}]`,
+  )
+  return [
+    '.SS',
+    `\\fBassistant-core ${roff(command.path.join(' '))}\\fR ${roff(places.join(' '))}`,
+    roff(`${first.toUpperCase()}${rest.join('')}.`),
+    ...optionLines(command),
+    '.PP',
+    '.nf',
+    ...command.examples.map(roff),
+    '.fi',
+  ]
 }
 
-function exampleLines({ examples }: CommandNode): string[] {
-  return examples.length === 0 ? [] : ['.PP', '.nf', ...examples.map(roff), '.fi']
+function optionLines({ options }: Command): string[] {
+  return options.map(({ flags, description }) => `.TP\n\\fB${roff(flags)}\\fR\n${roff(description)}`)
 }
 
-/** Text as roff reads it: hyphens are minus signs, a line never begins with a control character. */
+/** Escapes text for roff: hyphens are minus signs, a line never begins with a control character. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -1,230 +1,150 @@
-import { writeFileSync } from 'node:fs'
-import { InvalidArgumentError, Option } from 'commander'
-import type { Command } from './command.ts'
-import { AppError } from '../core/errors.ts'
-import type { PromptTestResult } from '../library/prompt-tests.ts'
-import { promptStatuses } from '../library/words.ts'
-import type { TemplateDifference } from '../library/history.ts'
-import { askAndPrint, type Answer } from './control.ts'
-import { countOption } from './durations.ts'
-import { readOptions } from './options.ts'
-import { print, table, visible } from './output.ts'
-import { differencesSince, isFile, previewFile, showAgain, testPrompts } from './prompt-files.ts'
+import { systemClock } from '#leaf/clock.ts'
+import { existsSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs'
+import { basename, dirname, relative, resolve } from 'node:path'
+import process from 'node:process'
+import { asks, takes } from '../control/input.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { PromptTestResult } from '../library/prompts/prompt-tests.ts'
+import { type Fault, faultText } from '../site/site-files.ts'
+import { defineCommand } from './command.ts'
+import { operate } from './control.ts'
+import { print, tell } from './output.ts'
 
-type Arguments = Record<string, string>
-
-/** `assistant-core prompts …`: the prompt library. */
-export function addPromptsCommands(program: Command): void {
-  const prompts = program
-    .command('prompts')
-    .description('the prompt library: list, try, test, compare and restore prompt templates')
-
-  prompts
-    .command('list')
-    .description('list the prompts of the site and the built-in ones')
-    .example('prompts list --user sales@example.com')
-    .option('--user <user>', 'only those that this user is listed')
-    .action((flags: { user?: string }, command: Command) =>
-      askAndPrint(command, 'prompts.list', flags, rowsText),
-    )
-
-  prompts
-    .command('show <id>')
-    .description('show one prompt whole')
-    .example('prompts show sales_analysis')
-    .action((id: string, _flags, command: Command) =>
-      askAndPrint(
-        command,
-        'prompts.show',
-        { prompt: id },
-        ({ template_content, arguments: declared, ...facts }) =>
-          [
-            ...Object.entries(facts).map(([key, value]) => `${key.padEnd(18)}${visible(String(value))}`),
-            `arguments         ${JSON.stringify(declared)}`,
-            '',
-            template_content,
-          ].join('\n'),
-      ),
-    )
-
-  addAuthorCommands(prompts)
-  addVersionCommands(prompts)
-  addWritingCommands(prompts)
-  addSearchCommands(prompts)
-}
-
-/** What an author works with before a prompt is in use. */
-function addAuthorCommands(prompts: Command): void {
-  prompts
-    .command('preview <id-or-file>')
-    .description('print a prompt as a client would get it; a file of your own need not be part of the site')
-    .example(
+/**
+ * `assistant-core prompts …`: an author's commands before a prompt is in use. They work on files, without a daemon or a
+ * state. Modules are loaded on demand, because most commands only talk to a daemon.
+ */
+export const promptCommands = [
+  defineCommand({
+    name: 'prompts preview',
+    does: 'print a prompt as a client would get it; a file of your own need not be part of the site',
+    examples: [
       'prompts preview sales_analysis --arg analysis_focus=revenue_trends',
       'prompts preview prompts/visit_report.md --arg customer=Acme --watch',
-    )
-    .option('--arg <name=value>', 'an argument; repeatable', argumentOption, {})
-    .option('--user <user>', 'as this user would get it')
-    .option('--watch', 'again whenever the file changes')
-    .action(
-      async (id: string, flags: { arg: Arguments; user?: string; watch?: boolean }, command: Command) => {
-        if (!isFile(id)) {
-          const params = { prompt: id, arguments: flags.arg, user: flags.user }
-          return askAndPrint(command, 'prompts.preview', params, ({ text }) => text)
-        }
-        const options = readOptions(command)
-        const show = async (): Promise<void> =>
-          print(options.json, { text: await previewFile(id, flags.arg) }, ({ text }) => text)
-        if (!flags.watch) return show()
-        return await showAgain(id, show)
-      },
-    )
-
-  prompts
-    .command('test [ids...]')
-    .description('run the tests that prompt files hold (tests:)')
-    .example('prompts test visit_report --site my-site')
-    .option('--junit <file>', 'also write a JUnit report')
-    .action(async (ids: string[], flags: { junit?: string }, command: Command) => {
-      const options = readOptions(command)
-      const results = await testPrompts(options.site, ids)
-      if (flags.junit)
-        writeFileSync(flags.junit, (await import('../library/prompt-tests.ts')).junitReport(results))
-      const failed = results.filter((result) => !result.ok)
-      print(options.json, results, testText)
-      if (failed.length > 0)
-        throw new AppError('invalid', `${failed.length} of ${results.length} prompt tests failed`)
-    })
-}
-
-function addVersionCommands(prompts: Command): void {
-  prompts
-    .command('history <id>')
-    .description('show the versions of a prompt, with author, time and difference')
-    .example('prompts history visit_report -n 3')
-    .option('-n <count>', 'how many', countOption, 10)
-    .action((id: string, flags: { n: number }, command: Command) =>
-      askAndPrint(
-        command,
-        'prompts.history',
-        { body: { prompt_id: id, limit: Math.max(1, flags.n) } },
-        (list) =>
-          list
-            .map((one) =>
-              `${one.version === null ? 'not committed' : `version ${one.version}`}${one.current ? ' (in use)' : ''}  ${one.time === null ? '' : `${one.time}  ${visible(one.author)}  ${one.commit?.slice(0, 12) ?? ''}`}\n${one.diff}`.trimEnd(),
-            )
-            .join('\n\n'),
-      ),
-    )
-
-  prompts
-    .command('diff <ref>')
-    .description('compare the prompts of the site with those of a branch, tag or commit')
-    .example('prompts diff main')
-    .action(async (ref: string, _flags, command: Command) => {
-      const options = readOptions(command)
-      const differences = await differencesSince(options.site, ref)
-      print(
-        options.json,
-        differences,
-        (list) => list.map(differenceText).join('\n\n') || `no difference from ${ref}`,
+    ],
+    input: takes({
+      prompt: '<id-or-file>',
+      arg: asks('--arg <name=value>: an argument; repeatable', { default: {} }),
+      user: '--user <user>: as this user would get it',
+      watch: '--watch: again whenever the file changes',
+    }),
+    run: async ({ prompt, arg: given = {}, user, watch }, options) => {
+      const isFile = existsSync(prompt) && statSync(prompt).isFile() && !relative('.', prompt).endsWith('/')
+      if (!isFile) return operate(options, 'prompts.preview', { prompt, arguments: given, user })
+      const preview = async () => ({ text: await previewFile(prompt, given as Record<string, string>) })
+      if (!watch) return preview()
+      await showAgain(prompt, async () => print(options.json, await preview(), ({ text }) => text))
+      return undefined
+    },
+    text: (preview) => preview!.text,
+  }),
+  defineCommand({
+    name: 'prompts test',
+    does: 'run the tests that prompt files hold (tests:)',
+    examples: ['prompts test visit_report --site my-site'],
+    input: takes({ ids: '[ids...]', junit: '--junit <file>: also write a JUnit report' }),
+    run: async ({ ids = [], junit }, { site }) => {
+      const results = await testPrompts(site, ids)
+      if (junit)
+        writeFileSync(junit, (await import('../library/prompts/prompt-tests.ts')).junitReport(results))
+      return results
+    },
+    text: (results) => {
+      const lines = results.flatMap(({ ok, prompt, test, problems }) => [
+        `${ok ? 'ok  ' : 'FAIL'}  ${prompt}: ${test}`,
+        ...problems.map((problem) => `      ${problem.replaceAll('\n', '\n      ')}`),
+      ])
+      return [...lines, `${results.filter(({ ok }) => ok).length} of ${results.length} tests passed`].join(
+        '\n',
       )
+    },
+    failure: (results) => {
+      const failed = results.filter((result) => !result.ok).length
+      if (failed === 0) return undefined
+      return new AppError('invalid', `${failed} of ${results.length} prompt tests failed`)
+    },
+  }),
+  defineCommand({
+    name: 'prompts diff',
+    does: 'compare the prompts of the site with those of a branch, tag or commit',
+    examples: ['prompts diff main'],
+    input: takes({ ref: '<ref>' }),
+    run: async ({ ref }, { site }) => {
+      const { libraryDifference } = await import('../library/versions/history.ts')
+      const names = { before: ref, after: 'working tree' }
+      return libraryDifference(await libraryOf(site, ref), await libraryOf(site), names)
+    },
+    text: (list, { ref }) => {
+      const told = list.map(({ id, kind, file, newVersion, status, diff }) => {
+        const version = newVersion ? ', new version' : ''
+        const way = status ? `, ${status.from} to ${status.to}` : ''
+        return `${id} (${file}): ${kind}${version}${way}\n${diff}`.trimEnd()
+      })
+      return told.join('\n\n') || `no difference from ${ref}`
+    },
+    failure: (differences) => {
       const wrong = differences.filter(({ status }) => status?.allowed === false).map(({ id }) => id)
-      if (wrong.length > 0)
-        throw new AppError(
-          'invalid',
-          `the status may not go that way: ${wrong.join(', ')}; the order is Draft, Published, Deprecated, Archived, or back to Draft`,
-        )
-    })
+      if (wrong.length === 0) return undefined
+      return new AppError(
+        'invalid',
+        `the status may not go that way: ${wrong.join(', ')}; the order is Draft, Published, Deprecated, Archived, or back to Draft`,
+      )
+    },
+  }),
+]
+
+/** Renders a template file as it is on disk; reports every fault of it at once. */
+async function previewFile(file: string, args: Readonly<Record<string, string>>): Promise<string> {
+  const { siteFaults } = await import('../site/site.ts')
+  const { parseSource } = await import('../site/parse-source.ts')
+  const { readTemplate, valuesFor } = await import('../library/prompts/template-file.ts')
+  const parsed = parseSource(basename(file), readFileSync(file))
+  const faults: Fault[] = [...parsed.faults]
+  const read = parsed.document && readTemplate(parsed.document, faults)
+  if (faults.length > 0 || !read) throw siteFaults(dirname(resolve(file)), faults)
+  // A misspelt variable renders as nothing; only the warning shows it.
+  for (const warning of read.warnings) tell(`warning: ${faultText(warning)}`)
+  return read.content.render(await valuesFor(read, args, () => Promise.resolve(true), systemClock.now()))
 }
 
-function addWritingCommands(prompts: Command): void {
-  prompts
-    .command('restore <id> <version>')
-    .description('put the content, engine and arguments of an older version back into the file')
-    .example('prompts restore visit_report 2')
-    .option('--user <user>', 'as this user; without it, as the operator')
-    .action((id: string, version: string, { user }: { user?: string }, command: Command) => {
-      const body = { prompt_id: id, version: countOption(version) }
-      return askAndPrint(command, 'prompts.restore', { body, user }, writtenText)
-    })
-
-  prompts
-    .command('version <id>')
-    .description('copy a prompt under its id with the suffix _v2, _v3, …')
-    .example('prompts version visit_report --notes "for the spring campaign"')
-    .option('--notes <text>', 'what this version is')
-    .option('--user <user>', 'as this user; without it, as the operator')
-    .action((id: string, { notes, user }: { notes?: string; user?: string }, command: Command) =>
-      askAndPrint(command, 'prompts.version', { body: { prompt_id: id, notes }, user }, writtenText),
+/** Shows the prompt now and after every change, until interrupted; a fault is shown, and the next change awaited. */
+async function showAgain(file: string, show: () => Promise<void>): Promise<void> {
+  const again = (): Promise<void> =>
+    show().catch((error: unknown) =>
+      error instanceof AppError ? tell(error.message) : Promise.reject(error as Error),
     )
-
-  prompts
-    .command('duplicate <id>')
-    .description('make a private copy of a prompt for a user')
-    .example('prompts duplicate sales_analysis --user sales@example.com')
-    .requiredOption('--user <user>', 'whose copy it is')
-    .action((id: string, { user }: { user: string }, command: Command) =>
-      askAndPrint(command, 'prompts.duplicate', { body: { prompt_id: id }, user }, writtenText),
-    )
-}
-
-function addSearchCommands(prompts: Command): void {
-  prompts
-    .command('search <words...>')
-    .description('find prompts by id, title, description, content and tags')
-    .example('prompts search quarterly revenue')
-    .option('--user <user>', 'only those that this user may see')
-    .addOption(new Option('--status <status>', 'in this status').choices(promptStatuses))
-    .action((words: string[], { user, status }: { user?: string; status?: string }, command: Command) =>
-      askAndPrint(command, 'prompts.search', { body: { query: words.join(' '), status }, user }, rowsText),
-    )
-
-  prompts
-    .command('usage')
-    .description('list the prompts that are used most')
-    .example('prompts usage -n 5')
-    .option('-n <count>', 'how many', countOption, 20)
-    .action((flags: { n: number }, command: Command) =>
-      askAndPrint(command, 'prompts.usage', { body: { limit: Math.max(1, flags.n) } }, rowsText),
-    )
-}
-
-function rowsText(rows: Answer<'prompts.list'>): string {
-  return table(rows, {
-    prompt: 'prompt_id',
-    title: 'title',
-    status: 'status',
-    visibility: 'visibility',
-    version: ({ version_number: version }) => version ?? 'not committed',
-    uses: 'use_count',
+  await again()
+  let timer: NodeJS.Timeout | undefined
+  // The folder is watched, because editors replace files.
+  watch(dirname(resolve(file)), (_event, name) => {
+    if (name !== basename(file)) return
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      process.stdout.write('\n')
+      void again()
+    }, 100)
   })
+  await new Promise<void>((done) => process.once('SIGINT', () => done()))
+  process.exit(0)
 }
 
-function writtenText({ prompt_id, file, commit }: Answer<'prompts.restore'>): string {
-  return `${prompt_id}: wrote ${file}${commit === null ? '' : ` in commit ${commit.slice(0, 12)}`}`
+/** Reads the library of a site, in its folder or at a git reference; throws every fault of the site at once. */
+async function libraryOf(site: string, ref?: string) {
+  const { readWholeSite } = await import('../house/snapshot.ts')
+  const { siteFaults } = await import('../site/site.ts')
+  const { readSiteAt } = await import('../site/read-site-at.ts')
+  const { reading, faults } = await readWholeSite(site, ref === undefined ? ref : await readSiteAt(site, ref))
+  if (faults.length > 0) throw siteFaults(site, faults)
+  return reading.library
 }
 
-function differenceText({ id, kind, file, newVersion, status, diff }: TemplateDifference): string {
-  const facts = [
-    kind,
-    ...(newVersion ? ['new version'] : []),
-    ...(status ? [`${status.from} to ${status.to}`] : []),
-  ]
-  return `${id} (${file}): ${facts.join(', ')}\n${diff}`.trimEnd()
-}
-
-function testText(results: readonly PromptTestResult[]): string {
-  const lines = results.flatMap(({ ok, prompt, test, problems }) => [
-    `${ok ? 'ok  ' : 'FAIL'}  ${prompt}: ${test}`,
-    ...problems.map((problem) => `      ${problem.replaceAll('\n', '\n      ')}`),
-  ])
-  return [...lines, `${results.filter((result) => result.ok).length} of ${results.length} tests passed`].join(
-    '\n',
-  )
-}
-
-function argumentOption(text: string, before: Arguments): Arguments {
-  const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('must be name=value')
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+/** Runs the tests of a site's prompts: all, or those of some. AppError `not_found` for a prompt that does not exist. */
+async function testPrompts(site: string, ids: readonly string[]): Promise<PromptTestResult[]> {
+  const all = [...(await libraryOf(site)).templates.values()]
+  const chosen = ids.map((id) => all.filter(({ template }) => template.id === id || template.name === id))
+  const unknown = ids.filter((_, at) => chosen[at]!.length === 0)
+  if (unknown.length > 0)
+    throw new AppError('not_found', `there is no prompt ${unknown.map((id) => `"${id}"`).join(', ')}`)
+  const { runPromptTests } = await import('../library/prompts/prompt-tests.ts')
+  return runPromptTests(ids.length === 0 ? all : chosen.flat())
 }

@@ -1,48 +1,41 @@
-import { didYouMean } from '../core/names.ts'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Command } from './command.ts'
-import { AppError } from '../core/errors.ts'
-import { readOptions } from './options.ts'
-import { print, table, write } from './output.ts'
+import { takes } from '../control/input.ts'
+import { table } from '../control/text.ts'
+import { AppError } from '#leaf/errors.ts'
+import { didYouMean } from '#leaf/names.ts'
+import { defineCommand } from './command.ts'
+import { write } from './output.ts'
 
-/** `assistant-core schema`: what editors check and complete the files of a site by. */
-export function addSchemaCommand(program: Command): void {
-  program
-    .command('schema [kind]')
-    .description('print the JSON Schema of one kind of file of a site, or list the kinds')
-    .example('schema doctype', 'schema --write --site my-site')
-    .option(
-      '--write',
-      'write all of them into the .schemas folder of the site, where the files of a new site look',
+/** `assistant-core schema`: prints the schemas by which editors check and complete the files of a site. */
+export const schemaCommand = defineCommand({
+  name: 'schema',
+  does: 'print the JSON Schema of one kind of file of a site, or list the kinds',
+  examples: ['schema doctype', 'schema --write --site my-site'],
+  input: takes({
+    kind: '[kind]',
+    all: '--write: write all of them into the .schemas folder of the site, where the files of a new site look',
+  }),
+  run: async ({ kind, all }, { site }) => {
+    const { siteSchemas, printedSchema } = await import('../house/site-schemas.ts')
+    if (all) return { folder: await writeSchemas(resolve(site)), count: siteSchemas.length }
+    const kinds = siteSchemas.map(({ kind, files }) => ({ kind, files }))
+    if (kind === undefined) return kinds
+    const found = siteSchemas.find((one) => one.kind === kind)
+    if (found) return await write(printedSchema(found))
+    const meant = didYouMean(
+      kind,
+      kinds.map((one) => one.kind),
     )
-    .action(async (kind: string | undefined, flags: { write?: boolean }, command: Command) => {
-      const options = readOptions(command)
-      const { siteSchemas, printedSchema } = await import('../build/site-schemas.ts')
-      if (flags.write) {
-        const folder = await writeSchemas(resolve(options.site))
-        return print(options.json, { folder }, () => `${folder}: ${siteSchemas.length} schemas`)
-      }
-      if (kind === undefined) {
-        const kinds = siteSchemas.map(({ kind, files }) => ({ kind, files }))
-        return print(options.json, kinds, () => table(kinds, { kind: 'kind', files: 'files' }))
-      }
-      const found = siteSchemas.find((one) => one.kind === kind)
-      if (!found)
-        throw new AppError(
-          'not_found',
-          `there is no kind "${kind}"${didYouMean(
-            kind,
-            siteSchemas.map((one) => one.kind),
-          )}`,
-        )
-      await write(printedSchema(found))
-    })
-}
+    throw new AppError('not_found', `there is no kind "${kind}"${meant}`)
+  },
+  text: (done) =>
+    'folder' in done! ? `${done.folder}: ${done.count} schemas` : table(done!, ['kind', 'files']),
+})
 
-/** Writes every schema into a site, and tells the folder. */
+/** Writes every schema into a site, and returns the folder. */
 export async function writeSchemas(site: string): Promise<string> {
-  const { siteSchemas, printedSchema } = await import('../build/site-schemas.ts')
+  const { siteSchemas, printedSchema } = await import('../house/site-schemas.ts')
   const folder = join(site, '.schemas')
   mkdirSync(folder, { recursive: true })
   for (const one of siteSchemas) writeFileSync(join(folder, `${one.kind}.json`), printedSchema(one))

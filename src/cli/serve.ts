@@ -1,58 +1,49 @@
 import process from 'node:process'
-import { setFlagsFromString } from 'node:v8'
-import { InvalidArgumentError } from 'commander'
-import type { Command } from './command.ts'
+import { takes } from '../control/input.ts'
+import { plain, visible } from '../control/text.ts'
 import { version } from '../core/version.ts'
 import type { Daemon } from '../daemon.ts'
-import { programFor, readOptions } from './options.ts'
-import { plain, tell, visible } from './output.ts'
+import { defineCommand } from './command.ts'
+import { programFor } from './options.ts'
+import { tell } from './output.ts'
+import { firstPerson } from './site.ts'
 
-/** `assistant-core serve`: the daemon in the foreground. */
-export function addServeCommand(program: Command): void {
-  program
-    .command('serve')
-    .description(
-      'run the daemon in the foreground until SIGTERM, or until its terminal is closed; without one SIGHUP reloads the site',
+/** `assistant-core serve`: runs the daemon in the foreground. */
+export const serveCommand = defineCommand({
+  name: 'serve',
+  does: 'run the daemon in the foreground until SIGTERM, or until its terminal is closed; without one SIGHUP reloads the site',
+  examples: ['serve --site /srv/site --state /var/lib/assistant-core', 'serve --port 0'],
+  input: takes({
+    host: '--host <address>: listen on this address instead of the setting server.host',
+    port: '--port <number>: listen on this port instead of the setting server.port; 0 takes a free one',
+  }),
+  run: async (flags, { site, state, credentials, publicUrl }) => {
+    const onTerminal = process.stdin.isTTY
+    if (onTerminal) outliveTerminal()
+    // The message comes at once, since loading the program and making a first state take seconds.
+    if (process.stdout.isTTY)
+      tell(`assistant-core ${version} reads ${site} and opens its state in ${state} …`)
+    // A loader opens all files of a graph at once: in two steps they are less than the 256 that macOS gives a process.
+    await import('../house/snapshot.ts')
+    const { runDaemon } = await import('../daemon.ts')
+    const { createLog } = await import('#leaf/log.ts')
+    const log = process.stdout.isTTY && {
+      log: createLog('info', { write: (line) => tell(lineForPeople(line)) }),
+    }
+    await runDaemon(
+      { site, state, credentials, publicUrl, onTerminal, ...log, ...inheritedSocket(), ...flags },
+      (daemon) => welcome(daemon, site),
     )
-    .example('serve --site /srv/site --state /var/lib/assistant-core', 'serve --port 0')
-    .option('--host <address>', 'listen on this address instead of the setting server.host')
-    .option(
-      '--port <number>',
-      'listen on this port instead of the setting server.port; 0 takes a free one',
-      portNumber,
-    )
-    .action(async (flags: { host?: string; port?: number }, command: Command) => {
-      const { site, state, publicUrl } = readOptions(command)
-      const onTerminal = process.stdin.isTTY
-      if (onTerminal) outliveTerminal()
-      // At once: loading the program and making a first state take seconds.
-      if (process.stdout.isTTY)
-        tell(`assistant-core ${version} reads ${site} and opens its state in ${state} …`)
-      const [{ runDaemon }, { createLog }] = await Promise.all([
-        import('../daemon.ts'),
-        import('../core/log.ts'),
-      ])
-      const log = process.stdout.isTTY && {
-        log: createLog('info', { write: (line) => tell(lineForPeople(line)) }),
-      }
-      await runDaemon(
-        { site, state, publicUrl, onTerminal, ...log, ...inheritedSocket(), ...flags },
-        (daemon) => {
-          // From here on the same is done again and again: V8's own measure for what it makes fast, not that of `bin/`.
-          setFlagsFromString('--interrupt-budget=67584')
-          return welcome(daemon, site)
-        },
-      )
-    })
-}
+  },
+})
 
-/** A terminal that is closed takes no more text; that must not stand in the way of an orderly end. */
+/** Ignores errors of a closed terminal, which takes no more text: they must not prevent an orderly end. */
 function outliveTerminal(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => undefined)
 }
 
-/** A line of the log as a person reads it: time, level when it matters, message, fields. */
+/** Formats a line of the log for people: time, level when it matters, message, fields. */
 function lineForPeople(line: string): string {
   const { time, level, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
   const told = Object.entries(fields).map(([name, value]) => ` ${name}=${plain(value)}`)
@@ -61,13 +52,13 @@ function lineForPeople(line: string): string {
   )
 }
 
-/** The socket that a systemd socket unit listens on for us: always descriptor 3 (sd_listen_fds(3)). */
+/** Returns the socket that a systemd socket unit listens on for us: always descriptor 3 (sd_listen_fds(3)). */
 function inheritedSocket(): { listeningFd?: number } {
   const { LISTEN_PID: forPid, LISTEN_FDS: count } = process.env
   return forPid === String(process.pid) && Number(count) >= 1 ? { listeningFd: 3 } : {}
 }
 
-/** Tells the person at the terminal what to do now. */
+/** Shows the person at the terminal the next steps. */
 async function welcome({ services }: Daemon, site: string): Promise<void> {
   const url = services.publicUrl()
   const made = await services.firstSignIn()
@@ -77,6 +68,7 @@ async function welcome({ services }: Daemon, site: string): Promise<void> {
       `  sign in as   ${made.user}`,
       `  password     ${made.password}   (shown this once; change it with: ${programFor(site)} users passwd ${made.user} --password-stdin)`,
     )
+  if (services.site.current().people.users.size === 0) lines.push(`  ${firstPerson(programFor(site))}`)
   lines.push(
     `  MCP endpoint ${services.mcpUrl()}`,
     `  connect      claude mcp add --transport http assistant ${services.mcpUrl()}`,
@@ -84,11 +76,4 @@ async function welcome({ services }: Daemon, site: string): Promise<void> {
     ``,
   )
   tell(lines.join('\n'))
-}
-
-function portNumber(text: string): number {
-  const port = Number(text)
-  if (!Number.isInteger(port) || port < 0 || port > 65535)
-    throw new InvalidArgumentError('must be a number from 0 to 65535')
-  return port
 }

@@ -1,14 +1,155 @@
-import { explainAccess as explainDoctype } from '../documents/explaining.ts'
-import { AppError } from '../core/errors.ts'
-import { assistantUser, hasRole, principalFor, roleKeyOf, type Principal } from '../core/principal.ts'
-import { offerOf } from '../tools/offer.ts'
+import { AppError } from '#leaf/errors.ts'
+import { type EffectName, effectNames, effects, settableEffects } from '../core/effects.ts'
+import { assistantUser, hasRole, principalFor } from '../core/principal.ts'
+import type { Offer } from '../tools/gate/catalogue.ts'
+import type { ToolSetting } from '../tools/gate/read-tools.ts'
+import type { Tool } from '../tools/tool.ts'
+import { takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { columns, table, visible } from './text.ts'
+import { knownUser } from '../users/people.ts'
+import { clientOf } from './whose.ts'
 
-/** What is asked for an explanation. */
+/** The operations that explain decisions on access with the deciding line of the site, from the evaluator itself. */
+export const accessOperations = [
+  defineOperation({
+    name: 'tools.list',
+    as: 'access tools',
+    does: 'list the tools, and what else programs do, with what the site says about each and where',
+    input: takes({}),
+    run: async (_params, { site }: Needs<'site'>) => {
+      const { confirmationOf, matchesName, settingOf } = await import('../tools/gate/read-tools.ts')
+      const { tools, toolSettings } = site.current()
+      const row = (one: Pick<Tool, 'name' | 'title' | 'category' | 'roles'>, setting?: ToolSetting) => ({
+        tool: one.name,
+        title: one.title,
+        category: setting?.category ?? one.category,
+        enabled: setting?.enabled ?? true,
+        roles: setting?.roles ?? one.roles ?? [],
+        confirm: 'never' as ReturnType<typeof confirmationOf>,
+        profiles: [] as readonly string[],
+        timeout_seconds: setting?.timeout_seconds ?? null,
+        max_concurrent: setting?.max_concurrent ?? null,
+        max_result_bytes: setting?.max_result_bytes ?? null,
+        source: setting?.source ?? 'built in',
+      })
+      const found = tools.map((tool) => ({
+        ...row(tool, settingOf(toolSettings, tool.name)),
+        confirm: confirmationOf(toolSettings, tool.name),
+        profiles: toolSettings.profiles
+          .filter((profile) => profile.tools.some((pattern) => matchesName(pattern, tool.name)))
+          .map(({ name }) => name),
+      }))
+      // What programs may do besides calling tools.
+      const powers = settableEffects.map((name) =>
+        row({ name, ...effects[name] }, toolSettings.settings.get(name)),
+      )
+      return [...found, ...powers].sort((a, b) => (a.tool < b.tool ? -1 : 1))
+    },
+    text: (list) =>
+      table(list, [
+        ...columns('tool, category, roles, profiles, confirm'),
+        ['source', ({ enabled, source }) => (enabled ? source : `off: ${source}`)],
+      ]),
+  }),
+  defineOperation({
+    name: 'access.explain',
+    does: 'explain what a user may do with a tool, a doctype, or one document of it; without one, with each',
+    examples: [
+      'access explain sales@example.com create_document',
+      'access explain sales@example.com Customer CUST-0001 --client CLIENT_ID',
+    ],
+    // The client is a flag: its limits are easily forgotten when a user "has all roles".
+    input: takes({
+      user: '<user>',
+      subject: '[tool-or-doctype]',
+      name: '[name]',
+      client: '--client <id>: through this client, with its limits',
+    }),
+    run: async ({ user, subject, name, client }, taken: Needs<Asked>) => {
+      const { explainAccess } = await import('../documents/explaining.ts')
+      const { offerOf } = await import('../tools/gate/offer.ts')
+      const { principal, gates, asked } = await principalAs(taken, user, client)
+      const { tools, toolSettings, platform, documents, catalogue } = taken.site.current()
+      const ofTool = (tool: (typeof tools)[number]): Reason =>
+        reasonOf('tool', offerOf(principal, tool, toolSettings))
+      const ofEffect = (effect: EffectName): Reason => reasonOf('power', catalogue.effect(principal, effect))
+      const ofDoctype = async (doctype: string) => {
+        const { actions, ...fields } = await explainAccess(documents, principal, doctype, name)
+        return {
+          ...fields,
+          reasons: actions.map(({ action: subject, ...rest }): Reason => ({ subject, ...rest })),
+        }
+      }
+      if (subject === undefined) {
+        const row = (subject: string, kind: string, reasons: readonly Reason[], action?: string) => {
+          const allowed = reasons.filter((one) => one.allowed)
+          const { because, source } = allowed[0] ?? reasons[0]!
+          return { subject, kind, actions: allowed.map((one) => action ?? one.subject), because, source }
+        }
+        const doctypes = [...platform.doctypes.keys()]
+        const subjects = [
+          ...tools.map((tool) => row(tool.name, 'tool', [ofTool(tool)], 'call')),
+          ...effectNames.map((effect) => row(effect, 'power', [ofEffect(effect)], 'use')),
+          ...(await Promise.all(
+            doctypes.map(async (one) => row(one, 'doctype', (await ofDoctype(one)).reasons)),
+          )),
+        ]
+        return { ...asked, gates, subjects: subjects.sort((a, b) => (a.subject < b.subject ? -1 : 1)) }
+      }
+      const tool = tools.find((one) => one.name === subject)
+      const effect = effectNames.find((one) => one === subject)
+      if (!platform.doctypes.has(subject) && !tool && !effect)
+        throw new AppError('not_found', `"${subject}" is neither a tool, a power nor a doctype`)
+      // A doctype may have the name of a tool; with the name of a document, the doctype is meant.
+      const isNamed = tool !== undefined || effect !== undefined
+      const doctype = isNamed && name === undefined ? undefined : await ofDoctype(subject)
+      const reasons = doctype?.reasons ?? [effect ? ofEffect(effect) : ofTool(tool!)]
+      return {
+        ...asked,
+        subject,
+        kind: !doctype ? (effect ? 'power' : 'tool') : name === undefined ? 'doctype' : 'document',
+        ...(name !== undefined && { name }),
+        allowed: gates.every((gate) => gate.allowed) && reasons.some((reason) => reason.allowed),
+        // Gates are shown with the other reasons, though a closed one decides alone: otherwise the next fault would only be
+        // found later.
+        reasons: [...gates, ...reasons],
+        ...(doctype && { hidden_fields: doctype.hidden, masked_fields: doctype.masked }),
+      }
+    },
+    // One sentence first: the table below is for readers who doubt it.
+    text: (found) => {
+      const through = found.client === null ? '' : ` through ${found.client}`
+      const about = `${found.user} (${found.roles.join(', ') || 'no role'})${through}`
+      if ('subjects' in found) {
+        const shut = found.gates.filter(({ allowed }) => !allowed)
+        const why = shut.map(({ because, source }) => visible(`may do nothing: ${because}  ${source}`))
+        const rows = table(found.subjects, columns('subject, allowed: actions, because, source'))
+        return [visible(about), ...why, rows]
+      }
+      const {
+        allowed,
+        kind,
+        subject,
+        name = '',
+        hidden_fields: hidden = [],
+        masked_fields: masked = [],
+      } = found
+      const verdict = allowed ? (kind === 'tool' ? 'may call' : 'may use') : 'may not use'
+      return [
+        visible(`${about} ${verdict} ${kind} ${subject} ${name}`.trimEnd()),
+        table(found.reasons, ['gate: subject', 'allowed', 'because', 'source']),
+        ...(hidden.length > 0 ? [visible(`hidden fields: ${hidden.join(', ')}`)] : []),
+        ...(masked.length > 0 ? [visible(`masked fields: ${masked.join(', ')}`)] : []),
+      ]
+    },
+  }),
+] as const
+
+/** The services that an explanation needs. */
 type Asked = 'people' | 'clients' | 'clientLimits' | 'site'
 
-/** One thing that decided, with where it is written. */
+/** A reason for the decision, with its place in the site. */
 interface Reason {
   readonly subject: string
   readonly allowed: boolean
@@ -16,144 +157,40 @@ interface Reason {
   readonly source: string
 }
 
-/** What decides, and what follows; fields are told for doctypes and documents. */
-interface Explanation {
-  readonly user: string
-  readonly client: string | null
-  readonly roles: readonly string[]
-  readonly subject: string
-  readonly kind: 'tool' | 'doctype' | 'document'
-  readonly name?: string
-  readonly allowed: boolean
-  readonly reasons: readonly Reason[]
-  readonly hidden_fields?: readonly string[]
-  readonly masked_fields?: readonly string[]
+function reasonOf(subject: string, { refusal, reason, source }: Offer): Reason {
+  return { subject, allowed: refusal === undefined, because: reason, source }
 }
 
-/** Why a user may or may not use a tool, or may do what with a doctype or one document of it: the evaluator's own answer. */
-export const explainAccessTo = defineOperation({
-  name: 'access.explain',
-  input: objectWith(
-    { user: { type: 'string' }, subject: { type: 'string', minLength: 1 } },
-    { name: { type: 'string' }, client: { type: 'string' } },
-  ),
-  run: async ({ user, subject, name, client }, taken: Needs<Asked>): Promise<Explanation> => {
-    const { principal, gates, asked } = await principalAs(taken, user, client)
-    const { tools, toolSettings, platform, documents } = taken.site.current()
-    const tool = tools.find((one) => one.name === subject)
-    const about = { ...asked, subject }
-    // What stands before everything is told with the rest, though it decides alone: the next fault would only
-    // be found later.
-    const shut = gates.find((gate) => !gate.allowed)
-    // A doctype may be called as a tool is; with the name of a document, the doctype is meant.
-    if (tool && name === undefined) {
-      const offer = offerOf(principal, tool, toolSettings)
-      const reason: Reason = {
-        subject: 'tool',
-        allowed: offer.refusal === undefined,
-        because: offer.reason,
-        source: offer.source,
-      }
-      return { ...about, kind: 'tool', allowed: !shut && reason.allowed, reasons: [...gates, reason] }
-    }
-    if (!platform.doctypes.has(subject) && !tool) {
-      throw new AppError('not_found', `"${subject}" is neither a tool nor a doctype`)
-    }
-    const explained = await explainDoctype(documents, principal, subject, name)
-    const reasons = explained.actions.map(({ action, allowed, because, source }): Reason => ({
-      subject: action,
-      allowed,
-      because,
-      source,
-    }))
-    return {
-      ...about,
-      kind: name === undefined ? 'doctype' : 'document',
-      ...(name !== undefined && { name }),
-      allowed: !shut && reasons.some((reason) => reason.allowed),
-      reasons: [...gates, ...reasons],
-      hidden_fields: explained.hidden,
-      masked_fields: explained.masked,
-    }
-  },
-})
-
-/** What a user may do with every tool and every doctype, each with the line of the site that decides it. */
-export const overviewOfAccess = defineOperation({
-  name: 'access.overview',
-  input: objectWith({ user: { type: 'string' } }, { client: { type: 'string' } }),
-  run: async ({ user, client }, taken: Needs<Asked>) => {
-    const { principal, gates, asked } = await principalAs(taken, user, client)
-    const { tools, toolSettings, platform, documents } = taken.site.current()
-    const ofTools = tools.map((tool) => {
-      const { refusal, reason: because, source } = offerOf(principal, tool, toolSettings)
-      return {
-        subject: tool.name,
-        kind: 'tool',
-        actions: refusal === undefined ? ['call'] : [],
-        because,
-        source,
-      }
-    })
-    const ofDoctypes = await Promise.all(
-      [...platform.doctypes.keys()].map(async (subject) => {
-        const { actions } = await explainDoctype(documents, principal, subject)
-        const allowed = actions.filter((one) => one.allowed)
-        const { because, source } = allowed[0] ?? actions[0]!
-        return {
-          subject,
-          kind: 'doctype',
-          actions: allowed.map<string>(({ action }) => action),
-          because,
-          source,
-        }
-      }),
-    )
-    const subjects = [...ofTools, ...ofDoctypes].sort((a, b) => (a.subject < b.subject ? -1 : 1))
-    return { ...asked, gates, subjects }
-  },
-})
-
-/** The user as a request would stand for it, and what stands before every tool and document. */
-async function principalAs(
-  { people, clients, clientLimits }: Needs<Asked>,
-  email: string,
-  client: string | undefined,
-): Promise<{ principal: Principal; gates: Reason[]; asked: Pick<Explanation, 'user' | 'client' | 'roles'> }> {
-  const found = people().find(email)
-  if (!found) throw new AppError('not_found', `no user ${email}`)
-  if (client !== undefined && !(await clients.find(client)))
-    throw new AppError('not_found', `no client ${client}`)
-  const limits = client === undefined ? undefined : clientLimits(client)
-  // As bearer.ts does for a request: a client's limits take roles away, and never add any.
-  const kept = limits?.roles && new Set([...found.roles].filter((role) => limits.roles!.includes(role)))
-  const principal: Principal = {
-    ...principalFor(found, 'command line'),
+/** Makes the user's principal as a request would have it, and the gates before every tool and document. */
+async function principalAs(taken: Needs<Asked>, email: string, client: string | undefined) {
+  const user = knownUser(taken.people(), email)
+  if (client !== undefined) await clientOf(taken, client)
+  const { baseOf } = await import('../oauth/acting.ts')
+  const limits = client === undefined ? undefined : taken.clientLimits(client)
+  const principal = {
+    ...principalFor(user, 'command line'),
+    ...baseOf(user, limits),
     ...(client !== undefined && { client: { id: client, name: client } }),
-    ...(kept && { roles: kept, roleKey: roleKeyOf(kept) }),
-    ...(limits?.tools && { toolLimit: limits.tools }),
   }
-  // Users, roles and the switch stand in one file, so the line need not be looked for.
+  const has = hasRole(principal, assistantUser)
+  const leaves = limits?.roles ? ', or the client does not leave it' : ''
+  // Users, roles and the switch are all in one file, so the line need not be looked up.
   const source = 'config/users.yaml'
-  return {
-    principal,
-    asked: { user: principal.user, client: client ?? null, roles: [...principal.roles].sort() },
-    gates: [
-      { subject: 'user', allowed: found.enabled, because: found.enabled ? 'enabled' : 'disabled', source },
-      {
-        subject: 'assistant',
-        allowed: found.assistantEnabled,
-        because: `assistant_enabled is ${found.assistantEnabled ? 1 : 0}`,
-        source,
-      },
-      {
-        subject: 'role',
-        allowed: hasRole(principal, assistantUser),
-        because: hasRole(principal, assistantUser)
-          ? `has the role ${assistantUser}`
-          : `lacks the role ${assistantUser}${limits?.roles ? ', or the client does not leave it' : ''}`,
-        source: limits?.roles ? 'config/clients.yaml' : source,
-      },
-    ],
-  }
+  const gates: readonly Reason[] = [
+    { subject: 'user', allowed: user.enabled, because: user.enabled ? 'enabled' : 'disabled', source },
+    {
+      subject: 'assistant',
+      allowed: user.assistantEnabled,
+      because: `assistant_enabled is ${user.assistantEnabled ? 1 : 0}`,
+      source,
+    },
+    {
+      subject: 'role',
+      allowed: has,
+      because: has ? `has the role ${assistantUser}` : `lacks the role ${assistantUser}${leaves}`,
+      source: limits?.roles ? 'config/clients.yaml' : source,
+    },
+  ]
+  const asked = { user: principal.user, client: client ?? null, roles: [...principal.roles].sort() }
+  return { principal, gates, asked }
 }

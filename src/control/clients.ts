@@ -1,156 +1,144 @@
-import { isoTime } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { linesOf, type Settings } from '../core/settings.ts'
-import { readClientMetadata, registrationMethods } from '../oauth/client-metadata.ts'
-import { OAuthError } from '../oauth/protocol.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { Settings } from '../core/settings.ts'
 import type { Client } from '../oauth/records.ts'
-import { registrationOf } from '../oauth/registration-endpoint.ts'
+import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { columns, table } from './text.ts'
+import { clientOf } from './whose.ts'
 
-/** The parameters of operations on one client. */
-const id = objectWith({ client_id: { type: 'string' } })
+/** A client's name and metadata, which `oauth/clients/client-metadata.ts` checks by RFC 7591 §2. */
+const client_id = '<client_id>'
+const name = '--name <name>: the name that users see'
 
-/**
- * Client metadata in the words of the command line; `oauth/client-metadata.ts` checks it as RFC 7591 §2
- * wants it.
- */
-const metadata = {
-  name: { type: 'string' },
-  redirect_uris: { type: 'array', items: { type: 'string' } },
-} as const
-
-/** Registers a client by hand, under the same rules as dynamic registration. */
-export const registerClient = defineOperation({
-  name: 'clients.register',
-  writes: true,
-  input: objectWith(
-    { name: metadata.name, redirect_uris: metadata.redirect_uris },
-    { auth_method: { type: 'string' }, jwks_uri: { type: 'string' } },
-  ),
-  run: async (params, { clients, settings }: Needs<'clients' | 'settings'>) => {
-    const description = describe(params, settings())
-    const { client, secret } = await clients.register(description, 'operator', async () => {})
-    return registrationOf(client, secret)
-  },
-})
-
-/** Every registered client. */
-export const listClients = defineOperation({
-  name: 'clients.list',
-  input: objectWith({}),
-  run: async (_params, { clients }: Needs<'clients'>) => (await clients.list()).map(clientView),
-})
-
-/** One client, with its grants. */
-export const showClient = defineOperation({
-  name: 'clients.show',
-  input: id,
-  run: async (params, { clients, tokens }: Needs<'clients' | 'tokens'>) => {
-    const client = await found(clients, params.client_id)
-    const families = await tokens.families({ client: client.id })
-    // Those whose access has ended no longer use it.
-    const live = families.filter((family) => family.revokedAt === undefined)
-    return {
-      ...clientView(client),
-      metadata: client.metadata,
-      users: [...new Set(live.map((family) => family.user))],
-    }
-  },
-})
-
-/** Changes the name or the redirect URIs of a client. */
-export const updateClient = defineOperation({
-  name: 'clients.update',
-  writes: true,
-  input: objectWith(
-    { client_id: { type: 'string' } },
-    { name: metadata.name, redirect_uris: metadata.redirect_uris },
-  ),
-  run: async ({ client_id, ...change }, { clients, settings }: Needs<'clients' | 'settings'>) => {
-    const client = await found(clients, client_id)
-    const description = describe(
+/** The operations on the OAuth clients that this server knows. */
+export const clientOperations = [
+  defineOperation({
+    name: 'clients.register',
+    does: 'register a client by hand and print it, with its secret, once',
+    examples: [
+      'clients register --name "Report portal" --redirect-uri https://portal.example.com/callback --auth-method client_secret_basic',
+    ],
+    writes: true,
+    // The addresses are required, because no default could be right: codes are sent there.
+    input: takes(
       {
-        name: change.name ?? client.name,
-        redirect_uris: change.redirect_uris ?? [...client.redirectUris],
-        auth_method: client.authMethod,
+        name,
+        redirect_uris: '--redirect-uri <uri...>: where codes may be sent; repeatable',
+        auth_method: asks(
+          '--auth-method <method>: none, client_secret_basic, client_secret_post or private_key_jwt',
+          { default: 'none' },
+        ),
+        jwks_uri: "--jwks-uri <url>: where the client's public keys are, for private_key_jwt",
       },
-      settings(),
-    )
-    return clientView(
-      await clients.update(client.id, {
-        name: description.name,
-        redirectUris: description.redirectUris,
-      }),
-    )
-  },
-})
-
-/** Gives a confidential client another secret; the old one ends at once. */
-export const rotateClientSecret = defineOperation({
-  name: 'clients.rotate_secret',
-  writes: true,
-  input: id,
-  run: async (params, { clients }: Needs<'clients'>) => {
-    const { client, secret } = await clients.rotateSecret(params.client_id)
-    return registrationOf(client, secret)
-  },
-})
-
-/** Removes a client and ends all its tokens. */
-export const removeClient = defineOperation({
-  name: 'clients.remove',
-  writes: true,
-  input: id,
-  run: async (params, { clients }: Needs<'clients'>) => {
-    if (!(await clients.remove(params.client_id)))
-      throw new AppError('not_found', `no client ${params.client_id}`)
-    return { removed: params.client_id }
-  },
-})
-
-/** Removes clients that nobody uses; with `dry_run` only says which. */
-export const pruneClients = defineOperation({
-  name: 'clients.prune',
-  writes: true,
-  input: objectWith({}, { dry_run: { type: 'boolean' } }),
-  run: async (params, { clients }: Needs<'clients'>) => ({
-    dry_run: params.dry_run ?? false,
-    pruned: (await clients.prune({ dryRun: params.dry_run ?? false })).map(
-      ({ id: client_id, name, why }) => ({ client_id, client_name: name, why }),
+      'name',
+      'redirect_uris',
+    ),
+    // The rules are those of dynamic registration.
+    run: async (params, { clients, settings }: Needs<'clients' | 'settings'>) => {
+      const description = await describe(params, settings())
+      const { client, secret } = await clients.register(description, 'operator', async () => {})
+      const { registrationOf } = await import('../oauth/endpoints/registration-endpoint.ts')
+      return registrationOf(client, secret)
+    },
+  }),
+  defineOperation({
+    name: 'clients.list',
+    does: 'list registered clients',
+    input: takes({}),
+    run: async (_params, { clients }: Needs<'clients'>) => (await clients.list()).map(clientView),
+    text: columns(
+      'client: client_id, name: client_name, source, method: token_endpoint_auth_method, created, last used: last_used',
     ),
   }),
-})
+  defineOperation({
+    name: 'clients.show',
+    does: 'show one client and who uses it',
+    examples: ['clients show CLIENT_ID'],
+    input: takes({ client_id }),
+    run: async (params, taken: Needs<'clients' | 'tokens'>) => {
+      const client = await clientOf(taken, params.client_id)
+      const families = await taken.tokens.families({ client: client.id })
+      // Token families whose access has ended do not count.
+      const live = families.filter((family) => family.revokedAt === undefined)
+      const users = [...new Set(live.map((family) => family.user))]
+      return { ...clientView(client), metadata: client.metadata, users }
+    },
+  }),
+  defineOperation({
+    name: 'clients.update',
+    does: 'change the name or the redirect URIs of a client',
+    examples: ['clients update CLIENT_ID --name "Report portal"'],
+    writes: true,
+    input: takes({
+      client_id,
+      name,
+      redirect_uris: '--redirect-uri <uri...>: all redirect URIs, in the place of those it has; repeatable',
+    }),
+    run: async (params, { clients, settings }: Needs<'clients' | 'settings'>) => {
+      const { id, authMethod: auth_method, ...was } = await clientOf({ clients }, params.client_id)
+      const { name = was.name, redirect_uris = was.redirectUris } = params
+      const described = await describe({ name, redirect_uris, auth_method }, settings())
+      const changed = { name: described.name, redirectUris: described.redirectUris }
+      return clientView(await clients.update(id, changed))
+    },
+  }),
+  defineOperation({
+    name: 'clients.rotate_secret',
+    does: 'give a confidential client another secret; the old one ends at once',
+    examples: ['clients rotate-secret CLIENT_ID'],
+    writes: true,
+    input: takes({ client_id }),
+    run: async (params, { clients }: Needs<'clients'>) => {
+      const { client, secret } = await clients.rotateSecret(params.client_id)
+      const { registrationOf } = await import('../oauth/endpoints/registration-endpoint.ts')
+      return registrationOf(client, secret)
+    },
+  }),
+  defineOperation({
+    // Without a confirmation: the command line is for scripts too, and a client can be registered anew.
+    name: 'clients.remove',
+    does: 'remove a client and end all its tokens',
+    examples: ['clients remove CLIENT_ID'],
+    writes: true,
+    input: takes({ client_id }),
+    run: async ({ client_id }, { clients }: Needs<'clients'>) => {
+      if (!(await clients.remove(client_id))) throw new AppError('not_found', `no client ${client_id}`)
+      return { removed: client_id }
+    },
+  }),
+  defineOperation({
+    name: 'clients.prune',
+    does: 'remove clients that registered themselves and that nobody uses',
+    examples: ['clients prune --dry-run'],
+    writes: true,
+    // The dry run is for operators who prune by a timer and want to see the candidates first.
+    input: takes({ dry_run: '--dry-run: only say which' }),
+    run: async ({ dry_run = false }, { clients }: Needs<'clients'>) => {
+      const pruned = await clients.prune({ dryRun: dry_run })
+      return {
+        dry_run,
+        pruned: pruned.map(({ id, name, why }) => ({ client_id: id, client_name: name, why })),
+      }
+    },
+    text: ({ pruned }) => table(pruned, ['client: client_id', 'name: client_name', 'why']),
+  }),
+] as const
 
-/** A client by its id; AppError `not_found`. */
-async function found(clients: Needs<'clients'>['clients'], clientId: string): Promise<Client> {
-  const client = await clients.find(clientId)
-  if (!client) throw new AppError('not_found', `no client ${clientId}`)
-  return client
-}
-
-function describe(
+async function describe(
   params: { name: string; redirect_uris: readonly string[]; auth_method?: string; jwks_uri?: string },
-  { oauth }: Settings,
-): ReturnType<typeof readClientMetadata> {
+  settings: Settings,
+) {
+  const { readClientMetadata, registrationMethods, rulesOf } =
+    await import('../oauth/clients/client-metadata.ts')
+  const { OAuthError } = await import('../oauth/protocol.ts')
+  const { name: client_name, auth_method: token_endpoint_auth_method, ...rest } = params
   try {
-    return readClientMetadata(
-      {
-        client_name: params.name,
-        redirect_uris: params.redirect_uris,
-        ...(params.auth_method && { token_endpoint_auth_method: params.auth_method }),
-        ...(params.jwks_uri && { jwks_uri: params.jwks_uri }),
-      },
-      {
-        developerMode: oauth.developer_mode,
-        nativeSchemes: linesOf(oauth.native_redirect_schemes),
-        // By hand also keys are allowed: the operator vouches for the address they come from.
-        authMethods: [...registrationMethods, 'private_key_jwt'],
-        defaultMethod: 'none',
-      },
-    )
+    // Keys are allowed for registration by hand: the operator vouches for their address.
+    const rules = rulesOf(settings, [...registrationMethods, 'private_key_jwt'])
+    return readClientMetadata({ client_name, token_endpoint_auth_method, ...rest }, rules)
   } catch (error) {
-    // An error of the protocol means nothing at a command line.
+    // A protocol error means nothing at a command line.
     if (error instanceof OAuthError) throw new AppError('invalid', error.message, { cause: error })
     throw error
   }

@@ -1,31 +1,48 @@
-import { isoTime } from '../core/clock.ts'
-import type { KeyStatus } from '../oauth/keys.ts'
+import { isoTime } from '#leaf/clock.ts'
+import type { KeyStatus } from '../oauth/tokens/keys.ts'
+import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { columns, table } from './text.ts'
 
-/** The keys that sign ID tokens, without their private parts. */
-export const listKeys = defineOperation({
-  name: 'keys.list',
-  input: objectWith({}),
-  run: async (_params, { keys }: Needs<'keys'>) => (await keys.list()).map(keyView),
-})
-
-/** Makes the next signing key; `at_once` when the old one leaked. */
-export const rotateKeys = defineOperation({
-  name: 'keys.rotate',
-  writes: true,
-  input: objectWith({}, { at_once: { type: 'boolean' } }),
-  run: async (params, { keys }: Needs<'keys'>) =>
-    keyView(await keys.rotate({ atOnce: params.at_once ?? false })),
-})
+/** The operations on the keys that sign ID tokens, without their private parts, and on the attempts to get tokens. */
+export const keyOperations = [
+  defineOperation({
+    name: 'keys.list',
+    does: 'list the signing keys',
+    input: takes({}),
+    run: async (_params, { keys }: Needs<'keys'>) => (await keys.list()).map(keyView),
+    text: columns('key, state, created, signs from: signs_from'),
+  }),
+  defineOperation({
+    name: 'keys.rotate',
+    does: 'make the next signing key; it signs once clients have had time to learn it',
+    examples: ['keys rotate', 'keys rotate --at-once'],
+    writes: true,
+    input: takes({
+      at_once: '--at-once: it signs now and the old ones end, because one of them leaked',
+    }),
+    run: async ({ at_once = false }, { keys }: Needs<'keys'>) =>
+      keyView(await keys.rotate({ atOnce: at_once })),
+  }),
+  defineOperation({
+    // Only running daemons keep it.
+    name: 'oauth.trace',
+    does: 'show the last authorization attempts and the step at which each died',
+    examples: ['oauth trace -n 5'],
+    input: takes({ count: asks('-n <count>: how many', { minimum: 1, default: 10 }) }),
+    run: async ({ count = 10 }, { trace }: Needs<'trace'>) => trace.last(count),
+    text: (list) =>
+      table(list, [
+        ['attempt', (one) => one.started],
+        ['client', (one) => one.client_name ?? one.client],
+        ...columns('redirect: redirect_host, user'),
+        // The step at which it died, or the latest one if it still goes on.
+        ['last step', (one) => one.died_at ?? one.steps.at(-1)],
+        ['reason', (one) => one.reason ?? one.client_document],
+      ]),
+  }),
+] as const
 
 function keyView({ id, state, createdAt, signsFrom }: KeyStatus) {
   return { key: id, state, created: isoTime(createdAt), signs_from: isoTime(signsFrom) }
 }
-
-/** The last authorization attempts, and the step at which each died. Kept by running daemons only. */
-export const traceAttempts = defineOperation({
-  name: 'oauth.trace',
-  input: objectWith({}, { count: { type: 'integer', minimum: 1 } }),
-  run: async (params, { trace }: Needs<'trace'>) => trace.last(params.count ?? 10),
-})

@@ -1,102 +1,119 @@
 import type { AuditEvent } from '../audit/event.ts'
-import { AppError } from '../core/errors.ts'
-import { compileSchema, problemsText, type Check } from '../core/schema.ts'
-import type { Services } from '../build/services.ts'
-import type { Fits } from '../tools/tool.ts'
+import { AppError, messageOf, type AppErrorCode } from '#leaf/errors.ts'
+import type { Services } from '../house/services.ts'
+import type { Input, ParamsOf } from './input.ts'
+import type { TextColumn } from './text.ts'
 
-/** All that there is for operations; each takes what it names. */
-export interface OperationContext extends Services {
-  /** Aborted when the command line goes away. */
+/** The services that an operation or a page needs. */
+export type Needs<Name extends keyof Services> = Pick<Services, Name>
+
+/** The operator who asks, and the end of the request. */
+export interface AskingOperator {
+  /** The responsible person: at a command line, the name of the operating system's user. */
+  readonly actor: string
+  /** Aborted when the command line that asked goes away. */
   readonly signal: AbortSignal
-  /** Whether a daemon runs it (and not the command line itself, over the locked state). */
-  readonly daemon: boolean
+  /** The user for the audit log; absent at a command line, where the caller is no user of the site. */
+  readonly user?: Pick<AuditEvent, 'user' | 'request_id' | 'address'>
 }
 
-/** What one operation takes of it. */
-export type Needs<Name extends keyof OperationContext> = Pick<OperationContext, Name>
+/** A command of the command line, as help, manual and completion show it. */
+export interface CommandDescription<Params = unknown, Result = unknown> {
+  /** The effect of the command, in the words of help. */
+  readonly does?: string
+  /** Examples to type, without the name of the program; by default the command alone. */
+  readonly examples?: readonly string[]
+  readonly input: Input
+  /** The result for people: the columns of a list, or words; by default a line for each member. `--json` prints it as it is. */
+  readonly text?: ColumnsOf<NoInfer<Result>> | Worded<NoInfer<Result>, Params>['text']
+}
+
+type ColumnsOf<Result> = unknown extends Result
+  ? readonly TextColumn<never>[]
+  : Result extends readonly (infer Row)[]
+    ? readonly TextColumn<Row>[]
+    : never
+
+interface Worded<Result, Params> {
+  /** Returns a text, or its lines. */
+  text(result: Result, params: Params): string | readonly string[]
+}
 
 /**
- * One thing that an operator can ask of the program. The same code answers whether a daemon runs
- * (over the control socket) or not (D11). An async iterable is sent item by item as it comes. The
- * command line takes the types of parameters and result from here, and nothing else.
+ * An operation that an operator can ask of the program, with its command. The same code answers whether a daemon runs
+ * (over the control socket) or not (D11). An async iterable is sent item by item as it comes. The command line reads
+ * every operation to know its commands, so `run` itself loads large modules.
  */
 export interface Operation<
   Name extends string = string,
   Params = unknown,
   Result = unknown,
-  Taken = OperationContext,
-> {
-  /** `noun.verb`. */
+  Taken = Services,
+> extends CommandDescription<Params, Result> {
+  /** The name: `noun.verb`. */
   readonly name: Name
-  /** Changes something: told to the audit log as `cli.run`. */
-  readonly writes: boolean
-  readonly check: Check
-  run(params: Params, taken: Taken): Promise<Result>
+  /** The words of the command, where they differ from the name. Without `does` there is no command. */
+  readonly as?: string
+  /** True if it changes something: recorded in the audit log as `cli.run`. */
+  readonly writes?: boolean
+  run(params: Params, taken: Taken, asking: AskingOperator): Promise<Result>
 }
 
-/** Pairs an operation's parameters with the code that runs on them; it reaches nothing that it does not name. */
+/** Pairs an operation's parameters with the code that runs on them; it reaches only the services that it names. */
 export function defineOperation<
   const Name extends string,
-  const Input extends Record<string, unknown>,
+  const Asked extends Input,
   Result,
   Taken = unknown,
->({
-  name,
-  writes = false,
-  input,
-  run,
-}: {
-  readonly name: Name
-  readonly writes?: boolean
-  readonly input: Input
-  readonly run: (params: Fits<Input>, taken: Taken) => Promise<Result>
-}): Operation<Name, Fits<Input>, Result, Taken> {
-  return { name, writes, check: compileSchema(input), run }
-}
-
-/** Who asks, as the audit log tells it. */
-export interface AskedBy extends Pick<AuditEvent, 'user' | 'request_id' | 'address'> {
-  /** At a command line, the name of the operating system's user. */
-  readonly operating_system_user?: string
-}
-
-/** Who asks at the command line of this machine. */
-export function commandLineOf(actor: string): AskedBy {
-  return { user: 'cli', operating_system_user: actor }
+>(
+  operation: { readonly input: Asked } & Operation<Name, ParamsOf<Asked>, Result, Taken>,
+): { readonly input: Asked } & Operation<Name, ParamsOf<Asked>, Result, Taken> {
+  return operation
 }
 
 /** Checks the parameters, runs the operation, and audits it when it changes something. */
 export async function runOperation(
   operation: Operation,
   params: unknown,
-  { operating_system_user, ...asker }: AskedBy,
-  context: OperationContext,
+  services: Services,
+  asking: AskingOperator,
 ): Promise<unknown> {
-  const problems = operation.check(params)
-  // Without an audit event: nothing has been tried yet.
+  const { compileSchema, problemsText } = await import('#leaf/schema.ts')
+  const problems = compileSchema(operation.input)(params)
+  // No audit event: nothing has been tried yet.
   if (problems.length > 0) throw new AppError('invalid', problemsText(problems))
-  const { audit } = context
-  // The log redacts what must not be kept, such as the new password.
+  const { audit } = services
+  // The log redacts values that must not be kept, such as the new password.
   const event = {
     type: 'cli.run',
-    ...asker,
+    ...(asking.user ?? { user: 'cli' }),
     target: operation.name,
-    data: { params, ...(operating_system_user !== undefined && { operating_system_user }) },
+    data: { params, ...(!asking.user && { operating_system_user: asking.actor }) },
   }
   try {
-    const result = await operation.run(params, context)
+    const result = await operation.run(params, services, asking)
     if (operation.writes) await audit.record({ ...event, status: 'ok' })
     return result
   } catch (error) {
     if (operation.writes)
-      await audit
-        .record({ ...event, status: 'error', error: error instanceof Error ? error.message : String(error) })
-        .catch(() => {})
+      await audit.record({ ...event, status: 'error', error: messageOf(error) }).catch(() => {})
     throw error
   }
 }
 
-/** Whether a result is a stream of items. */
+/** True if a result is a stream of items. */
 export function isStream(result: unknown): result is AsyncIterable<unknown> {
   return typeof result === 'object' && result !== null && Symbol.asyncIterator in result
 }
+
+/** The control socket of a state folder: a POST to `/<operation>` with a request as its body is answered by lines of JSON. */
+export const controlSocketName = 'control.sock'
+
+/** The body. Nobody is authenticated here: whoever may open the socket is the operator, and states their name. */
+export type ControlRequest = Pick<AskingOperator, 'actor'> & { readonly params: unknown }
+
+/** A line of an answer: one `result`, or any number of `item`s, or an error, which may come after items. */
+export type ControlLine =
+  | { readonly result: unknown }
+  | { readonly item: unknown }
+  | { readonly error: Pick<AppError, 'message' | 'data'> & { readonly code: AppErrorCode | 'internal' } }

@@ -1,28 +1,39 @@
 /** The daemon's end of the control socket: a Unix domain socket that only its own user may open (D11). */
 import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { AppError, messageOf } from '../core/errors.ts'
-import type { Services } from '../build/services.ts'
+import { text } from 'node:stream/consumers'
+import { AppError, messageOf } from '#leaf/errors.ts'
+import type { Services } from '../house/services.ts'
 import { operations, type Operations } from './index.ts'
-import { commandLineOf, isStream, runOperation } from './operation.ts'
-import { controlSocketName, type ControlLine, type ControlRequest } from './protocol.ts'
+import { controlSocketName, isStream, runOperation } from './operation.ts'
+import type { ControlLine, ControlRequest } from './operation.ts'
+// Loaded at the start, as only operations need these: once the daemon runs, its files may be those of another version.
+import '../audit/summary.ts'
+import '../documents/asking/exporting.ts'
+import '../documents/explaining.ts'
+import '../documents/importing/import-rows.ts'
+import '../documents/importing/import-target.ts'
+import '../documents/state-problems.ts'
+import '../documents/writing/intentions.ts'
+import './status.ts'
 
-/** A listening control socket. */
-export interface ControlServer {
-  close(): Promise<void>
-}
-
-/** Listens in the state folder. Whoever holds the state's lock owns the socket, so a left-over one is removed. */
-export async function listenForControl(services: Services): Promise<ControlServer> {
+/** Listens in the state folder. The holder of the state's lock owns the socket, so a left-over one is removed. */
+export async function listenForControl(services: Services): Promise<{ close: () => Promise<void> }> {
   const path = join(services.folders.state, controlSocketName)
   rmSync(path, { force: true })
   const server = createServer((request, response) => void answer(services, request, response))
-  // The socket is never reachable with wider rights than its final ones: the folder is 0700.
+  // The folder is 0700, so the socket is never reachable with wider rights than its final ones.
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve))
   chmodSync(path, 0o600)
-  return { close: () => closeServer(server) }
+  const close = async (): Promise<void> => {
+    const closed = once(server.close(), 'close')
+    // Followers of the audit log never end by themselves.
+    server.closeAllConnections()
+    await closed
+  }
+  return { close }
 }
 
 async function answer(services: Services, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -40,46 +51,22 @@ async function answer(services: Services, request: IncomingMessage, response: Se
   response.setHeader('content-type', 'application/x-ndjson')
   try {
     const name = decodeURIComponent((request.url ?? '/').slice(1))
-    if (request.method !== 'POST' || !isOperation(name))
+    if (request.method !== 'POST' || !Object.hasOwn(operations, name))
       throw new AppError('not_found', `no operation "${name}"`)
-    const { actor, params } = JSON.parse(await bodyOf(request)) as ControlRequest
-    const result = await runOperation(operations[name], params, commandLineOf(actor), {
-      ...services,
-      signal: gone.signal,
-      daemon: true,
-    })
+    const { actor, params } = JSON.parse(await text(request)) as ControlRequest
+    if (typeof actor !== 'string' || actor === '') throw new AppError('invalid', 'actor must say who asks')
+    const asking = { actor, signal: gone.signal }
+    const result = await runOperation(operations[name as keyof Operations], params, services, asking)
     if (isStream(result)) for await (const item of result) await send({ item })
     else await send({ result: result ?? null })
   } catch (error) {
-    // A result may have been begun: the fault is one more line then.
-    if (!gone.signal.aborted) await send({ error: errorOf(services, error) }).catch(() => {})
+    const isKnown = error instanceof AppError
+    if (!isKnown && !gone.signal.aborted) services.log.error('control operation failed', { error })
+    const { code, message, data } = isKnown
+      ? error
+      : { code: 'internal' as const, message: messageOf(error), data: undefined }
+    // Part of the result may have been sent: then the error is one more line.
+    if (!gone.signal.aborted) await send({ error: { code, message, data } }).catch(() => {})
   }
   response.end()
-}
-
-function isOperation(name: string): name is keyof Operations {
-  return Object.hasOwn(operations, name)
-}
-
-function errorOf(
-  { log }: Pick<Services, 'log'>,
-  error: unknown,
-): Extract<ControlLine, { error: unknown }>['error'] {
-  if (error instanceof AppError) return { code: error.code, message: error.message, data: error.data }
-  log.error('control operation failed', { error })
-  return { code: 'internal', message: messageOf(error) }
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString()
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    // Followers of the audit log never end by themselves.
-    server.closeAllConnections()
-  })
 }

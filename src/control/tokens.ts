@@ -1,139 +1,149 @@
-import { isoTime } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { commandLineClient } from '../oauth/clients.ts'
-import { defaultScopes } from '../oauth/scopes.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { AccessToken } from '../oauth/records.ts'
 import { thisServer } from '../oauth/urls.ts'
+import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { columns, table } from './text.ts'
+import { knownUser } from '../users/people.ts'
+import { clientOf } from './whose.ts'
 
-/** Issues tokens to a user without a browser, for scripts and service identities. */
-export const issueTokens = defineOperation({
-  name: 'tokens.issue',
-  writes: true,
-  input: objectWith(
-    { user: { type: 'string' } },
-    {
-      client: { type: 'string' },
-      seconds: { type: 'integer', minimum: 1 },
-      scopes: { type: 'array', items: { type: 'string' } },
-      addresses: { type: 'array', items: { type: 'string' } },
-      label: { type: 'string', maxLength: 200 },
-    },
-  ),
-  run: async (params, { site, clients, tokens }: Needs<'site' | 'clients' | 'tokens'>) => {
-    const { people, settings } = site.current()
-    const user = people.find(params.user)
-    if (!user) throw new AppError('not_found', `no user ${params.user}`)
-    // A client of its own, so that these tokens can be listed, and ended, as what they are.
-    const clientId = params.client ?? commandLineClient.id
-    const client = await clients.find(clientId)
-    if (!client) throw new AppError('not_found', `no client ${clientId}`)
-    // As the token endpoint does it: such tokens are listed, refreshed and revoked like all others.
-    const issued = await tokens.issue({
-      user: user.id,
-      client: client.id,
-      clientName: client.name,
-      scopes: params.scopes ?? defaultScopes(settings),
-      // The audience: such a token is good for this server and no other (RFC 8707).
-      resource: thisServer,
-      accessSeconds: params.seconds,
-      addresses: params.addresses,
-      label: params.label,
-    })
-    return {
-      access_token: issued.accessToken,
-      refresh_token: issued.refreshToken,
-      token_type: 'Bearer',
-      expires_in: issued.expiresIn,
-      scope: issued.scopes.join(' '),
-    }
-  },
-})
+const user = '--user <user>: only those of this user'
 
-/** The newest access tokens that are known, or those after one of them, without the tokens themselves. */
-export const listTokens = defineOperation({
-  name: 'tokens.list',
-  input: objectWith(
-    {},
-    {
-      user: { type: 'string' },
-      client: { type: 'string' },
-      limit: { type: 'integer', minimum: 1, maximum: 1000 },
-      after: { type: 'string' },
-    },
-  ),
-  run: async (
-    { user, client, limit = 100, after },
-    { tokens, usage, clock }: Needs<'tokens' | 'usage' | 'clock'>,
-  ) => {
-    const found = await tokens.list(of(user, client), { limit, after })
-    return Promise.all(
-      found.map(async (token) => {
-        const { lastUsedAt, calls } = await usage.of([token.family])
-        return { ...tokenView(token, clock.now()), last_used: lastUsedAt ? isoTime(lastUsedAt) : null, calls }
-      }),
-    )
-  },
-})
-
-/** What users allowed apps; ended by `tokens.revoke` with its user and client. */
-export const listGrants = defineOperation({
-  name: 'grants.list',
-  input: objectWith({}, { user: { type: 'string' }, client: { type: 'string' } }),
-  run: async ({ user, client }, { grants }: Needs<'grants'>) =>
-    (await grants.list(of(user, client))).map((grant) => ({
-      grant: grant.id,
-      user: grant.user,
-      client: grant.client,
-      client_name: grant.clientName,
-      redirect_host: grant.redirectHost,
-      read_only: grant.readOnly ?? false,
-      allowed: isoTime(grant.approvedAt),
-    })),
-})
-
-/** Ends tokens, with everything that was or could be refreshed from them. */
-export const revokeTokens = defineOperation({
-  name: 'tokens.revoke',
-  writes: true,
-  input: {
-    ...objectWith(
-      {},
+/** The operations that give access without a browser, and that revoke access. */
+export const tokenOperations = [
+  defineOperation({
+    name: 'tokens.issue',
+    does: 'issue an access token and a refresh token to a user, shown once',
+    examples: [
+      'tokens issue --user sales@example.com',
+      'tokens issue --user sales@example.com --ttl 12h --json | jq -r .access_token',
+    ],
+    writes: true,
+    // The user has no default: a token always acts as somebody, with that user's rights.
+    input: takes(
       {
-        user: { type: 'string' },
-        client: { type: 'string' },
-        token: { type: 'string' },
-        all: { type: 'boolean', enum: [true] },
+        user: '--user <user>: whom the token acts as',
+        client: '--client <id>: the client that gets it; a client of the command line without it',
+        seconds: asks('--ttl <duration>: how long the access token lasts, such as 3600 (seconds) or 12h', {
+          minimum: 1,
+        }),
+        scopes: '--scope <scope...>: scopes; repeatable',
+        addresses: '--address <network...>: where it may be used from, such as 10.0.0.0/8; repeatable',
+        label: asks('--label <text>: what it is for', { maxLength: 200 }),
       },
+      'user',
     ),
-    minProperties: 1,
-  },
-  run: async (params, { tokens, people }: Needs<'tokens' | 'people'>) => {
-    const families = await tokens.revoke(
-      {
-        ...params,
-        ...(params.user && { user: params.user.toLowerCase() }),
-        ...(params.token && { token: await tokenId(params.token) }),
-      },
-      'the operator revoked it',
-    )
-    // Who cuts a person off must not take a mistyped address for success. Somebody who left may still have tokens.
-    const user = params.user?.toLowerCase()
-    if (families.length === 0 && user !== undefined && !people().users.has(user))
-      throw new AppError('not_found', `no user ${user}`)
-    return { revoked: families.length, users: [...new Set(families.map((family) => family.user))] }
+    run: async (params, taken: Needs<'settings' | 'people' | 'clients' | 'tokens'>) => {
+      const { commandLineClient } = await import('../oauth/clients/clients.ts')
+      const { defaultScopes } = await import('../oauth/scopes.ts')
+      const user = knownUser(taken.people(), params.user)
+      // A client of its own, so that these tokens can be listed and revoked separately.
+      const client = await clientOf(taken, params.client ?? commandLineClient.id)
+      // Issued as by the token endpoint: such tokens are listed, refreshed and revoked like all others.
+      const issued = await taken.tokens.issue({
+        user: user.id,
+        client: client.id,
+        clientName: client.name,
+        scopes: params.scopes ?? defaultScopes(taken.settings()),
+        // The audience: the token is valid for this server and no other (RFC 8707).
+        resource: thisServer,
+        accessSeconds: params.seconds,
+        addresses: params.addresses,
+        label: params.label,
+      })
+      return {
+        access_token: issued.accessToken,
+        refresh_token: issued.refreshToken,
+        token_type: 'Bearer',
+        expires_in: issued.expiresIn,
+        scope: issued.scopes.join(' '),
+      }
+    },
+  }),
+  defineOperation({
+    name: 'tokens.list',
+    does: 'list access tokens, without the tokens themselves',
+    examples: ['tokens list --user sales@example.com'],
+    input: takes({
+      user,
+      client: '--client <id>: only those of this client',
+      limit: asks('-n <count>: how many', { minimum: 1, maximum: 1000, default: 100 }),
+      after: '--after <token>: go on after this one, the last of a list',
+    }),
+    run: async (
+      { user, client, limit = 100, after },
+      { tokens, usage, clock }: Needs<'tokens' | 'usage' | 'clock'>,
+    ) => {
+      const found = await tokens.list(of(user, client), { limit, after })
+      return Promise.all(
+        found.map(async (token) => {
+          const { lastUsedAt, calls } = await usage.of([token.family])
+          return {
+            ...tokenView(token, clock.now()),
+            last_used: lastUsedAt ? isoTime(lastUsedAt) : null,
+            calls,
+          }
+        }),
+      )
+    },
+    // A full page says how to go on.
+    text: (list, { limit = 100 }) => {
+      const told = columns('token, user, client: client_name, status, expires, last used: last_used, calls')
+      const rows = table(list, told)
+      return list.length < limit ? rows : `${rows}\n\nperhaps more: --after ${list.at(-1)!.token}`
+    },
+  }),
+  defineOperation({
+    name: 'grants.list',
+    as: 'tokens grants',
+    does: 'list what users allowed apps; revoke one with its user and client',
+    examples: ['tokens grants --user sales@example.com'],
+    input: takes({ user, client: '--client <id>: only those for this client' }),
+    run: async ({ user, client }, { grants }: Needs<'grants'>) =>
+      (await grants.list(of(user, client))).map((grant) => ({
+        grant: grant.id,
+        user: grant.user,
+        client: grant.client,
+        client_name: grant.clientName,
+        redirect_host: grant.redirectHost,
+        read_only: grant.readOnly ?? false,
+        allowed: isoTime(grant.approvedAt),
+      })),
+    text: columns('grant, user, client: client_name, sent to: redirect_host, allowed, only reads: read_only'),
+  }),
+  defineOperation({
+    name: 'tokens.revoke',
+    does: 'end tokens at once, with everything that could be refreshed from them',
+    examples: ['tokens revoke --user sales@example.com'],
+    writes: true,
+    input: {
+      ...takes({
+        user: '--user <user>: all of this user',
+        client: '--client <id>: all of this client',
+        token: '--token <token>: this one, given as its id or as the token itself',
+        all: asks('--all: all there are', { enum: [true] }),
+      }),
+      // A forgotten flag must not revoke everything.
+      minProperties: 1,
+    },
+    run: async (params, { tokens, people }: Needs<'tokens' | 'people'>) => {
+      const user = params.user?.toLowerCase()
+      // With the token itself, an operator need not know its id.
+      const found = params.token ? await tokens.find(params.token) : undefined
+      const token = found && found.kind !== 'unknown' ? found.token.id : params.token
+      const which = { ...params, ...(user !== undefined && { user }), ...(token !== undefined && { token }) }
+      const families = await tokens.revoke(which, 'the operator revoked it')
+      // A mistyped address must not look like success. Somebody who left may still have tokens.
+      if (families.length === 0 && user !== undefined && !people().users.has(user))
+        throw new AppError('not_found', `no user ${user}`)
+      return { revoked: families.length, users: [...new Set(families.map((family) => family.user))] }
+    },
+    text: (done) => `${done.revoked} revoked`,
+  }),
+] as const
 
-    /** The id of a token, given either as its id or as the token itself. */
-    async function tokenId(text: string): Promise<string> {
-      // Asked for with the token itself, an operator need not know its id.
-      const found = await tokens.find(text)
-      return found.kind === 'unknown' ? text : found.token.id
-    }
-  },
-})
-
-/** Users are kept in lower case; people type addresses as they like. */
+/** Makes a filter. Users are stored in lower case; people type addresses as they like. */
 function of(user: string | undefined, client: string | undefined) {
   return { ...(user && { user: user.toLowerCase() }), ...(client && { client }) }
 }
@@ -144,7 +154,7 @@ function tokenView(token: AccessToken, now: number) {
     user: token.user,
     client: token.client,
     client_name: token.clientName,
-    // Expiry is not written anywhere (specification §3.1): it is seen when somebody looks.
+    // Expiry is stored nowhere (specification §3.1): it is computed when somebody looks.
     status: token.status === 'Active' && token.expiresAt < now ? 'Expired' : token.status,
     scope: token.scopes.join(' '),
     issued: isoTime(token.issuedAt),

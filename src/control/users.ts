@@ -1,121 +1,292 @@
-import { AppError } from '../core/errors.ts'
-import { isoTime } from '../core/clock.ts'
-import { paths } from '../oauth/urls.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
+import { mayShutOut } from '../core/effects.ts'
+import { pages } from '../pages/pages.ts'
+import { withoutProofs } from '../users/accounts.ts'
 import type { ApiKey } from '../users/api-keys.ts'
 import type { OneTimeLinks } from '../users/one-time-links.ts'
+import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { columns, facts, table } from './text.ts'
 
-const user = { type: 'string', minLength: 1 } as const
-const seconds = { type: 'integer', minimum: 60, maximum: 2_592_000 } as const
-/** What a link is made with. */
+const user = asks('<user>', { minLength: 1 })
+/** The services that make a link. */
 type Linking = 'links' | 'publicUrl' | 'settings'
-/** How long a link lasts when nobody says. */
+/** The services that end what acts for a user. */
+type Access = 'sessions' | 'links' | 'apiKeys' | 'tokens' | 'suspended' | 'tasks'
+/** The services that end all access of a user, and the proofs of who they are. */
+type Ending = Access | 'people' | 'passwords' | 'accounts' | 'audit'
+/** Seconds that a link lasts by default. */
 const linkSeconds = 259_200
-
-/** Who there is, and whether they have a password. */
-export const listUsers = defineOperation({
-  name: 'users.list',
-  input: objectWith({}),
-  run: async (_params, { people, passwords }: Needs<'people' | 'passwords'>) =>
-    Promise.all(
-      [...people().users.values()].map(async (one) => ({
-        user: one.id,
-        full_name: one.fullName,
-        enabled: one.enabled,
-        assistant_enabled: one.assistantEnabled ? 1 : 0,
-        roles: [...one.roles].sort(),
-        has_password: await passwords.has(one.id),
-      })),
-    ),
+const seconds = asks('--ttl <duration>: when the link ends, such as 7d; 3 days if not given', {
+  minimum: 60,
+  maximum: 2_592_000,
 })
 
-/** Sets a user's password and ends the browser sessions that the old one opened. */
-export const setPassword = defineOperation({
-  name: 'users.passwd',
-  writes: true,
-  input: objectWith({ user, password: { type: 'string' } }),
-  run: async (params, { passwords, sessions }: Needs<'passwords' | 'sessions'>) => {
-    await passwords.set(params.user, params.password)
-    // A new password is often the answer to a stolen one.
-    const sessions_ended = await sessions.closeAll(params.user.toLowerCase())
-    return { user: params.user, sessions_ended }
-  },
-})
+/** The operations on the users who may sign in. */
+export const userOperations = [
+  defineOperation({
+    name: 'users.list',
+    does: 'list the users of the site',
+    examples: ['users list --json'],
+    input: takes({}),
+    run: async (_params, { people, passwords }: Needs<'people' | 'passwords'>) =>
+      Promise.all(
+        [...people().users.values()].map(async (one) => ({
+          user: one.id,
+          full_name: one.fullName,
+          enabled: one.enabled,
+          assistant_enabled: one.assistantEnabled ? 1 : 0,
+          roles: [...one.roles].sort(),
+          has_password: await passwords.has(one.id),
+        })),
+      ),
+    text: (list) =>
+      table(list, [
+        ...columns('user, name: full_name, enabled'),
+        ['assistant', (one) => one.assistant_enabled === 1],
+        ...columns('password: has_password, roles'),
+      ]),
+  }),
+  defineOperation({
+    // Its command asks for the password, which no other user of the machine may read among arguments.
+    name: 'users.passwd',
+    writes: true,
+    input: takes({ user, password: { type: 'string' } }, 'password'),
+    // A new password often follows the theft of the old one, so its browser sessions end.
+    run: async (params, { passwords, sessions }: Needs<'passwords' | 'sessions'>) => {
+      await passwords.set(params.user, params.password)
+      const sessions_ended = await sessions.closeAll(params.user.toLowerCase())
+      return { user: params.user, sessions_ended }
+    },
+  }),
+  defineOperation({
+    name: 'users.invite',
+    does: 'print a link by which a new user chooses their password',
+    examples: ['users invite maria@example.com', 'users invite maria@example.com --ttl 7d'],
+    writes: true,
+    input: takes({ user, seconds }),
+    run: async (params, taken: Needs<'passwords' | Linking>) => {
+      if (await taken.passwords.has(params.user))
+        throw new AppError('conflict', `${params.user} has a password already; see "users reset"`)
+      return linkFor({ ...params, purpose: 'invite', secondFactor: false }, taken)
+    },
+    text: linkText,
+  }),
+  defineOperation({
+    // Until the link is used, nothing changes. `everything` ends all access at once: an intruder does not wait for the link.
+    name: 'users.reset',
+    does: 'print a link by which a user chooses another password and ends what else gets into their account',
+    examples: ['users reset maria@example.com', 'users reset maria@example.com --everything'],
+    writes: true,
+    input: takes({
+      user,
+      seconds,
+      second_factor:
+        '--second-factor: using it also forgets their authenticator app, passkeys and recovery codes, which stay otherwise where a role needs them',
+      everything:
+        '--everything: somebody else got in, or their address at your company is somebody else’s now: end their password, second factors, sign-ins, API keys, apps and tokens now, and forget whom your company meant by them',
+    }),
+    run: async (params, taken: Needs<Linking | Ending>) => {
+      const request = { ...params, purpose: 'reset', secondFactor: params.second_factor ?? false } as const
+      if (!params.everything) return linkFor(request, taken)
+      const found = taken.people().find(params.user)
+      if (!found?.enabled) throw new AppError('not_found', `no user ${params.user} who may sign in`)
+      const ended = await endAll('user.reset', found.id, everythingOf(found.id, taken), taken)
+      // If nobody has a password, users sign in with their company again.
+      const none = { user: found.id, url: null, expires: null }
+      return { ...(taken.settings().login.passwords ? await linkFor(request, taken) : none), ended }
+    },
+    text: linkText,
+  }),
+  defineOperation({
+    name: 'users.cut_off',
+    does: 'end at once, at every daemon, all that acts for a user: sign-ins, links, API keys, apps, tokens, streams, running and waiting calls',
+    examples: ['users cut-off maria@example.com', 'users cut-off maria@example.com --passkeys'],
+    writes: true,
+    input: takes({ user, passkeys: '--passkeys: their passkeys too' }),
+    run: async (
+      params,
+      { people, accounts, audit, ...access }: Needs<Access | 'people' | 'accounts' | 'audit'>,
+      { user: by },
+    ) => {
+      const id = params.user.toLowerCase()
+      const known = people().users.get(id)
+      if (by && known && !mayShutOut(people().users.get(by.user ?? '') ?? { roles: new Set() }, known))
+        throw new AppError('forbidden', 'this person has roles of administration that you lack')
+      const passkeysOf = async (): Promise<number> => {
+        const { passkeys = [] } = await accounts.of(id)
+        await accounts.change(id, (account) => ({ ...account, passkeys: [] }))
+        return passkeys.length
+      }
+      // What somebody kept who is not of the site any more goes with them.
+      const views = !known && { saved_views: () => accounts.forgetViews(id) }
+      const endings = { ...accessOf(id, access), ...(params.passkeys && { passkeys: passkeysOf }), ...views }
+      const ended = await endAll('user.cut_off', id, endings, { people, audit })
+      return { user: id, ended, may_sign_in_again: known?.enabled ?? false }
+    },
+    text: ({ user, ended, may_sign_in_again: may }) => [
+      `Ended now: ${countsOf(ended).join(', ')}.`,
+      may
+        ? `${user} may sign in again, until config/users.yaml says "enabled: false" for them; "users reset --everything" ends their password too.`
+        : `${user} may not sign in.`,
+    ],
+  }),
+] as const
 
-/** A link that lets a new user choose their first password, so that nobody else knows it. */
-export const inviteUser = defineOperation({
-  name: 'users.invite',
-  writes: true,
-  input: objectWith({ user }, { seconds }),
-  run: async (params, taken: Needs<'passwords' | Linking>) => {
-    if (await taken.passwords.has(params.user))
-      throw new AppError('conflict', `${params.user} has a password already; see "users reset"`)
-    return linkFor({ ...params, purpose: 'invite', secondFactor: false }, taken)
-  },
-})
+/** How each kind of access ends: the number that ended, or several by their names. */
+type Endings = Readonly<Record<string, () => Promise<number | Readonly<Record<string, number>>>>>
 
-/** A link that lets a user choose another password; until it is used, nothing changes. */
-export const resetUser = defineOperation({
-  name: 'users.reset',
-  writes: true,
-  input: objectWith({ user }, { seconds, second_factor: { type: 'boolean' } }),
-  run: (params, taken: Needs<Linking>) =>
-    linkFor({ ...params, purpose: 'reset', secondFactor: params.second_factor ?? false }, taken),
-})
+/**
+ * Ends what is named in turn, whichever of it fails, and audits what ended and what is left. AppError `unavailable` that
+ * tells both when something is left; `not_found` for nobody, for whom nothing was open.
+ */
+async function endAll(
+  type: string,
+  id: string,
+  endings: Endings,
+  { people, audit }: Needs<'people' | 'audit'>,
+) {
+  const ended: Record<string, number> = {}
+  const left: Record<string, string> = {}
+  const attempt = async (what: string, end: Endings[string]): Promise<void> => {
+    try {
+      const count = await end()
+      Object.assign(ended, typeof count === 'number' ? { [what]: count } : count)
+    } catch (error) {
+      left[what] = messageOf(error)
+    }
+  }
+  const isWhole = (): boolean => Object.keys(left).length === 0
+  for (const [what, end] of Object.entries(endings)) await attempt(what, end)
+  // A mistyped address must not look like success; somebody who left may still have access.
+  if (!people().users.has(id) && isWhole() && Object.values(ended).every((count) => count === 0))
+    throw new AppError('not_found', `no user ${id}`)
+  const status = isWhole() ? 'ok' : 'error'
+  const data = { ended, ...(!isWhole() && { left }) }
+  await attempt('audit_event', async () => (await audit.record({ type, status, user: id, data }), {}))
+  if (isWhole()) return ended
+  const what = Object.keys(left).join(', ').replaceAll('_', ' ')
+  const message = `not all access of ${id} has ended. Left: ${what}. Ended: ${countsOf(ended).join(', ') || 'nothing'}. Do it again`
+  throw new AppError('unavailable', message, { data: { ended, left: Object.keys(left) } })
+}
+
+/**
+ * What acts for a user now, at every daemon: whatever was open, and what it could be opened with again but for the
+ * user's own proofs. Sessions end first: a user without a session makes nothing new.
+ */
+function accessOf(
+  id: string,
+  { sessions, links, apiKeys, tokens, suspended, tasks }: Needs<Access>,
+): Endings {
+  return {
+    sessions: () => sessions.closeAll(id),
+    links: () => links.end(id),
+    api_keys: () => apiKeys.revokeAll(id),
+    apps_and_tokens: async () => (await tokens.revoke({ user: id }, 'the operator cut the user off')).length,
+    waiting_calls: () => suspended.forget(id),
+    tasks: () => tasks.cancelAll(id),
+  }
+}
+
+/** What proves a user, and the ties to their accounts at identity providers; then what acts for them. */
+function everythingOf(id: string, { passwords, accounts, ...access }: Needs<Ending>): Endings {
+  return {
+    password: async () => (await passwords.remove(id), {}),
+    proofs: async () => {
+      const { totp, passkeys = [], subjects } = await accounts.of(id)
+      await accounts.change(id, (account) => {
+        const { subjects: _ties, ...rest } = withoutProofs(account)
+        return rest
+      })
+      return {
+        authenticator: totp === undefined ? 0 : 1,
+        passkeys: passkeys.length,
+        company_accounts: Object.keys(subjects ?? {}).length,
+      }
+    },
+    ...accessOf(id, access),
+  }
+}
+
+interface Link {
+  readonly user: string
+  readonly url: string | null
+  readonly expires: string | null
+  readonly ended?: Readonly<Record<string, number>>
+}
 
 async function linkFor(
   request: Omit<Parameters<OneTimeLinks['make']>[0], 'seconds'> & { readonly seconds?: number },
   { links, publicUrl, settings }: Needs<Linking>,
-) {
+): Promise<Link> {
   if (!settings().login.passwords) throw new AppError('invalid', 'passwords are off (login.passwords)')
   const { secret, link } = await links.make({ ...request, seconds: request.seconds ?? linkSeconds })
   return {
     user: link.user,
-    url: `${publicUrl()}${paths.oneTimeLink}?link=${secret}`,
+    url: `${publicUrl()}${pages.oneTimeLink.path}?link=${secret}`,
     expires: isoTime(link.expiresAt),
   }
 }
 
-/** Makes an API key for a user; the secret is in the answer this once. */
-export const createApiKey = defineOperation({
-  name: 'api_keys.create',
-  writes: true,
-  input: objectWith(
-    { user },
-    {
-      label: { type: 'string', maxLength: 200 },
-      seconds: { type: 'integer', minimum: 1 },
-      addresses: { type: 'array', items: { type: 'string' } },
+function countsOf(ended: Readonly<Record<string, number>>): readonly string[] {
+  return Object.entries(ended).map(([what, count]) => `${what.replaceAll('_', ' ')} ${count}`)
+}
+
+function linkText({ user, url, expires, ended = {} }: Link): string {
+  const counts = countsOf(ended).map((text) => `, ${text}`)
+  const link =
+    url === null
+      ? `Passwords are off, so there is no link: ${user} signs in with your company again.`
+      : `${url}\n\nGive this link to ${user} by a way that only they read. It works once, until ${expires}.`
+  return counts.length === 0 ? link : `${link}\n\nEnded now: the password${counts.join('')}.`
+}
+
+/** The operations on static credentials for programs that cannot open a browser. */
+export const apiKeyOperations = [
+  defineOperation({
+    name: 'api_keys.create',
+    does: 'make an API key and print it with its secret, once',
+    examples: ['api-keys create --user sales@example.com --label "nightly report" --ttl 90d'],
+    writes: true,
+    input: takes(
+      {
+        user: asks('--user <user>: whom the key acts as', { minLength: 1 }),
+        label: asks('--label <text>: what it is for', { maxLength: 200 }),
+        seconds: asks('--ttl <duration>: when it ends, such as 90d or 3600 (seconds)', { minimum: 1 }),
+        addresses: '--address <network...>: where it may be used from, such as 10.0.0.0/8; repeatable',
+      },
+      'user',
+    ),
+    run: async (params, { apiKeys }: Needs<'apiKeys'>) => {
+      const { key, secret } = await apiKeys.create(params)
+      // Includes the whole header of specification §5.2, for the settings of the other program.
+      return { ...apiKeyView(key), api_secret: secret, authorization: `token ${key.id}:${secret}` }
     },
-  ),
-  run: async (params, { apiKeys }: Needs<'apiKeys'>) => {
-    const { key, secret } = await apiKeys.create(params)
-    // With the whole header of specification §5.2, which is what goes into the other program's settings.
-    return { ...apiKeyView(key), api_secret: secret, authorization: `token ${key.id}:${secret}` }
-  },
-})
+    text: (key) => [facts(key), '', 'The secret is shown this once.'],
+  }),
+  defineOperation({
+    name: 'api_keys.list',
+    does: 'list API keys, without their secrets',
+    examples: ['api-keys list --user sales@example.com'],
+    input: takes({ user: asks('--user <user>: only those of this user', { minLength: 1 }) }),
+    run: async (params, { apiKeys }: Needs<'apiKeys'>) => (await apiKeys.list(params.user)).map(apiKeyView),
+    text: columns('key: api_key, user, label, status, created, expires'),
+  }),
+  defineOperation({
+    name: 'api_keys.revoke',
+    does: 'end an API key at once',
+    examples: ['api-keys revoke KEY'],
+    writes: true,
+    input: takes({ api_key: '<api_key>' }),
+    run: async ({ api_key }, { apiKeys }: Needs<'apiKeys'>) => {
+      if (!(await apiKeys.revoke(api_key))) throw new AppError('not_found', `no API key ${api_key}`)
+      return { revoked: api_key }
+    },
+  }),
+] as const
 
-/** Every API key, without its secret. */
-export const listApiKeys = defineOperation({
-  name: 'api_keys.list',
-  input: objectWith({}, { user }),
-  run: async (params, { apiKeys }: Needs<'apiKeys'>) => (await apiKeys.list(params.user)).map(apiKeyView),
-})
-
-/** Ends an API key at once. */
-export const revokeApiKey = defineOperation({
-  name: 'api_keys.revoke',
-  writes: true,
-  input: objectWith({ api_key: { type: 'string' } }),
-  run: async (params, { apiKeys }: Needs<'apiKeys'>) => {
-    if (!(await apiKeys.revoke(params.api_key)))
-      throw new AppError('not_found', `no API key ${params.api_key}`)
-    return { revoked: params.api_key }
-  },
-})
-
-/** What may be shown of a key again and again: never its secret, of which only a hash is kept. */
+/** Returns the public part of a key: never its secret, of which only a hash is stored. */
 function apiKeyView(key: ApiKey) {
   return {
     api_key: key.id,

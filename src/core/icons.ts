@@ -1,16 +1,16 @@
-/** The pictures that stand for this service and for what its tools do. */
+/** Icons of this service and of the kinds of its tools. */
 
-/** Where each is served, under the public URL. */
+/** The path under the public URL that serves the icons. */
 export const iconsPath = '/assets/icons/'
 
-/** A picture as MCP describes it (2025-11-25). */
+/** An icon as MCP describes it (2025-11-25). */
 export interface Icon {
   readonly src: string
   readonly mimeType: string
   readonly sizes: readonly string[]
 }
 
-/** The service itself: the bitmap that every client can show first. */
+/** Returns the icons of the service: first the bitmap, which every client can show. */
 export function serviceIcons(publicUrl: string): readonly Icon[] {
   return [
     { src: `${publicUrl}${iconsPath}server.png`, mimeType: 'image/png', sizes: ['96x96'] },
@@ -18,7 +18,7 @@ export function serviceIcons(publicUrl: string): readonly Icon[] {
   ]
 }
 
-/** A tool, by what it does to data. */
+/** Returns the icon of a tool, chosen by what the tool does to data. */
 export function toolIcons(
   publicUrl: string,
   { readOnlyHint, destructiveHint }: { readonly readOnlyHint: boolean; readonly destructiveHint: boolean },

@@ -1,18 +1,35 @@
-/** The sections `oauth` and `login` of `config/settings.yaml`: how clients and people come in. */
+/** The sections `oauth` and `login` of `config/settings.yaml`: access for clients and sign-in for people. */
 import { homepage } from './version.ts'
-import { flag, httpsUri, lines, nonNegative, orNone, positive, section, uri, word } from './setting-types.ts'
-import { objectWith } from './object-schema.ts'
+import {
+  flag,
+  httpsUri,
+  lines,
+  nonNegative,
+  orNone,
+  positive,
+  section,
+  uri,
+  word,
+} from '#leaf/setting-types.ts'
+import { references } from '#leaf/references.ts'
+import { objectWith } from '#leaf/object-schema.ts'
+import { secretName } from '#leaf/secret-files.ts'
+import { business } from '#leaf/who-decides.ts'
 
-/** The authorization server. */
+/** Matches schemes that run, read or reach something in the browser: never a callback, whatever the settings say. */
+export const dangerousScheme =
+  /^(javascript|data|file|vbscript|blob|filesystem|about|ws|wss|ftp|ftps|gopher|mailto|tel|sms|view-source|jar|resource|chrome|chrome-extension|moz-extension|edge|opera|brave|intent|content|android-app|ms-appx|ms-appx-web|ms-msdt|search-ms|mhtml|mk|res|livescript|mocha|feed|ldap|smb|ssh|git|urn|cid|mid|x-javascript|wyciwyg|devtools|livereload|itms-services|shell|hcp|telnet|magnet)$/i
+
+/** Settings of the authorization server. */
 export const oauthSettings = section({
   enable_dynamic_client_registration: { ...flag, default: true },
   allowed_public_client_origins: { ...lines, default: [] },
   show_authorization_server_metadata: { ...flag, default: true },
   show_protected_resource_metadata: { ...flag, default: true },
-  resource_name: { type: ['string', 'null'], default: null },
-  documentation_url: { ...uri, default: homepage },
-  policy_uri: uri,
-  terms_of_service_uri: uri,
+  resource_name: business({ type: ['string', 'null'], default: null }),
+  documentation_url: business({ ...uri, default: homepage }),
+  policy_uri: business(uri),
+  terms_of_service_uri: business(uri),
   supported_scopes: { ...lines, default: [] },
   skip_authorization: { ...flag, default: false },
   developer_mode: { ...flag, default: false },
@@ -75,11 +92,11 @@ export const oauthSettings = section({
   max_clients: { ...positive, default: 2000 },
 })
 
-/** How people sign in. */
+/** Settings of sign-in. */
 export const loginSettings = section({
   passwords: { ...flag, default: true },
   session_hours: { ...positive, default: 12 },
-  second_factor_roles: { ...lines, default: [] },
+  second_factor_roles: { ...lines, items: references('role', lines.items), default: [] },
   oidc: {
     type: ['object', 'null'],
     default: null,
@@ -92,7 +109,7 @@ export const loginSettings = section({
         title: 'an address that begins with https:// or http://',
       },
       client_id: word,
-      client_secret_file: word,
+      client_secret_file: secretName,
       label: word,
       scopes: word,
     },

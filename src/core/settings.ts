@@ -4,31 +4,44 @@
  */
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { loginSettings, oauthSettings } from './oauth-settings.ts'
-import { filePath, flag, lines, nonNegative, orNone, positive, section, secureUri } from './setting-types.ts'
-import { objectWith } from './object-schema.ts'
+import {
+  businessSection,
+  flag,
+  lines,
+  nonNegative,
+  orNone,
+  positive,
+  secretOrNone,
+  section,
+  secureUri,
+} from '#leaf/setting-types.ts'
+import { objectWith } from '#leaf/object-schema.ts'
+import { sandboxSettings } from '#sandbox/settings.ts'
+import { business, host } from '#leaf/who-decides.ts'
 
-/** The layout that this release writes; an older one is migrated by `assistant-core migrate`. */
+/** The settings version that this release writes; `assistant-core migrate` migrates an older one. */
 export const settingsVersion = 2
 
 const rate = objectWith({ points: positive, seconds: positive })
 
-/** Every setting with its bounds and default. Required everywhere, since defaults fill in what a site leaves out. */
+/** Every setting with its bounds and default. All are required, since defaults fill in what a site leaves out. */
 export const settingsSchema = objectWith({
-  version: { type: 'integer', default: settingsVersion },
-  public_url: orNone(
-    '^https?://[^/?#]+/?$',
-    'an address without a path, such as https://assistant.example.com',
+  version: host({ type: 'integer', default: settingsVersion }),
+  public_url: host(
+    orNone('^https?://[^/?#]+/?$', 'an address without a path, such as https://assistant.example.com'),
   ),
+  secrets_folder: host(orNone('^/', 'a full path, which begins with /')),
   store: section({
     kind: { type: 'string', enum: ['embedded', 'postgres'], default: 'embedded' },
-    url_file: filePath,
+    url_file: secretOrNone,
     connections: { type: 'integer', minimum: 4, maximum: 100, default: 8 },
   }),
   server: section({
     enabled: { ...flag, default: true },
     name: {
       type: 'string',
-      pattern: '^[A-Za-z0-9_.-]{1,64}$',
+      pattern: '^[A-Za-z0-9_.-]+$',
+      maxLength: 64,
       title: 'one to 64 letters, digits, -, _ and .',
       default: 'assistant-core',
     },
@@ -44,7 +57,7 @@ export const settingsSchema = objectWith({
     shutdown_grace_seconds: { ...nonNegative, default: 10 },
     max_concurrent_requests: { ...positive, default: 1000 },
   }),
-  company: section({
+  company: businessSection({
     logo: orNone('^config/[\\w-]+\\.(svg|png)$', 'a file beside this one, such as config/logo.svg'),
     accent_color: orNone('^#[0-9a-fA-F]{6}$', 'a colour such as "#1f5fbf"'),
     support: orNone(
@@ -64,18 +77,19 @@ export const settingsSchema = objectWith({
   oauth: oauthSettings,
   login: loginSettings,
   mcp: section({
-    instructions: { type: ['string', 'null'], default: null },
-    page_size: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+    instructions: business({ type: ['string', 'null'], default: null }),
+    page_size: business({ type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
     legacy_streams: { ...flag, default: true },
-    skill_tools: { ...flag, default: true },
-    skill_mode: { type: 'string', enum: ['supplementary', 'replace'], default: 'supplementary' },
+    skill_tools: business({ ...flag, default: true }),
+    skill_mode: business({ type: 'string', enum: ['supplementary', 'replace'], default: 'supplementary' }),
     max_streams_per_user: { ...positive, default: 10 },
-    structured_results: { type: 'string', enum: ['small', 'all'], default: 'small' },
+    structured_results: business({ type: 'string', enum: ['small', 'all'], default: 'small' }),
   }),
   rate_limits: section({
     enabled: { ...flag, default: true },
     mcp: { ...rate, default: { points: 3000, seconds: 60 } },
     preview: { ...rate, default: { points: 120, seconds: 60 } },
+    write: { ...rate, default: { points: 10, seconds: 60 } },
     token: { ...rate, default: { points: 300, seconds: 60 } },
     register: { ...rate, default: { points: 600, seconds: 3600 } },
     authorize: { ...rate, default: { points: 600, seconds: 60 } },
@@ -92,13 +106,21 @@ export const settingsSchema = objectWith({
       'udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH',
     ),
     webhook: secureUri,
-    webhook_secret_file: filePath,
+    webhook_secret_file: secretOrNone,
   }),
-  library: section({
+  library: businessSection({
     built_ins: { ...flag, default: true },
     channels: { type: 'object', additionalProperties: { type: 'string' }, default: {} },
+    max_drafts_per_user: { ...nonNegative, default: 200 },
+    max_draft_bytes_per_user: { ...nonNegative, default: 5242880 },
   }),
-  git: section({ commit: { ...flag, default: false } }),
+  documents: section({
+    max_documents_per_user: { ...nonNegative, default: 250_000 },
+    max_bytes_per_user: { ...nonNegative, default: 134_217_728 },
+    import_keeps_origin: { ...flag, default: false },
+    currency: business(orNone('^[A-Z]{3}$', 'three capital letters (ISO 4217), such as EUR')),
+  }),
+  git: section({ commit: { ...flag, default: false }, edit_in_browser: { ...flag, default: false } }),
   site: section({
     git: section({
       url: orNone(
@@ -107,69 +129,28 @@ export const settingsSchema = objectWith({
       ),
       ref: {
         type: 'string',
-        pattern: '^(?!.*\\.\\.)[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$',
+        pattern: '^[A-Za-z0-9_][A-Za-z0-9_/-]*(\\.[A-Za-z0-9_/-]+)*\\.?$',
+        maxLength: 200,
         title: 'a branch, a tag or HEAD',
         default: 'HEAD',
       },
       interval: { ...nonNegative, default: 60 },
-      credentials_file: filePath,
+      credentials_file: secretOrNone,
     }),
   }),
   tools: section({
     timeout_seconds: { ...positive, default: 60 },
     max_concurrent_per_user: { ...positive, default: 8 },
     max_result_bytes: { ...positive, default: 100000 },
+    module_memory_mb: { ...positive, default: 512 },
   }),
-  analysis: section({
-    sql: section({
-      timeout_seconds: { ...positive, default: 10 },
-      memory_mb: { ...positive, default: 256 },
-      threads: { ...positive, default: 2 },
-      max_concurrent: { ...positive, default: 4 },
-      max_idle: { ...nonNegative, default: 3 },
-      max_rows: { ...positive, default: 10000 },
-      max_result_bytes: { ...positive, default: 8000000 },
-    }),
-    python: section({
-      enabled: { ...flag, default: true },
-      interpreter: {
-        type: 'string',
-        pattern: '^/',
-        title: 'a full path, which begins with /',
-        default: '/usr/bin/python3',
-      },
-      paths: {
-        type: 'array',
-        items: { type: 'string', pattern: '^/', title: 'a full path, which begins with /' },
-        default: [],
-      },
-      timeout_seconds: { ...positive, default: 30 },
-      max_timeout_seconds: { ...positive, default: 300 },
-      memory_mb: { ...positive, default: 512 },
-      scratch_mb: { ...positive, default: 64 },
-      max_output_bytes: { ...positive, default: 1000000 },
-      max_concurrent: { ...positive, default: 4 },
-      max_tool_calls: { ...nonNegative, default: 200 },
-    }),
-    files: section({
-      timeout_seconds: { ...positive, default: 30 },
-      memory_mb: { ...positive, default: 512 },
-      max_bytes: { ...positive, default: 50000000 },
-      max_unpacked_bytes: { ...positive, default: 200000000 },
-      ocr_command: { type: 'array', items: { type: 'string' }, default: [] },
-    }),
-    charts: section({
-      timeout_seconds: { ...positive, default: 20 },
-      memory_mb: { ...positive, default: 512 },
-      max_points: { ...positive, default: 5000 },
-    }),
-  }),
+  analysis: sandboxSettings,
   metrics: section({
     listen: orNone('^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$', 'HOST:PORT, such as 127.0.0.1:9464'),
   }),
   tracing: section({
     otlp: secureUri,
-    headers_file: filePath,
+    headers_file: secretOrNone,
     sample_ratio: { type: 'number', minimum: 0, maximum: 1, default: 1 },
   }),
   log: section({
@@ -177,10 +158,10 @@ export const settingsSchema = objectWith({
   }),
 }) satisfies JSONSchema
 
-/** Every setting, defaults filled in. */
+/** Every setting, with defaults filled in. */
 export type Settings = FromSchema<typeof settingsSchema>
 
-/** The values of a setting that is a list or one value a line; blank lines do not count. */
+/** Returns the values of a setting that is a list or has one value a line; blank lines do not count. */
 export function linesOf(value: string | readonly string[]): string[] {
   const list = typeof value === 'string' ? value.split('\n') : value
   return [...new Set(list.map((line) => line.trim()).filter((line) => line !== ''))]

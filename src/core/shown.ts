@@ -1,24 +1,21 @@
-/** Documents of one doctype that somebody was shown: the first names, and how many there were. */
+import type { Cost } from '#leaf/fair-queue.ts'
+
+/** Documents of one doctype that somebody was shown: the first names, and the number of all. */
 export interface ShownDocuments {
   readonly doctype: string
   readonly names: readonly string[]
   readonly count: number
 }
 
-/** What work in processes of its own took, where the machine counts it. */
-export interface Cost {
-  readonly cpu_seconds: number
-  /** The most at one time. */
-  readonly memory_bytes: number
-}
-
-/** An audit event names so many documents of a doctype, and only counts the others. */
+/** The most documents of a doctype that an audit event names; it only counts the others. */
 export const mostNames = 100
 
-/** What a request is shown while it runs, for its audit event. */
+/** The documents that a request is shown while it runs, for its audit event. */
 export class Shown {
   readonly #of = new Map<string, { readonly names: Set<string>; unnamed: number }>()
-  /** What was computed for it took so much. */
+  /** The doctypes that the request asked about, itself or by calls within it, whatever came of it. */
+  readonly #asked = new Set<string>()
+  /** The cost of what was computed for the request. */
   cost: Cost | undefined
 
   note(doctype: string, names: Iterable<string>, unnamed = 0): void {
@@ -39,12 +36,21 @@ export class Shown {
     }
   }
 
-  /** What another was shown is shown again. */
-  add(other: Shown): void {
-    for (const [doctype, { names, unnamed }] of other.#of) this.note(doctype, names, unnamed)
+  ask(doctype: string): void {
+    this.#asked.add(doctype)
   }
 
-  /** What an event tells of it; undefined where nothing was shown. */
+  /** Adds the doctypes of a call within this one. */
+  include(inner: Shown): void {
+    for (const doctype of inner.doctypes()) this.#asked.add(doctype)
+  }
+
+  /** Returns all doctypes from whose documents the answer may be made. */
+  doctypes(): readonly string[] {
+    return [...this.#of.keys(), ...this.#asked]
+  }
+
+  /** Returns the documents for an audit event; undefined when none was shown. */
   told(): readonly ShownDocuments[] | undefined {
     if (this.#of.size === 0) return undefined
     return [...this.#of].map(([doctype, { names, unnamed }]) => ({

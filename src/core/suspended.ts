@@ -12,7 +12,7 @@ interface Waiting {
   readonly expiresAt: number
 }
 
-/** A call of a tool that its user must allow on a page of ours. */
+/** A tool call that its user must allow on a page of ours. */
 export interface WaitingApproval extends Waiting {
   readonly kind: 'approval'
   readonly tool: string
@@ -20,10 +20,12 @@ export interface WaitingApproval extends Waiting {
   readonly destructive: boolean
   /** The exact arguments of the call. */
   readonly arguments: unknown
+  /** The arguments as the audit log may keep them. */
+  readonly recorded: unknown
   readonly state: 'pending' | 'approved' | 'denied'
 }
 
-/** A call that asked its client something: by name what was asked, and what was answered so far. */
+/** A call that asked its client for something: the names of the questions, and the answers so far. */
 export interface WaitingQuestion extends Waiting {
   readonly kind: 'question'
   readonly asked: readonly string[]
@@ -31,5 +33,5 @@ export interface WaitingQuestion extends Waiting {
   readonly state: 'pending' | 'answered' | 'denied'
 }
 
-/** A call that waits for a person, in whichever way the person is asked: plain data, used up by exactly that call. */
+/** A call that waits for a person, however the person is asked: plain data, used up by exactly that call. */
 export type Suspended = WaitingApproval | WaitingQuestion

@@ -1,20 +1,20 @@
-/** W3C Trace Context: what ties the work done here to the work that asked for it. */
+/** W3C Trace Context: ties the work done here to the work that asked for it. */
 
-/** One place in a trace: its trace, the span that is the parent of what follows, and whether it is recorded. */
+/** A place in a trace: the trace, the span that is the parent of what follows, and whether it is recorded. */
 export interface TraceContext {
   /** 32 lower-case hexadecimal digits, not all zero. */
   readonly traceId: string
   /** 16 lower-case hexadecimal digits, not all zero. */
   readonly spanId: string
   readonly sampled: boolean
-  /** What tracing systems on the way added; handed on as it came. */
+  /** Data that tracing systems on the way added; passed on unchanged. */
   readonly state?: string
 }
 
-/** The most of `tracestate` that is handed on (W3C Trace Context §3.3.1.5). */
+/** The greatest length of `tracestate` that is passed on (W3C Trace Context §3.3.1.5). */
 const maxState = 512
 
-/** Reads `traceparent` and `tracestate`, from headers or from MCP's `_meta`; what is not one counts as absent (§3.2, §4.3). */
+/** Reads `traceparent` and `tracestate` from headers or MCP's `_meta`; an invalid one counts as absent (§3.2, §4.3). */
 export function readTraceContext(parent: unknown, state?: unknown): TraceContext | undefined {
   if (typeof parent !== 'string') return undefined
   const match = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/.exec(parent)
@@ -27,23 +27,23 @@ export function readTraceContext(parent: unknown, state?: unknown): TraceContext
   return { traceId, spanId, sampled, ...(kept && { state }) }
 }
 
-/** The `traceparent` that tells another service where it stands. */
+/** Returns the `traceparent` that tells another service its place in the trace. */
 export function traceparentOf({ traceId, spanId, sampled }: TraceContext): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 }
 
-/** What a span says about its work: few, short, and never what was asked or answered. */
+/** The attributes of a span: few, short, and never a question or an answer. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
-/** A piece of work that a trace shows; it must be ended. */
+/** A piece of work in a trace; it must be ended. */
 export interface Span {
   readonly context: TraceContext
   set(attributes: SpanAttributes): void
-  /** Ends the span; `fault` names the kind of what went wrong, such as `timeout` or a status code. */
+  /** Ends the span; `fault` names the kind of failure, such as `timeout` or a status code. */
   end(fault?: string): void
 }
 
-/** Starts spans. There is none while the site does not ask for traces, and then nothing is spent on them. */
+/** Starts spans. There is no tracer while the site does not ask for traces, and then traces cost nothing. */
 export interface Tracer {
   start(
     name: string,
@@ -51,7 +51,7 @@ export interface Tracer {
       /** `server`: the work was asked for from outside. */
       readonly kind: 'server' | 'internal'
       readonly parent?: TraceContext | undefined
-      /** Another trace that this work belongs to as well. */
+      /** Another trace that this work also belongs to. */
       readonly link?: TraceContext | undefined
       readonly attributes: SpanAttributes
     },

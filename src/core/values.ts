@@ -2,50 +2,50 @@
  * The types of values: how each is read, completed and described. Prompt arguments, fields, filters,
  * defaults and the arguments of tools are all read here, so that they agree.
  *
- * The rule: a value may come as itself or as text, since many clients send nothing else. Blanks around
- * it do not count, nor does the case of `true` and `false`; a number may have a sign, an exponent, and
- * its point at either end. A date given for a time is its first moment, and a time without a zone is in
- * UTC. What could be read in two ways is refused: `1,5`, `0x10`, `1_000`, `yes`, `31.3.2026`, an option in
- * another spelling, an hour or a zone that no clock has.
+ * The rule: a value may come as itself or as text, since many clients send only text. Blanks around it
+ * do not count, nor does the case of `true` and `false`; a number may have a sign, an exponent, and
+ * its point at either end. A date given for a time is the first moment of that date, and a time without
+ * a zone is in UTC. Ambiguous values are refused: `1,5`, `0x10`, `1_000`, `yes`, `31.3.2026`, an option
+ * in another spelling, an hour or a zone that no clock has.
  */
-import { didYouMean } from './names.ts'
-import { isoTime } from './clock.ts'
-import { roundTo } from './expression-values.ts'
+import { didYouMean } from '#leaf/names.ts'
+import { isDate, orInWords, spanOf } from './days.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { roundTo } from '#state/questions.ts'
+import type { ColumnType } from '#sandbox/tables.ts'
 
-/** What a value became, or what is wrong with it. */
+/** The value that was read, or the problem with it. */
 export type ReadValue = { readonly value: unknown } | { readonly problem: string }
 
-/**
- * How SQL and data frames hold the values of a type: dates come as `2026-01-31`, datetimes as ISO 8601,
- * JSON as any JSON value, decimals as numbers that become exact decimals there.
- */
-export type ColumnType = 'text' | 'integer' | 'number' | 'decimal' | 'boolean' | 'date' | 'datetime' | 'json'
-
-/** What one argument or field asks of its values besides their type. */
+/** The limits of one argument or field, besides its type. */
 export interface Bounds {
   /** The choices of `select` and `multiselect`. */
   readonly options?: readonly string[]
-  /** Characters of a text, bytes of JSON. */
+  /** The most characters of a text, or bytes of JSON. */
   readonly longest?: number
   readonly oneLine?: boolean
-  /** Numbers are rounded to so many digits after the point. */
+  /** The number of digits after the point that numbers are rounded to. */
   readonly places?: number
-  /** The largest number, without its sign. */
+  /** The largest number, regardless of sign. */
   readonly most?: number
-  /** For documents: a text has no characters that nobody sees, a time is an instant in UTC. */
+  /** Set for documents: a text has no invisible characters, a time is an instant in UTC. */
   readonly stored?: boolean
+  /** The present time, in milliseconds since the epoch, where days may come in words (see days.ts). */
+  readonly now?: number
+  /** The end of a day or a period that is meant, where only one moment can be; `both` refuses all that have two. */
+  readonly edge?: 'start' | 'end' | 'both'
 }
 
 interface ValueKind {
   read(given: unknown, bounds: Bounds): ReadValue
-  /** What can be suggested to somebody who has typed so much; `usual` is a value that is often meant. */
+  /** Suggests values to somebody who has typed this much; `usual` is a value that is often meant. */
   complete(typed: string, bounds: Bounds, usual: string): readonly string[]
   readonly column: ColumnType
-  /** What JSON Schema says of such a value. */
+  /** The JSON Schema of such a value. */
   readonly schema: { readonly type?: string; readonly format?: string }
 }
 
-/** The one table. */
+/** The table of all value types. */
 export const valueTypes = {
   text: { read: readText, complete: usually, column: 'text', schema: { type: 'string' } },
   number: { read: readNumber, complete: usually, column: 'number', schema: { type: 'number' } },
@@ -71,31 +71,31 @@ export const valueTypes = {
     schema: { type: 'string' },
   },
   multiselect: { read: readOptions, complete: completeOptions, column: 'json', schema: { type: 'array' } },
-  // Where it leads, and what there is to lead to, is for the documents to say.
+  // The documents decide what a link leads to and which targets there are.
   link: { read: readName, complete: nothing, column: 'text', schema: { type: 'string' } },
   json: { read: readJson, complete: nothing, column: 'json', schema: {} },
 } as const satisfies Readonly<Record<string, ValueKind>>
 
-/** A type of value; arguments, fields and filters have names of their own for it. */
+/** A type of value; arguments, fields and filters have their own names for it. */
 export type ValueType = keyof typeof valueTypes
 
-/** Reads a value that is there. */
+/** Reads a value that is present. */
 export function readAs(type: ValueType, given: unknown, bounds: Bounds = {}): ReadValue {
   return valueTypes[type].read(given, bounds)
 }
 
-/** No value at all; clients send an empty text for what was left blank. */
+/** True when there is no value; clients send an empty text for what was left blank. */
 export function isMissing(value: unknown): value is undefined | null | '' {
   return value === undefined || value === null || value === ''
 }
 
-/** A value as people read it. */
+/** Returns a value as people read it. */
 export function valueText(value: unknown): string {
   if (typeof value === 'string') return value
   return Array.isArray(value) ? value.join(', ') : JSON.stringify(value)
 }
 
-/** A value as an error message shows it. */
+/** Returns a value as an error message shows it. */
 export function show(value: unknown): string {
   const text =
     typeof value === 'bigint' || typeof value === 'symbol'
@@ -105,20 +105,20 @@ export function show(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}…` : text
 }
 
-// Control characters, and what hides or reorders text from the people who review it: bidirectional
+// Control characters, and characters that hide or reorder text from the people who review it: bidirectional
 // overrides and Unicode tags (a way to smuggle instructions to a model past its user).
 const hidden =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu
 
-/** A text without characters that people cannot see. */
+/** Returns a text without characters that people cannot see. */
 export function cleanText(text: string): string {
   return text.replace(hidden, '')
 }
 
-/** What every text, name and list has at most, where nothing else is said. */
+/** The default maximum lengths of every text, name and list. */
 const longestText = 100_000
 const longestName = 200
-/** A number has so many digits without loss; money keeps within them. */
+/** The number of digits that a number keeps without loss; money stays within it. */
 const mostDigits = 15
 
 function readText(given: unknown, { longest = longestText, oneLine, stored }: Bounds): ReadValue {
@@ -155,7 +155,7 @@ function readDecimal(given: unknown, { places = 2 }: Bounds): ReadValue {
       }
 }
 
-/** Whole numbers of any size, and finite ones with a point; nothing for what is no number. */
+/** Reads whole numbers of any size and finite ones with a point; undefined for anything else. */
 function numeral(given: unknown): number | bigint | undefined {
   if (typeof given === 'bigint') return given
   if (typeof given === 'number') return Number.isFinite(given) ? given : undefined
@@ -176,13 +176,27 @@ function readBoolean(given: unknown): ReadValue {
   return { problem: `must be true or false, not ${show(given)}` }
 }
 
-function readDate(given: unknown): ReadValue {
+function readDate(given: unknown, { now, edge = 'both' }: Bounds): ReadValue {
   const text = typeof given === 'string' ? given.trim() : ''
-  return isDate(text) ? { value: text } : { problem: `must be a date such as 2026-03-31, not ${show(given)}` }
+  if (isDate(text)) return { value: text }
+  const span = spanOf(text, now)
+  if (span === undefined)
+    return { problem: `must be a date such as 2026-03-31${orInWords(now)}, not ${show(given)}` }
+  if (edge === 'both' && span.from !== span.to)
+    return {
+      problem: `${show(given)} is a period, ${span.from} to ${span.to}; for one day write "start of" or "end of" before it`,
+    }
+  return { value: edge === 'end' ? span.to : span.from }
 }
 
-function readDatetime(given: unknown, { stored }: Bounds): ReadValue {
+function readDatetime(given: unknown, bounds: Bounds): ReadValue {
   const text = typeof given === 'string' ? given.trim() : ''
+  const { stored, now, edge } = bounds
+  const span = spanOf(text, now)
+  if (span && (edge === 'both' || (edge === undefined && span.from !== span.to)))
+    return { problem: `must be a date and time, not ${show(given)}, which is a day or more` }
+  if (span && edge === 'end') return { value: `${span.to}T23:59:59.999Z` }
+  if (span) return { value: `${span.from}T00:00${stored ? ':00.000Z' : ''}` }
   const written = isDate(text) ? `${text}T00:00` : text.replace(' ', 'T').toUpperCase()
   const parts = /^(\d{4}-\d\d-\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-](\d\d):(\d\d))?$/.exec(
     written,
@@ -194,17 +208,11 @@ function readDatetime(given: unknown, { stored }: Bounds): ReadValue {
     ![hour, zoneHour].every((part) => real(part, 24)) ||
     ![minute, second, zoneMinute].every((part) => real(part, 60))
   )
-    return { problem: `must be a date and time such as 2026-03-31T14:30:00Z, not ${show(given)}` }
+    return {
+      problem: `must be a date and time such as 2026-03-31T14:30:00Z${orInWords(now)}, not ${show(given)}`,
+    }
   if (!stored) return { value: written }
   return { value: isoTime(Date.parse(zone === undefined ? `${written}Z` : written)) }
-}
-
-function isDate(text: string): boolean {
-  const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)
-  if (!parts) return false
-  const [year, month, day] = parts.slice(1).map(Number) as [number, number, number]
-  const time = new Date(Date.UTC(year, month - 1, day))
-  return time.getUTCMonth() === month - 1 && time.getUTCDate() === day && year > 0
 }
 
 function readOption(given: unknown, { options = [] }: Bounds): ReadValue {
@@ -214,7 +222,7 @@ function readOption(given: unknown, { options = [] }: Bounds): ReadValue {
   return { problem: `must be one of ${choices(options)}, not ${show(given)}${meant}` }
 }
 
-/** A list, or one text with commas or of a JSON list; the order of the caller, each option once. */
+/** Reads a list, a text with commas or the text of a JSON list; keeps the caller's order, each option once. */
 function readOptions(given: unknown, { options = [] }: Bounds): ReadValue {
   const list = listOf(given)
   if (!list) return { problem: `must be a list or text with commas, not ${show(given)}` }
@@ -262,7 +270,7 @@ function readJson(given: unknown, { longest = Infinity }: Bounds): ReadValue {
     : { problem: `must be at most ${longest} bytes of JSON` }
 }
 
-/** The text of a text, number or truth value; undefined for anything else. */
+/** Returns the text of a text, number or boolean; undefined for anything else. */
 function scalarText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   return ['number', 'boolean', 'bigint'].includes(typeof value) ? String(value) : undefined
@@ -276,7 +284,7 @@ function usually(typed: string, _: Bounds, usual: string): readonly string[] {
   return usual === '' ? [] : beginning([usual], typed)
 }
 
-/** Clients send several as one text with commas: what is complete stays, the last is completed. */
+/** Completes the last of several options in one text with commas, as clients send them; keeps those before it. */
 function completeOptions(typed: string, { options = [] }: Bounds): readonly string[] {
   const chosen = typed.split(',').slice(0, -1)
   const kept = chosen.map((option) => `${option},`).join('')

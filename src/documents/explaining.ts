@@ -1,29 +1,28 @@
-/** Why someone may or may not do something: the evaluator's own answer with the deciding lines of the site. */
-import { unknownName } from '../core/names.ts'
+/** Explains why someone may or may not do something: the evaluator's own answer with the deciding lines of the site. */
+import { unknownName } from '#leaf/names.ts'
 import type { Principal } from '../core/principal.ts'
-import { collectionFor, type Documents } from './documents.ts'
-import { accessTo } from './permission.ts'
-import { type Action, actions, type Rule } from './platform.ts'
-import { AppError } from '../core/errors.ts'
+import { collectionFor, type Documents, reachOf } from './documents.ts'
+import { type Action, actions, type Rule } from './platform/platform.ts'
+import { AppError } from '#leaf/errors.ts'
 
-/** Whether one action is allowed, and the line of the site that decides. */
+/** The decision on one action, and the line of the site that decides. */
 export interface ActionExplanation {
   readonly action: Action
   readonly allowed: boolean
-  /** The rule that decides, or why there is none. */
+  /** The rule that decides, or the reason why there is none. */
   readonly because: string
-  /** `file:line`. */
+  /** The place of the rule, as `file:line`. */
   readonly source: string
 }
 
-/** What an operator is told who asks why a user can or cannot do something. */
+/** The answer to an operator who asks why a user can or cannot do something. */
 export interface Explanation {
   readonly user: string
   readonly roles: readonly string[]
   readonly doctype: string
   readonly name?: string
   readonly actions: readonly ActionExplanation[]
-  /** Fields that the user never sees, or sees masked. */
+  /** The fields that the user never sees, or sees masked. */
   readonly hidden: readonly string[]
   readonly masked: readonly string[]
 }
@@ -41,7 +40,7 @@ export async function explainAccess(
   const doctype = documents.platform.doctypes.get(doctypeName)
   if (!doctype)
     throw new AppError('not_found', unknownName('doctype', doctypeName, documents.platform.doctypes.keys()))
-  const access = accessTo(principal, doctype, documents.clock.now())
+  const access = reachOf(documents, principal, doctype)
   const document = name === undefined ? undefined : await collectionFor(documents, doctype).get(name)
   if (name !== undefined && !document) throw new AppError('not_found', `there is no ${doctypeName} "${name}"`)
   const fields = [...doctype.fields.values()]

@@ -1,27 +1,27 @@
 /**
- * The history of documents: one entry a change, numbered without gaps per doctype. The numbers are
- * also how the search index knows what it has not seen yet.
+ * The history of documents: one entry a change, in the order of the transactions. Nothing of it is read and written by all who
+ * change a doctype, since they would wait for each other.
  */
-import type { AuditedChange } from '../audit/event.ts'
+import type { AuditedChange } from '../audit/recording.ts'
 import type { Principal } from '../core/principal.ts'
-import type { Collection, Store, Transaction } from '../store/store.ts'
-import { equal } from '../core/expression-values.ts'
-import { accessFor, type Documents, readable } from './documents.ts'
-import { type Access, maskMarker } from './permission.ts'
-import type { Doctype } from './platform.ts'
-import { collectionOf } from './read-doctypes.ts'
-import type { StoredDocument } from './stored.ts'
+import type { Collection, Store, Transaction } from '#state/store.ts'
+import { randomId, sha256 } from '#leaf/secrets.ts'
+import { all as both, compared, equal } from '#state/questions.ts'
+import { accessFor, type Documents, readable, type Reach } from './documents.ts'
+import type { Doctype } from './platform/platform.ts'
+import { collectionOf } from './platform/read-doctypes.ts'
+import { type StoredDocument, rowsIn } from './writing/stored.ts'
 
-/** One change of a document. */
+/** A change of a document. */
 export interface HistoryEntry {
   /** The name of the document. */
   readonly document: string
   readonly time: string
   readonly user: string
   readonly client?: string
-  /** `create`, `update`, `submit`, a workflow action, … */
+  /** The action: `create`, `update`, `submit`, a workflow action, … */
   readonly action: string
-  /** A value of a row is `items[row].qty`. */
+  /** The changed values; a value of a row is `items[row].qty`. */
   readonly changes: readonly AuditedChange[]
   readonly note?: string
 }
@@ -32,34 +32,48 @@ interface StoredEntry extends HistoryEntry {
   readonly key: string
 }
 
-/** The last number that was given away. */
-export interface LastNumber {
+/** A mark of a doctype, which some of its changes replace. */
+interface ChangeMark {
   readonly id: string
-  readonly last: number
+  readonly last: string | number
 }
+
+/** The digits of a mark: there are 256 in a doctype, so that who changes different documents of it at once rarely meets. */
+const markDigits = 2
+
+/** The number of entries that a transaction has added. */
+const added = new WeakMap<Transaction, number>()
 
 /** Adds an entry as part of the transaction. */
 export async function recordChange(
   store: Store,
   tx: Transaction,
-  doctype: Doctype,
+  { name }: Doctype,
   entry: HistoryEntry,
 ): Promise<void> {
-  // Counted inside the transaction: a number that was given away before a rollback would be a gap.
-  const counters = tx.in(countersOf(store))
-  const last = ((await counters.get(doctype.name))?.last ?? 0) + 1
-  await counters.put({ id: doctype.name, last })
-  await tx
-    .in(entriesOf(store))
-    .insert({ ...entry, id: entryId(doctype, last), key: documentKey(doctype.name, entry.document) })
+  const n = added.get(tx) ?? 0
+  added.set(tx, n + 1)
+  const mark = `${name}#${Buffer.from(sha256(entry.document), 'base64url').toString('hex').slice(0, markDigits)}`
+  await tx.in(changeMarks(store)).put({ id: mark, last: randomId() })
+  const id = entryId(name, await tx.time(), n)
+  await tx.in(historyEntries(store)).insert({ ...entry, id, key: documentKey(name, entry.document) })
 }
 
-/** The number of the last change of any document of the doctype. */
-export async function lastChange(store: Store, doctype: string): Promise<number> {
-  return (await countersOf(store).get(doctype))?.last ?? 0
+/** Returns a text that is another one after every change of a document of the doctype. */
+export async function lastChange(store: Store, doctype: string): Promise<string> {
+  const all = changeMarks(store)
+  // What changed up to version 2.14 counted on in one number.
+  const [before, found] = await Promise.all([
+    all.get(doctype),
+    all.find({ holds: both(compared('id', '>=', `${doctype}#`), compared('id', '<', `${doctype}$`)) }),
+  ])
+  return sha256([before, ...found].map((one) => `${one?.id} ${one?.last}`).join('\n'))
 }
 
-/** The history of a document that the principal may read, newest first, without the fields that it may not. */
+/** About the most bytes of history that are read, as changes may hold long texts. */
+const mostShownBytes = 1 << 20
+
+/** Returns the history of a document that the principal may read, newest first, without the fields that it may not. */
 export async function historyOf(
   documents: Documents,
   principal: Principal,
@@ -68,25 +82,26 @@ export async function historyOf(
   limit: number,
 ): Promise<readonly Omit<HistoryEntry, 'document'>[]> {
   const access = accessFor(documents, principal, doctype)
-  const document = await readable(documents, access, name)
-  const all = await entriesOf(documents.store).find({
+  const document = await readable(access, name)
+  const all = await historyEntries(documents.store).find({
     where: { key: documentKey(doctype, name) },
     order: [{ field: 'id', descending: true }],
+    limit,
+    bytes: mostShownBytes,
   })
   // A deleted document of the same name had a history of its own.
   const before = all.findIndex((entry) => entry.action === 'delete')
-  const entries = (before < 0 ? all : all.slice(0, before)).slice(0, limit)
-  return entries.map(({ time, user, client, action, changes, note }) => ({
-    time,
-    user,
-    ...(client !== undefined && { client }),
-    action,
-    changes: changes.flatMap((change) => visibleChange(documents, access, document, change)),
-    ...(note !== undefined && { note }),
-  }))
+  const entries = before < 0 ? all : all.slice(0, before)
+  return entries.flatMap(({ time, user, client, action, changes, note }) => {
+    const visible = changes.flatMap((change) => visibleChange(access, document, change))
+    // That a hidden value changed, and when, is no more for everybody than the value.
+    if (action === 'update' && visible.length === 0 && changes.length > 0) return []
+    const told = { ...(client !== undefined && { client }), ...(note !== undefined && { note }) }
+    return [{ time, user, action, changes: visible, ...told }]
+  })
 }
 
-/** The fields in which two versions of a document differ. */
+/** Returns the fields in which two versions of a document differ. */
 export function differences(
   doctype: Doctype,
   before: StoredDocument,
@@ -101,13 +116,13 @@ export function differences(
   return changes
 }
 
-/** A document before it had any value of its own. */
+/** Returns a document as it was before it had any value of its own. */
 export function blankOf(document: StoredDocument): StoredDocument {
   const { id, owner, creation, modified, modified_by: modifiedBy, docstatus } = document
   return { id, owner, creation, modified, modified_by: modifiedBy, docstatus }
 }
 
-/** Equality of stored values, rows and JSON included: what decides whether a field changed. */
+/** True when stored values are equal, rows and JSON included; this decides whether a field changed. */
 export function sameValue(a: unknown, b: unknown): boolean {
   return (
     equal(a, b) || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b))
@@ -136,24 +151,19 @@ function rowDifferences(table: string, from: unknown, to: unknown): AuditedChang
 }
 
 function rowsByName(rows: unknown): Map<string, Record<string, unknown>> {
-  const list = Array.isArray(rows) ? (rows as Record<string, unknown>[]) : []
-  return new Map(list.map((row) => [row['name'] as string, row]))
+  return new Map(rowsIn(rows).map((row) => [row['name'] as string, row]))
 }
 
-/** An old value appears as the principal sees that field of the document now, whoever could see it then. */
-function visibleChange(
-  documents: Documents,
-  access: Access,
-  document: StoredDocument,
-  change: AuditedChange,
-): AuditedChange[] {
+/** Shows an old value as the principal sees that field of the document now, whoever could see it then. */
+function visibleChange(access: Reach, document: StoredDocument, change: AuditedChange): AuditedChange[] {
   const [, table, column] = /^(\w+)(?:\[[^\]]*\](?:\.(\w+))?)?$/.exec(change.field) ?? []
   if (table === 'docstatus') return [change]
   const field = access.doctype.fields.get(table ?? '')
   if (!field) return []
-  const columns = field.type === 'table' ? documents.platform.doctypes.get(field.doctype!)?.fields : undefined
+  const columns =
+    field.type === 'table' ? access.documents.platform.doctypes.get(field.doctype!)?.fields : undefined
   if (columns && column === undefined) {
-    // A whole row: only the columns that may be seen.
+    // Of a whole row, only the columns that may be seen remain.
     const clean = (row: unknown) =>
       row === null
         ? null
@@ -170,24 +180,31 @@ function visibleChange(
   const shown = [field, ...(columns && column !== undefined ? [columns.get(column)] : [])].map((part) =>
     part ? access.shows(part, document) : 'hidden',
   )
-  if (shown.includes('hidden')) return []
-  return shown.includes('masked') ? [{ field: change.field, from: maskMarker, to: maskMarker }] : [change]
+  return shown.every((one) => one === 'clear') ? [change] : []
 }
 
-function entriesOf(store: Store): Collection<StoredEntry> {
+/** Returns the collection of all entries. */
+export function historyEntries(store: Store): Collection<StoredEntry> {
   return store.collection<StoredEntry>({ name: 'platform.history', indexes: ['key'] })
 }
 
-function countersOf(store: Store): Collection<LastNumber> {
-  return store.collection<LastNumber>({ name: 'platform.change' })
+function changeMarks(store: Store): Collection<ChangeMark> {
+  return store.collection<ChangeMark>({ name: 'platform.change' })
 }
 
-/** By what things of one document are found. No doctype has a slash in its name, so the first one ends it. */
+/** Returns the key of all records of one document. No doctype has a slash in its name, so the first one ends it. */
 export function documentKey(doctype: string, name: string): string {
   return `${doctype}/${name}`
 }
 
-function entryId(doctype: Doctype, n: number): string {
-  // Padded, so that ids sort as the numbers do.
-  return `${collectionOf(doctype.name)}#${String(n).padStart(12, '0')}`
+/** Returns what a key is of. */
+export function ofKey(key: string): { readonly doctype: string; readonly name: string } {
+  const end = key.indexOf('/')
+  return { doctype: key.slice(0, end), name: key.slice(end + 1) }
+}
+
+/** Returns an id that sorts after those of earlier changes of the same document, also after the small numbers of up to 2.14. */
+function entryId(doctype: string, time: number, n: number): string {
+  const moment = String(Math.round(time * 1000)).padStart(16, '0')
+  return `${collectionOf(doctype)}#${moment}.${String(n).padStart(6, '0')}.${randomId().slice(0, 8)}`
 }

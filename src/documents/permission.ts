@@ -1,48 +1,61 @@
 /**
  * The one evaluator (D5): every function of this folder asks here who may do what to which document
- * and which of its fields. Deny by default. What may not be seen does not exist.
+ * and which of its fields. It denies by default. What may not be seen does not exist.
  */
-import { all, always, any, asserted, bound, compared, type Condition, never } from '../core/conditions.ts'
-import type { Asker } from '../core/expression-functions.ts'
+import {
+  all,
+  always,
+  any,
+  asserted,
+  bound,
+  compared,
+  type Condition,
+  never,
+  type Asker,
+} from '#state/questions.ts'
+import { Remembered } from '#leaf/remembered.ts'
 import type { Principal } from '../core/principal.ts'
 import { systemManager } from '../core/principal.ts'
-import { holds } from './expression.ts'
-import { type Action, actions, type Doctype, type Field, type Rule } from './platform.ts'
-import type { StoredDocument } from './stored.ts'
+import { holds } from './platform/expression.ts'
+import { type Action, actions, type Doctype, type Field, type Rule } from './platform/platform.ts'
+import { originActions } from './platform/standard-fields.ts'
+import type { StoredDocument } from './writing/stored.ts'
 
-/** What one principal may do with the documents of one doctype. */
+/** The access of one principal to the documents of one doctype. */
 export interface Access {
   readonly doctype: Doctype
-  /** Whether there can be a document that the action is allowed on. */
+  /** The principal, and the moment that the access is of. */
+  readonly asker: { readonly principal: Principal; readonly now: number }
+  /** True when there can be a document on which the action is allowed. */
   may(action: Action): boolean
-  /** Whether the action is allowed on this document; everything but create also needs read. */
+  /** True when the action is allowed on this document; everything but create also needs read. */
   allows(action: Action, document: StoredDocument): boolean
-  /** What holds of the documents that the action is allowed on. */
+  /** Returns the condition of the documents on which the action is allowed. */
   where(action: Action): Condition
-  /** How a field of this document appears. */
+  /** Tells how a field of this document appears. */
   shows(field: Field, document: StoredDocument): FieldVisibility
-  /** What holds of the documents on which a field appears as it is. */
+  /** Returns the condition of the documents on which a field appears as it is. */
   whereShown(field: Field): Condition
-  /** Whether the principal may set the field on this document by this action. */
+  /** True when the principal may set the field on this document by this action. */
   mayset(field: Field, action: Action, document: StoredDocument): boolean
-  /** Whether the field can be read on every document that the principal can read, so that a query on it tells nothing. */
+  /** True when the field can be read on every document that the principal can read, so that a query on it tells nothing. */
   queryable(field: Field): boolean
-  /** Whether the field is known to the principal at all. */
+  /** True when the field is known to the principal at all. */
   knows(field: Field): boolean
-  /** Whether the value is replaced by a marker for the principal. */
+  /** True when the value is replaced by a marker for the principal. */
   masks(field: Field): boolean
-  /** Whether a rule reaches a document. */
+  /** True when a rule reaches a document. */
   matches(rule: Rule, document: StoredDocument): boolean
-  /** The rules that decide the action, for explanations. */
+  /** Returns the rules that decide the action, for explanations. */
   rules(action: Action): readonly Rule[]
-  /** Notes what the principal is shown, and how many more, for the audit event of its request. */
+  /** Notes the documents that the principal is shown, and how many more, for the audit event of its request. */
   show(documents: readonly StoredDocument[], more?: number): void
 }
 
-/** How a value appears to a principal: as it is, as `maskMarker`, or not at all. */
+/** The appearance of a value to a principal: as it is, as `maskMarker`, or not at all. */
 export type FieldVisibility = 'clear' | 'masked' | 'hidden'
 
-/** What stands where a masked value would. */
+/** The marker in place of a masked value. */
 export const maskMarker = '[masked]'
 
 const implied: ReadonlyMap<Action, readonly Action[]> = new Map([
@@ -50,70 +63,129 @@ const implied: ReadonlyMap<Action, readonly Action[]> = new Map([
   ['assign', ['assign', 'write']],
 ])
 
-/** A principal as expressions know who asks. */
+/** Returns a principal as expressions know the asking user. */
 export function expressionUser({ user, fullName, roles }: Principal): Asker {
-  return { id: user, fullName, roles }
+  // A System Manager counts as having every role, as everywhere.
+  return { id: user, fullName, roles, hasEveryRole: roles.has(systemManager) }
 }
 
-/** What the principal may do with documents of the doctype, at this moment. */
+/** Returns the principal's access to documents of the doctype, at this moment. */
 export function accessTo(principal: Principal, doctype: Doctype, now: number): Access {
-  const mine = rulesFor(principal, doctype)
-  const user = expressionUser(principal)
-  const grants = new Map<Action, readonly Rule[]>()
-  const rules = (action: Action): readonly Rule[] => {
-    let found = grants.get(action)
+  return new Granted(principal, doctype, now)
+}
+
+/** The access that the rules grant; a class, since making a closure for each question costs as much as answering it. */
+export class Granted implements Access {
+  readonly doctype: Doctype
+  readonly asker: Access['asker']
+  readonly #deciding: Map<Action, readonly Rule[]>
+  #user: Asker | undefined
+
+  constructor(principal: Principal, doctype: Doctype, now: number) {
+    this.doctype = doctype
+    this.asker = { principal, now }
+    this.#deciding = deciding.of(doctype, principal.roleKey, () => new Map())
+  }
+
+  rules(action: Action): readonly Rule[] {
+    let found = this.#deciding.get(action)
     if (!found) {
       const names = implied.get(action) ?? [action]
+      const mine = rulesFor(this.asker.principal, this.doctype)
       found = mine.filter((rule) => names.some((name) => rule.actions.has(name)))
-      grants.set(action, found)
+      this.#deciding.set(action, found)
     }
     return found
   }
-  const matches = (rule: Rule, document: StoredDocument): boolean =>
-    (!rule.ifOwner || document.owner === principal.user) &&
-    (rule.when === undefined || holds(rule.when, { doc: document, user, now }))
-  const grantedWhere = (action: Action): Condition => reached(rules(action), { user, now })
-  const granted = (action: Action, document: StoredDocument): boolean =>
-    rules(action).some((rule) => matches(rule, document))
-  const masks = (field: Field): boolean => isMasked(field, principal)
-  return {
-    doctype,
-    rules,
-    matches,
-    masks,
-    may: (action) => rules(action).length > 0 && (action === 'create' || rules('read').length > 0),
-    allows: (action, document) =>
-      granted(action, document) && (action === 'create' || action === 'read' || granted('read', document)),
-    where: (action) =>
-      action === 'create' || action === 'read'
-        ? grantedWhere(action)
-        : all(grantedWhere(action), grantedWhere('read')),
-    shows: (field, document) => {
-      if (!rules('read').some((rule) => rule.levels.has(field.level) && matches(rule, document)))
-        return 'hidden'
-      return masks(field) ? 'masked' : 'clear'
-    },
-    whereShown: (field) => (masks(field) ? never : reached(showing(rules('read'), field), { user, now })),
-    mayset: (field, action, document) =>
-      !masks(field) && rules(action).some((rule) => rule.levels.has(field.level) && matches(rule, document)),
-    queryable: (field) => {
-      // Some rule must show the field on every row that any rule opens: filters would let the rest be
-      // guessed.
-      const reading = rules('read')
-      if (reading.length === 0 || masks(field)) return false
-      return (
-        reading.every((rule) => rule.levels.has(field.level)) ||
-        reading.some((rule) => !rule.ifOwner && rule.when === undefined && rule.levels.has(field.level))
-      )
-    },
-    knows: (field) =>
-      rules('read').some((rule) => rule.levels.has(field.level)) ||
-      rules('create').some((rule) => rule.levels.has(field.level)),
-    show: (found, more) => {
-      const names = found.map(({ id }) => id)
-      principal.shown?.note(doctype.name, names, more)
-    },
+
+  matches(rule: Rule, document: StoredDocument): boolean {
+    const { principal, now } = this.asker
+    return (
+      (!rule.ifOwner || document.owner === principal.user) &&
+      (rule.when === undefined || holds(rule.when, { doc: document, user: this.#asking, now }))
+    )
   }
+
+  masks(field: Field): boolean {
+    return isMasked(field, this.asker.principal)
+  }
+
+  may(action: Action): boolean {
+    return this.rules(action).length > 0 && (action === 'create' || this.rules('read').length > 0)
+  }
+
+  allows(action: Action, document: StoredDocument): boolean {
+    const granted = (one: Action): boolean => this.rules(one).some((rule) => this.matches(rule, document))
+    return granted(action) && (action === 'create' || action === 'read' || granted('read'))
+  }
+
+  where(action: Action): Condition {
+    const granted = this.#reached(this.rules(action))
+    return action === 'create' || action === 'read'
+      ? granted
+      : all(granted, this.#reached(this.rules('read')))
+  }
+
+  shows(field: Field, document: StoredDocument): FieldVisibility {
+    const isOpen = this.rules('read').some(
+      (rule) => rule.levels.has(field.level) && this.matches(rule, document),
+    )
+    if (!isOpen) return 'hidden'
+    return this.masks(field) ? 'masked' : 'clear'
+  }
+
+  whereShown(field: Field): Condition {
+    return this.masks(field) ? never : this.#reached(showing(this.rules('read'), field))
+  }
+
+  mayset(field: Field, action: Action, document: StoredDocument): boolean {
+    return (
+      !this.masks(field) && showing(this.rules(action), field).some((rule) => this.matches(rule, document))
+    )
+  }
+
+  queryable(field: Field): boolean {
+    // Some rule must show the field on every row that any rule opens: filters would let the rest be
+    // guessed.
+    const reading = this.rules('read')
+    if (reading.length === 0 || this.masks(field)) return false
+    return (
+      reading.every((rule) => rule.levels.has(field.level)) ||
+      reading.some((rule) => !rule.ifOwner && rule.when === undefined && rule.levels.has(field.level))
+    )
+  }
+
+  knows(field: Field): boolean {
+    const isIn = ({ levels }: Rule): boolean => levels.has(field.level)
+    return this.rules('read').some(isIn) || this.rules('create').some(isIn)
+  }
+
+  show(found: readonly StoredDocument[], more?: number): void {
+    const { shown } = this.asker.principal
+    shown?.note(
+      this.doctype.name,
+      found.map(({ id }) => id),
+      more,
+    )
+  }
+
+  get #asking(): Asker {
+    return (this.#user ??= expressionUser(this.asker.principal))
+  }
+
+  /** Returns the condition of the documents that one of the rules reaches. */
+  #reached(rules: readonly Rule[]): Condition {
+    const asker = { user: this.#asking, now: this.asker.now }
+    return any(...rules.map((rule) => conditionOf(rule, asker)))
+  }
+}
+
+/** The rules that decide each action, by doctype and role set, neither of which changes. */
+const deciding = new Remembered<Doctype, Map<Action, readonly Rule[]>>()
+
+/** Returns the fields of a doctype, or of the rows of a table in it, that the principal knows, by name. */
+export function knownFields(access: Access, { fields }: Doctype): ReadonlyMap<string, Field> {
+  return new Map([...fields].filter(([, field]) => access.knows(field)))
 }
 
 function isMasked({ mask }: Field, { roles }: Principal): boolean {
@@ -124,11 +196,6 @@ function showing(rules: readonly Rule[], { level }: Field): readonly Rule[] {
   return rules.filter(({ levels }) => levels.has(level))
 }
 
-/** What holds of the documents that one of the rules reaches. */
-function reached(rules: readonly Rule[], asker: { user: Asker; now: number }): Condition {
-  return any(...rules.map((rule) => conditionOf(rule, asker)))
-}
-
 function conditionOf({ ifOwner, when }: Rule, asker: { user: Asker; now: number }): Condition {
   return all(
     ifOwner ? compared('owner', '=', asker.user.id) : always,
@@ -137,7 +204,8 @@ function conditionOf({ ifOwner, when }: Rule, asker: { user: Asker; now: number 
 }
 
 function rulesFor(principal: Principal, doctype: Doctype): readonly Rule[] {
-  if (principal.roles.has(systemManager)) return [everything]
+  if (principal.roles.has(systemManager))
+    return [doctype.origin ? { ...everything, actions: new Set(originActions(doctype.origin)) } : everything]
   return doctype.rules.filter((rule) => principal.roles.has(rule.role))
 }
 

@@ -1,20 +1,21 @@
-/** What a changed site makes of the documents that are there already: told, never mended silently. */
+/** Finds stored documents that a changed site no longer allows; they are reported, never mended silently. */
 import { collectionFor, type Documents } from './documents.ts'
-import { type Doctype, type Field, standardFields } from './platform.ts'
-import { collectionOf } from './read-doctypes.ts'
-import type { StoredDocument } from './stored.ts'
+import type { Doctype, Field } from './platform/platform.ts'
+import { standardFields } from './platform/standard-fields.ts'
+import { collectionOf } from './platform/read-doctypes.ts'
+import type { StoredDocument } from './writing/stored.ts'
 import { readValue } from './values.ts'
 
-/** One thing in the state that the site's doctypes do not allow. */
+/** A problem of the state: something that the site's doctypes do not allow. */
 export interface StateProblem {
   readonly doctype: string
   readonly field?: string
-  /** How many documents. */
+  /** The number of documents. */
   readonly count: number
   /** Some of their names. */
   readonly examples: readonly string[]
   readonly message: string
-  /** `file:line` of what they do not fit. */
+  /** The place of what they do not fit, as `file:line`. */
   readonly source: string
 }
 
@@ -24,7 +25,7 @@ const mostExamples = 3
 export async function stateProblems(documents: Documents): Promise<readonly StateProblem[]> {
   const problems: StateProblem[] = []
   const known = new Set([...documents.platform.doctypes.keys()].map(collectionOf))
-  // A doctype that was taken out or renamed leaves its documents behind.
+  // A doctype that was removed or renamed leaves its documents behind.
   for (const [collection, count] of Object.entries(documents.store.stats().documents))
     if (collection.startsWith('document.') && !known.has(collection) && count > 0)
       problems.push({
@@ -35,11 +36,12 @@ export async function stateProblems(documents: Documents): Promise<readonly Stat
         source: 'config/doctypes',
       })
   for (const doctype of documents.platform.doctypes.values())
-    if (!doctype.child) problems.push(...(await problemsOf(documents, doctype)))
+    // What lies elsewhere is not our state.
+    if (!doctype.child && !doctype.origin) problems.push(...(await problemsOf(documents, doctype)))
   return problems
 }
 
-/** What every document has, whatever its doctype says. */
+/** The fields that every document has, whatever its doctype says. */
 const standard = new Set(['id', 'amended_from', 'workflow_state', ...standardFields.keys()])
 
 async function problemsOf(documents: Documents, doctype: Doctype): Promise<StateProblem[]> {
@@ -68,7 +70,7 @@ async function problemsOf(documents: Documents, doctype: Doctype): Promise<State
       else if (value !== null && field.name !== 'workflow_state') {
         for (const problem of await valueProblems(documents, field, value))
           tell(document, problem, field.name)
-        // As on saving: a cancelled document does not count.
+        // A cancelled document does not count, as on saving.
         if (!field.unique || document.docstatus === 2) continue
         const values = seen.get(field.name) ?? new Set()
         if (values.has(value)) tell(document, 'is unique now, and this value is there twice', field.name)
@@ -97,7 +99,7 @@ async function valueProblems(documents: Documents, field: Field, value: unknown)
   return isThere ? problems : [...problems, `links to a ${target.name} that is not there`]
 }
 
-/** The problem without the value, so that equal ones are counted together. */
+/** Returns the problem without the value, so that equal ones are counted together. */
 function kindOf(problem: string): string {
   return problem.replace(/, not .*$/, '')
 }

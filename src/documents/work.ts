@@ -1,67 +1,89 @@
-/** A change to documents as one transaction: what is done, its history and its audit event are kept together or not at all. */
-import { type AuditedChange, eventOf } from '../audit/event.ts'
-import { isoTime } from '../core/clock.ts'
-import type { Principal } from '../core/principal.ts'
-import { redact } from '../core/redact.ts'
-import type { Transaction } from '../store/store.ts'
-import type { Documents } from './documents.ts'
+/** A change to documents as one transaction: the change, its history and its audit event are kept together or not at all. */
+import { eventOf } from '../audit/event.ts'
+import { type AuditedChange, recordableChange, type Secrecy } from '../audit/recording.ts'
+import { isoTime } from '#leaf/clock.ts'
+import type { Transaction } from '#state/store.ts'
+import type { Documents, Reach, Work } from './documents.ts'
 import { recordChange } from './history.ts'
-import type { Doctype, Platform } from './platform.ts'
+import { lastOfSeries } from './writing/naming.ts'
+import { bytesOf, charge, countAnew, Uncounted, usageOf } from './writing/quota.ts'
 
-/** A transaction under way, and for whom. */
-export interface Work {
-  readonly documents: Documents
-  readonly principal: Principal
-  readonly tx: Transaction
-  /** Nothing of it will be kept. */
-  readonly dry: boolean
-}
-
-/** What every change can be told. */
+/** The options of every change. */
 export interface ChangeOptions {
-  /** Do everything, then keep nothing. */
+  /** When true, does everything, then keeps nothing. */
   readonly dryRun?: boolean
+  /** The name leased for the document that is created. */
+  readonly leased?: string | undefined
 }
 
-/** Ends a transaction whose work shall not be kept. */
+/** Ends a transaction whose work must not be kept. */
 class DryRun extends Error {}
 
 /**
- * Runs the work in a transaction; a dry run does all of it, answers the same, and keeps nothing. What a call that comes
- * again has done before is not done again.
+ * Runs the work in a transaction; a dry run does all of it, returns the same, and keeps nothing. Work that a repeated
+ * call has done before is not done again. With the name of the one document that is changed, it is read at once.
  */
 export async function inWork<R>(
-  documents: Documents,
-  principal: Principal,
-  dry: boolean,
+  access: Reach,
+  { dryRun: dry = false, leased }: ChangeOptions,
+  name: string | undefined,
   run: (work: Work) => Promise<R>,
 ): Promise<R> {
+  const { documents, doctype } = access
+  const { principal } = access.asker
   let result: { readonly value: R } | undefined
-  const work = (tx: Transaction): Promise<R> => run({ documents, principal, tx, dry })
+  const work = (tx: Transaction): Promise<R> => run({ documents, principal, access, tx, dry, leased })
   const inTransaction = dry ? work : (documents.once?.next(work) ?? work)
-  try {
-    await documents.store.transaction(async (tx) => {
-      result = { value: await inTransaction(tx) }
-      if (dry) throw new DryRun()
-    })
-  } catch (error) {
-    if (!(error instanceof DryRun)) throw error
+  const { naming } = doctype
+  const isNumbered = name === undefined && leased === undefined && naming.rule === 'series'
+  const reads = [
+    ...(name === undefined || doctype.origin ? [] : [[access.collection(), name] as const]),
+    // Where nothing is kept, nobody need take turns.
+    ...(dry ? [] : [usageOf(documents.store, doctype, principal.user)]),
+    ...(dry || !isNumbered ? [] : [lastOfSeries(documents.store, naming.series)]),
+  ]
+  for (;;) {
+    try {
+      await documents.store.transaction(
+        async (tx) => {
+          result = { value: await inTransaction(tx) }
+          if (dry) throw new DryRun()
+        },
+        { reads },
+      )
+      return result!.value
+    } catch (error) {
+      if (error instanceof DryRun) return result!.value
+      if (!(error instanceof Uncounted)) throw error
+      await countAnew(documents, error)
+    }
   }
-  return result!.value
 }
 
-/** Keeps what was done to a document, in its history and in the audit log, which may be `told` more. */
+/** Records what was done to a document, in its history and in the audit log, which may be `told` more. */
 export async function keep(
-  { documents, principal, tx, dry }: Work,
-  doctype: Doctype,
+  work: Work,
   name: string,
   action: string,
   changes: readonly AuditedChange[],
   note?: string,
   told = changes,
 ): Promise<void> {
+  const { documents, principal, tx, dry, effects, ends } = work
+  const { doctype } = work.access
   // The log must not tell of what never happened.
-  if (dry) return
+  if (dry && !effects) return
+  await charge(work, principal.user, changes.length === 0 ? 0 : bytesOf(changes))
+  if (effects) {
+    effects.push({
+      name,
+      action,
+      changes,
+      ...(note !== undefined && { note }),
+      ...(told !== changes && { told }),
+    })
+    return
+  }
   await recordChange(documents.store, tx, doctype, {
     document: name,
     time: isoTime(documents.clock.now()),
@@ -77,17 +99,15 @@ export async function keep(
       type: `document.${action}`,
       status: 'ok',
       target: `${doctype.name}/${name}`,
-      changes: told.map((change) => openChange(documents.platform, change)),
-      ...(note !== undefined && { data: { note } }),
+      changes: told.map((change) => recordableChange(change, secrecyOf(documents))),
+      ...((note ?? ends) !== undefined && {
+        data: { ...(note !== undefined && { note }), ...(ends !== undefined && { intention: ends }) },
+      }),
     }),
   )
 }
 
-/** A change as everyone may know it who reads the log; `items[row].qty` is as open as `items` and `qty` are. */
-function openChange({ confidential }: Platform, { field, from, to }: AuditedChange): AuditedChange {
-  const names = field.split(/\[.*\]\.?/)
-  const name = names.find((one) => confidential.has(one)) ?? names.at(-1)!
-  const open = (value: unknown): unknown =>
-    (redact({ [name]: value }, [], { names: confidential }) as Record<string, unknown>)[name]
-  return { field, from: open(from), to: open(to) }
+/** Returns what no event about documents keeps. */
+export function secrecyOf({ unrecorded, platform }: Pick<Documents, 'unrecorded' | 'platform'>): Secrecy {
+  return { names: unrecorded ?? platform.confidential }
 }

@@ -1,34 +1,34 @@
 /**
- * How a request that `doctor` sends through the public address arrives here: what the proxies made of its
- * address, host and protocol, and whether they pass on a stream as it comes. Only a request that carries
- * a nonce made over the control socket is answered so, once for each way, within a minute.
+ * Shows how a request that `doctor` sends through the public address arrives here: what the proxies made of
+ * its address, host and protocol, and whether they pass on a stream as it comes. Only a request that carries
+ * a nonce made over the control socket gets this answer, once for each way, within a minute.
  */
 import { setTimeout } from 'node:timers/promises'
 import type { Context } from 'koa'
-import type { Clock } from '../core/clock.ts'
-import { randomId } from '../core/secrets.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { randomId } from '#leaf/secrets.ts'
 
 /** The header that carries the nonce. */
 export const probeHeader = 'x-assistant-core-doctor'
 
 const validMilliseconds = 60_000
 const mostProbes = 10
-/** How long the second piece of the stream waits for the first to have arrived. */
+/** The pause before the second piece of the stream, in which the first should have arrived. */
 export const streamPauseMilliseconds = 1000
 
-/** What arrived. */
+/** The request as it arrived. */
 export interface Arrival {
-  /** The peer of the connection, and the address that counts after the trusted proxies. */
+  /** The peer of the connection; below it the address that counts, behind the trusted proxies. */
   readonly connection: string
   readonly address: string
-  /** Whether that peer is one of `server.trusted_proxies`. */
+  /** True when that peer is one of `server.trusted_proxies`. */
   readonly trusted: boolean
   readonly host: string
   readonly forwarded_for: string | null
   readonly forwarded_proto: string | null
 }
 
-/** The probes that are expected and what became of them. */
+/** Probes that are expected, and the requests that arrived for them. */
 export class DoctorProbe {
   readonly #clock: Clock
   readonly #expected = new Map<string, { readonly until: number; arrival?: Arrival }>()
@@ -37,7 +37,7 @@ export class DoctorProbe {
     this.#clock = deps.clock
   }
 
-  /** A nonce for one probe. */
+  /** Returns a nonce for one probe. */
   expect(): string {
     const nonce = randomId()
     if (this.#expected.size >= mostProbes) this.#expected.delete(this.#expected.keys().next().value!)
@@ -45,12 +45,12 @@ export class DoctorProbe {
     return nonce
   }
 
-  /** How the probe arrived; undefined when it has not. */
+  /** Returns how the probe arrived; undefined when it has not. */
   arrival(nonce: string): Arrival | undefined {
     return this.#expected.get(nonce)?.arrival
   }
 
-  /** Answers a request that is a probe, as a stream of two pieces; false for every other request. */
+  /** Answers a request that is a probe with a stream of two pieces; returns false for every other request. */
   async answer(ctx: Context, trusted: boolean): Promise<boolean> {
     const expected = this.#expected.get(ctx.get(probeHeader))
     if (!expected || expected.arrival || expected.until < this.#clock.now()) return false

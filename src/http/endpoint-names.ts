@@ -1,4 +1,4 @@
-/** A few names for endlessly many paths. */
+/** Maps endlessly many paths to a few names. */
 import { promptMethodPrefix } from '../library/prompt-methods-endpoint.ts'
 import { aliases, paths } from '../oauth/urls.ts'
 import { healthPaths } from './health-endpoint.ts'
@@ -9,6 +9,7 @@ const endpoints: ReadonlyMap<string, string> = new Map([
   [aliases.token, 'token'],
   [paths.authorize, 'authorize'],
   [aliases.authorize, 'authorize'],
+  [paths.pushed, 'pushed'],
   [paths.register, 'register'],
   [aliases.register, 'register'],
   [paths.revoke, 'revoke'],
@@ -17,23 +18,17 @@ const endpoints: ReadonlyMap<string, string> = new Map([
   [paths.jwks, 'jwks'],
 ])
 
-/** What metrics and traces call a path: a label must not be the caller's to choose. */
-export function endpointOf(path: string): string {
+/** Returns the name of a path in metrics and traces: the caller must not be able to choose a label. */
+export function endpointOf(path: string, isOfPages: (path: string) => boolean): string {
   const known = endpoints.get(path)
   if (known !== undefined) return known
   if (healthPaths.has(path)) return 'health'
   if (path.includes('/.well-known/')) return 'discovery'
   if (path.startsWith(promptMethodPrefix)) return 'prompt_methods'
-  return isPage(path) ? 'pages' : 'other'
+  return isOfPages(path) ? 'pages' : 'other'
 }
 
-/** Whether a path is one that people open in their browser. */
-export function isPage(path: string): boolean {
-  const pages: readonly string[] = [paths.home, paths.signOut, paths.connectedApps, paths.stylesheet]
-  return pages.includes(path) || path === paths.signIn || path.startsWith(`${paths.signIn}/`)
-}
-
-/** The method of a request, as far as there is one such. */
+/** Returns the method of a request, or `other` for an unusual one. */
 export function methodOf(method: string): string {
   return ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other'
 }

@@ -1,27 +1,27 @@
-/** The numbers that are read only when somebody asks. */
-import type { Analysis } from '../analysis/analysis.ts'
-import type { AuditLog } from '../audit/open-audit.ts'
+/** Gauges: numbers that are read only when somebody asks. */
+import type { Analysis } from '#sandbox/sandbox.ts'
+import type { AuditLog, AuditStats } from '../audit/open-audit.ts'
 import { version } from '../core/version.ts'
 import type { LimitCounts } from '../oauth/rate-limits.ts'
-import { Gauge, type Registry } from './prometheus.ts'
+import { metricText, type Sample } from './metric-text.ts'
 import type { SiteState } from '../site/kept-site.ts'
-import type { StoreStats } from '../store/store.ts'
+import type { StoreStats } from '#state/store.ts'
 
-/** Where they come from. */
+/** The sources of the gauges. */
 export interface MetricSources {
   readonly site: () => SiteState
   readonly store: () => StoreStats
   readonly audit: Pick<AuditLog, 'stats'>
-  /** Streams that are open now. */
+  /** The number of open streams. */
   readonly streams: () => number
-  /** Requests that rate limits let pass and did not. */
+  /** Requests that rate limits let pass, and those that they refused. */
   readonly limits: () => LimitCounts
   readonly analysis: Pick<Analysis, 'probes' | 'load'> | undefined
-  /** Whether there is a tool of that name: callers may ask for any, and must not make series. */
+  /** True when there is a tool of that name: callers may ask for any name, and must not create series. */
   readonly isTool: (name: string) => boolean
 }
 
-/** Where each kind of credential is kept. */
+/** The collection that stores each kind of credential. */
 const credentials = {
   access: 'oauth.token',
   refresh: 'oauth.family',
@@ -29,91 +29,84 @@ const credentials = {
   session: 'users.session',
 } as const
 
-type AddGauge = (
-  name: string,
-  help: string,
-  labelNames: string[],
-  read: (gauge: Gauge) => void | Promise<void>,
-) => void
+type Gauge = (name: string, help: string, values: number | Iterable<Sample>) => string
 
-/** Adds every gauge to the registry. */
-export function addGauges(
-  registry: Registry,
+/** Returns every gauge in Prometheus' text format. */
+export async function gaugeTexts(
   prefix: string,
   sources: MetricSources,
-  inFlight: () => number,
-): void {
-  const gauge: AddGauge = (name, help, labelNames, read) => {
-    const made: Gauge = new Gauge({
-      name: prefix + name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect: () => {
-        if (labelNames.length > 0) made.reset()
-        return read(made)
-      },
-    })
-  }
-  gauge('info', 'The release', ['version'], (made) => made.set({ version }, 1))
-  gauge('requests_in_flight', 'Requests being answered, open streams included', [], (made) =>
-    made.set(inFlight()),
-  )
-  gauge('streams', 'Open event streams', [], (made) => made.set(sources.streams()))
-  gauge(
-    'rate_limited_requests',
-    'Requests that a rate limit let pass or refused',
-    ['budget', 'outcome'],
-    (made) => {
-      for (const [budget, { passed, refused }] of Object.entries(sources.limits())) {
-        made.set({ budget, outcome: 'passed' }, passed)
-        made.set({ budget, outcome: 'refused' }, refused)
-      }
-    },
-  )
-  gauge('site_faults', 'Faults of the last edit; above 0 the site in use is an older one', [], (made) =>
-    made.set(sources.site().faults.length),
-  )
-  gauge('site_loaded_timestamp_seconds', 'When the site in use was read', [], (made) =>
-    made.set(sources.site().loadedAt / 1000),
-  )
-  addStateGauges(gauge, sources)
-  gauge('analysis_available', 'Whether a part of the analysis works on this machine', ['part'], (made) => {
-    for (const { name, ok } of sources.analysis?.probes ?? []) made.set({ part: name }, ok ? 1 : 0)
-  })
-  gauge('analysis_jobs', 'Jobs that run in sandboxes or wait for one', ['part', 'state'], (made) => {
-    for (const [part, load] of Object.entries(sources.analysis?.load() ?? {}))
-      for (const [state, jobs] of Object.entries(load)) made.set({ part, state }, jobs)
-  })
+  inFlight: number,
+): Promise<string[]> {
+  const site = sources.site()
+  const store = sources.store()
+  const gauge: Gauge = (name, help, values) => metricText('gauge', prefix + name, help, values)
+  return [
+    gauge('info', 'The release', [[1, { version }]]),
+    gauge('requests_in_flight', 'Requests being answered, open streams included', inFlight),
+    gauge('streams', 'Open event streams', sources.streams()),
+    gauge(
+      'rate_limited_requests',
+      'Requests that a rate limit let pass or refused',
+      nested(sources.limits(), 'budget', 'outcome'),
+    ),
+    gauge(
+      'site_faults',
+      'Faults of the last edit, while an older site is in use, and of published prompts that fail their tests',
+      site.faults.length,
+    ),
+    gauge('site_loaded_timestamp_seconds', 'When the site in use was read', site.loadedAt / 1000),
+    gauge('store_up', 'Whether the state can be written', Number(store.fault === undefined)),
+    gauge('store_bytes', 'Size of the state on disk', store.bytes),
+    gauge('store_documents', 'Documents in the state', byLabel('collection', store.documents)),
+    gauge(
+      'store_unproven_announcements',
+      'Announcements in the shared database that no daemon of this version made',
+      store.unproven ?? 0,
+    ),
+    ...auditTexts(gauge, await sources.audit.stats()),
+    gauge(
+      'tokens',
+      'Credentials that are kept; one that has ended is until it is swept',
+      Object.entries(credentials).map(([kind, name]): Sample => [store.documents[name] ?? 0, { kind }]),
+    ),
+    gauge(
+      'analysis_available',
+      'Whether a part of the analysis works on this machine',
+      (sources.analysis?.probes ?? []).map(({ name, ok }): Sample => [Number(ok), { part: name }]),
+    ),
+    gauge(
+      'analysis_jobs',
+      'Jobs that run in sandboxes or wait for one',
+      nested(sources.analysis?.load() ?? {}, 'part', 'state'),
+    ),
+  ]
 }
 
-function addStateGauges(gauge: AddGauge, sources: MetricSources): void {
-  gauge('store_up', 'Whether the state can be written', [], (made) =>
-    made.set(sources.store().fault === undefined ? 1 : 0),
+function auditTexts(gauge: Gauge, audit: AuditStats): string[] {
+  return [
+    gauge('audit_up', 'Whether the audit log can be written', Number(audit.fault === undefined)),
+    gauge('audit_bytes', 'Size of the audit log on disk', audit.bytes),
+    gauge('audit_waiting', 'Events accepted and not yet on disk', audit.waiting),
+    gauge('audit_waiting_seconds', 'For how long the first of these has waited', audit.waiting_seconds),
+    gauge(
+      'audit_forward_waiting',
+      'Events not yet forwarded',
+      audit.forwards.map(({ name, waiting }): Sample => [waiting, { sink: name }]),
+    ),
+    gauge(
+      'audit_forward_dropped',
+      'Events never forwarded; they are in the log',
+      audit.forwards.map(({ name, dropped }): Sample => [dropped, { sink: name }]),
+    ),
+  ]
+}
+
+function byLabel(label: string, values: object): Sample[] {
+  return Object.entries(values).map(([name, value]): Sample => [value as number, { [label]: name }])
+}
+
+function nested(values: object, outer: string, inner: string): Sample[] {
+  return Object.entries(values).flatMap(([name, each]: [string, object]) =>
+    byLabel(inner, each).map(([value, labels]): Sample => [value, { [outer]: name, ...labels }]),
   )
-  gauge('store_bytes', 'Size of the state on disk', [], (made) => made.set(sources.store().bytes))
-  gauge('store_documents', 'Documents in the state', ['collection'], (made) => {
-    for (const [collection, count] of Object.entries(sources.store().documents))
-      made.set({ collection }, count)
-  })
-  gauge('audit_up', 'Whether the audit log can be written', [], async (made) =>
-    made.set((await sources.audit.stats()).fault === undefined ? 1 : 0),
-  )
-  gauge('audit_bytes', 'Size of the audit log on disk', [], async (made) =>
-    made.set((await sources.audit.stats()).bytes),
-  )
-  gauge('audit_waiting', 'Events accepted and not yet on disk', [], async (made) =>
-    made.set((await sources.audit.stats()).waiting),
-  )
-  gauge('audit_forward_waiting', 'Events not yet forwarded', ['sink'], async (made) => {
-    for (const { name, waiting } of (await sources.audit.stats()).forwards) made.set({ sink: name }, waiting)
-  })
-  gauge('audit_forward_dropped', 'Events never forwarded; they are in the log', ['sink'], async (made) => {
-    for (const { name, dropped } of (await sources.audit.stats()).forwards) made.set({ sink: name }, dropped)
-  })
-  gauge('tokens', 'Credentials that are kept; one that has ended is until it is swept', ['kind'], (made) => {
-    const { documents } = sources.store()
-    for (const [kind, collection] of Object.entries(credentials))
-      made.set({ kind }, documents[collection] ?? 0)
-  })
 }

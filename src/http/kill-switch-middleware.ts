@@ -1,13 +1,11 @@
-import type { Guard } from '../core/exchange.ts'
+import type { Guard } from '#front/exchange.ts'
 import type { Settings } from '../core/settings.ts'
-import { answerJson } from '../oauth/http-middleware.ts'
-import { isPage } from './endpoint-names.ts'
-import { healthPaths } from './health-endpoint.ts'
+import { answerJson } from '../web/answers.ts'
 
-/** `server.enabled: false` closes MCP and OAuth; sign-in, pages and health stay. */
+/** Closes MCP, OAuth and the methods of prompts while `server.enabled` is false; pages that people open stay open. */
 export function killSwitch(settings: () => Settings): Guard {
   return (ctx, next) => {
-    if (settings().server.enabled || healthPaths.has(ctx.path) || isPage(ctx.path)) return next()
+    if (settings().server.enabled) return next()
     ctx.set('Retry-After', '60')
     return answerJson(ctx, 503, { error: 'unavailable', message: 'the server is switched off' })
   }

@@ -1,6 +1,6 @@
-/** The second listener, for Prometheus; it knows one address and nothing else. */
+/** The second listener, for Prometheus; it serves one path and nothing else. */
 import { createServer, type Server } from 'node:http'
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Serves GET /metrics at `host:port`. AppError `unavailable` when that is taken. */

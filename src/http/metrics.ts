@@ -1,137 +1,89 @@
-/** What Prometheus reads. What is audited is counted where it is audited, so the two can never disagree. */
+/** Metrics for Prometheus. Audited events are counted where they are audited, so the two can never disagree. */
 import type { AuditEvent } from '../audit/event.ts'
-import type { AuditLog } from '../audit/open-audit.ts'
 import type { ReloadResult } from '../site/kept-site.ts'
-import { addGauges, type MetricSources } from './gauges.ts'
-import { addProcessMetrics, Counter, Histogram, Registry } from './prometheus.ts'
-import { Tally, Timings } from './tally.ts'
+import { gaugeTexts, type MetricSources } from './gauges.ts'
+import { metricText, Tally, Timings } from './metric-text.ts'
+import { ProcessMetrics } from './process-metrics.ts'
 
 const prefix = 'assistant_core_'
 const requestBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
 const toolBuckets = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60]
 
-/** Every metric of one daemon. */
+/** All metrics of one daemon. */
 export class Metrics {
-  readonly #registry = new Registry()
-  readonly #requests: Tally
-  readonly #requestSeconds: Timings
-  readonly #shed: Counter
-  readonly #closed: Counter
-  readonly #events: Tally
-  readonly #calls: Tally
-  readonly #callSeconds: Timings
-  readonly #reloads: Counter
-  readonly #reloadSeconds: Histogram
-  #hasProcess = false
-  #isTool: (name: string) => boolean = () => false
-  /** Requests that are being answered now, open streams included. */
+  readonly #requests = new Tally()
+  readonly #requestSeconds = new Timings(requestBuckets, 'endpoint')
+  #shed = 0
+  #closed = 0
+  readonly #events = new Tally()
+  readonly #calls = new Tally()
+  readonly #callSeconds = new Timings(toolBuckets, 'tool')
+  readonly #reloads = new Tally()
+  readonly #reloadSeconds = new Timings(toolBuckets)
+  #process: ProcessMetrics | undefined
+  #sources: MetricSources | undefined
+  /** The number of requests being answered now, open streams included. */
   inFlight = 0
+  /** The media type of `text`. */
+  readonly contentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-  constructor() {
-    const registers = [this.#registry]
-    const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
-      new Counter({ name: prefix + name, help, labelNames, registers })
-    const tally = (name: string, help: string, labelNames: string[]): Tally =>
-      new Tally(this.#registry, prefix + name, help, labelNames)
-    const timings = (name: string, help: string, label: string, bounds: readonly number[]): Timings =>
-      new Timings(this.#registry, prefix + name, help, label, bounds)
-    this.#requests = tally('http_requests_total', 'HTTP requests answered', ['endpoint', 'method', 'status'])
-    this.#requestSeconds = timings(
-      'http_request_seconds',
-      'Time from the beginning of a request to the end of its answer',
-      'endpoint',
-      requestBuckets,
-    )
-    this.#shed = counter('requests_shed_total', 'Requests refused because too many were in progress')
-    this.#closed = counter('connections_closed_total', 'Connections closed because there were too many')
-    this.#events = tally('audit_events_total', 'Audit events by type and how they ended', ['type', 'status'])
-    this.#calls = tally('tool_calls_total', 'Tool calls by tool and how they ended', ['tool', 'status'])
-    this.#callSeconds = timings('tool_call_seconds', 'Time a tool took', 'tool', toolBuckets)
-    this.#reloads = counter('site_reloads_total', 'Readings of a changed site', ['outcome'])
-    this.#reloadSeconds = new Histogram({
-      name: `${prefix}site_reload_seconds`,
-      help: 'Time a reading of the site took',
-      buckets: toolBuckets,
-      registers,
-    })
-  }
-
-  /** Says where the other numbers come from; once. */
+  /** Sets the sources of the other numbers; called once. */
   observe(sources: MetricSources): void {
-    this.#isTool = sources.isTool
-    addGauges(this.#registry, prefix, sources, () => this.inFlight)
-    // The first answers do not wait for what the first scrape asks for.
-    setTimeout(() => this.#ofProcess(), 1_000).unref()
+    this.#sources = sources
+    this.#process = new ProcessMetrics()
   }
 
-  /** A request was answered. */
+  /** Counts a request that was answered. */
   answered(endpoint: string, method: string, status: number, seconds: number): void {
     this.#count(endpoint, method, status)
-    this.#requestSeconds.took(endpoint, seconds)
+    this.#requestSeconds.took(seconds, endpoint)
   }
 
-  /** A request was refused to keep the others going; it will be answered like any other. */
+  /** Counts a request that was refused to keep the others going; it will be answered like any other. */
   refused(): void {
-    this.#shed.inc()
+    this.#shed++
   }
 
-  /** A request was refused before it began. */
+  /** Counts a request that was refused before it began. */
   shed(endpoint: string, method: string): void {
-    this.#shed.inc()
+    this.#shed++
     this.#count(endpoint, method, 503)
   }
 
-  /** A connection was closed to make room, or not let in. */
+  /** Counts a connection that was closed to make room, or was not let in. */
   connectionClosed(): void {
-    this.#closed.inc()
+    this.#closed++
   }
 
-  /** A changed site was read. */
+  /** Counts a reading of a changed site. */
   reloaded({ outcome, milliseconds }: ReloadResult): void {
-    this.#reloads.inc({ outcome })
-    this.#reloadSeconds.observe(milliseconds / 1000)
+    this.#reloads.add(outcome, () => ({ outcome }))
+    this.#reloadSeconds.took(milliseconds / 1000)
   }
 
-  /** An audit log that counts what it is told. */
-  counting(audit: AuditLog): AuditLog {
-    return {
-      folder: audit.folder,
-      place: audit.place,
-      record: (event) => {
-        this.#countEvent(event)
-        return audit.record(event)
-      },
-      recordIn: async (transaction, event) => {
-        await audit.recordIn(transaction, event)
-        transaction.onCommit(() => this.#countEvent(event))
-      },
-      requireWritable: (reading) => audit.requireWritable(reading),
-      stats: () => audit.stats(),
-      verify: (anchors) => audit.verify(anchors),
-      changeKey: () => audit.changeKey(),
-      acceptLosses: (by, reason) => audit.acceptLosses(by, reason),
-      settled: () => audit.settled(),
-      configure: (settings) => audit.configure(settings),
-      tidy: () => audit.tidy(),
-      close: () => audit.close(),
-    }
-  }
-
-  /** Everything in Prometheus' text format. */
-  text(): Promise<string> {
-    this.#ofProcess()
-    return this.#registry.metrics()
-  }
-
-  /** The media type of `text`. */
-  get contentType(): string {
-    return this.#registry.contentType
-  }
-
-  #ofProcess(): void {
-    if (this.#hasProcess) return
-    this.#hasProcess = true
-    addProcessMetrics(this.#registry)
+  /** Returns all metrics in Prometheus' text format. */
+  async text(): Promise<string> {
+    const counter = (name: string, help: string, values: number | Tally): string =>
+      metricText('counter', prefix + name, help, values)
+    const timings = (name: string, help: string, values: Timings): string =>
+      metricText('histogram', prefix + name, help, values)
+    const own = [
+      counter('http_requests_total', 'HTTP requests answered', this.#requests),
+      timings(
+        'http_request_seconds',
+        'Time from the beginning of a request to the end of its answer',
+        this.#requestSeconds,
+      ),
+      counter('requests_shed_total', 'Requests refused because too many were in progress', this.#shed),
+      counter('connections_closed_total', 'Connections closed because there were too many', this.#closed),
+      counter('audit_events_total', 'Audit events by type and how they ended', this.#events),
+      counter('tool_calls_total', 'Tool calls by tool and how they ended', this.#calls),
+      timings('tool_call_seconds', 'Time a tool took', this.#callSeconds),
+      counter('site_reloads_total', 'Readings of a changed site', this.#reloads),
+      timings('site_reload_seconds', 'Time a reading of the site took', this.#reloadSeconds),
+    ]
+    const gauges = this.#sources ? await gaugeTexts(prefix, this.#sources, this.inFlight) : []
+    return [...own, ...gauges, ...((await this.#process?.texts()) ?? [])].join('\n')
   }
 
   #count(endpoint: string, method: string, status: number): void {
@@ -139,11 +91,17 @@ export class Metrics {
     this.#requests.add(`${endpoint} ${method} ${status}`, labels)
   }
 
-  #countEvent({ type, status, target, execution_time: seconds }: AuditEvent): void {
+  /** The types of the events that were audited since the start. */
+  get eventTypes(): ReadonlySet<string> {
+    return new Set([...this.#events].map(([, labels]) => labels?.['type'] ?? ''))
+  }
+
+  /** Counts an event of the audit log. */
+  audited({ type, status, target, execution_time: seconds }: AuditEvent): void {
     this.#events.add(`${type} ${status}`, () => ({ type, status }))
     if (type !== 'tool.call') return
-    const tool = target !== undefined && this.#isTool(target) ? target : 'unknown'
+    const tool = target !== undefined && this.#sources?.isTool(target) ? target : 'unknown'
     this.#calls.add(`${tool} ${status}`, () => ({ tool, status }))
-    if (seconds !== undefined) this.#callSeconds.took(tool, seconds)
+    if (seconds !== undefined) this.#callSeconds.took(seconds, tool)
   }
 }

@@ -1,16 +1,18 @@
-/** The busiest paths: what programs ask, at the MCP endpoint and those of OAuth. What Koa does around a request costs more than answering it. */
+/** The busiest paths: programs' calls of MCP and OAuth. What Koa does around a request costs more than answering it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { BareExchange, type Endpoint, type Exchange } from '../core/exchange.ts'
-import type { Log } from '../core/log.ts'
-import type { Soon } from '../core/soon.ts'
-import type { ProgramEndpoint } from '../oauth/endpoints.ts'
-import { answerJson } from '../oauth/http-middleware.ts'
+import { BareExchange, type Endpoint, type Exchange } from '#front/exchange.ts'
+import type { Log } from '#leaf/log.ts'
+import { randomId } from '#leaf/secrets.ts'
+import type { Soon } from '#leaf/soon.ts'
+import type { WholeAnswers } from '#front/whole-answer.ts'
+import type { ProgramEndpoint } from '../oauth/endpoints/endpoints.ts'
+import { answerJson } from '../web/answers.ts'
 import { probeHeader } from './doctor-probe.ts'
 
-/** What answers programs, by method and exact path. */
+/** The endpoints for programs, by method and exact path. */
 type ProgramCalls = ReadonlyMap<string, Endpoint>
 
-/** The endpoints as they are looked up. */
+/** Returns the endpoints by the keys of `ProgramCalls`. */
 export function callsOf(endpoints: readonly ProgramEndpoint[]): ProgramCalls {
   return new Map(
     endpoints.flatMap(([method, places, endpoint]) =>
@@ -19,7 +21,7 @@ export function callsOf(endpoints: readonly ProgramEndpoint[]): ProgramCalls {
   )
 }
 
-/** What answers a request that a program sent; what a browser's page or `doctor` sends needs more around it. */
+/** Returns the endpoint for a program's request; undefined for a browser's or `doctor`'s, which need more around them. */
 export function programCall(
   { method, url, headers }: IncomingMessage,
   calls: ProgramCalls,
@@ -28,18 +30,19 @@ export function programCall(
   return isPlain ? calls.get(`${method} ${url}`) : undefined
 }
 
-/** Answers a request outside Koa, by the same guards and endpoint. What they throw, even at once, ends this request only. */
+/** Answers a request outside Koa, with the same guards and endpoint. An error of theirs, even at once, ends this request only. */
 export function answerBare(
   request: IncomingMessage,
   response: ServerResponse,
   answer: (exchange: Exchange) => Soon<unknown>,
-  log: Log,
+  { log, answers }: { readonly log: Log; readonly answers: WholeAnswers },
 ): void {
-  const exchange = new BareExchange(request, response)
+  const exchange = new BareExchange(request, response, answers)
   exchange.set('Vary', 'Origin')
   const failed = (error: unknown): void => {
-    log.error('unanswered error', { error })
-    answerJson(exchange, 500, { error: 'server_error', message: 'internal error' })
+    const id = (exchange.state['requestId'] ??= randomId()) as string
+    log.error('unanswered error', { request_id: id, error })
+    answerJson(exchange, 500, { error: 'server_error', message: 'internal error', request_id: id })
   }
   try {
     Promise.resolve(answer(exchange))

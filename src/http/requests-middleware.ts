@@ -1,41 +1,57 @@
-/** Around every request: who asks and under which id, whether there is room for it, and what is logged and counted of it. */
+/** Wraps every request: its caller and id, whether there is room for it, and what is logged and counted of it. */
 import type { Middleware } from 'koa'
-import { clientAddress, networkKey, networksOf, type Networks } from '../core/address.ts'
-import type { Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import type { Exchange, Guard } from '../core/exchange.ts'
-import type { Log } from '../core/log.ts'
+import { clientAddress, isTrusted, networkKey, networksOf, type Networks } from '#leaf/address.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { AppError, httpStatusOf } from '#leaf/errors.ts'
+import type { Exchange, Guard } from '#front/exchange.ts'
+import type { Log } from '#leaf/log.ts'
 import type { Principal } from '../core/principal.ts'
-import { Gone, guardBody, hasBody } from '../core/request-body.ts'
-import { briefId } from '../core/secrets.ts'
+import { Gone, guardBody, hasBody } from '#front/request-body.ts'
+import { briefId } from '#leaf/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
-import type { Soon } from '../core/soon.ts'
+import type { Soon } from '#leaf/soon.ts'
 import { readTraceContext, type Span, type TraceContext, type Tracer } from '../core/trace-context.ts'
 import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
-import type { Leaving } from './leaving.ts'
+import type { Leaving, LineEdges, TakenPlace, Places } from '#front/front.ts'
 import type { Metrics } from './metrics.ts'
-import type { TakenPlace, Places } from './places.ts'
-import { answerJson } from '../oauth/http-middleware.ts'
+import { answerJson } from '../web/answers.ts'
 import { endpointOf, methodOf } from './endpoint-names.ts'
 
 interface Needed {
   readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
-  /** How many streams are open. */
+  /** The number of open streams. */
   readonly subscriptions: { readonly size: number }
   readonly places: Places
   readonly leaving: Leaving
-  /** The proxies that are believed. */
+  /** The proxies that are trusted. */
   readonly trusted: () => Networks
   readonly tracing: Tracer | undefined
-  /** Hears of each request that is refused. */
-  readonly tell: (fields: { request_id: string }) => void
 }
 
-/** Gives the request its id, address and trace; refuses it when too many are in progress. Comes first of all. */
-export function requests(needed: Needed): Guard {
+/** The hooks that requests report through. */
+export interface RequestsTold {
+  /** Receives each request that is refused. */
+  readonly tell: (fields: { request_id: string }) => void
+  /** True when a path belongs to the pages, which metrics and traces call by one name. */
+  readonly isOfPages: (path: string) => boolean
+}
+
+/** Tells the line in front which requests skip it, and counts and reports those that it refuses. */
+export function linedBy({ metrics }: Pick<Needed, 'metrics'>, { tell, isOfPages }: RequestsTold): LineEdges {
+  return {
+    isUnlined: (path) => healthPaths.has(path),
+    refused: ({ path, method, requestId }) => {
+      metrics.shed(endpointOf(path, isOfPages), methodOf(method))
+      tell({ request_id: requestId })
+    },
+  }
+}
+
+/** Gives the request its id, address and trace; refuses it when too many are in progress. Runs before all else. */
+export function requests(needed: Needed, told: RequestsTold): Guard {
   const { log, metrics, clock, tracing, leaving, trusted } = needed
   return (ctx, next) => {
     const began = clock.now()
@@ -48,7 +64,8 @@ export function requests(needed: Needed): Guard {
     )
     const asked = readTraceContext(ctx.req.headers['traceparent'], ctx.req.headers['tracestate'])
     const always = healthPaths.has(ctx.path)
-    const span = tracing && !always ? spanOf(ctx, tracing, asked) : undefined
+    const endpoint = endpointOf(ctx.path, told.isOfPages)
+    const span = tracing && !always ? spanOf(ctx, endpoint, tracing, asked) : undefined
     const trace = span?.context ?? asked
     if (trace) ctx.state['trace'] = trace
     ctx.set('X-Request-Id', requestId)
@@ -60,46 +77,47 @@ export function requests(needed: Needed): Guard {
       leaving.remove(ctx.res)
       needed.places.arrived(ctx)
       ;(ctx.state['place'] as TakenPlace | undefined)?.leave()
-      // 499 is what proxies write for a peer that left before the answer.
+      // Proxies write 499 for a peer that left before the answer.
       const status = ctx.res.writableFinished ? ctx.res.statusCode : 499
       const milliseconds = clock.now() - began
-      metrics.answered(endpointOf(ctx.path), methodOf(ctx.method), status, milliseconds / 1000)
+      metrics.answered(endpoint, methodOf(ctx.method), status, milliseconds / 1000)
       span?.set({ 'http.response.status_code': status })
       span?.end(status >= 500 || status === 499 ? String(status) : undefined)
       log.debug('request', () => ({ ...requestFields(ctx), status, milliseconds }))
     })
     if (leaving.refuses && !always) return refuse(ctx, 503, 'the service is stopping')
-    return answered(ctx, needed, next, always)
+    return answered(ctx, needed, told, next, always)
   }
 }
 
-/** Answers what `doctor` sends through the public address. */
+/** Answers the probes that `doctor` sends through the public address. */
 export function doctorProbes(probe: DoctorProbe, trusted: () => Networks): Middleware {
   return async (ctx, next) => {
-    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx, trusted())))) return
+    if (ctx.get(probeHeader) !== '' && (await probe.answer(ctx, isTrusted(ctx.req.socket, trusted())))) return
     await next()
   }
 }
 
-/** Has a request answered once there is room for it, and what nobody below has made an answer of: faults. */
+/** Answers a request once there is room for it, and the errors that nothing below answered. */
 async function answered(
   ctx: Exchange,
   needed: Needed,
+  told: RequestsTold,
   next: () => Soon<unknown>,
   always: boolean,
 ): Promise<void> {
   try {
-    if (!always && !isLetIn(ctx, needed)) return
+    if (!always && !isLetIn(ctx, needed, told)) return
     await next()
-    // Answered before its body was there: the rest of it is not waited for.
+    // Answered before its body arrived: the rest of it is not awaited.
     if (!ctx.req.complete && isSending(ctx)) ctx.set('Connection', 'close')
   } catch (error) {
     if (!(error instanceof Gone)) answerFault(ctx, error, needed.log)
   }
 }
 
-/** A request without a body takes its place at once, any other when its body is there and before it is worked on. */
-function isLetIn(ctx: Exchange, { places, metrics, subscriptions, tell }: Needed): boolean {
+/** Gives a request its place: one without a body at once, any other when its body is there and before it is worked on. */
+function isLetIn(ctx: Exchange, { places, metrics, subscriptions }: Needed, { tell }: RequestsTold): boolean {
   if (repeatsCredential(ctx.req.rawHeaders)) {
     refuse(ctx, 400, 'a credential header came more than once')
     return false
@@ -116,7 +134,7 @@ function isLetIn(ctx: Exchange, { places, metrics, subscriptions, tell }: Needed
   }
   const take = (): boolean => {
     // Streams wait for hours and have a limit of their own.
-    const place = places.take(network, ctx.state['principal'] !== undefined, subscriptions.size)
+    const place = places.take(network, userOf(ctx), subscriptions.size)
     if (!place) turnAway(503)
     ctx.state['place'] = place
     places.arrived(ctx)
@@ -125,17 +143,24 @@ function isLetIn(ctx: Exchange, { places, metrics, subscriptions, tell }: Needed
   if (!isSending(ctx)) return take()
   const { socket } = ctx.req
   const before = socket.bytesRead
-  places.arrive(ctx, { received: () => socket.bytesRead - before, turnAway })
-  guardBody(ctx, take)
+  // Timed from when the body is read, not while something else is awaited: that would be reported as the client's fault.
+  const awaited = (): void => places.arrive(ctx, { received: () => socket.bytesRead - before, turnAway })
+  const turn = (bytes: number): Promise<void> | undefined =>
+    places.largeBodies.turn(userOf(ctx) ?? network, bytes)
+  guardBody(ctx, { awaited, enter: take, turn })
   return true
 }
 
-/** Whether it has a body that is read before the request is worked on. */
+function userOf(ctx: Exchange): string | undefined {
+  return (ctx.state['principal'] as Principal | undefined)?.user
+}
+
+/** True when the request has a body that is read before the request is worked on. */
 function isSending({ method, req }: Exchange): boolean {
   return method === 'POST' && hasBody(req)
 }
 
-/** Which of two credentials counts is read differently by others on the way. */
+/** True when a credential header repeats: others on the way may read a different one of the two. */
 function repeatsCredential(rawHeaders: readonly string[]): boolean {
   let [authorization, cookie] = [0, 0]
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -148,7 +173,7 @@ function repeatsCredential(rawHeaders: readonly string[]): boolean {
 
 const refusals = { 400: 'invalid_request', 408: 'timeout', 503: 'unavailable' } as const
 
-/** Answers beside the middleware, which may still be waiting for the body. */
+/** Refuses a request past the middleware, which may still be waiting for the body. */
 function refuse({ res, state }: Exchange, status: keyof typeof refusals, message: string): void {
   if (res.headersSent) return void res.destroy()
   const wait = status === 400 ? {} : { 'Retry-After': '1' }
@@ -157,24 +182,22 @@ function refuse({ res, state }: Exchange, status: keyof typeof refusals, message
   res.end(JSON.stringify({ error: refusals[status], message }))
 }
 
-/** What an error becomes that nobody below answered. */
+/** Answers an error that nothing below answered. */
 function answerFault(ctx: Exchange, error: unknown, log: Log): void {
   const requestId = String(ctx.state['requestId'])
-  // Whatever was prepared for the answer that failed must not leave with this one.
+  // Headers prepared for the failed answer must not leave with this one.
   for (const name of Object.keys(ctx.response.headers))
     if (!/^(access-control-|vary$|x-content-type|x-request-id)/i.test(name)) ctx.remove(name)
   if (error instanceof AppError) {
-    const status = { not_found: 404, forbidden: 403, invalid: 400, conflict: 409, unavailable: 503 }[
-      error.code
-    ]
-    if (status === 503) ctx.set('Retry-After', '5')
+    const status = httpStatusOf(error)
+    if (error.code === 'unavailable') ctx.set('Retry-After', String(error.retryAfter ?? 5))
     return answerJson(ctx, status, { error: error.code, message: error.message })
   }
   log.error('request failed', { ...requestFields(ctx), error })
   return answerJson(ctx, 500, { error: 'server_error', message: 'internal error', request_id: requestId })
 }
 
-/** What every log line about a request says; never its query, body or credentials. */
+/** Returns the fields of every log line about a request; never its query, body or credentials. */
 export function requestFields(ctx: Pick<Exchange, 'state' | 'method' | 'path'>): Record<string, unknown> {
   const { requestId, address } = ctx.state as Record<string, string | undefined>
   const { trace } = ctx.state as { trace?: TraceContext }
@@ -191,9 +214,9 @@ export function requestFields(ctx: Pick<Exchange, 'state' | 'method' | 'path'>):
   }
 }
 
-/** OpenTelemetry's semantic conventions for HTTP servers; the path as its endpoint's name, because it may hold ids. */
-function spanOf(ctx: Exchange, tracing: Tracer, parent: TraceContext | undefined): Span {
-  const [method, endpoint] = [methodOf(ctx.method), endpointOf(ctx.path)]
+/** Starts a span by OpenTelemetry's conventions for HTTP servers; with the endpoint's name, since a path may hold ids. */
+function spanOf(ctx: Exchange, endpoint: string, tracing: Tracer, parent: TraceContext | undefined): Span {
+  const method = methodOf(ctx.method)
   return tracing.start(`${method} ${endpoint}`, {
     kind: 'server',
     parent,
@@ -206,12 +229,7 @@ function spanOf(ctx: Exchange, tracing: Tracer, parent: TraceContext | undefined
   })
 }
 
-/** Whether the peer of the connection is a trusted proxy. */
-export function isTrusted(ctx: Pick<Exchange, 'req'>, networks: Networks): boolean {
-  return networks.contains((ctx.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''))
-}
-
-/** The networks of the trusted proxies, worked out once for each reading of the settings. */
+/** Returns the networks of the trusted proxies, computed once for each reading of the settings. */
 export function trustedProxies(current: () => Settings): () => Networks {
   const read = (settings: Settings): { settings: Settings; networks: Networks } => ({
     settings,

@@ -2,23 +2,28 @@
  * Traces for OpenTelemetry: spans of requests, MCP messages and tool calls, sent by OTLP over HTTP. The packages are
  * optional, and are loaded only when the setting `tracing.otlp` asks for them.
  */
-import { readFile } from 'node:fs/promises'
 import type { DiagLogger, SpanContext } from '@opentelemetry/api'
-import { AppError } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { Log } from '#leaf/log.ts'
+import { readSecretFile, type SecretPath } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Span, TraceContext, Tracer } from '../core/trace-context.ts'
 import { version } from '../core/version.ts'
 
-/** A tracer that can be asked to send what it still has. */
+/** A tracer that can send what it still holds. */
 export interface Tracing extends Tracer {
   close(): Promise<void>
 }
 
-/** The tracer that the settings ask for; undefined when they ask for none. AppError `unavailable` without the packages. */
-export async function openTracing({ tracing, server }: Settings, log: Log): Promise<Tracing | undefined> {
+/** Opens the tracer that the settings ask for; undefined when they ask for none. AppError `unavailable` without the packages. */
+export async function openTracing(
+  { tracing, server }: Settings,
+  secretPath: SecretPath,
+  log: Log,
+): Promise<Tracing | undefined> {
   if (tracing.otlp === null) return undefined
-  const headers = tracing.headers_file === null ? {} : await readHeaders(tracing.headers_file)
+  const file = tracing.headers_file
+  const headers = file === null ? {} : await readHeaders(secretPath(file))
   const { api, sdk, resources, otlp } = await load()
   const { createTraceState, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } = api
   const exporter = new otlp.OTLPTraceExporter({ url: tracing.otlp, headers, timeoutMillis: 5000 })
@@ -67,14 +72,14 @@ export async function openTracing({ tracing, server }: Settings, log: Log): Prom
         },
       }
     },
-    // A collector that is away must not hold up the end of the daemon.
+    // An unreachable collector must not delay the daemon's end.
     close: () => provider.shutdown().catch(() => undefined),
   }
 }
 
-/** Headers from a file, one `Name: value` a line. AppError `invalid` with the line that is none. */
+/** Reads headers from a file, one `Name: value` a line. AppError `invalid` with the line that is none. */
 async function readHeaders(path: string): Promise<Record<string, string>> {
-  const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim())
+  const lines = (await readSecretFile(path, 'tracing.headers_file')).split('\n').map((line) => line.trim())
   const headers: Record<string, string> = {}
   for (const [index, line] of lines.entries()) {
     if (line === '') continue
@@ -86,7 +91,7 @@ async function readHeaders(path: string): Promise<Record<string, string>> {
   return headers
 }
 
-/** What the exporter complains about, such as a collector that is away. */
+/** Logs the exporter's complaints, such as an unreachable collector. */
 function diagnostics(log: Log): DiagLogger {
   const warn = (message: string): void => log.warn('traces cannot be sent', { reason: message.slice(0, 500) })
   const silent = (): void => undefined

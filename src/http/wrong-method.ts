@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa'
-import { answerJson } from '../oauth/http-middleware.ts'
+import { answerJson } from '../web/answers.ts'
 
-/** Says which methods there are, to who used another. */
+/** Answers a request with the wrong method by naming those that exist. */
 export async function wrongMethod(ctx: Context, next: Next): Promise<void> {
   await next()
   if (ctx.status !== 405) return

@@ -1,12 +1,12 @@
 import type { Audit } from '../audit/audit.ts'
-import type { Store, Stored } from '../store/store.ts'
+import type { Store, Stored } from '#state/store.ts'
 import type { LibraryReading } from './check-library.ts'
 
 interface StoredBuiltIn extends Stored {
   readonly digest: string
 }
 
-/** What a new package changed among the built-in templates, categories and skills. */
+/** The changes that a new package made to the built-in templates, categories and skills. */
 export interface BuiltInMigration {
   readonly created: readonly string[]
   readonly updated: readonly string[]
@@ -16,8 +16,8 @@ export interface BuiltInMigration {
 const none: BuiltInMigration = { created: [], updated: [], removed: [] }
 
 /**
- * The platform's migration step (specification §9.9): compares what is built in with what was built in
- * when the state was last used, keeps the difference, and audits it. Ids are `prompt/…`, `category/…`,
+ * Runs the platform's migration step (specification §9.9): compares what is built in with what was built in
+ * when the state was last used, stores the difference, and audits it. Ids are `prompt/…`, `category/…`,
  * `skill/…`; counters and versions are kept under the ids and outlive an update.
  */
 export async function migrateBuiltIns(
@@ -52,7 +52,7 @@ export async function migrateBuiltIns(
   })
 }
 
-/** What of a library is built in. */
+/** Returns the digests of the library's built-in templates, categories and skills, by id. */
 export function builtInsOf(reading: Omit<LibraryReading, 'builtIns'>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [id, { template }] of reading.templates)

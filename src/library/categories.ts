@@ -1,9 +1,9 @@
-import { unknownName } from '../core/names.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
+import { unknownName } from '#leaf/names.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SourceDocument } from '../site/site-files.ts'
 import type { Category } from './words.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /** `prompts/categories.yaml`: a list of categories, in the names of specification §2.8. */
 export const categoriesSchema = objectWith({
@@ -11,13 +11,13 @@ export const categoriesSchema = objectWith({
     type: 'array',
     items: objectWith(
       {
-        category_id: { type: 'string', pattern: '^[a-z0-9-]{1,140}$' },
+        category_id: { type: 'string', pattern: '^[a-z0-9-]+$', maxLength: 140 },
         category_name: { type: 'string', minLength: 1, maxLength: 140 },
       },
       {
         parent_category: { type: ['string', 'null'] },
         is_group: { enum: [0, 1, false, true] },
-        icon: { type: 'string', pattern: '^[A-Za-z0-9 _-]{0,100}$' },
+        icon: { type: 'string', pattern: '^[A-Za-z0-9 _-]*$', maxLength: 100 },
         color: { type: 'string', pattern: '^#[0-9A-Fa-f]{6}$' },
         description: { type: 'string', maxLength: 500 },
         is_system: { enum: [0, 1, false, true] },
@@ -28,13 +28,13 @@ export const categoriesSchema = objectWith({
 
 const check = compileSchema(categoriesSchema)
 
-/** A category, and how to tell a fault of it at its place. */
+/** A category, with a function that makes a fault at its place in the file. */
 export interface ReadCategory {
   readonly category: Category
   readonly fault: (property: string, message: string) => Fault
 }
 
-/** The categories of one file; those whose id is taken already are told and left out. */
+/** Reads the categories of one file; a category whose id is taken already is reported and left out. */
 export function readCategories(
   document: SourceDocument,
   taken: ReadonlyMap<string, ReadCategory>,
@@ -46,18 +46,9 @@ export function readCategories(
     const id = row.category_id
     const fault = (property: string, message: string): Fault =>
       document.fault(['categories', index, property], message)
-    if (read.has(id)) {
-      faults.push(fault('category_id', `"${id}" is declared twice`))
-      continue
-    }
-    const other = taken.get(id)
-    if (other) {
-      faults.push(
-        fault(
-          'category_id',
-          `"${id}" is ${other.category.isSystem ? 'a built-in category' : 'declared twice'}`,
-        ),
-      )
+    if (read.has(id) || taken.has(id)) {
+      const how = taken.get(id)?.category.isSystem ? 'a built-in category' : 'declared twice'
+      faults.push(fault('category_id', `"${id}" is ${how}`))
       continue
     }
     read.set(id, {
@@ -77,7 +68,7 @@ export function readCategories(
   return read
 }
 
-/** Faults of the hierarchy: parents that do not exist, are not groups, or lead round in a circle. */
+/** Reports faults of the hierarchy: parents that do not exist, are not groups, or form a cycle. */
 export function checkHierarchy(categories: ReadonlyMap<string, ReadCategory>, faults: Fault[]): void {
   for (const { category, fault } of categories.values()) {
     if (category.parent === undefined) continue
@@ -97,7 +88,7 @@ export function checkHierarchy(categories: ReadonlyMap<string, ReadCategory>, fa
   }
 }
 
-/** The ids of a category and everything below it. */
+/** Returns the ids of a category and of everything below it. */
 export function withDescendants(id: string, categories: ReadonlyMap<string, Category>): Set<string> {
   const found = new Set([id])
   for (let size = 0; size !== found.size;) {

@@ -1,10 +1,10 @@
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { unknownName } from '../core/names.ts'
+import { unknownName } from '#leaf/names.ts'
 import type { Category } from './words.ts'
 import type { Library } from './library.ts'
 
-/** A category with those below it, and how many templates the principal sees in it and below. */
+/** A category with its children, and the number of templates that the principal sees in it and below. */
 export interface CategoryNode {
   readonly category_id: string
   readonly category_name: string
@@ -16,7 +16,7 @@ export interface CategoryNode {
   readonly children: readonly CategoryNode[]
 }
 
-/** The categories as a tree, from the top or from below one; AppError `not_found`. */
+/** Returns the categories as a tree, from the top or from below one category; AppError `not_found`. */
 export function categoryTree(library: Library, principal: Principal, parent?: string): CategoryNode[] {
   const { categories } = library.reading
   if (parent !== undefined && !categories.has(parent)) {

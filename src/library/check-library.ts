@@ -1,16 +1,17 @@
-/** Checks of the library against the rest of the site: people, doctypes, tools, categories. */
-import { checkNames } from '../site/check-document.ts'
-import { didYouMean, unknownName } from '../core/names.ts'
+/** Checks the library against the rest of the site: people, doctypes, tools, categories. */
+import { didYouMean } from '#leaf/names.ts'
+import { placeIn } from '#leaf/places.ts'
+import { checkReferences, type NameSet } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { ReadCategory } from './categories.ts'
-import { reaches, type Guarded } from './access.ts'
-import { notOffered, unknownNames, type KnownNames, type Readers } from './lint.ts'
-import type { ReadSkill } from './skill-files.ts'
-import type { ReadTemplate } from './template-file.ts'
-import type { Category, Skill } from './words.ts'
+import { reaches } from './access.ts'
+import { notOffered, unknownNames, type KnownNames, type Readers } from './prompts/lint.ts'
+import { type ReadSkill, skillSchema } from './skill-files.ts'
+import { type ReadTemplate, templateSchema } from './prompts/template-file.ts'
+import type { Category, Guarded, Skill } from './words.ts'
 
-/** What a library is read with and checked against: the rest of the site, the package, the state's memory. */
+/** The context in which a library is read and checked: the rest of the site, the package, and the cache. */
 export interface Surroundings {
   readonly people: People
   /**
@@ -20,20 +21,20 @@ export interface Surroundings {
   readonly builtIns?: SiteFiles
   readonly toolNames: ReadonlySet<string>
   readonly doctypeNames: ReadonlySet<string>
-  /** Everybody who may use the service; their texts are compared with what they have. */
+  /** Everybody who may use the service; the names in the texts that they read are compared with what they have. */
   readonly readers: readonly Readers[]
   /** The setting `library.channels`: a role, or `default`, to a branch, tag or commit. */
   readonly channels: Readonly<Record<string, string>>
   readonly packageVersion: string
-  /** Remembers files that did not change from one reading to the next. */
+  /** A cache of files that did not change from one reading to the next. */
   readonly cache?: TemplateCache
 }
 
-/** What became of template files, kept between readings so that a reload reads and checks only what changed. */
+/** A cache of template files, kept between readings so that a reload reads and checks only what changed. */
 export interface TemplateCache {
   /** By folder of the site or the package, and file. */
   readonly files: Map<string, Map<string, CachedTemplate>>
-  /** What was found beyond the files themselves, while the rest of the site is the same. */
+  /** The faults found beyond the files themselves, valid while the rest of the site is the same. */
   checked?: { readonly rest: string; readonly found: WeakMap<ReadTemplate, FoundFaults> }
   /** The last reading, if it had no faults. */
   last?: LastReading | undefined
@@ -42,14 +43,16 @@ export interface TemplateCache {
 /** One immutable reading of the prompts, categories and skills of a site and of the package. */
 export interface LibraryReading {
   readonly templates: ReadonlyMap<string, ReadTemplate>
+  /** Ids of templates that stand in their owner's folder and are offered to others, by the shared name. */
+  readonly offered: ReadonlyMap<string, string>
   readonly categories: ReadonlyMap<string, Category>
   readonly skills: ReadonlyMap<string, Skill>
   readonly skillDigests: ReadonlyMap<string, string>
-  /** What of it the package brought, by `prompt/…`, `category/…`, `skill/…`, each with its digest. */
+  /** The part that the package brought, by `prompt/…`, `category/…`, `skill/…`, each with its digest. */
   readonly builtIns: ReadonlyMap<string, string>
 }
 
-/** A reading of the library, what it was made of, and what was said about it. */
+/** A reading of the library, with its inputs and its warnings. */
 export interface LastReading {
   readonly files: SiteFiles
   readonly builtIns: SiteFiles | undefined
@@ -58,20 +61,20 @@ export interface LastReading {
   readonly warnings: readonly Fault[]
 }
 
-/** What became of one file. */
+/** The result of reading one file. */
 export interface CachedTemplate {
   readonly bytes: Uint8Array
   readonly read: ReadTemplate | undefined
   readonly faults: readonly Fault[]
 }
 
-/** Where faults and warnings are told. */
+/** Lists that collect faults and warnings. */
 export interface FoundFaults {
   readonly faults: Fault[]
   readonly warnings: Fault[]
 }
 
-/** Tells what is wrong with templates beyond their own files; looks again only at those that changed, or at all when the rest did. */
+/** Reports faults of templates beyond their own files; checks only those that changed, or all when the rest did. */
 export function checkTemplates(
   templates: Iterable<ReadTemplate>,
   categories: ReadonlyMap<string, ReadCategory>,
@@ -91,7 +94,7 @@ export function checkTemplates(
   }
 }
 
-/** All of the rest of a site that a library is checked against. */
+/** Returns all of the rest of a site that a library is checked against, as one text. */
 export function restOf({ people, toolNames, doctypeNames, readers }: Surroundings): string {
   const names = [[...people.roles.keys()], [...people.users.keys()], toolNames, doctypeNames, readers]
   return JSON.stringify(names, (_key, value: unknown) =>
@@ -99,34 +102,24 @@ export function restOf({ people, toolNames, doctypeNames, readers }: Surrounding
   )
 }
 
-/** Its category, people, doctypes, and the names in its text. */
-export function checkTemplate(
-  read: ReadTemplate,
-  categories: ReadonlyMap<string, unknown>,
-  around: Surroundings,
-): FoundFaults {
+/** Checks a template's category, people and doctypes, and the names in its text. */
+export function checkTemplate(read: ReadTemplate, categories: NameSet, around: Surroundings): FoundFaults {
   const { template, document } = read
   const [faults, warnings]: [Fault[], Fault[]] = [[], [...read.warnings]]
-  if (template.category !== undefined && !categories.has(template.category)) {
-    faults.push(document.fault(['category'], unknownName('category', template.category, categories.keys())))
-  }
-  checkPeople(template, document, around.people, { faults, warnings })
-  for (const [row, { doctype }] of template.arguments.entries()) {
-    if (doctype !== undefined && !around.doctypeNames.has(doctype)) {
-      faults.push(
-        document.fault(['arguments', row, 'doctype'], unknownName('doctype', doctype, around.doctypeNames)),
-      )
-    }
-  }
+  // An empty category means that there is none.
+  const category = { has: (id: string) => id === '' || categories.has(id), keys: () => categories.keys() }
+  checkReferences(document, templateSchema, { ...namesOf(around), category }, faults)
+  warnings.push(...ownerWarnings(template, document, around.people))
   const own = new Set(template.arguments.map(({ name }) => name))
   warnings.push(...namesIn(document, template.content, around, own, readersOf(template, around)))
   return { faults, warnings }
 }
 
-/** The same of a skill, for SKILL.md and the markdown beside it. */
+/** Checks a skill in the same way: SKILL.md and the markdown beside it. */
 export function checkSkill(read: ReadSkill, around: Surroundings, told: FoundFaults): void {
   const { skill, document } = read
-  checkPeople(skill, document, around.people, told)
+  checkReferences(document, skillSchema, namesOf(around), told.faults)
+  told.warnings.push(...ownerWarnings(skill, document, around.people))
   const readers = readersOf(skill, around)
   const list = Array.isArray(skill.frontmatter['tools'])
   for (const [index, tool] of skill.tools.entries()) {
@@ -148,31 +141,26 @@ export function checkSkill(read: ReadSkill, around: Surroundings, told: FoundFau
   }
 }
 
-/**
- * Roles must exist. An owner who left is only warned about: a site that is refused because somebody
- * was removed from it could not be used to remove them.
- */
-function checkPeople(
-  thing: { readonly sharedWithRoles: readonly string[]; readonly owner: string },
-  document: SourceDocument,
-  people: People,
-  { faults, warnings }: FoundFaults,
-): void {
-  checkNames(document, ['shared_with_roles'], 'role', thing.sharedWithRoles, people.roles, faults)
-  if (thing.owner !== '' && !people.find(thing.owner)) {
-    warnings.push(document.fault(['owner'], `"${thing.owner}" is not a user of this site`))
-  }
+function namesOf({ people, doctypeNames }: Surroundings): Readonly<Record<string, NameSet>> {
+  return { role: people.roles, doctype: doctypeNames }
 }
 
-/** Who reads a thing: whoever it reaches, and its owner. */
+/** Warns of an owner who left. This is no fault: a site refused because a user was removed could not be used to remove them. */
+function ownerWarnings({ owner }: { owner: string }, document: SourceDocument, people: People): Fault[] {
+  const isKnown = owner === '' || people.find(owner) !== undefined
+  return isKnown ? [] : [document.fault(['owner'], `"${owner}" is not a user of this site`)]
+}
+
+/** Returns the readers of a thing as written: everybody it reaches, and its owner. Shipped things are fitted to each reader. */
 function readersOf(thing: Guarded, { readers }: Surroundings): readonly Readers[] {
+  if (thing.isSystem) return []
   return readers.flatMap((group) => {
     if (reaches(group.roles, thing)) return [group]
     return group.users.includes(thing.owner) ? [{ ...group, users: [thing.owner] }] : []
   })
 }
 
-/** Names in a text of a document that mean nothing, or nothing to its readers; `path` is where a text in YAML stands. */
+/** Warns of names in a text that do not exist, or not for its readers; `path` is the place of a text in YAML. */
 export function namesIn(
   document: SourceDocument,
   text: string,
@@ -194,9 +182,4 @@ export function namesIn(
 
 function names(around: Pick<Surroundings, 'toolNames' | 'doctypeNames'>): KnownNames {
   return { tools: around.toolNames, doctypes: around.doctypeNames }
-}
-
-function placeIn(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset).split('\n')
-  return { line: before.length, column: before.at(-1)!.length + 1 }
 }

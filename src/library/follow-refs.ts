@@ -1,25 +1,26 @@
+import { repeat } from '#leaf/turns.ts'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { openRepository } from '../site/git.ts'
 import type { Librarian, Refreshed } from './librarian.ts'
-import type { Channels } from './channels.ts'
+import type { Channels } from './versions/channels.ts'
 
-/** What following tells, and how often it looks. */
+/** The callbacks and the interval of following. */
 export interface FollowOptions {
   /** The library in use. */
   readonly library: () => Channels
   /** The setting `library.channels`. */
   readonly channels: () => Readonly<Record<string, string>>
-  /** After the library changed, or a channel could not follow its branch. */
+  /** Called after the library changed, or a channel could not follow its branch. */
   readonly onRefreshed: (refreshed: Refreshed) => void | Promise<void>
   readonly onError: (error: unknown) => void
-  /** Half a second unless told. */
+  /** The interval; half a second by default. */
   readonly milliseconds?: number
 }
 
-/** Following that can be ended. */
+/** A running check of refs, which can be ended. */
 export interface Following {
-  /** Looks at once, whatever the time. */
+  /** Looks at once, without waiting for the interval. */
   look(): Promise<void>
   close(): Promise<void>
 }
@@ -39,7 +40,6 @@ export async function followRefs(
   let seen: string | undefined
   let faults = '[]'
   let working: Promise<void> = Promise.resolve()
-  let isWorking = false
 
   async function lookNow(): Promise<void> {
     const library = options.library()
@@ -58,14 +58,8 @@ export async function followRefs(
     return turn
   }
 
-  const timer = setInterval(() => {
-    if (isWorking) return
-    isWorking = true
-    void look()
-      .catch(() => undefined)
-      .finally(() => (isWorking = false))
-  }, options.milliseconds ?? 500)
-  timer.unref()
+  // What goes wrong was told by then.
+  const timer = repeat(options.milliseconds ?? 500, look, () => undefined)
   return {
     look,
     close: async () => {
@@ -75,18 +69,20 @@ export async function followRefs(
   }
 }
 
-/** What git keeps of these revisions and of HEAD, as one text that changes when they do. */
+/** Returns the state of these revisions and of HEAD in git's files, as one text that changes when they do. */
 async function stampOf(gitFolder: string, refs: readonly string[]): Promise<string> {
   // Linked working trees keep their branches in the repository that they belong to.
   const common = await textOf(join(gitFolder, 'commondir'))
   const home = common === '' ? gitFolder : resolve(gitFolder, common)
   const head = await textOf(join(gitFolder, 'HEAD'))
   const branch = /^ref: (refs\/\S+)$/.exec(head)?.[1]
-  const names = refs.map((ref) => ref.replace(/[~^@].*$/, '')).filter((name) => name !== '')
+  const names = refs.map((ref) => ref.replace(/^site\/|[~^@].*$/g, '')).filter((name) => name !== '')
   const files = [
     ...(branch === undefined ? [] : [branch]),
     ...names.flatMap((name) =>
-      ['', 'refs/', 'refs/heads/', 'refs/tags/', 'refs/remotes/'].map((kind) => `${kind}${name}`),
+      ['', 'refs/', 'refs/heads/', 'refs/tags/', 'refs/remotes/site/', 'refs/remotes/origin/'].map(
+        (kind) => `${kind}${name}`,
+      ),
     ),
   ]
   const texts = await Promise.all(files.map((file) => textOf(join(home, file))))

@@ -1,24 +1,28 @@
-import { didYouMean, nearest } from '../core/names.ts'
-import { AppError } from '../core/errors.ts'
+import { Remembered } from '#leaf/remembered.ts'
+import { didYouMean, meantOrKnown, nearest } from '#leaf/names.ts'
+import { AppError } from '#leaf/errors.ts'
 import { systemManager, type Principal } from '../core/principal.ts'
 import { mayGet } from './access.ts'
-import { suggestions } from './argument-types.ts'
+import { promptNameFor } from './writing/own-names.ts'
+import { suggestions } from './prompts/argument-types.ts'
 import { doctypeOfDoctypes, type PromptTemplate, type RenderedPrompt, type Skill } from './words.ts'
 import type { LibraryReading } from './check-library.ts'
 import type { Examined } from './read-library.ts'
 import { indexPrompts, type PromptIndex } from './search.ts'
-import { fitted, namesAny } from './lint.ts'
+import { fitted, namesAny } from './prompts/lint.ts'
 import { skillsWithout } from './skill-files.ts'
-import { valuesFor, type ReadTemplate } from './template-file.ts'
+import { valuesFor, type ReadTemplate } from './prompts/template-file.ts'
 import type { LibraryUsage } from './usage.ts'
-import type { VersionLine } from './versions.ts'
+import type { VersionLine } from './versions/versions.ts'
 import { Views } from './views.ts'
 
-/** What the library asks of business data, for arguments of type `link`: names of documents, as permissions allow. */
+/** Business data for arguments of type `link`: names of documents, as permissions allow. */
 export interface LinkTargets {
-  /** Whether the document exists and the principal may read it. */
+  /** True when the principal may read documents of the doctype. */
+  reads(principal: Principal, doctype: string): boolean
+  /** True when the document exists and the principal may read it. */
   exists(principal: Principal, doctype: string, name: string): Promise<boolean>
-  /** Names of documents that the principal may read and that begin with what was typed. */
+  /** Finds names of documents that the principal may read and that begin with the typed text. */
   find(
     principal: Principal,
     doctype: string,
@@ -27,44 +31,46 @@ export interface LinkTargets {
   ): Promise<{ values: readonly string[]; total: number }>
 }
 
-/** The tools of this server that a principal is not offered; the same set for the same offer. */
+/** Returns the tools of this server that a principal is not offered; the same set object for the same offer. */
 export type Lacks = (principal: Principal) => ReadonlySet<string>
 
-/** Where a reading comes from and goes to: the numbers of its versions are in its templates already. */
+/** The origin of a reading and the place it is written to; its templates have their version numbers already. */
 export interface Lineage {
   readonly line: VersionLine
-  /** The commit that a template's file stands at, where it is committed. */
+  /** Returns the commit that a template's file stands at, if it is committed. */
   readonly commitOf: (id: string) => string | undefined
-  /** The branch that is written to in place of the working tree. */
+  /** The branch that is written to instead of the working tree. */
   readonly branch?: string
-  /** What a file of the library would be, were it these bytes. */
+  /** Checks a file of the library as if it had these bytes. */
   readonly examine: (file: string, bytes: Uint8Array) => Examined
 }
+
+type SkillViews = Views<Skill & { readonly digest: string }>
 
 const mostCompletions = 100
 const mostCompared = 1000
 
-/** The prompt templates and skills of one reading; every question takes the principal first and hides what it may not see. */
+/** The prompt templates and skills of one reading; every method takes the principal first and hides what it may not see. */
 export class Library {
-  /** Everything, whoever may see it: for the operator's command line and for checks. */
+  /** The whole reading, without access checks: for the operator's command line and for checks. */
   readonly reading: LibraryReading
   /** Every template with its version number, by prompt_id. */
   readonly templates: ReadonlyMap<string, PromptTemplate>
   /** Older versions of the templates. */
   readonly line: VersionLine
   readonly lineage: Lineage
-  private readonly usage: LibraryUsage
-  /** Of the same reading of the site. */
+  readonly #usage: LibraryUsage
+  /** Business data of the same reading of the site. */
   readonly links: LinkTargets
-  private readonly promptViews: Views<PromptTemplate>
-  private searched: Promise<PromptIndex> | undefined
-  private readonly lacks: Lacks
-  /** Which shipped templates name what those lack who lack the same tools. */
-  private readonly unfit = new WeakMap<ReadonlySet<string>, Map<string, boolean>>()
-  /** Skills as those see them who lack the same tools. */
-  private readonly skillViews = new WeakMap<ReadonlySet<string>, Views<Skill & { readonly digest: string }>>()
+  readonly #promptViews: Views<PromptTemplate>
+  #searched: Promise<PromptIndex> | undefined
+  readonly #lacks: Lacks
+  /** Caches which shipped templates name a tool that is lacking, by set of lacking tools. */
+  readonly #unfit = new Remembered<ReadonlySet<string>, boolean>()
+  /** Caches the views of skills, by set of lacking tools and by roles. */
+  readonly #skillViews = new Remembered<ReadonlySet<string>, SkillViews>()
 
-  /** `templates` are those of the reading with their numbers. */
+  /** `templates` are those of the reading, with their version numbers. */
   constructor(
     reading: LibraryReading,
     templates: ReadonlyMap<string, PromptTemplate>,
@@ -79,32 +85,37 @@ export class Library {
     this.templates = templates
     this.line = lineage.line
     this.lineage = lineage
-    this.usage = usage
+    this.#usage = usage
     this.links = links
-    this.promptViews = new Views(templates)
-    this.lacks = lacks
+    this.#promptViews = new Views(templates)
+    this.#lacks = lacks
   }
 
-  /** What `prompts/list` shows, in a stable order. */
+  /** Returns what `prompts/list` shows, in a stable order. */
   prompts(principal: Principal): readonly PromptTemplate[] {
-    return this.promptViews.list(principal)
+    return this.#promptViews.list(principal)
   }
 
-  /** Everything that the principal can get, which for System Managers is more than lists show. */
+  /** Returns everything that the principal can get; for System Managers this is more than lists show. */
   gettable(principal: Principal): readonly PromptTemplate[] {
     return principal.roles.has(systemManager) ? [...this.templates.values()] : this.prompts(principal)
   }
 
-  /** AppError `not_found` when there is none or the principal may not get it. */
-  prompt(principal: Principal, id: string): PromptTemplate {
-    const template = this.templates.get(id)
-    if (!template || !mayGet(principal, template)) throw this.noPrompt(principal, id)
+  /** Finds a template without an access check: the user's own by name, the one with the shared name, or any by its id. */
+  find(user: string, name: string): PromptTemplate | undefined {
+    return this.templates.get(`${user}:${name}`) ?? this.templates.get(this.reading.offered.get(name) ?? name)
+  }
+
+  /** Returns a template; AppError `not_found` when there is none or the principal may not get it. */
+  prompt(principal: Principal, name: string): PromptTemplate {
+    const template = this.find(principal.user, name)
+    if (!template || !mayGet(principal, template)) throw this.#noPrompt(principal, name)
     return template
   }
 
   /**
-   * What `prompts/get` answers; counts the use. AppError `invalid` with every problem of the arguments at
-   * once in `data.problems: [{argument, problem}]`, or with what went wrong in the template.
+   * Returns the answer of `prompts/get` and counts the use. AppError `invalid` with every problem of the arguments
+   * at once in `data.problems: [{argument, problem}]`, or with what went wrong in the template.
    */
   async render(
     principal: Principal,
@@ -112,20 +123,20 @@ export class Library {
     args: Readonly<Record<string, unknown>>,
   ): Promise<RenderedPrompt> {
     const template = this.prompt(principal, id)
-    const read = this.read(id)
-    const text = this.fit(principal, read, read.content.render(await this.valuesOf(principal, read, args)))
-    this.usage.count('prompt', id)
-    const commit = this.lineage.commitOf(id)
+    const read = this.read(template.id)
+    const text = this.fit(principal, read, read.content.render(await this.#valuesOf(principal, read, args)))
+    this.#usage.count('prompt', template.id)
+    const commit = this.lineage.commitOf(template.id)
     return { template, text, ...(commit !== undefined && { commit }) }
   }
 
-  /** The same text for whoever only looks: nothing is counted. */
+  /** Renders the same text without counting a use. */
   async preview(principal: Principal, id: string, args: Readonly<Record<string, unknown>>): Promise<string> {
     const read = this.read(this.prompt(principal, id).id)
-    return this.fit(principal, read, read.content.render(await this.valuesOf(principal, read, args)))
+    return this.fit(principal, read, read.content.render(await this.#valuesOf(principal, read, args)))
   }
 
-  /** Values for an argument that begin with what was typed, at most 100 and the total. */
+  /** Returns at most 100 values for an argument that begin with the typed text, and the total. */
   async complete(
     principal: Principal,
     id: string,
@@ -146,7 +157,7 @@ export class Library {
     if (found.type === 'link') {
       return this.links.find(principal, found.doctype ?? '', typed, mostCompletions)
     }
-    // A text that says by its name that a doctype is meant may hold another, but these are worth suggesting.
+    // A text argument whose name says that it takes a doctype may hold other text, but doctypes are worth suggesting.
     if (found.type === 'string' && /^(doctype|doctype_name|\w+_doctype)$/.test(found.name)) {
       return this.links.find(principal, doctypeOfDoctypes, typed, mostCompletions)
     }
@@ -154,89 +165,94 @@ export class Library {
     return { values: values.slice(0, mostCompletions), total: values.length }
   }
 
-  /** Published skills that the principal may see, in a stable order. */
+  /** Returns the published skills that the principal may see, in a stable order. */
   skills(principal: Principal): readonly Skill[] {
-    return this.skillsOf(principal).list(principal)
+    return this.#skillsOf(principal).list(principal)
   }
 
-  /** AppError `not_found`. */
+  /** Returns a skill; AppError `not_found`. */
   skill(principal: Principal, name: string): Skill {
-    const skill = this.skillsOf(principal).find(principal, name)
-    if (!skill) throw new AppError('not_found', `there is no skill "${name}"`)
+    const skill = this.#skillsOf(principal).find(principal, name)
+    if (!skill) {
+      const names = this.skills(principal).map((one) => one.name)
+      throw new AppError(
+        'not_found',
+        `there is no skill "${name}"${meantOrKnown(name, names)} (list_skills names them)`,
+      )
+    }
     return skill
   }
 
-  /** Counts a reading of the skill. */
+  /** Counts one reading of the skill. */
   countSkillRead(name: string): Promise<void> {
-    this.usage.count('skill', name)
+    this.#usage.count('skill', name)
     return Promise.resolve()
   }
 
-  /** Equal for two principals, or two readings, exactly when they see the same prompts (or skills). */
+  /** Returns a digest, equal for two principals, or two readings, exactly when they see the same prompts (or skills). */
   promptsDigest(principal: Principal): string {
-    return this.promptViews.digest(principal)
+    return this.#promptViews.digest(principal)
   }
 
   skillsDigest(principal: Principal): string {
-    return this.skillsOf(principal).digest(principal)
+    return this.#skillsOf(principal).digest(principal)
   }
 
-  /** The search index over every template, made when it is first asked for; filter by `maySee`. */
+  /** Returns the search index over every template, made on first use; callers filter by `maySee`. */
   index(): Promise<PromptIndex> {
-    this.searched ??= indexPrompts(this.templates.values())
-    return this.searched
+    this.#searched ??= indexPrompts(this.templates.values())
+    return this.#searched
   }
 
-  /** A template with its compiled content; for those who have asked already whether it may be seen. */
+  /** Returns a template with its compiled content; callers have checked already whether it may be seen. */
   read(id: string): ReadTemplate {
     const read = this.reading.templates.get(id)
     if (!read) throw new AppError('not_found', `there is no prompt "${id}"`)
     return read
   }
 
-  private skillsOf(principal: Principal): Views<Skill & { readonly digest: string }> {
-    const lacks = this.lacks(principal)
-    let views = this.skillViews.get(lacks)
-    if (!views) {
-      views = new Views(skillsWithout(this.reading.skills, lacks))
-      this.skillViews.set(lacks, views)
-    }
-    return views
+  #skillsOf(principal: Principal): SkillViews {
+    const lacks = this.#lacks(principal)
+    const reads = (doctype: string): boolean => this.links.reads(principal, doctype)
+    return this.#skillViews.of(
+      lacks,
+      principal.roleKey,
+      () => new Views(skillsWithout(this.reading.skills, lacks, reads)),
+    )
   }
 
-  /** What the package brings does not name what its reader lacks. */
+  /** Removes from a shipped text the tools that its reader lacks. */
   fit(principal: Principal, { template }: ReadTemplate, text: string): string {
     if (!template.isSystem) return text
-    const lacks = this.lacks(principal)
-    let known = this.unfit.get(lacks)
-    if (!known) this.unfit.set(lacks, (known = new Map()))
-    let isUnfit = known.get(template.id)
-    // What an argument says is its giver's own.
-    if (isUnfit === undefined) known.set(template.id, (isUnfit = namesAny(template.content, lacks)))
+    const lacks = this.#lacks(principal)
+    // Only the template is checked: the text of an argument belongs to its giver.
+    const isUnfit = this.#unfit.of(lacks, template.id, () => namesAny(template.content, lacks))
     return isUnfit ? fitted(text, lacks) : text
   }
 
-  private valuesOf(
+  #valuesOf(
     principal: Principal,
     read: ReadTemplate,
     args: Readonly<Record<string, unknown>>,
   ): Promise<Readonly<Record<string, unknown>>> {
-    return valuesFor(read, args, (doctype, name) => this.links.exists(principal, doctype, name))
+    const exists = (doctype: string, name: string): Promise<boolean> =>
+      this.links.exists(principal, doctype, name)
+    return valuesFor(read, args, exists, this.#usage.now)
   }
 
-  private noPrompt(principal: Principal, id: string): AppError {
+  #noPrompt(principal: Principal, name: string): AppError {
     const prompts = this.prompts(principal)
-    // Looking for what was meant takes its time in a large library.
+    // Searching for a similar name takes long in a large library.
     const near =
       prompts.length > mostCompared
         ? undefined
         : nearest(
-            id.slice(0, 200),
-            prompts.map((template) => template.id),
+            name.slice(0, 200),
+            prompts.map((template) => promptNameFor(principal, template)),
           )
     return new AppError(
       'not_found',
-      `there is no prompt "${id}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+      `there is no prompt "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
     )
   }
 }

@@ -1,44 +1,47 @@
 /**
  * The prompt template methods of specification §4.7 as plain functions of a principal and a JSON body;
- * `prompt-methods-endpoint.ts` puts them on the network. What a principal may not see does not exist here either.
+ * `prompt-methods-endpoint.ts` serves them. What a principal may not see does not exist here either.
  */
-import { AppError } from '../core/errors.ts'
-import { compileSchema, problemsText, type Check } from '../core/schema.ts'
+import { AppError } from '#leaf/errors.ts'
+import { compileSchema, problemsText, type Check } from '#leaf/schema.ts'
+import type { RefusalOf } from '../core/effects.ts'
 import type { Principal } from '../core/principal.ts'
-import { unknownName } from '../core/names.ts'
+import { unknownName } from '#leaf/names.ts'
+import { requireEffect } from './access.ts'
 import { withDescendants } from './categories.ts'
 import { categoryTree } from './category-tree.ts'
-import { versionHistory } from './history.ts'
+import { versionHistory } from './versions/history.ts'
 import { promptStatuses, type PromptStatus, type PromptTemplate } from './words.ts'
-import type { Channels } from './channels.ts'
-import type { Previews } from './previews.ts'
-import { byPopularity, promptRows } from './prompt-rows.ts'
+import type { Channels } from './versions/channels.ts'
+import type { Previews } from './prompts/previews.ts'
+import { byPopularity, promptRows } from './prompts/prompt-rows.ts'
 import type { Library } from './library.ts'
 import type { LibraryUsage } from './usage.ts'
-import type { PromptWriter } from './writing.ts'
-import { objectWith } from '../core/object-schema.ts'
+import type { PromptWriter } from './writing/writing.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** What the methods work on. */
+/** The dependencies of the methods. */
 export interface PromptMethodParts {
   readonly library: () => Channels
   readonly usage: LibraryUsage
   readonly writer: PromptWriter
   readonly previews: Previews
+  readonly refusalOf: RefusalOf
 }
 
-/** One method: what its body must be, and what it answers. */
+/** One method: the schema of its body, and the function that answers it. */
 export interface PromptMethod<Answer = unknown> {
-  /** JSON Schema of the body. */
+  /** The JSON Schema of the body. */
   readonly input: Readonly<Record<string, unknown>>
-  /** AppError `invalid` with every problem of the body at once; `text` is the body as it was sent. */
+  /** Answers the method. AppError `invalid` with every problem of the body at once; `text` is the body as it was sent. */
   call(principal: Principal, body: unknown, text?: string): Promise<Answer>
 }
 
 const limit = { type: 'integer', minimum: 1, maximum: 1000 } as const
 const text = { type: 'string', maxLength: 1000 } as const
 const status = { type: 'string', enum: promptStatuses } as const
-// The first is ours, the second is what callers of the platform know.
-const ofPrompt = { ...objectWith({}), anyOf: [{ required: ['prompt_id'] }, { required: ['prompt_name'] }] }
+// `prompt_id` is our name, `prompt_name` is the one that callers of the platform know.
+const ofPrompt = objectWith({})
 
 const ofPreview = objectWith(
   { template_content: { type: 'string', maxLength: 200_000 } },
@@ -49,20 +52,46 @@ const ofPreview = objectWith(
   },
 )
 
-/** Every method by its name. */
+/** Returns every method by its name. */
 export function promptMethods(parts: PromptMethodParts) {
   return {
-    preview_template: method(ofPreview, (principal, _body: unknown, text) =>
-      parts.previews.render(principal.user, text, (doctype, name) =>
+    preview_template: method(ofPreview, async (principal, _body: unknown, text) => {
+      requireEffect(parts.refusalOf, principal, 'preview_prompts')
+      return parts.previews.render(principal.user, text, (doctype, name) =>
         parts.library().for(principal).links.exists(principal, doctype, name),
-      ),
-    ),
+      )
+    }),
     ...findingMethods(parts),
     ...versionMethods(parts),
   }
 }
 
-/** What finds templates and the categories that they are in. */
+/** Finds every template that a principal may get and that fits, the best or most used first. AppError `not_found` for a category. */
+export async function findPrompts(
+  library: Library,
+  usage: LibraryUsage,
+  principal: Principal,
+  { query = '', category, tags }: Pick<SearchBody, 'query' | 'category' | 'tags'>,
+  isWanted: (template: PromptTemplate) => boolean,
+) {
+  const admitted = new Map(
+    library
+      .gettable(principal)
+      .filter(isWanted)
+      .filter(inCategory(library, category))
+      .filter(withTags(tags))
+      .map((template) => [template.id, template]),
+  )
+  const uses = await usage.all('prompt')
+  const words = query.trim()
+  const found =
+    words === ''
+      ? [...admitted.values()].sort(byPopularity(uses))
+      : (await library.index()).find(words, (id) => admitted.has(id)).map((id) => admitted.get(id)!)
+  return { found, uses }
+}
+
+/** Makes the methods that find templates and their categories. */
 function findingMethods({ library: channels, usage }: PromptMethodParts) {
   const of = (principal: Principal): Library => channels().for(principal)
   return {
@@ -72,28 +101,16 @@ function findingMethods({ library: channels, usage }: PromptMethodParts) {
         { query: text, category: text, status, tags: { type: ['string', 'array'], items: text }, limit },
       ),
       async (principal, body: SearchBody) => {
-        const library = of(principal)
-        const admitted = new Map(
-          library
-            .gettable(principal)
-            .filter((template) => template.status === (body.status ?? 'Published'))
-            .filter(inCategory(library, body.category))
-            .filter(withTags(body.tags))
-            .map((template) => [template.id, template]),
-        )
-        const uses = await usage.all('prompt')
-        const query = body.query?.trim() ?? ''
-        const found =
-          query === ''
-            ? [...admitted.values()].sort(byPopularity(uses))
-            : (await library.index()).find(query, (id) => admitted.has(id)).map((id) => admitted.get(id)!)
-        return promptRows(found.slice(0, body.limit ?? 20), uses)
+        const { status = 'Published' } = body
+        const isWanted = (template: PromptTemplate): boolean => template.status === status
+        const { found, uses } = await findPrompts(of(principal), usage, principal, body, isWanted)
+        return promptRows(principal, found.slice(0, body.limit ?? 20), uses)
       },
     ),
     get_popular_prompts: method(objectWith({}, { limit }), async (principal, body: { limit?: number }) => {
       const uses = await usage.all('prompt')
       const published = of(principal).prompts(principal).filter(isPublished)
-      return promptRows([...published].sort(byPopularity(uses)).slice(0, body.limit ?? 10), uses)
+      return promptRows(principal, [...published].sort(byPopularity(uses)).slice(0, body.limit ?? 10), uses)
     }),
     get_prompts_by_category: method(
       objectWith({ category: text }),
@@ -103,7 +120,7 @@ function findingMethods({ library: channels, usage }: PromptMethodParts) {
           .prompts(principal)
           .filter(isPublished)
           .filter(inCategory(library, body.category))
-        return promptRows(found, await usage.all('prompt'))
+        return promptRows(principal, found, await usage.all('prompt'))
       },
     ),
     get_category_tree: method(objectWith({}, { parent: text }), (principal, body: { parent?: string }) =>
@@ -112,7 +129,7 @@ function findingMethods({ library: channels, usage }: PromptMethodParts) {
   }
 }
 
-/** What reads and makes versions of one template. */
+/** Makes the methods that read and write versions of one template. */
 function versionMethods({ library: channels, writer }: PromptMethodParts) {
   return {
     get_version_history: method(
@@ -158,8 +175,8 @@ function versionMethods({ library: channels, writer }: PromptMethodParts) {
 export type PromptMethods = ReturnType<typeof promptMethods>
 
 /**
- * Pairs the schema of a body with what works on checked bodies. The type is written beside the schema:
- * deriving it from a schema with alternatives takes the compiler minutes.
+ * Makes a method from the schema of its body and a function that gets checked bodies. The type is written beside
+ * the schema: deriving it from a schema with alternatives takes the compiler minutes.
  */
 function method<Body, Answer>(
   input: Readonly<Record<string, unknown>>,
@@ -191,14 +208,16 @@ interface SearchBody {
 }
 
 function idOf(body: { readonly prompt_id?: string; readonly prompt_name?: string }): string {
-  return (body.prompt_id ?? body.prompt_name)!
+  const id = body.prompt_id ?? body.prompt_name
+  if (id === undefined) throw new AppError('invalid', '"prompt_id" is required')
+  return id
 }
 
 function isPublished(template: PromptTemplate): boolean {
   return template.status === 'Published'
 }
 
-/** AppError `not_found` for a category that does not exist. */
+/** Returns a filter by category; AppError `not_found` for a category that does not exist. */
 function inCategory(library: Library, category: string | undefined): (template: PromptTemplate) => boolean {
   if (category === undefined || category === '') return () => true
   const { categories } = library.reading

@@ -1,4 +1,4 @@
-import { changedIn } from '../core/changed.ts'
+import { changedIn } from './changed.ts'
 import { interpret } from '../site/read-site.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
 import {
@@ -13,15 +13,17 @@ import {
   type Surroundings,
   type TemplateCache,
 } from './check-library.ts'
+import { isOwnName } from './writing/own-names.ts'
 import { builtInsOf } from './built-ins.ts'
 import { checkHierarchy, readCategories, type ReadCategory } from './categories.ts'
-import { withoutCopies } from './copied-built-ins.ts'
+import { withoutCopies } from './writing/copied-built-ins.ts'
+import { checkTests } from './prompts/prompt-tests.ts'
 import { readSkills, type ReadSkill } from './skill-files.ts'
-import { readInPart, type ReadTemplate } from './template-file.ts'
+import { readInPart, type ReadTemplate } from './prompts/template-file.ts'
 
 /**
- * Reads the library whole and checks it whole: every fault and every warning is told at once, at its
- * place. With faults the result is not to be used.
+ * Reads and checks the whole library: every fault and every warning is reported at once, at its
+ * place. When there are faults, the result must not be used.
  */
 export function readLibrary(
   files: SiteFiles,
@@ -42,6 +44,24 @@ export function readLibrary(
   return reading
 }
 
+/** Milliseconds that a daemon, which reads again and again, waits for all tests of a library. */
+const mostTestMilliseconds = 10_000
+
+/** Reads the library and runs the templates' own tests, unless there are faults already. */
+export async function readTested(
+  files: SiteFiles,
+  faults: Fault[],
+  warnings: Fault[],
+  around: Surroundings,
+): Promise<LibraryReading> {
+  const before = faults.length
+  const reading = readLibrary(files, faults, warnings, around)
+  const told = { faults, warnings }
+  const milliseconds = around.cache ? mostTestMilliseconds : Infinity
+  if (faults.length === before) await checkTests(reading.templates.values(), told, milliseconds)
+  return reading
+}
+
 function readWhole(files: SiteFiles, around: Surroundings, rest: string, told: FoundFaults): LibraryReading {
   const isPackage = around.builtIns?.folder === files.folder
   const builtIns = isPackage ? undefined : around.builtIns
@@ -53,18 +73,19 @@ function readWhole(files: SiteFiles, around: Surroundings, rest: string, told: F
 
   const categories = new Map<string, ReadCategory>()
   const templates = new Map<string, ReadTemplate>()
+  const names = new Map<string, ReadTemplate>()
   const skills = new Map<string, ReadSkill>()
   for (const part of parts) {
     const onlySystem = part.files === builtIns
     for (const [id, read] of categoriesOf(part.files, part.ofPackage, categories, told)) {
       if (!onlySystem || read.category.isSystem) categories.set(id, read)
     }
-    // What is built in is there where what it is about is there.
+    // A built-in thing is left out where a doctype that it is about is missing.
     const isAbsent = ({ doctypes }: { readonly doctypes: readonly string[] }): boolean =>
       onlySystem && !doctypes.every((doctype) => around.doctypeNames.has(doctype))
     for (const read of templatesOf(part.files, part.ofPackage, around.cache, told)) {
       if ((onlySystem && !read.template.isSystem) || isAbsent(read)) continue
-      addTemplate(read, templates, told)
+      addTemplate(read, { templates, names }, told)
     }
     for (const [name, read] of skillsOf(part.files, part.ofPackage, told)) {
       if ((onlySystem && !read.skill.isSystem) || isAbsent(read)) continue
@@ -74,17 +95,17 @@ function readWhole(files: SiteFiles, around: Surroundings, rest: string, told: F
     }
   }
   checkHierarchy(categories, told.faults)
-  // Nobody who runs a site can change what is built in: it fits itself to its readers instead of warning.
+  // Built-in things are not warned about: no operator can change them, and they are fitted to their readers.
   const isOwn = ({ isSystem }: { readonly isSystem: boolean }): boolean => isPackage || !isSystem
   const ownTemplates = [...templates.values()].filter(({ template }) => isOwn(template))
   checkTemplates(ownTemplates, categories, around, rest, told)
   for (const read of skills.values()) if (isOwn(read.skill)) checkSkill(read, around, told)
-  return readingOf(templates, categories, skills)
+  return readingOf({ templates, names }, categories, skills)
 }
 
 /**
- * The library when nothing of it changed since the last reading but own templates, which were and are without
- * fault; undefined when all of it has to be read. Of ten thousand templates only those that changed are looked at.
+ * Rereads the library when only a site's own templates changed since the last reading, without a fault before or
+ * after; undefined when all of it must be read. Of ten thousand templates it looks only at those that changed.
  */
 function readChanged(files: SiteFiles, around: Surroundings, rest: string): LastReading | undefined {
   const { cache, builtIns } = around
@@ -106,24 +127,24 @@ function readChanged(files: SiteFiles, around: Surroundings, rest: string): Last
     if (read.template.isSystem || builtIns?.documents.has(file)) return undefined
     const { faults, warnings } = checkTemplate(read, last.reading.categories, around)
     const isTold = last.warnings.some((warning) => warning.file === file)
-    if (read.template.id !== before.read.template.id || faults.length + warnings.length > 0 || isTold)
-      return undefined
+    const isMoved = read.template.id !== before.read.template.id || claimed(read) !== claimed(before.read)
+    if (isMoved || faults.length + warnings.length > 0 || isTold) return undefined
     known.set(file, current)
     templates.set(read.template.id, read)
   }
   return (cache.last = { ...last, files, reading: { ...last.reading, templates } })
 }
 
-/** What a file of the library would be, were it these bytes. */
+/** The result of checking a file of the library as if it had other bytes. */
 export interface Examined {
-  /** Everything that would keep the site from being used. */
+  /** Every fault that would keep the site from being used. */
   readonly faults: readonly Fault[]
-  /** Of this file. */
+  /** The warnings of this file. */
   readonly warnings: readonly Fault[]
   readonly read: ReadTemplate | undefined
 }
 
-/** Checks a site that is in use as if one file of it were these bytes. */
+/** Checks a site that is in use as if one of its files had these bytes. */
 export function examineFile(
   files: SiteFiles,
   around: Surroundings,
@@ -135,7 +156,7 @@ export function examineFile(
   const warnings: Fault[] = []
   if (!document) return { faults, warnings, read: undefined }
   const documents = new Map(files.documents).set(file, document)
-  // What it remembers of this file is not what stands there.
+  // The cache of this file does not count, as the bytes differ; the copy keeps the real cache unchanged.
   const cache = { ...around.cache, files: new Map(around.cache?.files) }
   const { templates } = readLibrary({ ...files, documents }, faults, warnings, { ...around, cache })
   return {
@@ -145,7 +166,7 @@ export function examineFile(
   }
 }
 
-/** Where categories stand in a site. */
+/** The path of the categories in a site. */
 export const categoriesFile = 'prompts/categories.yaml'
 
 function categoriesOf(
@@ -186,7 +207,7 @@ function* templatesOf(
   }
 }
 
-/** Whether a file of the site is a prompt template; notes for people (README.md) and the categories are not. */
+/** True for prompt template files; notes for people (README.md) and the categories are none. */
 export function isTemplateFile(file: string): boolean {
   return (
     file.startsWith('prompts/') &&
@@ -203,15 +224,23 @@ function readUnlessKnown(known: CachedTemplate | undefined, document: SourceDocu
   return { bytes, read: readInPart(document, faults), faults }
 }
 
-function addTemplate(
-  read: ReadTemplate,
-  templates: Map<string, ReadTemplate>,
-  { faults }: FoundFaults,
-): void {
-  const { id } = read.template
-  const other = templates.get(id)
+/** Templates by id, and by the name that they claim. */
+interface Placed {
+  readonly templates: Map<string, ReadTemplate>
+  readonly names: Map<string, ReadTemplate>
+}
+
+/** Returns the name that no other template of the library may have: the shared name, or the owner's own. */
+function claimed({ template }: ReadTemplate): string {
+  return isOwnName(template) ? template.id : template.name
+}
+
+function addTemplate(read: ReadTemplate, { templates, names }: Placed, { faults }: FoundFaults): void {
+  const { id, name } = read.template
+  const other = names.get(claimed(read)) ?? templates.get(id)
   if (!other) {
     templates.set(id, read)
+    names.set(claimed(read), read)
     return
   }
   const [builtIn, mine] = other.template.isSystem ? [other, read] : [read, other]
@@ -219,9 +248,9 @@ function addTemplate(
     builtIn.template.isSystem !== mine.template.isSystem
       ? mine.document.fault(
           ['prompt_id'],
-          `"${id}" is a built-in template; duplicate it under another prompt_id`,
+          `"${name}" is a built-in template; duplicate it under another prompt_id`,
         )
-      : read.document.fault(['prompt_id'], `"${id}" is already used by ${other.template.file}`),
+      : read.document.fault(['prompt_id'], `"${name}" is already used by ${other.template.file}`),
   )
 }
 
@@ -242,12 +271,14 @@ function onlyThePackage(what: string): string {
 }
 
 function readingOf(
-  templates: Map<string, ReadTemplate>,
+  { templates, names }: Placed,
   categories: ReadonlyMap<string, ReadCategory>,
   skills: ReadonlyMap<string, ReadSkill>,
 ): LibraryReading {
+  const offered = [...names].filter(([name, { template }]) => name !== template.id)
   const read = {
     templates,
+    offered: new Map(offered.map(([name, { template }]) => [name, template.id])),
     categories: new Map([...categories].map(([id, { category }]) => [id, category])),
     skills: new Map([...skills].map(([name, { skill }]) => [name, skill])),
     skillDigests: new Map([...skills].map(([name, { digest }]) => [name, digest])),

@@ -1,27 +1,26 @@
 import MiniSearch from 'minisearch'
 import type { PromptTemplate } from './words.ts'
 
-/** An index over the texts of templates. */
+/** A search index over the texts of templates. */
 export interface PromptIndex {
-  /** Ids of templates that `admit`, best first. */
+  /** Finds the ids of templates that `admit` accepts, best match first. */
   find(query: string, admit: (id: string) => boolean): readonly string[]
 }
 
-/** How much a word counts by where it stands. */
-const boost = { id: 5, title: 4, tags: 3, description: 2, content: 1 }
+/** The weight of a word by the field it stands in. */
+const boost = { name: 5, title: 4, tags: 3, description: 2, content: 1 }
 
-/** Makes an index, in small steps, so that other requests get their turn. */
+/** Builds an index in small steps, so that other requests get their turn. */
 export async function indexPrompts(templates: Iterable<PromptTemplate>): Promise<PromptIndex> {
   const index = new MiniSearch<PromptTemplate>({
     idField: 'id',
     fields: Object.keys(boost),
     extractField: (template, field) => {
       if (field === 'tags') return template.tags.join(' ')
-      // An id is one word to a machine and several to a person.
-      if (field === 'id') return template.id
-      return template[field as 'title' | 'description' | 'content']
+      return template[field as 'id' | 'name' | 'title' | 'description' | 'content']
     },
-    tokenize: (text, field) => (field === 'id' ? [text, ...words(text)] : words(text)),
+    // A name is indexed as one word, for machines, and as several, for people.
+    tokenize: (text, field) => (field === 'name' ? [text, ...words(text)] : words(text)),
     processTerm: (term) => term.toLowerCase(),
     searchOptions: {
       boost,

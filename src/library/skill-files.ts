@@ -1,24 +1,28 @@
 /**
- * Skills: `skills/<name>/SKILL.md` and the files beside it, by the rules of the MCP skills extension
- * (io.modelcontextprotocol/skills). Files are served from what was read, by exact name, so no path that
+ * Reads skills: `skills/<name>/SKILL.md` and the files beside it, by the rules of the MCP skills extension
+ * (io.modelcontextprotocol/skills). Files are served from memory, by exact name, so no path that
  * a peer sends ever reaches the disk.
  */
+import { fileDigest } from '../site/read-site.ts'
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
-import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
-import { wordsOf } from './argument-rows.ts'
-import { fitted } from './lint.ts'
+import { visibilityFaults } from './access.ts'
+import { wordsOf } from './prompts/argument-rows.ts'
+import { fitted } from './prompts/lint.ts'
 import type { Skill, SkillFile } from './words.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { references } from '#leaf/references.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** Front matter of SKILL.md: the fields of the extension, and ours that decide who may see it. */
+/** The front matter of SKILL.md: the fields of the extension, and our own that decide who may see it. */
 export const skillSchema = objectWith(
   {
     name: {
       type: 'string',
-      pattern: '^(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$',
+      pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+      maxLength: 64,
       title: 'lower-case letters, digits and single hyphens',
     },
     description: { type: 'string', minLength: 1, maxLength: 1024 },
@@ -31,7 +35,7 @@ export const skillSchema = objectWith(
     title: { type: 'string', minLength: 1, maxLength: 200 },
     status: { type: 'string', enum: ['Draft', 'Published', 'Deprecated'] },
     visibility: { type: 'string', enum: ['Private', 'Shared', 'Public'] },
-    shared_with_roles: { type: 'array', items: { type: 'string' }, uniqueItems: true },
+    shared_with_roles: { type: 'array', items: references('role', { type: 'string' }), uniqueItems: true },
     owner: { type: 'string' },
     tools: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
     doctypes: { type: 'array', items: { type: 'string' } },
@@ -49,18 +53,18 @@ export interface ReadSkill {
   readonly skill: Skill
   readonly document: SourceDocument
   readonly digest: string
-  /** What it is about: a built-in skill is there only where all of these are. */
+  /** The doctypes that it is about: a built-in skill is there only where all of these are. */
   readonly doctypes: readonly string[]
 }
 
-/** Reads every skill of a site by its name. */
+/** Reads every skill of a site, by name. */
 export function readSkills(files: SiteFiles, faults: Fault[]): Map<string, ReadSkill> {
   const skills = new Map<string, ReadSkill>()
   for (const [name, paths] of foldersOf(files)) {
     const folder = `skills/${name}`
     const document = files.documents.get(`${folder}/SKILL.md`)
     if (!document) {
-      // Of a SKILL.md that does not parse the reader has told already.
+      // A SKILL.md that does not parse has been reported already.
       if (!files.faults.some((fault) => fault.file === `${folder}/SKILL.md`)) {
         faults.push({ file: folder, line: 1, column: 1, path: '', message: 'a skill needs a SKILL.md' })
       }
@@ -96,14 +100,7 @@ function readSkill(
   const visibility = front.visibility ?? 'Public'
   const sharedWithRoles = front.shared_with_roles ?? []
   const owner = (front.owner ?? '').trim().toLowerCase()
-  if (visibility === 'Shared' && sharedWithRoles.length === 0) {
-    found.push(document.fault(['visibility'], 'a Shared skill needs shared_with_roles'))
-  }
-  if (visibility !== 'Shared' && sharedWithRoles.length > 0) {
-    found.push(document.fault(['shared_with_roles'], `counts only for visibility Shared, not ${visibility}`))
-  }
-  if (visibility === 'Private' && owner === '')
-    found.push(document.fault(['visibility'], 'a Private skill needs an owner'))
+  found.push(...visibilityFaults(document, 'skill', { visibility, sharedWithRoles, isSystem: false, owner }))
   if ((document.body ?? '').trim() === '')
     found.push(document.fault([], 'the skill has no text below its front matter'))
   if (served.length > mostFiles)
@@ -125,23 +122,27 @@ function readSkill(
     isSystem: Boolean(front.is_system),
     owner,
     tools: wordsOf(front.tools ?? []),
-    // As the file says it, defaults and all else left out: hosts compare it with the file.
+    doctypes: front.doctypes ?? [],
+    // The front matter as in the file, without defaults: hosts compare it with the file.
     frontmatter: document.data as Record<string, unknown>,
     files: served,
   })
-  return { skill, document, digest: digestOf(skill), doctypes: front.doctypes ?? [] }
+  return { skill, document, digest: digestOf(skill), doctypes: skill.doctypes }
 }
 
 /**
- * The skills as a reader gets them who lacks these tools: built-in ones without what sends them there, or not at all
- * when they teach such a tool; own ones as they are. Each with its digest.
+ * Returns the skills for a reader who lacks these tools, each with its digest. Built-in skills lose what sends the
+ * reader to such a tool, and are left out when they teach one or are about a doctype that the reader does not read; a
+ * site's own skills stay as they are.
  */
 export function skillsWithout(
   skills: ReadonlyMap<string, Skill>,
   lacks: ReadonlySet<string>,
+  reads: (doctype: string) => boolean,
 ): ReadonlyMap<string, Skill & { readonly digest: string }> {
   const fitting = [...skills].filter(
-    ([, { isSystem, tools }]) => !isSystem || !tools.some((tool) => lacks.has(tool)),
+    ([, { isSystem, tools, doctypes }]) =>
+      !isSystem || (!tools.some((tool) => lacks.has(tool)) && doctypes.every(reads)),
   )
   return new Map(
     fitting.map(([name, skill]) => {
@@ -165,7 +166,7 @@ function fitFile(file: SkillFile, lacks: ReadonlySet<string>): SkillFile {
 }
 
 function digestOfBytes(bytes: Uint8Array): string {
-  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+  return `sha256:${fileDigest(bytes)}`
 }
 
 function digestOf(skill: Skill): string {
@@ -174,7 +175,7 @@ function digestOf(skill: Skill): string {
   return `sha256:${hash.digest('hex')}`
 }
 
-/** Every file below `skills/`, by skill and path inside it. */
+/** Returns every file below `skills/`, by skill and by path inside it. */
 function foldersOf(files: SiteFiles): Map<string, Map<string, Uint8Array>> {
   const folders = new Map<string, Map<string, Uint8Array>>()
   const add = (file: string, bytes: Uint8Array): void => {

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Principal } from '../core/principal.ts'
-import { maySee, reaches, type Guarded } from './access.ts'
+import { maySee, reaches } from './access.ts'
+import type { Guarded } from './words.ts'
+import { isOwnName } from './writing/own-names.ts'
 
-/** What a view holds: guarded, named, and with a digest of what is seen of it. */
+/** A thing in a view: guarded, named, and with a digest of what is seen of it. */
 export interface Viewed extends Guarded {
+  readonly id?: string
+  readonly name: string
   readonly digest: string
 }
 
@@ -13,52 +17,60 @@ interface View<T> {
 }
 
 /**
- * The things of one snapshot as different principals see them. Lists are made once for a role set
+ * Caches what different principals see of one snapshot. A list is made once for each role set
  * (and once more for each owner in it), so a request costs the same however many things it may not see.
  */
 export class Views<T extends Viewed> {
-  private readonly things: ReadonlyMap<string, T>
-  private sorted: Sorted<T> | undefined
-  private readonly byRoles = new Map<string, View<T>>()
-  private readonly byUser = new Map<string, View<T>>()
+  readonly #things: ReadonlyMap<string, T>
+  #sorted: Sorted<T> | undefined
+  readonly #byRoles = new Map<string, View<T>>()
+  readonly #byUser = new Map<string, View<T>>()
 
-  /** The things by the name under which they are asked for. */
+  /** The things, by the name under which they are asked for. */
   constructor(things: ReadonlyMap<string, T>) {
-    this.things = things
+    this.#things = things
   }
 
-  /** The thing of that name, if it exists for the principal. */
+  /** Returns the thing of that name, if it exists for the principal. */
   find(principal: Principal, name: string): T | undefined {
-    const thing = this.things.get(name)
+    const thing = this.#things.get(name)
     return thing && maySee(principal, thing) ? thing : undefined
   }
 
-  /** Everything that exists for the principal: their own first, then Public, Shared, Private, built in. */
+  /** Lists everything that exists for the principal: their own first, then Public, Shared, Private, built in. */
   list(principal: Principal): readonly T[] {
-    return this.view(principal).things
+    return this.#view(principal).things
   }
 
-  /** Equal exactly when two principals (or two snapshots) see the same. */
+  /** Returns a digest, equal exactly when two principals (or two snapshots) see the same. */
   digest(principal: Principal): string {
-    return this.view(principal).digest
+    return this.#view(principal).digest
   }
 
-  private view(principal: Principal): View<T> {
-    const { ordered, byOwner } = (this.sorted ??= sort(this.things))
+  #view(principal: Principal): View<T> {
+    const { ordered, byOwner } = (this.#sorted ??= sort(this.#things))
     const own = byOwner.get(principal.user)
     if (!own) {
-      return remembered(this.byRoles, principal.roleKey, () =>
+      return remembered(this.#byRoles, principal.roleKey, () =>
         ordered.filter((thing) => reaches(principal.roles, thing)),
       )
     }
-    return remembered(this.byUser, `${principal.user}\n\n${principal.roleKey}`, () => [
-      ...own,
-      ...ordered.filter((thing) => thing.owner !== principal.user && reaches(principal.roles, thing)),
-    ])
+    const named = own.filter(isOwnName)
+    const make = (): readonly T[] => {
+      const others = ordered.filter(
+        (thing) => thing.owner !== principal.user && reaches(principal.roles, thing),
+      )
+      // The principal's own names hide equal names of others.
+      const names = new Set(named.map(({ name }) => name))
+      return [...own, ...others].filter((thing) => isOwnName(thing) || !names.has(thing.name))
+    }
+    // A System Manager may see the same things under other names.
+    const names = named.length > 0 ? principal.user : ''
+    return remembered(this.#byUser, `${principal.user}\n\n${principal.roleKey}`, make, names)
   }
 }
 
-/** In the order of lists, and by owner in the same order. */
+/** Things in the order of lists, and by owner in the same order. */
 interface Sorted<T> {
   readonly ordered: readonly T[]
   readonly byOwner: ReadonlyMap<string, readonly T[]>
@@ -88,11 +100,12 @@ function remembered<T extends Viewed>(
   views: Map<string, View<T>>,
   key: string,
   make: () => readonly T[],
+  names = '',
 ): View<T> {
   const known = views.get(key)
   if (known) return known
   const things = Object.freeze(make())
-  const hash = createHash('sha256')
+  const hash = createHash('sha256').update(names)
   for (const thing of things) hash.update(thing.digest)
   const view = { things, digest: hash.digest('base64url') }
   views.set(key, view)

@@ -1,31 +1,31 @@
 /**
- * The library: prompt templates, categories and skills of a site, as each principal sees them. Here are
- * its words.
+ * The types of the library: prompt templates, categories and skills of a site, as each principal sees
+ * them.
  *
- * How the files of this folder play together:
+ * The files of this folder work together as follows:
  * - Reading: `read-library.ts` makes one immutable reading of `template-file.ts` (with `arguments.ts`
  *   and `argument-types.ts`), `categories.ts` and `skill-files.ts`, checked by `check-library.ts` and
  *   `lint.ts` against the rest of the site.
  * - Keeping: `librarian.ts` opens readings and holds what outlives them: `git-versions.ts` counts in
  *   git; `versions.ts`, `usage.ts` and `built-ins.ts` keep the rest in the state. `follow-refs.ts` notices when a branch of a channel moves.
  * - Serving: `library.ts` is what a reading becomes, `channels.ts` chooses one of several for a principal;
- *   `access.ts` alone says who may see what, `render.ts` has the three engines.
+ *   `access.ts` alone decides who may see what, `render.ts` has the three engines.
  * - For the desk and the command line: `prompt-methods.ts` (specification §4.7), `writing.ts`,
  *   `history.ts`, `preview.ts`, `prompt-tests.ts`.
  */
 
-/** Specification §3.3: only `Published` prompts are listed for users who do not own them. */
+/** The statuses of specification §3.3: only `Published` prompts are listed for users who do not own them. */
 export const promptStatuses = ['Draft', 'Published', 'Deprecated', 'Archived'] as const
 export type PromptStatus = (typeof promptStatuses)[number]
 /**
- * Specification §5.6: the owner alone, holders of a shared role, or every Assistant User; access.ts
- * decides by it.
+ * The visibility of specification §5.6: the owner alone, holders of a shared role, or every Assistant
+ * User; access.ts decides by it.
  */
 export type Visibility = 'Private' | 'Shared' | 'Public'
-/** Specification §4.5, rules for prompts: what turns the content of a template into text. */
+/** The engine that turns the content of a template into text (specification §4.5, rules for prompts). */
 export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
 
-/** Specification §4.6, and four more; argument-types.ts says what each is to the table of values. */
+/** The types of specification §4.6, and four more; argument-types.ts maps each to the table of values. */
 export const argumentTypes = [
   'string',
   'number',
@@ -40,10 +40,10 @@ export const argumentTypes = [
 /** The type of an argument, which decides how its values are read and completed. */
 export type ArgumentType = (typeof argumentTypes)[number]
 
-/** What an argument of type `link` names to mean a doctype itself. */
+/** The doctype in an argument of type `link` that stands for doctypes themselves. */
 export const doctypeOfDoctypes = 'DocType'
 
-/** Specification §2.7, in the names that `prompts/list` uses. */
+/** An argument of a prompt (specification §2.7), in the names that `prompts/list` uses. */
 export interface PromptArgument {
   readonly name: string
   readonly label: string
@@ -60,34 +60,41 @@ export interface PromptArgument {
   readonly maxLength?: number
 }
 
-/** Specification §2.6: one prompt template of the site or one that is built in. */
-export interface PromptTemplate {
+/** The properties of a template or skill that decide who may see it. */
+export interface Guarded {
+  readonly status: PromptStatus
+  readonly visibility: Visibility
+  readonly sharedWithRoles: readonly string[]
+  readonly isSystem: boolean
+  /** An e-mail address; empty where nobody but the site's authors owns it. */
+  readonly owner: string
+}
+
+/** A prompt template (specification §2.6), of the site or built in. */
+export interface PromptTemplate extends Guarded {
+  /** The id, unique in a library: the name, or OWNER:NAME for a file in its owner's own folder. */
   readonly id: string
+  /** The prompt_id: the name that its users call it by. */
+  readonly name: string
   readonly title: string
   readonly description: string
   readonly category?: string
-  readonly status: PromptStatus
-  readonly visibility: Visibility
   readonly engine: RenderingEngine
   readonly content: string
   readonly arguments: readonly PromptArgument[]
-  readonly sharedWithRoles: readonly string[]
   readonly tags: readonly string[]
   /** null while it is not committed. */
   readonly version: number | null
-  readonly isSystem: boolean
-  /** E-mail address; empty where nobody but the site's authors owns it. */
-  readonly owner: string
-  /** Relative to the site. */
+  /** The path relative to the site. */
   readonly file: string
-  /** The template that this one is a named version of (specification §9.7). */
+  /** The template of which this one is a named version (specification §9.7). */
   readonly parent?: string
   readonly versionNotes?: string
-  /** `sha256:<64 lower-case hex>` over everything a client may see of it: equal digests, equal prompts. */
+  /** `sha256:<64 lower-case hex>` over everything a client may see of it: equal digests mean equal prompts. */
   readonly digest: string
 }
 
-/** Specification §2.8: where templates are filed. */
+/** A folder for templates (specification §2.8). */
 export interface Category {
   readonly id: string
   readonly name: string
@@ -99,7 +106,7 @@ export interface Category {
   readonly isSystem: boolean
 }
 
-/** One file of a skill as it is served: the bytes on disk, untouched. */
+/** One file of a skill as it is served: the bytes on disk, unchanged. */
 export interface SkillFile {
   /** `skill://<name>/<path>`. */
   readonly uri: string
@@ -108,32 +115,30 @@ export interface SkillFile {
   readonly bytes: Uint8Array
   /** `sha256:<64 lower-case hex>` over `bytes`. */
   readonly digest: string
-  /** Whether the bytes are valid UTF-8, so that they can be served as text. */
+  /** True when the bytes are valid UTF-8 and can be served as text. */
   readonly text: boolean
 }
 
 /** A skill: `skills/<name>/SKILL.md` and the files beside it. */
-export interface Skill {
+export interface Skill extends Guarded {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly status: 'Draft' | 'Published' | 'Deprecated'
-  readonly visibility: Visibility
-  readonly sharedWithRoles: readonly string[]
-  readonly isSystem: boolean
-  readonly owner: string
-  /** Tools that the skill teaches; `skill_mode` says what becomes of their descriptions. */
+  /** Tools that the skill teaches; `skill_mode` decides what becomes of their descriptions. */
   readonly tools: readonly string[]
+  /** The doctypes that it is about. */
+  readonly doctypes: readonly string[]
   /** The front matter of SKILL.md as it stands there. */
   readonly frontmatter: Readonly<Record<string, unknown>>
   /** SKILL.md first, then the others by path. */
   readonly files: readonly SkillFile[]
 }
 
-/** What `prompts/get` answers. */
+/** The answer of `prompts/get`. */
 export interface RenderedPrompt {
   readonly template: PromptTemplate
   readonly text: string
-  /** Commit of the template's file, where the site is a git repository and the file is committed. */
+  /** The commit of the template's file, if the site is a git repository and the file is committed. */
   readonly commit?: string
 }

@@ -1,10 +1,10 @@
 /**
- * How a running tool or prompt asks its MCP client something: one interface over the two ways that the
+ * Questions of a running tool or prompt to its MCP client: one interface over the two ways that the
  * revisions have. A tool asks before it acts: in the modern way it runs again from the start when the
  * answers come.
  */
-import { AppError } from '../core/errors.ts'
-import type { Soon } from '../core/soon.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { Soon } from '#leaf/soon.ts'
 import { AnswerPending, type AskClient, type ClientQuestion } from '../tools/tool.ts'
 import type { Call, ClientCapabilities } from './call.ts'
 import { errorCodes, isObject, type Json, JsonRpcError } from './json-rpc.ts'
@@ -13,23 +13,23 @@ import { callKey, type SuspendedCalls } from './suspended-calls.ts'
 
 type Ask = Readonly<Record<string, ClientQuestion>>
 
-/** Long enough for a person to read and decide. */
+/** Milliseconds to wait for an answer: long enough for a person to read and decide. */
 const patienceMs = 300_000
 
-/** What one call can ask, and what became of it. */
+/** The questions that one call can ask, and their outcome. */
 export interface Asking {
   readonly ask: AskClient
-  /** Like `ask`, but only answers to a question that we put in an earlier round of this very call count. */
+  /** Works like `ask`, but only answers to a question from an earlier round of this very call count. */
   readonly confirm: AskClient
-  /** Whether the client can be asked through a form, or be sent to a page. */
+  /** True when the client can be asked through a form, or be sent to a page. */
   readonly can: (mode: 'form' | 'url') => boolean
-  /** How long the call may wait for a decision on a page, where its client is not kept waiting by it. */
+  /** Milliseconds that the call may wait for a decision on a page, when its client is not kept waiting by it. */
   readonly wait?: { readonly milliseconds: number; readonly say: (message: string) => void }
-  /** The answer to the call in place of its result, when a question is still open or could not be put. */
+  /** Returns the answer to the call in place of its result, when a question is still open or could not be put. */
   readonly interrupted: () => Soon<Json | undefined>
 }
 
-/** Everything that one call may ask. JsonRpcError -32602 for a request state that is not ours, or spent. */
+/** Returns the questions that one call may ask. JsonRpcError -32602 for a request state that is not ours, or was used before. */
 export function askingFor(call: Call, suspended: SuspendedCalls): Soon<Asking> {
   const can: Asking['can'] = (mode) =>
     call.revision.elicitation.includes(mode) &&
@@ -38,7 +38,7 @@ export function askingFor(call: Call, suspended: SuspendedCalls): Soon<Asking> {
   return call.revision.envelope ? askInRounds(call, suspended, can) : askOnStream(call, suspended, can)
 }
 
-/** Legacy: requests of ours on the event stream of the call; each answer is a POST of its own. */
+/** Asks in the legacy way: our requests go on the event stream of the call; each answer is a POST of its own. */
 function askOnStream(call: Call, suspended: SuspendedCalls, can: Asking['can']): Asking {
   const ask: AskClient = async (asked) => {
     const open = askable(asked, call.capabilities())
@@ -78,7 +78,7 @@ function reasonOf(error: Json): string {
   return typeof error['message'] === 'string' ? error['message'] : 'no result'
 }
 
-/** Modern: the call ends with `input_required` and comes again with the answers and our request state. */
+/** Asks in the modern way: the call ends with `input_required` and comes again with the answers and our request state. */
 async function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['can']): Promise<Asking> {
   const { requestState, inputResponses, _meta, ...rest } = call.params
   const key = callKey(call.principal, call.method, rest)
@@ -101,7 +101,7 @@ async function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['c
       throw cannotAsk(asked)
     }
     for (const [name, question] of Object.entries(open)) {
-      // Answers that come unasked are the client's own word: good enough for a tool, not for a confirmation.
+      // Answers to questions never asked are the client's own word: good enough for a tool, not for a confirmation.
       const heard = earlier ? earlier.asked.includes(name) : !mustBeAsked
       if (!(name in answers) && heard && fits(question, fresh[name])) answers[name] = fresh[name]
     }
@@ -130,7 +130,7 @@ async function askInRounds(call: Call, suspended: SuspendedCalls, can: Asking['c
   }
 }
 
-/** The questions of kinds that the client declared; the others go unanswered. */
+/** Returns the questions of kinds that the client declared; the others go unanswered. */
 export function askable(asked: Ask, capabilities: ClientCapabilities | undefined): Ask {
   return Object.fromEntries(
     Object.entries(asked).filter(([, { method, params }]) => {
@@ -142,13 +142,13 @@ export function askable(asked: Ask, capabilities: ClientCapabilities | undefined
   )
 }
 
-/** The capability that a client declares to be asked this way. */
+/** Returns the capability that a client must declare to be asked this way. */
 function capabilityOf(method: ClientQuestion['method']): 'elicitation' | 'sampling' | 'roots' {
   if (method === 'elicitation/create') return 'elicitation'
   return method === 'roots/list' ? 'roots' : 'sampling'
 }
 
-/** Whether an answer has the shape that its question wants; otherwise it is asked again. */
+/** True when an answer has the shape that its question wants; otherwise the question is asked again. */
 export function fits(question: ClientQuestion, value: unknown): boolean {
   if (!isObject(value)) return false
   if (question.method === 'roots/list') return Array.isArray(value['roots'])
@@ -159,7 +159,7 @@ export function fits(question: ClientQuestion, value: unknown): boolean {
   return !isObject(schema) || (isObject(value['content']) && fitsSchema(schema, value['content']))
 }
 
-/** Elicitation schemas are flat: required names and primitive types are all there is to check. */
+/** Checks content against an elicitation schema, which is flat: only required names and primitive types matter. */
 function fitsSchema(schema: Json, content: Json): boolean {
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
@@ -178,13 +178,13 @@ function hasType(type: unknown, value: unknown): boolean {
   return typeof type !== 'string' || typeof value === type
 }
 
-/** What the tool is told, and through it the model. */
+/** Returns the error for the tool, and through it for the model. */
 export function cannotAsk(asked: Ask): AppError {
   const kinds = [...new Set(Object.values(asked).map(({ method }) => capabilityOf(method)))]
   return new AppError('invalid', `the MCP client cannot be asked: it did not declare ${kinds.join(', ')}`)
 }
 
-/** What a modern client is told (MCP 2026-07-28: HTTP 400, -32021, the capabilities as an object). */
+/** Returns the error for a modern client (MCP 2026-07-28: HTTP 400, -32021, the capabilities as an object). */
 function missingCapability(asked: Ask): JsonRpcError {
   const kinds = Object.values(asked).map(({ method }) => [capabilityOf(method), {}] as const)
   return new JsonRpcError(

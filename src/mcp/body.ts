@@ -1,26 +1,26 @@
-/** The bytes of a request's body, read once and never more than allowed. */
+/** Reads the bytes of a request's body, once and never more than allowed. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import type { Exchange } from '../core/exchange.ts'
-import { readBody } from '../core/request-body.ts'
-import { JsonFault, parseStrict } from '../core/strict-json.ts'
+import type { Exchange } from '#front/exchange.ts'
+import { readBody } from '#front/request-body.ts'
+import { JsonFault, parseStrict } from '#leaf/strict-json.ts'
 import { errorCodes, JsonRpcError } from './json-rpc.ts'
 
 const maxDepth = 100
 
-/** The body of a request that says it is JSON; JsonRpcError with HTTP 415 for another media type. Rejects with BodyTooLarge and Gone. */
+/** Reads a body whose media type is JSON; JsonRpcError with HTTP 415 for another. Rejects with BodyTooLarge and Gone. */
 export function readBytes(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: number): Promise<Buffer> {
   requireJson(exchange.req)
   return readBody(exchange, maxBytes)
 }
 
-/** The text of a body. */
+/** Decodes a body as UTF-8 text. */
 export function bodyText(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw notJson('the body is not valid UTF-8')
   return bytes.toString('utf8')
 }
 
-/** The JSON value of a body. JsonRpcError -32700 (HTTP 400) when it is no JSON, -32600 when it is refused. */
+/** Parses the JSON of a body. JsonRpcError -32700 (HTTP 400) when it is no JSON, -32600 when it is refused. */
 export function parseBody(text: string): unknown {
   try {
     return parseStrict(text, maxDepth)
@@ -31,7 +31,7 @@ export function parseBody(text: string): unknown {
   }
 }
 
-/** JSON in UTF-8, not compressed: a small body must not become a large one here. */
+/** Requires JSON in UTF-8, not compressed: a small body must not become a large one here. */
 function requireJson(req: IncomingMessage): void {
   const type = req.headers['content-type'] ?? ''
   const plain = req.headers['content-encoding'] ?? 'identity'

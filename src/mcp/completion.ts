@@ -1,7 +1,7 @@
-/** `completion/complete`: values for prompt arguments and resource templates, only from what the principal may see. */
-import type { Audit } from '../audit/audit.ts'
+/** Answers `completion/complete`: values for prompt arguments and resource templates, only from what the principal may see. */
+import { type Audit, recordAnswer } from '../audit/audit.ts'
 import { eventOf } from '../audit/event.ts'
-import type { Log } from '../core/log.ts'
+import type { Log } from '#leaf/log.ts'
 import { noting } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
 import type { Skill } from '../library/words.ts'
@@ -23,11 +23,13 @@ export async function complete(
   const principal = noting(call.principal, new Shown())
   const { values, total } = await suggestions({ ...call, principal }, ref, name, typed)
   const documents = principal.shown.told()
-  // A name that is suggested is a document that is shown; anything else is not worth a line for each letter typed.
+  // A suggested name shows a document, so it is audited; anything else is not worth a line for each letter typed.
   if (documents)
-    audit
-      .record(eventOf(principal, { type: 'argument.complete', status: 'ok', target: name, documents }))
-      .catch((fault: unknown) => log.error('a completion could not be audited', { fault }))
+    await recordAnswer(
+      audit,
+      log,
+      eventOf(principal, { type: 'argument.complete', status: 'ok', target: name, documents }),
+    )
   const shown = values.slice(0, maxValues)
   return { completion: { values: shown, total, hasMore: total > shown.length } }
 }
@@ -53,7 +55,7 @@ async function suggestions(
   return { values, total: values.length }
 }
 
-/** What an argument of the skills' template may be. */
+/** Returns the possible values of an argument of the skills' template. */
 function skillParts(skills: readonly Skill[], argument: string): readonly string[] {
   return argument === 'name'
     ? skills.map(({ name }) => name)

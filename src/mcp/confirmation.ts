@@ -1,22 +1,23 @@
-/** Asks a person before a tool runs that the site says must be confirmed. */
+/** Asks a person before a tool runs that the site wants confirmed. */
 import type { Audit } from '../audit/audit.ts'
 import { eventOf } from '../audit/event.ts'
 import { pictured } from '../audit/render.ts'
-import type { OfferedTool } from '../tools/catalogue.ts'
+import { canonical } from '#leaf/strict-json.ts'
+import type { OfferedTool } from '../tools/gate/catalogue.ts'
 import { ApprovalPending } from '../tools/tool.ts'
 import type { Asking } from './asking.ts'
 import type { Call } from './call.ts'
 import { isObject } from './json-rpc.ts'
-import { canonical, type SuspendedCalls } from './suspended-calls.ts'
+import type { SuspendedCalls } from './suspended-calls.ts'
 
-/** How long a call waits for the decision once the client has sent its user to the page. */
+/** Milliseconds that a call waits for the decision once the client has sent its user to the page. */
 const pageWaitMs = 25_000
 const maxShownArguments = 2000
 
 const formKey = 'assistant_core.confirm'
 const pageKey = 'assistant_core.approve'
 
-/** Undefined when the call may go on, else why not. Throws through `asking` while the client is asked. */
+/** Returns undefined when the call may go on, else the reason. Throws through `asking` while the client is asked. */
 export async function confirm(
   call: Call,
   asking: Asking,
@@ -25,14 +26,14 @@ export async function confirm(
   deps: { readonly audit: Audit; readonly suspended: SuspendedCalls },
 ): Promise<string | undefined> {
   const shown = pictured(canonical(args))
-  // A client that cannot ask its user must not be able to go without, and nobody may confirm what they
-  // cannot see whole: the page is the fallback.
+  // A client that cannot ask its user must not run the tool without asking, and nobody may confirm what
+  // they cannot see whole: the page is the fallback.
   return offered.confirm === 'client' && asking.can('form') && shown.length <= maxShownArguments
     ? confirmInForm(call, asking, offered, args, shown, deps.audit)
     : confirmOnPage(call, asking, offered, args, deps.suspended)
 }
 
-/** The person at the client checks a box; that the client shows it honestly is the client's promise. */
+/** Asks through a form: the person at the client checks a box; we rely on the client to show it honestly. */
 async function confirmInForm(
   call: Call,
   asking: Asking,
@@ -67,13 +68,13 @@ async function confirmInForm(
       type: 'tool.confirm',
       status: yes ? 'ok' : 'denied',
       target: tool.name,
-      data: { arguments: args as Record<string, unknown> },
+      data: { arguments: call.snapshot.catalogue.recorded(tool.name, args) },
     }),
   )
   return yes ? undefined : `the user did not allow this call of ${tool.name}`
 }
 
-/** The user decides in a browser of their own, where no client and no model can. */
+/** Asks on a page: the user decides in a browser of their own, which no client and no model can reach. */
 async function confirmOnPage(
   call: Call,
   asking: Asking,
@@ -83,13 +84,14 @@ async function confirmOnPage(
 ): Promise<string | undefined> {
   const { name, title } = offered.tool
   let decision = await suspended.decision(call.principal, name, args)
-  const approval = decision ? undefined : await suspended.request(call.principal, offered, args)
+  const recorded = call.snapshot.catalogue.recorded(name, args)
+  const approval = decision ? undefined : await suspended.request(call.principal, offered, args, recorded)
   const url = approval && suspended.urlOf(approval)
   if (approval && (asking.can('url') || asking.wait)) {
     const message = `${title}: decide on this page whether the assistant may run ${name}.`
     const params = { mode: 'url', elicitationId: approval.id, url, message }
     asking.wait?.say(`${message} ${url}`)
-    // The client only opens the page; whatever it answers decides nothing.
+    // The client only opens the page; its answer decides nothing.
     if (asking.can('url')) await asking.ask({ [pageKey]: { method: 'elicitation/create', params } })
     await suspended.settled(approval, asking.wait?.milliseconds ?? pageWaitMs, call.stop.signal)
     decision = await suspended.decision(call.principal, name, args)

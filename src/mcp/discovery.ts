@@ -1,6 +1,8 @@
-/** What a client learns first: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
+/** Introduces the server to a client: `initialize` in the legacy revisions, `server/discover` in the modern ones. */
+import { isoTime } from '#leaf/clock.ts'
+import type { Principal } from '../core/principal.ts'
 import { serviceIcons } from '../core/icons.ts'
-import type { Call, McpDeps, Reply } from './call.ts'
+import type { Call, Choices, McpDeps, Reply } from './call.ts'
 import { declaresViews, showsViews, viewsCapability, viewsExtension } from './host-views.ts'
 import { errorCodes, isObject, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
 import { legacyRevision, modernRevisions, preferred } from './revisions.ts'
@@ -10,14 +12,17 @@ import { tasksExtension } from './task-methods.ts'
 
 const skillsExtension = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
 const viewsSupport = { [viewsExtension]: viewsCapability }
-/** Some clients keep no more than the first 512 characters; the important part comes first. */
+/** The maximum length of instructions. Some clients keep only the first 512 characters, so the important part comes first. */
 const maxInstructions = 4000
 
-/** The handshake: the client's version if it is a legacy one that we speak, else 2025-06-18 (specification §9.1). */
-export function initialize(
+type Introducing = Pick<McpDeps, 'version' | 'publicUrl' | 'clock' | 'accounts'>
+
+/** Answers the handshake with the client's version if it is a legacy one that we speak, else 2025-06-18 (specification §9.1). */
+export async function initialize(
   call: Call,
-  { key, version, publicUrl }: Pick<McpDeps, 'key' | 'version' | 'publicUrl'>,
-): Reply {
+  deps: Introducing & Pick<McpDeps, 'signingKey'>,
+): Promise<Reply> {
+  const { signingKey, version, publicUrl } = deps
   const requested = textParam(call.params, 'protocolVersion')
   const revision = legacyRevision(requested) ?? preferred
   const capabilities = objectParam(call.params, 'capabilities')
@@ -27,7 +32,7 @@ export function initialize(
   const { settings } = call.snapshot
   call.channel.header(
     'Mcp-Session-Id',
-    call.principal.sessionId ?? mintSession(key, call.principal, revision, capabilities),
+    call.principal.sessionId ?? mintSession(signingKey, call.principal, revision, capabilities),
   )
   const listChanged = settings.mcp.legacy_streams
   return {
@@ -44,16 +49,17 @@ export function initialize(
       ...serverInfoOf(revision, settings, version),
       ...(revision.icons && { icons: serviceIcons(publicUrl()) }),
     },
-    instructions: instructionsOf(call),
+    instructions: await instructionsOf(call, deps),
   }
 }
 
-/** What the server can do, for clients that need no handshake. */
-export function discover(call: Call, { version, publicUrl }: Pick<McpDeps, 'version' | 'publicUrl'>): Reply {
+/** Answers with what the server can do, for clients that need no handshake. */
+export async function discover(call: Call, deps: Introducing): Promise<Reply> {
+  const { version, publicUrl } = deps
   const { settings } = call.snapshot
   const serverInfo = { ...serverInfoOf(call.revision, settings, version), icons: serviceIcons(publicUrl()) }
   return {
-    // Only what may be named in `_meta`: a legacy version there is refused.
+    // Only versions that `_meta` may name: a legacy version there is refused.
     supportedVersions: modernRevisions.map(({ name }) => name),
     capabilities: {
       tools: { listChanged: true },
@@ -62,20 +68,44 @@ export function discover(call: Call, { version, publicUrl }: Pick<McpDeps, 'vers
       completions: {},
       extensions: { ...skillsExtension, [tasksExtension]: {}, ...(showsViews(call) && viewsSupport) },
     },
-    instructions: instructionsOf(call),
+    instructions: await instructionsOf(call, deps),
     _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
   }
 }
 
-/** The site's own words, then which skill to read when: models pass skills by unless they are told. */
-function instructionsOf({ snapshot, principal }: Call): string {
+/** Names a language in English, as instructions are written. */
+const languageNames = new Intl.DisplayNames(['en'], { type: 'language' })
+
+interface Told {
+  readonly now: number
+  readonly choices: Choices
+  readonly currency: string | null
+  /** True where list_doctypes is offered, which tells all but the choices again. */
+  readonly again: boolean
+}
+
+function callerLine({ user, fullName, roles }: Principal, { now, choices, currency, again }: Told): string {
+  const { language, timezone } = choices
+  const reads = language ? ` They read ${languageNames.of(language)}.` : ''
+  const lives = timezone ? ` Their pages show times of ${timezone}.` : ''
+  const amounts = currency === null ? '' : ` Amounts are in ${currency}.`
+  return `You work for ${fullName} (${user}; roles: ${[...roles].sort().join(', ')}), who is "me" in filters. Today is ${isoTime(now).slice(0, 10)}; days and times are UTC.${amounts}${again ? ' list_doctypes tells this again.' : ''}${reads}${lives}`
+}
+
+/** Returns the site's own instructions as they are; or whom the model works for, and which skill to read when: models pass skills by unless told. */
+async function instructionsOf(
+  { snapshot, principal }: Call,
+  { clock, accounts }: Introducing,
+): Promise<string> {
   const { settings, library, catalogue } = snapshot
-  const own =
-    settings.mcp.instructions ??
-    `${settings.server.display_name} gives access to business data with the permissions of the signed-in user.`
+  if (settings.mcp.instructions !== null) return settings.mcp.instructions
+  const offers = (name: string): boolean => typeof catalogue.find(principal, name) !== 'string'
+  const choices = await accounts.of(principal.user)
+  const { currency } = settings.documents
+  const told = { now: clock.now(), choices, currency, again: offers('list_doctypes') }
+  const own = `${settings.server.display_name} gives access to business data with the permissions of the signed-in user.\n\n${callerLine(principal, told)}${principal.narrowing ? ' This connection has only some of the tools, as its address or headers ask.' : ''}`
   const skills = library.skills(principal)
   if (skills.length === 0) return own
-  const offers = (name: string): boolean => typeof catalogue.find(principal, name) !== 'string'
   const how = offers('read_skill')
     ? 'Read a skill before you start a task that it covers: call read_skill with its name, or read the resource skill://NAME/SKILL.md.'
     : 'Read a skill before you start a task that it covers: read the resource skill://NAME/SKILL.md.'

@@ -1,6 +1,6 @@
 /**
- * From a parsed body and its headers to one message of a known revision. The body decides and the
- * headers must agree; nothing of earlier requests is needed. Order of checks: batch, shape, era, then
+ * Turns a parsed body and its headers into one message of a known revision. The body decides and the
+ * headers must agree; no earlier request is needed. Order of checks: batch, shape, era, then
  * for modern requests `_meta`, headers, version, capabilities.
  */
 import type { IncomingHttpHeaders } from 'node:http'
@@ -19,25 +19,25 @@ import type { Handshake } from './session.ts'
 import { type ClientCapabilities, type McpLogLevel, logLevels } from './call.ts'
 import { errorCodes, isObject, type Json, JsonRpcError, type RequestId } from './json-rpc.ts'
 
-/** One JSON-RPC message, understood. */
+/** One JSON-RPC message after its checks. */
 export type Envelope = RequestEnvelope | NotificationEnvelope | ResponseEnvelope
 
-/** A request: something that must be answered. */
+/** A request, which must be answered. */
 export interface RequestEnvelope {
   readonly kind: 'request'
   readonly revision: Revision
   readonly id: RequestId
   readonly method: string
   readonly params: Json
-  /** Undefined when unknown: a legacy client without a session id of ours. */
+  /** Returns the client's capabilities; undefined when unknown: a legacy client without a session id of ours. */
   readonly capabilities: () => ClientCapabilities | undefined
   readonly progressToken: string | number | undefined
   readonly logLevel: McpLogLevel | undefined
-  /** Where in a trace the client says that it stands (W3C Trace Context in `_meta`). */
+  /** The client's place in a trace (W3C Trace Context in `_meta`). */
   readonly trace: TraceContext | undefined
 }
 
-/** A message that is never answered, whatever it says. */
+/** A notification, which is never answered. */
 interface NotificationEnvelope {
   readonly kind: 'notification'
   readonly revision: Revision
@@ -59,7 +59,7 @@ const metaKeys = {
   logLevel: 'io.modelcontextprotocol/logLevel',
 } as const
 
-// The header that repeats what the body asks for (MCP 2026-07-28, streamable HTTP).
+// The parameter that the header `Mcp-Name` repeats (MCP 2026-07-28, streamable HTTP).
 const namedBy: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -69,29 +69,29 @@ const namedBy: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** Whom a fault is told, and in which revision's way. */
+/** The receiver of a fault: the request id, and the revision that shapes the answer. */
 export interface Addressee {
   readonly id: RequestId | null
   readonly revision: Revision
 }
 
-/** Whom to answer a message that is not understood, as far as it can be seen. */
+/** Returns the receiver of the fault of a malformed message, as far as it can be seen. */
 export function addresseeOf(body: unknown, headers: IncomingHttpHeaders): Addressee {
   const id = isObject(body) && isRequestId(body['id']) ? body['id'] : null
   return { id, revision: supposed(body, versionHeader(headers)) }
 }
 
-/** Understands a message. */
+/** Reads a message. */
 export function readEnvelope(
   body: unknown,
   headers: IncomingHttpHeaders,
   handshake: () => Handshake | undefined,
 ): Envelope {
-  // Specification §4.5: batches are not supported, in whatever revision.
+  // Specification §4.5: batches are not supported, in any revision.
   if (Array.isArray(body)) throw invalid('batches are not supported')
   if (!isObject(body)) throw invalid('the body must be an object')
   if ('id' in body && !isRequestId(body['id']) && 'method' in body) {
-    throw invalid('id must be a string or a number')
+    throw invalid('id must be a string or a number of at most 2^53')
   }
   const id = isRequestId(body['id']) ? body['id'] : null
   if (body['jsonrpc'] !== '2.0') throw invalid('jsonrpc must be "2.0"')
@@ -124,8 +124,8 @@ export function readEnvelope(
 }
 
 /**
- * JSON-RPC would never answer a request without an id; the client would wait for ever and nobody could
- * tell why. Only what is named a notification is one.
+ * Reads a notification. A request without an id would never be answered in JSON-RPC, and the client would wait
+ * for ever without a reason; so only a method named as a notification is one.
  */
 function notificationOf(revision: Revision, method: string, params: Json): NotificationEnvelope {
   if (!method.startsWith('notifications/')) {
@@ -134,13 +134,13 @@ function notificationOf(revision: Revision, method: string, params: Json): Notif
   return { kind: 'notification', revision, method, params }
 }
 
-/** An answer has a result or an error; without either the method was forgotten. */
+/** Reads an answer, which has a result or an error; without either, the method was forgotten. */
 function responseOf(body: Record<string, unknown>): ResponseEnvelope {
   if (!('result' in body) && !('error' in body)) throw invalid('method is missing')
   return { kind: 'response', id: body['id'], result: body['result'], error: body['error'] }
 }
 
-/** The revision of a request without `_meta`: the handshake's own words, else the header, else what old clients mean. */
+/** Returns the revision of a request without `_meta`: from the header, else the handshake, else the one that old clients mean. */
 function legacyOf(
   method: string,
   header: string | undefined,
@@ -164,7 +164,7 @@ function legacyOf(
   )
 }
 
-/** The revision of a request that says it is modern, after the checks of its `_meta` and version header. */
+/** Returns the revision of a request that claims to be modern, after checking its `_meta` and version header. */
 function modernOf(meta: Json, header: string | undefined, isRequest: boolean): Revision {
   const version = meta[metaKeys.version]
   const missing = [metaKeys.version, metaKeys.capabilities].filter((key) => !(key in meta))
@@ -198,7 +198,7 @@ function modernOf(meta: Json, header: string | undefined, isRequest: boolean): R
   return revision
 }
 
-/** `Mcp-Method` and `Mcp-Name` must say what the body says. */
+/** Requires that `Mcp-Method` and `Mcp-Name` agree with the body. */
 function checkHeaders(headers: IncomingHttpHeaders, method: string, params: Json): void {
   const said = headers['mcp-method']
   if (said !== method) {
@@ -217,7 +217,7 @@ function checkHeaders(headers: IncomingHttpHeaders, method: string, params: Json
   }
 }
 
-/** A header value, decoded where it is written `=?base64?…?=`; JsonRpcError -32020 when that is not strict base64. */
+/** Decodes a header value that is written `=?base64?…?=`; JsonRpcError -32020 when that is not strict base64. */
 export function decodeHeader(value: string): string {
   const encoded = /^=\?base64\?(.*)\?=$/s.exec(value)?.[1]
   if (encoded === undefined) return value
@@ -230,12 +230,12 @@ function invalid(problem: string): JsonRpcError {
   return new JsonRpcError(errorCodes.invalidRequest, `invalid request: ${problem}`)
 }
 
-/** A header contradicts the body (MCP 2026-07-28: HTTP 400, -32020). */
+/** Returns the error of a header that contradicts the body (MCP 2026-07-28: HTTP 400, -32020). */
 export function mismatch(message: string): JsonRpcError {
   return new JsonRpcError(errorCodes.headerMismatch, `header mismatch: ${message}`)
 }
 
-/** MCP 2026-07-28: a missing or malformed `_meta` field is -32602, but at HTTP 400. */
+/** Returns the error of a missing or malformed `_meta` field (MCP 2026-07-28: -32602, but at HTTP 400). */
 function invalidMeta(problem: string): JsonRpcError {
   return new JsonRpcError(errorCodes.invalidParams, `params._meta: ${problem}`, { status: 400 })
 }
@@ -255,20 +255,22 @@ function versionHeader(headers: IncomingHttpHeaders): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** In which revision's way a message is refused whose own is not known yet. */
+/** Returns the revision that shapes the refusal of a message whose own revision is not known yet. */
 function supposed(body: unknown, header: string | undefined): Revision {
   if (claimsModern(header) || claimOf(body) !== undefined) return modernRevisions[0]!
   return legacyRevision(header ?? '') ?? preferred
 }
 
-/** What the body says of its own revision, even where its shape is wrong. */
+/** Returns the revision that the body claims, even when its shape is wrong. */
 function claimOf(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(claimOf).find((claim) => claim !== undefined)
   if (!isObject(body) || !isObject(body['params']) || !isObject(body['params']['_meta'])) return undefined
   return body['params']['_meta'][metaKeys.version]
 }
 
-/** MCP: a string or a number, never null. */
+/** True for a request id: in MCP a string or a number, never null. */
 function isRequestId(value: unknown): value is RequestId {
-  return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
+  return (
+    typeof value === 'string' || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER)
+  )
 }

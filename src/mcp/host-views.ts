@@ -1,19 +1,19 @@
 /**
- * MCP Apps (SEP-1865, `io.modelcontextprotocol/ui`): what a host that declares it shows beside the answers of some tools.
- * A view is a page without data; what it shows is the answer of the call, which has passed the gate.
+ * MCP Apps (SEP-1865, `io.modelcontextprotocol/ui`): views that a host which declares them shows beside the answers of
+ * some tools. A view is a page without data; it shows the answer of the call, which has passed the gate.
  */
-import type { OfferedTool } from '../tools/catalogue.ts'
+import type { OfferedTool } from '../tools/gate/catalogue.ts'
 import type { HostView } from '../tools/tool.ts'
 import type { Call, HostViews } from './call.ts'
 import { isObject, type Json } from './json-rpc.ts'
 
 /** The extension's name, in the capabilities of both sides. */
 export const viewsExtension = 'io.modelcontextprotocol/ui'
-/** The only media type of its pages so far. */
+/** The only media type of view pages so far. */
 const viewType = 'text/html;profile=mcp-app'
-/** What a client says that shows them, and what it is told. */
+/** The capability that a client declares to show views, and that the server declares back. */
 export const viewsCapability = { mimeTypes: [viewType] }
-/** Where a view finds the calls that wait, in `_meta` of an answer. */
+/** The key in `_meta` of an answer under which a view finds the waiting calls. */
 const waitingKey = 'assistant-core/waiting-calls'
 const scheme = 'ui://assistant-core/'
 
@@ -23,30 +23,30 @@ const descriptions: Readonly<Record<HostView, readonly [title: string, descripti
   approvals: ['Approvals', 'What waits for a decision of the user, and where to decide'],
 }
 
-/** Whether the host of this very call shows views. */
+/** True when the host of this very call shows views. */
 export function showsViews(call: Pick<Call, 'capabilities'>): boolean {
   return declaresViews(call.capabilities() ?? {})
 }
 
-/** Whether these capabilities of a client have the extension, for the kind of page that there is. */
+/** True when these capabilities of a client include the extension, with the media type of our pages. */
 export function declaresViews({ extensions }: Json): boolean {
   const declared = isObject(extensions) ? extensions[viewsExtension] : undefined
   const types = isObject(declared) ? declared['mimeTypes'] : undefined
   return Array.isArray(types) && types.includes(viewType)
 }
 
-/** The view of a tool's answers: its own; for what a person must allow, the one that leads there. */
+/** Returns the view of a tool's answers: its own, or, for a tool that a person must allow, the view of approvals. */
 function viewOf({ tool, confirm }: OfferedTool): HostView | undefined {
   return tool.view ?? (confirm === 'never' ? undefined : 'approvals')
 }
 
-/** What the definition of a tool says of its view. No view calls a tool, so hosts are told to let none. */
+/** Returns the view in a tool's definition. No view calls a tool, so hosts are told to allow none. */
 export function viewMeta(offered: OfferedTool): Json {
   const view = viewOf(offered)
   return view ? { _meta: { ui: { resourceUri: scheme + view, visibility: ['model'] } } } : {}
 }
 
-/** What the answer of a tool says to a view that the host shows: the calls of the same client that wait for the user. */
+/** Returns the `_meta` of an answer for a view that the host shows: the calls of the same client that wait for the user. */
 export async function answerMeta(call: Call, offered: OfferedTool | string, views: HostViews): Promise<Json> {
   if (typeof offered === 'string' || viewOf(offered) !== 'approvals') return {}
   const { user, client } = call.principal
@@ -54,7 +54,7 @@ export async function answerMeta(call: Call, offered: OfferedTool | string, view
   return { _meta: { [waitingKey]: waiting.map((one) => views.about(one)) } }
 }
 
-/** The views of the tools that the principal may call, as resources; none for a host that does not show them. */
+/** Returns the views of the tools that the principal may call, as resources; none for a host that does not show views. */
 export function viewResources(call: Call): Json[] {
   if (!showsViews(call)) return []
   const used = new Set(call.snapshot.catalogue.offered(call.principal).map(viewOf))
@@ -66,12 +66,12 @@ export function viewResources(call: Call): Json[] {
     })
 }
 
-/** The page of a view; undefined where `viewResources` has none of that URI. */
+/** Returns the page of a view; undefined where `viewResources` has none of that URI. */
 export function readView(call: Call, uri: string, views: HostViews): Json | undefined {
   if (!uri.startsWith(scheme)) return undefined
   const found = viewResources(call).find((entry) => entry['uri'] === uri)
   if (!found) return undefined
-  // Nothing is loaded from anywhere: the page is whole.
+  // The page is complete, so nothing is loaded from anywhere.
   const csp = { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }
   const text = views.html(String(found['name']))
   return { uri, mimeType: viewType, text, _meta: { ui: { csp, prefersBorder: true } } }

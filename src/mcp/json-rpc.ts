@@ -1,9 +1,9 @@
-/** The words of JSON-RPC 2.0. */
-import { WrittenJson } from '../core/written-json.ts'
+/** The types and errors of JSON-RPC 2.0. */
+import { WrittenJson } from '#leaf/written-json.ts'
 
-/** A JSON object that is only read. */
+/** A read-only JSON object. */
 export type Json = Readonly<Record<string, unknown>>
-/** What ties an answer to its request; its type is kept as it came. */
+/** The id that ties an answer to its request; its type is kept. */
 export type RequestId = string | number
 
 /** JSON-RPC error codes (specification §7.1; MCP 2026-07-28 for -32020 to -32022). */
@@ -20,7 +20,7 @@ export const errorCodes = {
   unsupportedVersion: -32022,
 } as const
 
-/** The MCP conversation failed. The message reaches the peer; whom it is for, the endpoint knows. */
+/** An error of the MCP conversation. The message reaches the peer; the endpoint knows which one. */
 export class JsonRpcError extends Error {
   readonly code: number
   readonly data: unknown
@@ -36,7 +36,7 @@ export class JsonRpcError extends Error {
   }
 }
 
-/** An object as JSON, with its written parts as they are. */
+/** Serialises an object as JSON; parts that are written already stay as they are. */
 export function written(result: Json): string {
   let text = ''
   for (const key in result) {
@@ -47,12 +47,12 @@ export function written(result: Json): string {
   return `{${text}}`
 }
 
-/** Whether a value is a JSON object: no array, no null. */
+/** True for a JSON object: no array, no null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A required text among the params; JsonRpcError -32602 names it. */
+/** Returns a required text of the params; JsonRpcError -32602 names a missing one. */
 export function textParam(params: Json, name: string): string {
   const value = params[name]
   if (typeof value !== 'string' || value === '') {
@@ -61,10 +61,15 @@ export function textParam(params: Json, name: string): string {
   return value
 }
 
-/** An object among the params, empty when it was left out; JsonRpcError -32602 names it. */
+/** Returns an object of the params, empty when it was left out; JsonRpcError -32602 names a wrong one. */
 export function objectParam(params: Json, name: string): Record<string, unknown> {
   const value = params[name]
   if (value === undefined) return {}
   if (!isObject(value)) throw new JsonRpcError(errorCodes.invalidParams, `params.${name}: must be an object`)
   return value
+}
+
+/** Returns the error of a request that is refused before there is a message to answer. */
+export function transportError(status: number, message: string): JsonRpcError {
+  return new JsonRpcError(errorCodes.invalidRequest, message, { status })
 }

@@ -1,11 +1,11 @@
-/** `subscriptions/listen` of the modern revisions: an event stream that tells of changes until one side ends it. */
+/** Answers `subscriptions/listen` of the modern revisions: an event stream that reports changes until one side ends it. */
 import type { Call } from './call.ts'
 import { errorCodes, JsonRpcError, objectParam } from './json-rpc.ts'
 import { type ListKind, type Subscriptions, tagged } from './subscriptions.ts'
 
 const maxUris = 100
 
-/** Acknowledges what will be told, then keeps the connection. */
+/** Acknowledges the subscribed notifications, then keeps the connection. */
 export function listen(call: Call, { subscriptions }: { readonly subscriptions: Subscriptions }): undefined {
   const wanted = objectParam(call.params, 'notifications')
   const lists = (['tools', 'prompts', 'resources'] as const).filter(

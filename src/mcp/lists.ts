@@ -1,20 +1,20 @@
 /**
- * The answers to the list methods, serialised once per snapshot and kept as bytes (design decision D14):
+ * Caches the answers to the list methods, serialised once per snapshot and kept as bytes (design decision D14):
  * one for each digest of what a principal sees, revision and page.
  */
-import { hmac, sameText } from '../core/secrets.ts'
+import { hmac, sameText } from '#leaf/secrets.ts'
 import type { Call } from './call.ts'
 import { errorCodes, type Json, JsonRpcError } from './json-rpc.ts'
 import { shapeResult } from './shape.ts'
 
-/** Bytes beyond which the cache starts anew: many users with prompts of their own must not fill the memory. */
+/** The size of the cache at which it starts anew: many users with prompts of their own must not fill the memory. */
 const maxBytes = 32 * 1024 * 1024
 
-/** One list of one call: what it is called, what decides its content, and its items when they are needed. */
+/** The source of one list of one call: its name, the digest of its content, and its items on demand. */
 export interface ListSource<Item> {
   /** The name of the array in the result. */
   readonly field: string
-  /** Equal exactly when the items are. */
+  /** A digest, equal exactly when the items are equal. */
   readonly digest: string
   readonly items: () => readonly Item[]
   readonly keyOf: (item: Item) => string
@@ -34,7 +34,7 @@ export class Pages {
     this.#version = version
   }
 
-  /** The result of a list method as JSON bytes. JsonRpcError -32602 for a cursor that we did not give. */
+  /** Returns the result of a list method as JSON bytes. JsonRpcError -32602 for a cursor that is not ours. */
   page<Item>(call: Call, source: ListSource<Item>): Buffer {
     if (this.#snapshot !== call.snapshot.digest || this.#bytes > maxBytes) {
       this.#snapshot = call.snapshot.digest
@@ -52,7 +52,7 @@ export class Pages {
     return made
   }
 
-  /** One page from its items, in the shape of the revision. */
+  /** Makes one page from its items, in the shape of the revision. */
   #make<Item>(call: Call, source: ListSource<Item>, cursor: unknown): Buffer {
     const items = source.items()
     const start = cursor === undefined ? 0 : this.#startOf(source, items, cursor)
@@ -68,7 +68,7 @@ export class Pages {
     return Buffer.from(JSON.stringify(shapeResult(call, result, this.#version, true)))
   }
 
-  /** Where a page begins: after the last item of the page before, wherever that stands now. */
+  /** Returns the start of a page: after the last item of the page before, wherever that is now. */
   #startOf<Item>(source: ListSource<Item>, items: readonly Item[], cursor: unknown): number {
     const [body, mac] = typeof cursor === 'string' ? cursor.split('.') : []
     if (body === undefined || mac === undefined || !sameText(mac, this.#sign(source.field, body))) {
@@ -82,7 +82,7 @@ export class Pages {
     return index < 0 ? Math.min(at, items.length) : index + 1
   }
 
-  /** What a client brings back for the next page and cannot change. */
+  /** Makes the signed cursor that a client sends back for the next page and cannot change. */
   #cursor(field: string, after: string, at: number): string {
     const body = Buffer.from(JSON.stringify({ after, at })).toString('base64url')
     return `${body}.${this.#sign(field, body)}`

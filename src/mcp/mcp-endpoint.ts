@@ -1,85 +1,93 @@
 /**
- * The one MCP endpoint (specification §4.5): POST of a JSON-RPC message, in whatever revision. Order of checks: method,
- * media type and size, JSON, envelope, method of the revision; then the method's own. Two guards ran before. A fault is
- * thrown where it is known and shaped here, where it leaves.
+ * The one MCP endpoint (specification §4.5): POST of a JSON-RPC message, in any revision. Order of checks: method,
+ * media type and size, JSON, envelope, method of the revision; then the method's own. Two guards ran before. Faults are
+ * thrown where they are found, and turned into answers only here.
  */
-import { AppError, Cancelled, peerMessageOf } from '../core/errors.ts'
-import { BareExchange, type Exchange } from '../core/exchange.ts'
-import type { Log } from '../core/log.ts'
+import { AppError, Cancelled, peerMessageOf } from '#leaf/errors.ts'
+import { BareExchange, type Exchange } from '#front/exchange.ts'
+import type { Log } from '#leaf/log.ts'
 import type { Principal } from '../core/principal.ts'
-import { BodyTooLarge, Gone } from '../core/request-body.ts'
-import { Stop } from '../core/stop.ts'
+import { BodyTooLarge, Gone } from '#front/request-body.ts'
+import { Stop } from '#leaf/stop.ts'
 import type { Span, Tracer } from '../core/trace-context.ts'
+import type { WholeAnswers } from '#front/whole-answer.ts'
 import { bodyText, parseBody, readBytes } from './body.ts'
-import type { Call, McpDeps, Reply } from './call.ts'
+import type { Call, McpSnapshot, Reply } from './call.ts'
 import { Channel } from './channel.ts'
 import { type Addressee, addresseeOf, type Envelope, readEnvelope, type RequestEnvelope } from './envelope.ts'
-import { errorCodes, isObject, JsonRpcError, written } from './json-rpc.ts'
-import { Pages } from './lists.ts'
+import { errorCodes, isObject, JsonRpcError, transportError, written } from './json-rpc.ts'
+import type { KeptStreams } from './kept-streams.ts'
 import { type Method, type MethodDeps, findMethod } from './methods.ts'
 import { preferred } from './revisions.ts'
-import { LogLevels, type RunningCalls } from './running.ts'
+import { openStream } from './open-stream.ts'
+import type { RunningCalls } from './running.ts'
 import { readSession } from './session.ts'
 import { shapeResult } from './shape.ts'
-import type { Subscriptions } from './subscriptions.ts'
-import type { SuspendedCalls } from './suspended-calls.ts'
-import type { Tasks } from './tasks.ts'
 
-/** What the daemon keeps a hand on besides: it tells `subscriptions` of reloads, ends `running` calls, and the pages decide what is `suspended`. */
-export interface EndpointDeps extends McpDeps {
+/** The dependencies of the endpoint: methods use some of them, and the daemon ends `running` calls. */
+export interface EndpointDeps extends MethodDeps {
   readonly running: RunningCalls
-  readonly subscriptions: Subscriptions
-  readonly suspended: SuspendedCalls
-  readonly tasks: Tasks
+  readonly kept: KeptStreams
+  readonly answers: WholeAnswers
 }
-
-type Kept = EndpointDeps & MethodDeps
 
 const never = new Stop()
 
 /** Answers every request on the MCP path; it writes the response itself, which is worth a third of the speed. */
 export function mcpEndpoint(deps: EndpointDeps): (exchange: Exchange) => Promise<void> {
-  const kept = { ...deps, pages: new Pages(deps.key, deps.version), logLevels: new LogLevels() }
   return (exchange) => {
     const headers = exchange instanceof BareExchange ? exchange.headers : {}
-    return serve(exchange, new Channel(exchange.req, exchange.res, headers), kept)
+    return serve(exchange, new Channel(exchange.req, exchange.res, headers, deps.answers), deps)
   }
 }
 
-/** One request from its bytes to its answer. */
-async function serve(ctx: Exchange, channel: Channel, deps: Kept): Promise<void> {
+/** Serves one request from its bytes to its answer. */
+async function serve(ctx: Exchange, channel: Channel, deps: EndpointDeps): Promise<void> {
   const { headers } = ctx.req
   const principal = ctx.state['principal'] as Principal
   const snapshot = deps.snapshot(principal)
   let to: Addressee = { id: null, revision: preferred }
   let work: Work | undefined
   try {
-    if (ctx.method !== 'POST') return openStream(ctx, principal, channel, deps)
-    const text = bodyText(await readBytes(ctx, snapshot.settings.server.max_body_bytes))
+    if (ctx.method !== 'POST') {
+      await principal.proven
+      return await openStream(ctx, principal, channel, deps)
+    }
+    const sent = readBytes(ctx, snapshot.settings.server.max_body_bytes)
+    const bytes = await deps.running.arrival(principal, sent)
+    if (!bytes) throw transportError(401, 'the access token was revoked')
+    const text = bodyText(bytes)
     const body = parseBody(text)
     to = addresseeOf(body, headers)
     const { sessionId } = principal
     const message = readEnvelope(body, headers, () =>
-      sessionId === undefined ? undefined : readSession(deps.key, principal, sessionId),
+      sessionId === undefined ? undefined : readSession(deps.signingKey, principal, sessionId),
     )
+    if (principal.proven && !isEarly(message, principal, snapshot)) await principal.proven
     const modern = message.kind !== 'response' && message.revision.modern
-    // Modern revisions have no sessions: the header means nothing.
+    // Modern revisions have no sessions, so the header means nothing.
     if (!modern && sessionId === undefined && headers['mcp-session-id'] !== undefined) throw badSession()
     if (message.kind !== 'request') return await accept(message, principal, channel, deps)
     to = message
-    // What the message says is nearer to the work than what its transport says.
+    // A trace named in the message is nearer to the work than one of its transport.
     if (message.trace) ctx.state['trace'] = message.trace
     if (!modern && sessionId !== undefined) channel.header('Mcp-Session-Id', sessionId)
+    const { resumes, primes } = message.revision
+    if (resumes && snapshot.settings.mcp.legacy_streams)
+      channel.keep(() => deps.kept.begin(principal), primes)
     const method = methodFor(message, channel, deps)
     work = begin(message, method, modern ? withoutSession(principal) : principal, channel, deps)
     const call = callOf(message, work, { snapshot, headers, channel, text })
     const replied = method.handle(call, deps)
     const reply = replied instanceof Promise ? await replied : replied
+    if (principal.proven) await principal.proven
     if (isCancelled(call.stop)) channel.end(202)
     else if (reply !== undefined)
       channel.finish(200, serialise(call, reply, method.caching === true, deps.version))
   } catch (error) {
     work?.failed(error)
+    // The guard answers who proves to have no valid token.
+    if (principal.proven) await principal.proven
     if (work && isCancelled(work.stop)) return channel.end(202)
     fail(error, to, channel, deps, ctx.state['requestId'])
   } finally {
@@ -87,7 +95,16 @@ async function serve(ctx: Exchange, channel: Channel, deps: Kept): Promise<void>
   }
 }
 
-/** Written out: two objects spread into a third cost more than the rest of a ping. */
+/** True for a call that only reads documents, and waits for nobody: it may begin before its token is proven. */
+function isEarly(message: Envelope, principal: Principal, { catalogue }: McpSnapshot): boolean {
+  if (message.kind !== 'request' || message.method !== 'tools/call') return false
+  const { name, task, inputResponses, requestState } = message.params
+  if (typeof name !== 'string' || (task ?? inputResponses ?? requestState) !== undefined) return false
+  const found = catalogue.find(principal, name)
+  return typeof found !== 'string' && found.tool.early === true && found.confirm === 'never'
+}
+
+/** Makes the call; the fields are written out, as spreading two objects costs more than the rest of a ping. */
 function callOf(
   { revision, id, method, params, capabilities, progressToken, logLevel }: RequestEnvelope,
   { principal, stop }: Work,
@@ -110,13 +127,17 @@ function callOf(
   }
 }
 
-/** MCP, cancellation: what was cancelled is not answered. A stream just ends; where nothing was sent, 202 is what clients take. */
+/** True when the call was cancelled, and so is not answered (MCP): a stream just ends; without one, clients take 202. */
 function isCancelled({ reason }: Stop): boolean {
   return reason instanceof Cancelled
 }
 
-/** The method that the message names; nothing is done that cannot be told: a full disk makes the service unavailable, not silent. */
-function methodFor({ revision, method: name }: RequestEnvelope, channel: Channel, { audit }: Kept): Method {
+/** Finds the method of a message; refuses audited ones while the log cannot be written: the service is then unavailable. */
+function methodFor(
+  { revision, method: name }: RequestEnvelope,
+  channel: Channel,
+  { audit }: EndpointDeps,
+): Method {
   const method = findMethod(revision, name)
   if (!method) {
     const shown = JSON.stringify(name.slice(0, 128))
@@ -124,7 +145,7 @@ function methodFor({ revision, method: name }: RequestEnvelope, channel: Channel
   }
   if (!method.audited) return method
   try {
-    // The gate asks again for tools that change something.
+    // The gate checks again for tools that change something.
     audit.requireWritable(true)
     return method
   } catch (error) {
@@ -134,22 +155,22 @@ function methodFor({ revision, method: name }: RequestEnvelope, channel: Channel
   }
 }
 
-/** A request that is being answered. */
+/** The work on one request. */
 interface Work {
   readonly principal: Principal
-  /** Ended when the client is gone (modern) or says so (legacy). */
+  /** Ends when the client is gone (modern) or cancels (legacy). */
   readonly stop: Stop
   failed(error: unknown): void
   done(): void
 }
 
-/** Begins a request: its span, and for a long one what can end it early. */
+/** Begins a request: its span, and for a long one the events that can end it early. */
 function begin(
   message: RequestEnvelope,
   method: Method,
   speaker: Principal,
   channel: Channel,
-  { running, tracing }: Kept,
+  { running, tracing }: EndpointDeps,
 ): Work {
   const span = tracing && spanOf(message, speaker, tracing)
   const trace = span?.context ?? message.trace ?? speaker.trace
@@ -174,7 +195,7 @@ function begin(
   }
 }
 
-/** OpenTelemetry's semantic conventions for MCP: under the client's span if it named one, linked to that of the HTTP request. */
+/** Starts a span by OpenTelemetry's conventions for MCP: under the client's span if named, linked to that of the HTTP request. */
 function spanOf(
   { revision, id, method, params, trace }: RequestEnvelope,
   principal: Principal,
@@ -197,7 +218,7 @@ function spanOf(
   })
 }
 
-/** The whole JSON-RPC answer; lists come as bytes that were made before. */
+/** Serialises the whole JSON-RPC answer; lists come as bytes that were made before. */
 function serialise(call: Call, reply: Reply, caching: boolean, version: string): string | Buffer {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":`
   if (Buffer.isBuffer(reply)) return Buffer.concat([Buffer.from(head), reply, Buffer.from('}')])
@@ -205,12 +226,12 @@ function serialise(call: Call, reply: Reply, caching: boolean, version: string):
   return `${head}${written(result)}}`
 }
 
-/** Notifications and answers to our own questions get no answer, whatever they say. */
+/** Accepts notifications and answers to our own questions, which get no answer themselves. */
 async function accept(
   message: Exclude<Envelope, RequestEnvelope>,
   principal: Principal,
   channel: Channel,
-  { running, suspended }: Kept,
+  { running, suspended }: EndpointDeps,
 ): Promise<void> {
   if (message.kind === 'notification') {
     if (message.method === 'notifications/cancelled')
@@ -221,25 +242,14 @@ async function accept(
   channel.end(202)
 }
 
-/** GET is a legacy event stream where the site allows it; everything else but POST is refused. */
-function openStream(
-  { method }: Exchange,
-  principal: Principal,
+/** Sends an error: the one mapping from faults to what the peer sees. */
+function fail(
+  error: unknown,
+  to: Addressee,
   channel: Channel,
-  { snapshot, subscriptions }: Kept,
+  { log }: EndpointDeps,
+  requestId: unknown,
 ): void {
-  const { legacy_streams: streams } = snapshot(principal).settings.mcp
-  if (method !== 'GET' || !streams || !channel.open) {
-    channel.header('Allow', streams ? 'GET, POST, OPTIONS' : 'POST, OPTIONS')
-    throw transportError(405, `method ${method} is not allowed here; use POST`)
-  }
-  if (!subscriptions.hasRoom(principal)) throw transportError(429, 'too many open streams for this user')
-  channel.begin()
-  subscriptions.openLegacy(principal, channel)
-}
-
-/** The one table from faults to what the peer sees. */
-function fail(error: unknown, to: Addressee, channel: Channel, { log }: Kept, requestId: unknown): void {
   if (error instanceof Gone) return channel.end(400)
   const { code, message, data, status = to.revision.status(code) } = faultOf(error, log, requestId)
   if (status === 413) channel.header('Connection', 'close')
@@ -247,7 +257,7 @@ function fail(error: unknown, to: Addressee, channel: Channel, { log }: Kept, re
   channel.finish(status, JSON.stringify({ jsonrpc: '2.0', id: to.id, error: shown }))
 }
 
-/** What is not a protocol error already: our own words for a fault of the work, silence about a bug. */
+/** Turns any error into a protocol error: an AppError keeps its message, a bug is only logged. */
 function faultOf(error: unknown, log: Log, requestId: unknown): JsonRpcError {
   if (error instanceof JsonRpcError) return error
   if (error instanceof BodyTooLarge) return transportError(413, error.message)
@@ -260,11 +270,6 @@ function faultOf(error: unknown, log: Log, requestId: unknown): JsonRpcError {
     errorCodes.internal,
     `Internal error: see the server log for request ${String(requestId)}`,
   )
-}
-
-/** Refused before there is a message to answer. */
-function transportError(status: number, message: string): JsonRpcError {
-  return new JsonRpcError(errorCodes.invalidRequest, message, { status })
 }
 
 function badSession(): JsonRpcError {

@@ -1,4 +1,4 @@
-/** Every MCP method: where it is answered, in which revisions, and whether its answer may be kept. */
+/** Every MCP method: its handler, its revisions, and whether its answer may be cached. */
 import type { Call, McpDeps, Reply } from './call.ts'
 import { complete } from './completion.ts'
 import { discover, initialize } from './discovery.ts'
@@ -16,9 +16,9 @@ import { cancelTask, getTask, updateTask } from './task-methods.ts'
 import type { Tasks } from './tasks.ts'
 import { callTool, listTools } from './tools.ts'
 
-/** What methods work with; each names what it needs of it. */
+/** The dependencies of methods; each names those that it needs. */
 export interface MethodDeps extends McpDeps {
-  readonly pages: Pages
+  readonly listPages: Pages
   readonly logLevels: LogLevels
   readonly subscriptions: Subscriptions
   readonly suspended: SuspendedCalls
@@ -27,18 +27,18 @@ export interface MethodDeps extends McpDeps {
 
 /** One MCP method. */
 export interface Method {
-  /** Undefined when the method keeps the connection and answers later. */
+  /** Answers the call; undefined when the method keeps the connection and answers later. */
   readonly handle: (call: Call, deps: MethodDeps) => Reply | undefined | Promise<Reply>
   readonly in: 'legacy' | 'modern' | 'both'
-  /** Clients of modern revisions are told how long they may keep the answer. */
+  /** True when clients of modern revisions are told how long they may cache the answer. */
   readonly caching?: boolean
-  /** The work may be long: it can be cancelled. */
+  /** True when the work may take long: it can be cancelled. */
   readonly long?: boolean
-  /** It must not be done while it cannot be audited: then it is refused with 503. */
+  /** True when the method must be audited: it is refused with 503 while that is impossible. */
   readonly audited?: boolean
 }
 
-/** The methods by their names. */
+/** The methods by name. */
 export const methods: Readonly<Record<string, Method>> = {
   initialize: { in: 'legacy', handle: initialize },
   ping: { in: 'legacy', handle: () => ({}) },
@@ -63,7 +63,7 @@ export const methods: Readonly<Record<string, Method>> = {
   'completion/complete': { in: 'both', handle: complete },
 }
 
-/** The method of this name, if the revision has it. */
+/** Returns the method of this name, if the revision has it. */
 export function findMethod(revision: Revision, name: string): Method | undefined {
   const method = Object.hasOwn(methods, name) ? methods[name] : undefined
   if (!method || method.in === 'both') return method

@@ -1,10 +1,10 @@
-import type { Guard } from '../core/exchange.ts'
+import type { Guard } from '#front/exchange.ts'
 import type { Settings } from '../core/settings.ts'
 import { originCheck, type OriginCheck } from './origin.ts'
 import type { McpDeps } from './call.ts'
 import { errorCodes } from './json-rpc.ts'
 
-/** Refuses foreign hosts and origins with 403; stands before the token is looked at, so that a page learns nothing. */
+/** Refuses foreign hosts and origins with 403; it runs before the token is checked, so that a page learns nothing. */
 export function originGuard(deps: Pick<McpDeps, 'publicUrl'> & { readonly settings: () => Settings }): Guard {
   const checkOf = originChecks(deps)
   return (ctx, next) => {
@@ -21,7 +21,7 @@ export function originGuard(deps: Pick<McpDeps, 'publicUrl'> & { readonly settin
   }
 }
 
-/** Of two Host headers Node keeps one, and a proxy may have looked at the other (RFC 9112 §3.2). */
+/** Returns the problem of two Host headers: Node keeps one, and a proxy may have used the other (RFC 9112 §3.2). */
 function twoHosts(raw: readonly string[]): string | undefined {
   let hosts = 0
   for (let at = 0; at < raw.length; at += 2) {
@@ -31,7 +31,7 @@ function twoHosts(raw: readonly string[]): string | undefined {
   return hosts > 1 ? 'the request has more than one Host header' : undefined
 }
 
-/** The Host and Origin rules, made anew when the settings change. */
+/** Returns the Host and Origin rules, made anew when the settings change. */
 function originChecks(deps: Pick<McpDeps, 'publicUrl'>): (settings: Settings) => OriginCheck {
   let made: { readonly settings: Settings; readonly url: string; readonly check: OriginCheck } | undefined
   return (settings) => {

@@ -1,17 +1,17 @@
 /**
- * Who may speak to the endpoint from a browser (MCP transports, DNS rebinding): the Host must be a name of
- * ours, and an Origin, where there is one, must be allowed.
+ * Checks which browsers' pages may call the endpoint (MCP transports, DNS rebinding): the Host must be a name of
+ * ours, and an Origin, if there is one, must be allowed.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { linesOf, type Settings } from '../core/settings.ts'
 
-// A page cannot make a browser send these as Host for a name of its own.
+// A page cannot make a browser send these as the Host of a name of its own.
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Why a request with these headers is refused, or undefined. */
+/** Returns why a request with these headers is refused, or undefined. */
 export type OriginCheck = (headers: IncomingHttpHeaders) => string | undefined
 
-/** The check for a public URL and settings; made once a reload. */
+/** Makes the check for a public URL and settings; once for each reload. */
 export function originCheck(publicUrl: string, settings: Settings): OriginCheck {
   const own = new URL(publicUrl)
   const hosts = new Set([own.hostname, ...linesOf(settings.server.allowed_hosts).map(hostName)])
@@ -31,7 +31,7 @@ export function originCheck(publicUrl: string, settings: Settings): OriginCheck 
   }
 }
 
-/** `example.com:8080` without the port: proxies add and drop it. */
+/** Returns `example.com:8080` without the port, which proxies add and drop. */
 function hostName(host: string): string {
   return host.toLowerCase().replace(/:\d+$/, '')
 }

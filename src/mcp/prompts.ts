@@ -1,28 +1,29 @@
-/** `prompts/list` and `prompts/get`: the library's prompt templates in the words of specification §4.5. */
-import type { Audit } from '../audit/audit.ts'
+/** Answers `prompts/list` and `prompts/get` with the library's prompt templates, in the form of specification §4.5. */
+import { type Audit, recordAnswer } from '../audit/audit.ts'
 import { eventOf, type AuditStatus } from '../audit/event.ts'
-import type { Clock } from '../core/clock.ts'
-import { AppError, messageOf } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
-import { noting } from '../core/principal.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
+import type { Log } from '#leaf/log.ts'
+import { noting, type Principal } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
-import { listedDescription } from '../library/arguments.ts'
+import { promptNameFor } from '../library/writing/own-names.ts'
+import { listedDescription } from '../library/prompts/arguments.ts'
 import type { PromptArgument, PromptTemplate } from '../library/words.ts'
-import { suppliedArguments } from '../library/supplied-arguments.ts'
+import { suppliedArguments } from '../library/prompts/supplied-arguments.ts'
 import type { Call, Reply } from './call.ts'
 import { type Json, objectParam, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import { shapePrompt } from './shape.ts'
 
-/** The prompts that this principal may use. */
-export function listPrompts(call: Call, { pages }: { readonly pages: Pages }): Reply {
+/** Lists the prompts that this principal may use. */
+export function listPrompts(call: Call, { listPages }: { readonly listPages: Pages }): Reply {
   const { library } = call.snapshot
-  return pages.page(call, {
+  return listPages.page(call, {
     field: 'prompts',
     digest: library.promptsDigest(call.principal),
     items: () => library.prompts(call.principal),
     keyOf: ({ id }) => id,
-    shape: (template) => shapePrompt(call.revision, promptEntry(template)),
+    shape: (template) => shapePrompt(call.revision, promptEntry(call.principal, template)),
   })
 }
 
@@ -33,23 +34,24 @@ export async function getPrompt(
 ): Promise<Reply> {
   const began = deps.clock.now()
   const principal = noting(call.principal, new Shown())
-  const tell = (status: AuditStatus, said: Json, error?: string): void => {
+  const tell = (status: AuditStatus, said: Json, error?: string): Promise<void> => {
     const { name = '', arguments: given } = call.params
-    deps.audit
-      .record(
-        eventOf(principal, {
-          type: 'prompt.get',
-          status,
-          target: (typeof name === 'string' ? name : JSON.stringify(name)).slice(0, 128),
-          success: status === 'ok',
-          execution_time: (deps.clock.now() - began) / 1000,
-          error,
-          documents: principal.shown.told(),
-          data: { ...said, arguments: given },
-        }),
-      )
-      .catch((fault: unknown) => deps.log.error('a prompt could not be audited', { fault }))
+    return recordAnswer(
+      deps.audit,
+      deps.log,
+      eventOf(principal, {
+        type: 'prompt.get',
+        status,
+        target: (typeof name === 'string' ? name : JSON.stringify(name)).slice(0, 128),
+        success: status === 'ok',
+        execution_time: (deps.clock.now() - began) / 1000,
+        error,
+        documents: principal.shown.told(),
+        data: { ...said, arguments: call.snapshot.catalogue.recorded('', given) },
+      }),
+    )
   }
+  let reply: { readonly _meta: Json } & Json
   try {
     const name = textParam(call.params, 'name')
     const args = exact(call, objectParam(call.params, 'arguments'))
@@ -59,29 +61,27 @@ export async function getPrompt(
       'assistant_core/digest': template.digest,
       ...(commit !== undefined && { 'assistant_core/commit': commit }),
     }
-    tell('ok', data)
-    return {
-      description: template.description,
-      messages: [{ role: 'user', content: { type: 'text', text } }],
-      _meta: data,
-    }
+    const content = { type: 'text', text }
+    reply = { description: template.description, messages: [{ role: 'user', content }], _meta: data }
   } catch (error) {
     const denied = error instanceof AppError && (error.code === 'not_found' || error.code === 'forbidden')
-    tell(denied ? 'denied' : 'error', {}, messageOf(error))
+    await tell(denied ? 'denied' : 'error', {}, messageOf(error))
     throw error
   }
+  await tell('ok', reply._meta)
+  return reply
 }
 
-/** Prompt arguments without what JavaScript loses of numbers and of the order of keys. */
+/** Returns prompt arguments without JavaScript's loss of numbers and of the order of keys. */
 function exact(call: Call, args: Record<string, unknown>): Record<string, unknown> {
   const plain = Object.values(args).every((value) => typeof value === 'string' || typeof value === 'boolean')
   return plain ? args : suppliedArguments(call.text, ['params', 'arguments'])
 }
 
-/** A prompt as `prompts/list` shows it. */
-function promptEntry(template: PromptTemplate): Json {
+/** Returns a prompt as `prompts/list` shows it. */
+function promptEntry(principal: Principal, template: PromptTemplate): Json {
   return {
-    name: template.id,
+    name: promptNameFor(principal, template),
     title: template.title,
     description: template.description,
     ...(template.category !== undefined && { category: template.category }),
@@ -89,7 +89,7 @@ function promptEntry(template: PromptTemplate): Json {
   }
 }
 
-/** Specification §4.5, rules for prompts, 2. */
+/** Returns an argument by specification §4.5, rules for prompts, 2. */
 function argumentOf(argument: PromptArgument): Json {
   const { name, required, allowedValues } = argument
   return {

@@ -1,27 +1,27 @@
 /**
- * Skills as MCP resources: `skill://<name>/SKILL.md` and the files beside it, byte for byte as they are on disk; and the
- * legacy subscriptions to single ones.
+ * Serves skills as MCP resources: `skill://<name>/SKILL.md` and the files beside it, byte for byte as on disk; and the
+ * legacy subscriptions to single resources.
  */
 import type { Audit } from '../audit/audit.ts'
 import { eventOf } from '../audit/event.ts'
 import type { Skill, SkillFile } from '../library/words.ts'
 import type { Call, HostViews, Reply } from './call.ts'
 import { readView, viewResources } from './host-views.ts'
-import { WrittenJson } from '../core/written-json.ts'
+import { WrittenJson } from '#leaf/written-json.ts'
 import { errorCodes, type Json, JsonRpcError, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import { shapeResource } from './shape.ts'
 import { skillFileAt, skillScheme } from './skills.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
-/** The one template: a file of a skill. */
+/** The URI template of a skill's file, the only template. */
 export const skillTemplate = 'skill://{name}/{+path}'
 
-/** The resources that this principal may read. */
-export function listResources(call: Call, { pages }: { readonly pages: Pages }): Reply {
+/** Lists the resources that this principal may read. */
+export function listResources(call: Call, { listPages }: { readonly listPages: Pages }): Reply {
   const { library } = call.snapshot
   const views = viewResources(call)
-  return pages.page(call, {
+  return listPages.page(call, {
     field: 'resources',
     digest: `${library.skillsDigest(call.principal)}\n${views.map(({ name }) => name).join()}`,
     items: () => [...library.skills(call.principal).map(skillEntry), ...views],
@@ -30,8 +30,8 @@ export function listResources(call: Call, { pages }: { readonly pages: Pages }):
   })
 }
 
-/** The patterns of resources that are not listed one by one. */
-export function listTemplates(call: Call, { pages }: { readonly pages: Pages }): Reply {
+/** Lists the URI templates of resources that are not listed one by one. */
+export function listTemplates(call: Call, { listPages }: { readonly listPages: Pages }): Reply {
   const { library } = call.snapshot
   const entry = {
     uriTemplate: skillTemplate,
@@ -39,7 +39,7 @@ export function listTemplates(call: Call, { pages }: { readonly pages: Pages }):
     title: 'A file of a skill',
     description: 'SKILL.md of a skill, or a file that it refers to',
   }
-  return pages.page(call, {
+  return listPages.page(call, {
     field: 'resourceTemplates',
     digest: library.skillsDigest(call.principal),
     items: () => (library.skills(call.principal).length === 0 ? [] : [entry]),
@@ -48,7 +48,7 @@ export function listTemplates(call: Call, { pages }: { readonly pages: Pages }):
   })
 }
 
-/** The bytes of one resource; each reading is counted and audited. */
+/** Reads the bytes of one resource; each reading is counted and audited. */
 export async function readResource(
   call: Call,
   { audit, views }: { readonly audit: Audit; readonly views: HostViews },
@@ -60,18 +60,18 @@ export async function readResource(
   const found = skillFileAt(library, call.principal, uri)
   if (!found) throw noResource(call, uri)
   const { skill, file } = found
-  // Only SKILL.md counts as reading the skill.
+  // Only reading SKILL.md counts as reading the skill.
   if (file === skill.files[0]) await library.countSkillRead(skill.name)
   const target = file.uri.slice(skillScheme.length)
   void audit.record(eventOf(call.principal, { type: 'skill.read', status: 'ok', target })).catch(() => {})
   return { contents: contentsOf(file) }
 }
 
-/** Legacy: tell this conversation when the resource changes, where it holds a stream open. */
+/** Subscribes a legacy conversation to changes of a resource, which it hears of while it holds a stream open. */
 export function subscribe(call: Call, { subscriptions }: { readonly subscriptions: Subscriptions }): Reply {
   const uri = textParam(call.params, 'uri')
   const { library, settings } = call.snapshot
-  // A yes that nothing ever follows would be worse than a no.
+  // Without streams, a yes that no notification follows would be worse than a no.
   if (!settings.mcp.legacy_streams)
     throw new JsonRpcError(errorCodes.methodNotFound, 'resources/subscribe is switched off here')
   if (!skillFileAt(library, call.principal, uri)) throw noResource(call, uri)
@@ -80,16 +80,16 @@ export function subscribe(call: Call, { subscriptions }: { readonly subscription
   return {}
 }
 
-/** Legacy: takes `resources/subscribe` back. */
+/** Ends a legacy subscription (`resources/subscribe`). */
 export function unsubscribe(call: Call, { subscriptions }: { readonly subscriptions: Subscriptions }): Reply {
   subscriptions.unwatch(call.principal, textParam(call.params, 'uri'))
   return {}
 }
 
-// Files live as long as their reading of the site, so each is written once.
+// Files live as long as their reading of the site, so each is serialised once.
 const contents = new WeakMap<SkillFile, WrittenJson>()
 
-/** Text only where the bytes are valid UTF-8: digests are over the bytes, and must come out again. */
+/** Returns text only where the bytes are valid UTF-8: digests are over the bytes, which must come out again. */
 function contentsOf(file: SkillFile): WrittenJson {
   let known = contents.get(file)
   if (!known) {

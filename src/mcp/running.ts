@@ -1,27 +1,38 @@
-/** The calls that run just now, so that `notifications/cancelled` and a revocation can end them; and log levels. */
-import { Cancelled } from '../core/errors.ts'
+/** The running calls, so that `notifications/cancelled` and a revocation can end them; and log levels. */
+import { Cancelled } from '#leaf/errors.ts'
+import type { Audit } from '../audit/audit.ts'
+import { eventOf } from '../audit/event.ts'
 import type { Principal } from '../core/principal.ts'
-import { sha256 } from '../core/secrets.ts'
-import type { Stop } from '../core/stop.ts'
-import type { Store } from '../store/store.ts'
+import { sha256 } from '#leaf/secrets.ts'
+import type { Stop } from '#leaf/stop.ts'
+import type { Store } from '#state/store.ts'
 import { type McpLogLevel, peerOf } from './call.ts'
 import type { RequestId } from './json-rpc.ts'
 
-/** Peers whose log level is remembered; asking again is harmless. */
+/** The number of peers whose log level is remembered; a client that was forgotten may set it again. */
 const maxLevels = 1000
 const topic = 'mcp.cancel '
 
-/** What is running, by peer, session id and request id. */
+/** A request whose body is still on its way. */
+interface Arriving {
+  readonly principal: Principal
+  isOver: boolean
+}
+
+/** The running calls, by peer, session id and request id. */
 export class RunningCalls {
   readonly #store: Store
+  readonly #audit: Audit
   readonly #calls = new Map<string, Map<Stop, Principal>>()
+  readonly #arriving = new Set<Arriving>()
 
-  constructor(store: Store) {
+  constructor(store: Store, audit: Audit) {
     this.#store = store
+    this.#audit = audit
     store.hear((message) => {
       if (!message?.startsWith(topic)) return
       const digest = message.slice(topic.length)
-      // Other daemons are not told the names of conversations.
+      // The digest is announced, since the names of conversations, which clients choose, may be too long for an announcement.
       for (const key of this.#calls.keys()) if (sha256(key) === digest) this.#cancel(key)
     })
   }
@@ -37,14 +48,40 @@ export class RunningCalls {
     }
   }
 
-  /** Ends every call whose right to run has ended. */
+  /** Waits for the body of a request; undefined, and audited, if the right to send it has ended meanwhile, or no longer `holds`. */
+  async arrival<Body>(
+    principal: Principal,
+    body: Promise<Body>,
+    holds?: () => Promise<boolean>,
+  ): Promise<Body | undefined> {
+    const one: Arriving = { principal, isOver: false }
+    this.#arriving.add(one)
+    try {
+      const whole = await body
+      if ((holds === undefined || (await holds())) && !one.isOver) return whole
+    } finally {
+      this.#arriving.delete(one)
+    }
+    const error = 'the access ended before the request had arrived'
+    await this.#audit.record(eventOf(principal, { type: 'request.refuse', status: 'denied', error }))
+    return undefined
+  }
+
+  /** Returns the principals of the running calls, and of those that are arriving. */
+  principals(): readonly Principal[] {
+    const arriving = [...this.#arriving].map(({ principal }) => principal)
+    return [...this.#calls.values()].flatMap((calls) => [...calls.values()]).concat(arriving)
+  }
+
+  /** Ends every call that the test picks, as its right to run has ended. */
   endWhere(test: (principal: Principal) => boolean): void {
+    for (const one of this.#arriving) one.isOver ||= test(one.principal)
     for (const calls of this.#calls.values())
       for (const [stop, principal] of calls)
         if (test(principal)) stop.end(new Error('the call may not go on'))
   }
 
-  /** Cancels a call, here or at the daemon that runs it. */
+  /** Cancels a call, in this daemon or in the one that runs it. */
   async cancel(principal: Principal, id: unknown): Promise<void> {
     if (typeof id !== 'string' && typeof id !== 'number') return
     const key = keyOf(principal, id)
@@ -52,14 +89,14 @@ export class RunningCalls {
     else await this.#store.transaction(async (transaction) => transaction.announce(topic + sha256(key)))
   }
 
-  /** Two processes of one client may use the same id at once: then it is not known which is meant. */
+  /** Cancels a call, unless two processes of one client use the same id at once: then it is not known which is meant. */
   #cancel(key: string): void {
     const calls = this.#calls.get(key)
     if (calls?.size === 1) for (const stop of calls.keys()) stop.end(new Cancelled())
   }
 }
 
-/** What `logging/setLevel` asked for, for the latest thousand conversations; nothing depends on it. */
+/** The log levels set by `logging/setLevel`, for the latest thousand conversations; nothing depends on them. */
 export class LogLevels {
   readonly #levels = new Map<string, McpLogLevel>()
 

@@ -1,22 +1,22 @@
 /**
- * Session ids without sessions (specification §2.10): a client's own value is carried along, and one of ours,
- * made at `initialize`, says what the handshake settled, signed for the peer it was made for. Nothing is kept.
+ * Session ids without stored sessions (specification §2.10): a client's own value is carried along, and one of ours,
+ * made at `initialize`, holds the result of the handshake, signed for its peer. Nothing is stored.
  */
 import { createHmac } from 'node:crypto'
 import type { Principal } from '../core/principal.ts'
-import { randomId, sameText } from '../core/secrets.ts'
+import { randomId, sameText } from '#leaf/secrets.ts'
 import { legacyRevisions, type Revision } from './revisions.ts'
 import { type ClientCapabilities, peerOf } from './call.ts'
 import { declaresViews, viewsCapability, viewsExtension } from './host-views.ts'
 import { isObject } from './json-rpc.ts'
 
-/** What a session id of ours says. */
+/** The contents of a session id of ours. */
 export interface Handshake {
   readonly revision: Revision
   readonly capabilities: ClientCapabilities
 }
 
-// One letter a capability that the server ever relies on.
+// One letter for each capability that the server ever relies on.
 const flags = [
   ['e', 'elicitation', 'form'],
   ['u', 'elicitation', 'url'],
@@ -24,7 +24,7 @@ const flags = [
   ['r', 'roots', undefined],
 ] as const
 
-/** A new session id that says what `initialize` settled with this peer. */
+/** Makes a session id that holds the result of `initialize` with this peer. */
 export function mintSession(
   key: string | Uint8Array,
   principal: Principal,
@@ -39,7 +39,7 @@ export function mintSession(
   return `${body}.${sign(key, principal, body)}`
 }
 
-/** What a session id says, if it is one of ours and was made for this peer. */
+/** Reads a session id; undefined unless it is one of ours and was made for this peer. */
 export function readSession(
   key: string | Uint8Array,
   principal: Principal,
@@ -53,7 +53,7 @@ export function readSession(
   return { revision, capabilities: capabilitiesOf(letters) }
 }
 
-/** Whether the client can be asked this way; a bare `elicitation: {}` means forms. */
+/** True when the client can be asked this way; a bare `elicitation: {}` means forms. */
 export function declares(
   capabilities: ClientCapabilities,
   name: 'elicitation' | 'sampling' | 'roots',
@@ -65,7 +65,7 @@ export function declares(
   return mode in declared || (mode === 'form' && !('url' in declared))
 }
 
-/** The capabilities that the letters of a session id stand for. */
+/** Returns the capabilities that the letters of a session id stand for. */
 function capabilitiesOf(letters: string): ClientCapabilities {
   const capabilities: Record<string, Record<string, unknown>> = {}
   for (const [letter, name, mode] of flags) {
@@ -75,7 +75,7 @@ function capabilitiesOf(letters: string): ClientCapabilities {
   return capabilities
 }
 
-/** Bound to the user and the client: somebody else's session id is only a name. 128 bits, so that the id stays short. */
+/** Signs a session id for its user and client: another's id is only a name. The MAC has 128 bits, to keep the id short. */
 function sign(key: string | Uint8Array, principal: Principal, body: string): string {
   const mac = createHmac('sha256', key)
     .update(`session\n${peerOf(principal)}\n${body}`)

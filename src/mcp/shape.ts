@@ -1,17 +1,17 @@
-/** Answers in the words of one revision: fields that its clients do not know are left out, content they cannot show is degraded. */
+/** Shapes answers for one revision: fields that its clients do not know are left out, content they cannot show is degraded. */
 import { toolIcons } from '../core/icons.ts'
 import type { Settings } from '../core/settings.ts'
-import type { OfferedTool } from '../tools/catalogue.ts'
+import type { OfferedTool } from '../tools/gate/catalogue.ts'
 import type { Content, Tool } from '../tools/tool.ts'
 import type { Call } from './call.ts'
 import { showsViews, viewMeta } from './host-views.ts'
 import type { Json } from './json-rpc.ts'
 import type { Revision } from './revisions.ts'
 
-/** How long a modern client may keep a list or a resource without asking again. */
+/** Milliseconds that a modern client may cache a list or a resource. */
 const ttlMs = 60_000
 
-/** A complete result as the revision wants it. `caching` is for the answers that a client may keep. */
+/** Returns a complete result in the shape of the revision. `caching` is for the answers that a client may cache. */
 export function shapeResult(
   { revision, snapshot }: Pick<Call, 'revision' | 'snapshot'>,
   result: Json,
@@ -23,19 +23,19 @@ export function shapeResult(
   return {
     resultType: 'complete',
     ...result,
-    // Everything here depends on the user: never `public`.
+    // Everything here depends on the user, so it is never `public`.
     ...(caching && { ttlMs, cacheScope: 'private' }),
     _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo, ...(result['_meta'] as Json | undefined) },
   }
 }
 
-/** Who this server is: `serverInfo` of the handshake and of every modern result. */
+/** Returns `serverInfo`, for the handshake and every modern result. */
 export function serverInfoOf(revision: Revision, settings: Settings, version: string): Json {
   const { name, display_name } = settings.server
   return { name, ...(revision.titles && { title: display_name }), version }
 }
 
-/** A tool as `tools/list` shows it. */
+/** Returns a tool as `tools/list` shows it. */
 export function shapeTool(
   call: Pick<Call, 'revision' | 'snapshot' | 'capabilities'>,
   offered: OfferedTool,
@@ -49,7 +49,7 @@ export function shapeTool(
     name: tool.name,
     ...(revision.titles && { title: tool.title }),
     description,
-    inputSchema: tool.input,
+    inputSchema: offered.listedInput,
     ...(outputSchema && { outputSchema }),
     ...(revision.annotations && { annotations }),
     ...(revision.icons && { icons: toolIcons(publicUrl, annotations) }),
@@ -57,7 +57,7 @@ export function shapeTool(
   }
 }
 
-/** The shape in which clients get a tool's answers structured; undefined where they do not. */
+/** Returns the schema of a tool's structured answers; undefined where clients do not get them structured. */
 export function structureOf(
   revision: Revision,
   { mcp }: Settings,
@@ -67,17 +67,17 @@ export function structureOf(
   return output ?? (mcp.structured_results === 'all' ? largeOutput : undefined)
 }
 
-/** A prompt as `prompts/list` shows it. Its title is the specification's own (§4.5), so every revision has it. */
+/** Returns a prompt as `prompts/list` shows it. Every revision has the title, which is the specification's own (§4.5). */
 export function shapePrompt(revision: Revision, prompt: Json): Json {
   return revision.titles ? { ...prompt } : without(prompt, '_meta')
 }
 
-/** A resource or a resource template as its list shows it. */
+/** Returns a resource or a resource template as its list shows it. */
 export function shapeResource(revision: Revision, entry: Json): Json {
   return revision.titles ? { ...entry } : without(entry, 'title', '_meta', 'size')
 }
 
-/** Content blocks that the revision's clients know. */
+/** Returns content blocks that the revision's clients know. */
 export function shapeContent(revision: Revision, blocks: readonly Content[]): Content[] {
   return blocks.map((block) => (revision.content.has(block.type) ? block : degraded(block)))
 }

@@ -1,18 +1,18 @@
-/** The skills extension (`io.modelcontextprotocol/skills`): every skill with the digests of its files, and their directories. */
-import { AppError } from '../core/errors.ts'
+/** Serves the skills extension (`io.modelcontextprotocol/skills`): skills with the digests of their files, and directories. */
+import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Skill, SkillFile } from '../library/words.ts'
 import type { Call, McpSnapshot, Reply } from './call.ts'
 import { errorCodes, type Json, JsonRpcError, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 
-/** How the URI of every file of a skill begins. */
+/** The URI scheme of every file of a skill. */
 export const skillScheme = 'skill://'
 
-/** The skills that this principal may read, each with all its files. */
-export function listSkills(call: Call, { pages }: { readonly pages: Pages }): Reply {
+/** Lists the skills that this principal may read, each with all its files. */
+export function listSkills(call: Call, { listPages }: { readonly listPages: Pages }): Reply {
   const { library } = call.snapshot
-  return pages.page(call, {
+  return listPages.page(call, {
     field: 'skills',
     digest: library.skillsDigest(call.principal),
     items: () => library.skills(call.principal),
@@ -21,7 +21,7 @@ export function listSkills(call: Call, { pages }: { readonly pages: Pages }): Re
   })
 }
 
-/** One skill by the URI of its SKILL.md. */
+/** Returns one skill by the URI of its SKILL.md. */
 export function getSkill(call: Call): Reply {
   const uri = textParam(call.params, 'uri')
   const skill = call.snapshot.library.skills(call.principal).find(({ files }) => files[0]!.uri === uri)
@@ -29,14 +29,14 @@ export function getSkill(call: Call): Reply {
   return { skill: skillEntry(skill) }
 }
 
-/** The direct children of a directory inside a skill; the skill's root is one. */
-export function readDirectory(call: Call, { pages }: { readonly pages: Pages }): Reply {
+/** Lists the direct children of a directory inside a skill; the skill's root is one. */
+export function readDirectory(call: Call, { listPages }: { readonly listPages: Pages }): Reply {
   const uri = textParam(call.params, 'uri')
   const { library } = call.snapshot
   const folder = uri.endsWith('/') ? uri.slice(0, -1) : uri
   const children = childrenOf(library.skills(call.principal), folder)
   if (children.length === 0) throw unknownSkill(uri)
-  return pages.page(call, {
+  return listPages.page(call, {
     field: 'resources',
     digest: `${folder}\n${library.skillsDigest(call.principal)}`,
     items: () => children,
@@ -45,14 +45,14 @@ export function readDirectory(call: Call, { pages }: { readonly pages: Pages }):
   })
 }
 
-/** The file of a skill that the principal may read, by its URI. */
+/** Returns the file of a skill that the principal may read, by its URI. */
 export function skillFileAt(
   library: McpSnapshot['library'],
   principal: Principal,
   uri: string,
 ): { readonly skill: Skill; readonly file: SkillFile } | undefined {
   if (!uri.startsWith(skillScheme)) return undefined
-  // Only what the library lists is compared, byte for byte: there is no path to walk and none to escape from.
+  // The URI is only compared, byte for byte, with listed files: there is no path to walk and none to escape from.
   const name = uri.slice(skillScheme.length).split('/', 1)[0]!
   try {
     const skill = library.skill(principal, name)
@@ -64,7 +64,7 @@ export function skillFileAt(
   }
 }
 
-/** The skill that teaches a tool. */
+/** Returns the skill that teaches a tool. */
 export function skillFor(skills: readonly Skill[], tool: string): Skill | undefined {
   return skills.find((skill) => skill.tools.includes(tool))
 }

@@ -1,7 +1,8 @@
 /**
- * Who wants to hear of changes: modern `subscriptions/listen` streams and, where the site allows them, legacy GET
- * streams. After a reload each is told what changed for its own principal, and nothing else.
+ * Subscriptions to changes: modern `subscriptions/listen` streams and, where the site allows them, legacy GET
+ * streams. After a reload each stream is told what changed for its own principal, and nothing else.
  */
+import { randomId, sha256 } from '#leaf/secrets.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Channel } from './channel.ts'
 import { type McpDeps, peerOf } from './call.ts'
@@ -9,30 +10,32 @@ import type { Json, RequestId } from './json-rpc.ts'
 import { skillFileAt } from './skills.ts'
 
 const kinds = ['tools', 'prompts', 'resources'] as const
-/** What a stream can be told of. */
+/** The kinds of lists whose changes a stream can report. */
 export type ListKind = (typeof kinds)[number]
 
-// Conversations whose legacy resource subscriptions are kept, and resources each.
+// The number of conversations whose legacy resource subscriptions are kept, and of resources for each.
 const maxWatchers = 1000
 const maxWatched = 100
 const maxTimer = 2 ** 31 - 1
 
-/** One open connection, and what its client knows. */
+/** One open connection, with the state that its client knows. */
 interface Stream {
   principal: Principal
   readonly channel: Channel
   readonly kinds: readonly ListKind[]
-  /** Single resources, with the version that the client was last told of. */
+  /** The URIs of single resources that the stream watches. */
   readonly watched: () => Iterable<string>
-  /** Tags every message of a listen stream. */
+  /** The id that tags every message of a listen stream. */
   readonly subscriptionId: RequestId | undefined
   digests: Readonly<Record<ListKind, string>>
+  /** True when the ids of its events say what its client knows, so that any daemon can go on. */
+  hasIds?: true
   versions: Map<string, string | undefined>
 }
 
 type Deps = Pick<McpDeps, 'snapshot' | 'refreshed' | 'clock'>
 
-/** The open streams, and what each of them was last told. */
+/** The open streams, each with the state that it was last told. */
 export class Subscriptions {
   readonly #deps: Deps
   readonly #streams = new Set<Stream>()
@@ -46,13 +49,13 @@ export class Subscriptions {
     return this.#streams.size
   }
 
-  /** Whether the user may hold one more stream. */
+  /** True when the user may open one more stream. */
   hasRoom(principal: Principal): boolean {
     const open = [...this.#streams].filter((stream) => stream.principal.user === principal.user).length
     return open < this.#deps.snapshot(principal).settings.mcp.max_streams_per_user
   }
 
-  /** Begins a stream of `subscriptions/listen`. */
+  /** Opens a stream of `subscriptions/listen`. */
   listen(
     principal: Principal,
     channel: Channel,
@@ -62,13 +65,38 @@ export class Subscriptions {
     this.#open(principal, channel, wanted.kinds, () => wanted.uris, id)
   }
 
-  /** Begins the GET stream of a legacy conversation. */
-  openLegacy(principal: Principal, channel: Channel): void {
-    const key = conversationOf(principal)
-    this.#open(principal, channel, kinds, () => this.#watched.get(key) ?? [], undefined)
+  /** True for the id of an event of a stream about lists, in whatever daemon it was. */
+  isOfLists(eventId: string): boolean {
+    return listEvent.test(eventId)
   }
 
-  /** Legacy `resources/subscribe`; false when the conversation has as many as it may. */
+  /**
+   * Opens the GET stream of a legacy conversation. One that goes on after the event `last` is told at once of the lists that
+   * have changed since: the id of an event says what they were.
+   */
+  openLegacy(
+    principal: Principal,
+    channel: Channel,
+    { last, primes }: { readonly last?: string; readonly primes?: boolean } = {},
+  ): void {
+    const key = conversationOf(principal)
+    const watched = (): Iterable<string> => this.#watched.get(key) ?? []
+    const stream = this.#open(principal, channel, kinds, watched, undefined)
+    const [, tools, prompts, resources, versions] = listEvent.exec(last ?? '') ?? []
+    stream.hasIds = true
+    if (primes === true) channel.write('', eventIdOf(stream))
+    if (versions === undefined) return
+    if (versions !== digestOf(stream.versions)) stream.versions = new Map()
+    stream.digests = { tools: tools!, prompts: prompts!, resources: resources! }
+    this.#tell(stream)
+  }
+
+  /** Ends a stream that goes on with a call's messages, when its token does or its user may no longer. */
+  openResumed(principal: Principal, channel: Channel): void {
+    this.#open(principal, channel, [], () => [], undefined)
+  }
+
+  /** Adds a legacy `resources/subscribe`; false when the conversation has as many as it may. */
   watch(principal: Principal, uri: string): boolean {
     const key = conversationOf(principal)
     const uris = this.#watched.get(key) ?? new Set<string>()
@@ -86,12 +114,12 @@ export class Subscriptions {
     return true
   }
 
-  /** Legacy `resources/unsubscribe`. */
+  /** Removes a legacy `resources/subscribe`. */
   unwatch(principal: Principal, uri: string): void {
     this.#watched.get(conversationOf(principal))?.delete(uri)
   }
 
-  /** To be called after every reload: tells each stream what changed for its principal. */
+  /** Tells each stream what changed for its principal; to be called after every reload. */
   changed(): void {
     for (const stream of this.#streams) {
       const principal = this.#deps.refreshed(stream.principal)
@@ -103,12 +131,17 @@ export class Subscriptions {
     }
   }
 
+  /** Returns the principals of the open streams. */
+  principals(): readonly Principal[] {
+    return [...this.#streams].map(({ principal }) => principal)
+  }
+
   /** Ends the streams of principals that the test picks: a token was revoked. */
   closeWhere(test: (principal: Principal) => boolean): void {
     for (const stream of this.#streams) if (test(stream.principal)) this.#close(stream)
   }
 
-  /** Ends every stream; the daemon stops. */
+  /** Ends every stream, as the daemon stops. */
   close(): void {
     this.closeWhere(() => true)
   }
@@ -119,7 +152,7 @@ export class Subscriptions {
     wanted: readonly ListKind[],
     watched: () => Iterable<string>,
     subscriptionId: RequestId | undefined,
-  ): void {
+  ): Stream {
     const stream: Stream = {
       principal,
       channel,
@@ -137,28 +170,34 @@ export class Subscriptions {
       const timer = setTimeout(() => this.#close(stream), rest).unref()
       channel.onClose(() => clearTimeout(timer))
     }
+    return stream
   }
 
   #tell(stream: Stream): void {
     const digests = this.#digestsOf(stream.principal)
-    const before = stream.digests
-    stream.digests = digests
     for (const kind of stream.kinds) {
-      if (digests[kind] !== before[kind]) this.#send(stream, `notifications/${kind}/list_changed`, {})
+      if (digests[kind] === stream.digests[kind]) continue
+      stream.digests = { ...stream.digests, [kind]: digests[kind] }
+      this.#send(stream, `notifications/${kind}/list_changed`, {})
     }
     const versions = this.#versionsOf(stream)
-    for (const [uri, version] of versions) {
-      if (stream.versions.get(uri) !== version) this.#send(stream, 'notifications/resources/updated', { uri })
+    const before = stream.versions
+    const changed = [...versions].filter(([uri, version]) => before.get(uri) !== version)
+    for (const [at, [uri]] of changed.entries()) {
+      if (at === changed.length - 1) stream.versions = versions
+      this.#send(stream, 'notifications/resources/updated', { uri })
     }
     stream.versions = versions
   }
 
-  // A client that reads too slowly misses a notification rather than filling the memory.
-  #send({ channel, subscriptionId }: Stream, method: string, params: Json): void {
-    channel.send({ jsonrpc: '2.0', method, params: tagged(params, subscriptionId) })
+  // A client that reads too slowly misses a notification, which would otherwise fill the memory.
+  #send(stream: Stream, method: string, params: Json): void {
+    const { channel, subscriptionId } = stream
+    const message = { jsonrpc: '2.0', method, params: tagged(params, subscriptionId) }
+    channel.send(message, stream.hasIds ? eventIdOf(stream) : undefined)
   }
 
-  /** A listen stream ends with the answer to its request; a legacy one just ends. */
+  /** Closes a stream: a listen stream ends with the answer to its request, a legacy one just ends. */
   #close({ channel, subscriptionId }: Stream): void {
     if (subscriptionId === undefined) channel.end(200)
     else {
@@ -170,9 +209,9 @@ export class Subscriptions {
   #digestsOf(principal: Principal): Stream['digests'] {
     const { catalogue, library } = this.#deps.snapshot(principal)
     return {
-      tools: catalogue.digest(principal),
-      prompts: library.promptsDigest(principal),
-      resources: library.skillsDigest(principal),
+      tools: short(catalogue.digest(principal)),
+      prompts: short(library.promptsDigest(principal)),
+      resources: short(library.skillsDigest(principal)),
     }
   }
 
@@ -182,7 +221,22 @@ export class Subscriptions {
   }
 }
 
-/** Message parameters that say which subscription they belong to. */
+const listEvent = /^lists\.([\w-]{16})\.([\w-]{16})\.([\w-]{16})\.([\w-]{16})\.[\w-]{22}$/
+
+/** Returns an id, of no other event, that says what the client of a stream knows. */
+function eventIdOf({ digests: { tools, prompts, resources }, versions }: Stream): string {
+  return ['lists', tools, prompts, resources, digestOf(versions), randomId()].join('.')
+}
+
+function digestOf(versions: Stream['versions']): string {
+  return short(JSON.stringify([...versions]))
+}
+
+function short(text: string): string {
+  return sha256(text).slice(0, 16)
+}
+
+/** Adds to message parameters the subscription that they belong to. */
 export function tagged(params: Json, subscriptionId: RequestId | undefined): Json {
   return subscriptionId === undefined
     ? params

@@ -1,17 +1,19 @@
 /**
- * Calls that wait for a person: for an answer of their client, or for a decision on a page of ours, which no model can
- * make since it needs the user's own browser session. However the person is asked, a suspended call has one life: it
- * belongs to a user, a client and exact arguments, is settled once, is used up by coming again, and expires.
+ * Calls that wait for a person: for an answer of their client, or for a decision on a page of ours, which no model
+ * can make since it needs the user's own browser session. In both cases a suspended call belongs to a user, a client
+ * and exact arguments, is settled once, is used up when the call comes again, and expires.
  */
 import type { Audit } from '../audit/audit.ts'
 import { eventOf } from '../audit/event.ts'
-import type { Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
+import type { Recorded } from '../audit/recording.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { randomId, sha256 } from '../core/secrets.ts'
+import { randomId, sha256 } from '#leaf/secrets.ts'
+import { canonical } from '#leaf/strict-json.ts'
 import type { WaitingApproval, WaitingQuestion, Suspended } from '../core/suspended.ts'
-import type { OfferedTool } from '../tools/catalogue.ts'
-import type { Store } from '../store/store.ts'
+import type { OfferedTool } from '../tools/gate/catalogue.ts'
+import type { Store } from '#state/store.ts'
 import { type WaitingWork, WaitingRoom } from './waiting-room.ts'
 import { peerOf } from './call.ts'
 import type { Json } from './json-rpc.ts'
@@ -21,21 +23,22 @@ const questionMs = 600_000
 const maxPerUser = 50
 const maxBytes = 65_536
 
-/** Every call that waits for a person, or for its caller to come back with what the person said. */
+/** The calls that wait for a person, or for their caller to come back with the person's answer. */
 export class SuspendedCalls {
   readonly #clock: Clock
   readonly #audit: Audit
-  readonly #publicUrl: () => string
+  readonly #pageOf: (id: string) => string
   readonly #room: WaitingRoom
 
-  constructor(deps: { store: Store; clock: Clock; audit: Audit; publicUrl: () => string }) {
+  /** `pageOf` returns the page on which the user decides about an approval. */
+  constructor(deps: { store: Store; clock: Clock; audit: Audit; pageOf: (id: string) => string }) {
     this.#clock = deps.clock
     this.#audit = deps.audit
-    this.#publicUrl = deps.publicUrl
+    this.#pageOf = deps.pageOf
     this.#room = new WaitingRoom(deps.store)
   }
 
-  /** Suspends a call until the client has answered what is asked. */
+  /** Suspends a call until the client has answered the questions. */
   async question(
     principal: Principal,
     key: string,
@@ -55,7 +58,7 @@ export class SuspendedCalls {
     return question
   }
 
-  /** The client's own answer to a question of its peer; for any other there is none. */
+  /** Stores a client's answer to a question that the same peer was asked; ignores any other. */
   async answer(
     principal: Principal,
     id: unknown,
@@ -67,7 +70,7 @@ export class SuspendedCalls {
       found.state === 'pending' &&
       found.user === principal.user &&
       found.client?.id === principal.client?.id
-    // Whoever answers what nobody asked writes nothing.
+    // An answer that nobody asked for writes nothing.
     if (typeof id !== 'string' || !isOpen(await this.#room.get(id))) return
     await this.#room.change(async (calls) => {
       const found = await calls.get(id)
@@ -75,7 +78,7 @@ export class SuspendedCalls {
     })
   }
 
-  /** Uses up what was asked for exactly this call. */
+  /** Returns and removes the question that was asked for exactly this call. */
   async resume(key: string, id: unknown): Promise<WaitingQuestion | undefined> {
     const isMeant = (found: Suspended | undefined): found is WaitingQuestion =>
       found?.kind === 'question' && found.key === key
@@ -88,16 +91,17 @@ export class SuspendedCalls {
     })
   }
 
-  /** Where the user decides. */
+  /** Returns the address of the page on which the user decides. */
   urlOf(approval: WaitingApproval): string {
-    return `${this.#publicUrl()}/approvals/${approval.id}`
+    return this.#pageOf(approval.id)
   }
 
-  /** The approval that a call needs: the one that it asked for before, or a new one. AppError `unavailable` when too many wait. */
+  /** Returns the approval that a call needs: an earlier one, or a new one. AppError `unavailable` when too many wait. */
   async request(
     principal: Principal,
     { tool, annotations }: OfferedTool,
     args: unknown,
+    recorded: Recorded,
   ): Promise<WaitingApproval> {
     const key = callKey(principal, tool.name, args)
     const isKnown = (one: Suspended): one is WaitingApproval => one.kind === 'approval' && one.key === key
@@ -113,10 +117,11 @@ export class SuspendedCalls {
       title: tool.title,
       destructive: annotations.destructiveHint,
       arguments: structuredClone(args),
+      recorded: structuredClone(recorded),
       state: 'pending',
     }
     return await this.#room.change(async (calls) => {
-      // Another daemon may have been asked the same meanwhile.
+      // Another daemon may have got the same request meanwhile.
       const other = (await calls.of(principal.user)).find(isKnown)
       if (other) return other
       await suspend(calls, approval)
@@ -125,7 +130,7 @@ export class SuspendedCalls {
     })
   }
 
-  /** Uses up the user's decision on exactly this call; asking again after it is a new question. */
+  /** Returns and removes the user's decision on exactly this call; asking again afterwards is a new question. */
   async decision(
     principal: Principal,
     tool: string,
@@ -143,18 +148,18 @@ export class SuspendedCalls {
     })
   }
 
-  /** What waits for this user's decision, oldest first. */
+  /** Returns the calls that wait for this user's decision, oldest first. */
   async waitingFor(user: string): Promise<readonly WaitingApproval[]> {
     const waiting = await this.#room.of(user)
     return waiting.filter((one): one is WaitingApproval => one.kind === 'approval' && one.state === 'pending')
   }
 
-  /** An approval of the user's own; AppError `not_found` for another's, an expired one and none alike. */
+  /** Returns an approval of the user's own; AppError `not_found` for another's, an expired or a missing one alike. */
   async find(user: string, id: string): Promise<WaitingApproval> {
     return ownApproval(user, await this.#room.get(id))
   }
 
-  /** The user's decision. `principal` is the user at the browser. AppError `conflict` when it was decided before. */
+  /** Stores the user's decision. `principal` is the user at the browser. AppError `conflict` when it was decided before. */
   async decide(principal: Principal, id: string, decision: 'approve' | 'deny'): Promise<WaitingApproval> {
     this.#audit.requireWritable()
     return await this.#room.change(async (calls) => {
@@ -169,7 +174,16 @@ export class SuspendedCalls {
     })
   }
 
-  /** Waits until it is settled, but no longer than this many milliseconds or until the call ends. */
+  /** Forgets all calls of a user that wait or were decided, so that none comes true; returns how many. */
+  async forget(user: string): Promise<number> {
+    return await this.#room.change(async (calls) => {
+      const waiting = await calls.of(user)
+      for (const { id } of waiting) await calls.delete(id)
+      return waiting.length
+    })
+  }
+
+  /** Waits until the call is settled, but no longer than this many milliseconds or until the call ends. */
   async settled(call: Suspended, milliseconds: number, signal: AbortSignal): Promise<void> {
     await this.#room.settled(call.id, milliseconds, signal)
   }
@@ -186,7 +200,7 @@ export class SuspendedCalls {
     }
   }
 
-  // What led to a decision is worth as much as the decision: the exact arguments are kept.
+  // Which arguments exactly, only the person's page tells: the log is read by people who may not see all of them.
   async #tell(
     { transaction }: WaitingWork,
     principal: Principal,
@@ -194,7 +208,7 @@ export class SuspendedCalls {
     type: string,
     status: 'ok' | 'denied',
   ): Promise<void> {
-    const data = { approval: approval.id, arguments: approval.arguments as Record<string, unknown> }
+    const data = { approval: approval.id, arguments: approval.recorded as Recorded }
     const event = eventOf(principal, { type, status, target: approval.tool, data })
     await this.#audit.recordIn(transaction, event)
   }
@@ -205,7 +219,7 @@ function ownApproval(user: string, found: Suspended | undefined): WaitingApprova
   throw new AppError('not_found', 'no such approval; it may have expired')
 }
 
-/** A client that asks and never comes back makes room with its oldest question; decisions are never dropped. */
+/** Adds a waiting call. Above the user's limit, a question replaces the oldest one, and an approval is refused, never dropped. */
 async function suspend(calls: WaitingWork, call: Suspended): Promise<void> {
   const waiting = await calls.of(call.user)
   const mine = waiting.filter((one) => one.kind === call.kind && one.state === 'pending')
@@ -217,15 +231,7 @@ async function suspend(calls: WaitingWork, call: Suspended): Promise<void> {
   await calls.put(call)
 }
 
-/** Equal for exactly the same call: of the same user through the same client, with the same arguments. */
+/** Returns a key, equal for exactly the same call: of the same user through the same client, with the same arguments. */
 export function callKey(principal: Principal, name: string, args: unknown): string {
   return sha256(`${peerOf(principal)}\n${name}\n${canonical(args)}`)
-}
-
-/** A JSON value as text that is equal for equal values, whatever the order of keys. */
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(',')}}`
 }

@@ -1,9 +1,9 @@
-/** `tasks/get`, `tasks/update` and `tasks/cancel`, and calls that become tasks when they take long (SEP-2663). */
+/** Answers `tasks/get`, `tasks/update` and `tasks/cancel`, and turns calls into tasks when they take long (SEP-2663). */
 import { setTimeout as delay } from 'node:timers/promises'
-import { isoTime } from '../core/clock.ts'
-import { AppError, messageOf, peerMessageOf } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
-import { Stop } from '../core/stop.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { AppError, messageOf, peerMessageOf } from '#leaf/errors.ts'
+import type { Log } from '#leaf/log.ts'
+import { Stop } from '#leaf/stop.ts'
 import { askable, type Asking, askingFor, cannotAsk, fits } from './asking.ts'
 import type { Call } from './call.ts'
 import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
@@ -12,26 +12,26 @@ import { taskLife, type OpenTask, type TaskRecord, type Tasks } from './tasks.ts
 
 /** The extension's name, in the capabilities of both sides. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
-/** Milliseconds that a call may take before a client that can poll is let go. */
+/** Milliseconds that a call may take before a client that can poll gets a task instead. */
 const graceMs = 750
 const pollIntervalMs = 1000
-/** Until a person has decided, or the question has expired. */
+/** Milliseconds to wait for a person's decision, until the question expires. */
 const patienceMs = 900_000
 
-/** What calls that may become tasks work with. */
+/** The dependencies of calls that may become tasks. */
 export interface TaskDeps {
   readonly tasks: Tasks
   readonly suspended: SuspendedCalls
   readonly log: Log
 }
 
-/** Whether the client of this very call can be given a task. */
+/** True when the client of this very call can be given a task. */
 export function takesTasks(call: Call): boolean {
   const extensions = call.revision.envelope ? call.capabilities()?.['extensions'] : undefined
   return isObject(extensions) && isObject(extensions[tasksExtension])
 }
 
-/** JsonRpcError -32021 for a client that did not declare the extension. */
+/** Requires that the client declared the extension; JsonRpcError -32021 otherwise. */
 export function requireTasks(call: Call): void {
   if (takesTasks(call)) return
   throw new JsonRpcError(errorCodes.missingCapability, `the client did not declare ${tasksExtension}`, {
@@ -39,7 +39,7 @@ export function requireTasks(call: Call): void {
   })
 }
 
-/** How a task stands, with its result where it has one. */
+/** Returns the state of a task, with its result if it has one. */
 export async function getTask(call: Call, { tasks }: TaskDeps): Promise<Json> {
   requireTasks(call)
   const task = await tasks.find(call.principal, textParam(call.params, 'taskId'))
@@ -53,7 +53,7 @@ export async function getTask(call: Call, { tasks }: TaskDeps): Promise<Json> {
   }
 }
 
-/** Takes what the client answers. Which of it counts is seen at the next `tasks/get`. */
+/** Stores the client's answers. The next `tasks/get` shows which of them count. */
 export async function updateTask(call: Call, { tasks }: TaskDeps): Promise<Json> {
   requireTasks(call)
   const said = objectParam(call.params, 'inputResponses')
@@ -82,7 +82,7 @@ function shown({ id, status, message, createdAt, updatedAt }: TaskRecord): Json 
   }
 }
 
-/** Runs a call, and lets its client go with a task when it takes long. What is asked before goes by rounds, after by the task. */
+/** Runs a call, and gives its client a task when it takes long. Questions before that go by rounds, later ones by the task. */
 export async function runAsTask(
   call: Call,
   tool: string,
@@ -111,7 +111,7 @@ export async function runAsTask(
     await task?.discard()
     return work
   }
-  // From here on the connection is not what the call hangs on.
+  // From here on the call does not depend on the connection.
   unlink()
   void settle(task, work, deps.log)
   return { resultType: 'task', ...shown(task.record) }

@@ -1,19 +1,19 @@
 /**
- * Calls that go on after their request was answered (extension `io.modelcontextprotocol/tasks`, SEP-2663). What is known
- * of one stands in the state: it belongs to the user and client that made the call, and ends an hour after it began.
+ * Calls that go on after their request was answered (extension `io.modelcontextprotocol/tasks`, SEP-2663). A task's record
+ * is in the state: it belongs to the user and client that made the call, and expires an hour after it began.
  */
-import type { Clock } from '../core/clock.ts'
-import { Cancelled } from '../core/errors.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { Cancelled } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { randomId } from '../core/secrets.ts'
-import type { Stop } from '../core/stop.ts'
-import type { Collection, CollectionSpec, Store } from '../store/store.ts'
-import { changeUnderWay, isLost, isUnderWay, type Vouched, vouchedFrom, Voucher } from '../store/vouched.ts'
+import { randomId } from '#leaf/secrets.ts'
+import type { Stop } from '#leaf/stop.ts'
+import type { Collection, CollectionSpec, Store } from '#state/store.ts'
+import { changeUnderWay, isLost, isUnderWay, type Vouched, vouchedFrom, Voucher } from '../core/vouched.ts'
 import type { ClientQuestion } from '../tools/tool.ts'
 import { errorCodes, type Json, JsonRpcError } from './json-rpc.ts'
 import type { RunningCalls } from './running.ts'
 
-/** What is kept of a task. */
+/** The stored record of a task. */
 export interface TaskRecord extends Vouched {
   readonly user: string
   readonly client?: string
@@ -21,22 +21,27 @@ export interface TaskRecord extends Vouched {
   readonly message?: string
   readonly createdAt: number
   readonly expiresAt: number
-  /** What the client is asked, by names that are used once. */
+  /** The open questions to the client, by names that are used once. */
   readonly asked?: Readonly<Record<string, ClientQuestion>>
   readonly answers: Readonly<Record<string, unknown>>
   readonly result?: Json
+  /** The length of the result as JSON. */
+  readonly resultLength?: number
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-type Ending = Pick<TaskRecord, 'status' | 'message' | 'result' | 'error'>
+type Ending = Pick<TaskRecord, 'status' | 'message' | 'result' | 'resultLength' | 'error'>
 
 /** Milliseconds for which a task and its result are kept. */
 export const taskLife = 3_600_000
 const look = 1000
 const mostOpen = 50
 const mostResult = 4_000_000
+/** The limits of a user's ended tasks; the newest are kept. */
+const mostEnded = 100
+const mostResults = 16_000_000
 
-/** Where they are kept. */
+/** The collection of tasks. */
 export const taskRecords: CollectionSpec<TaskRecord> = {
   name: 'mcp.task',
   indexes: ['user'],
@@ -56,7 +61,7 @@ export class Tasks {
     this.#tasks = deps.store.collection(taskRecords)
   }
 
-  /** Keeps a call that runs as a task; the stop ends it. Undefined while the user has too many. */
+  /** Stores a running call as a task; the stop ends it. Undefined while the user has too many. */
   async open(
     principal: Principal,
     tool: string,
@@ -87,7 +92,7 @@ export class Tasks {
     return task
   }
 
-  /** A task of the principal's own. JsonRpcError -32602 for another's, one that has ended and none alike. */
+  /** Returns a task of the principal's own. JsonRpcError -32602 for another's, an expired or a missing one alike. */
   async find(principal: Principal, id: string): Promise<TaskRecord> {
     const found = await this.#tasks.get(id)
     if (!found || found.user !== principal.user || found.client !== principal.client?.id)
@@ -98,7 +103,7 @@ export class Tasks {
     return after ?? found
   }
 
-  /** Takes answers to what is asked; those to anything else are left. */
+  /** Stores answers to open questions; others are ignored. */
   async answer(
     principal: Principal,
     id: string,
@@ -115,14 +120,24 @@ export class Tasks {
     this.#open.get(id)?.wake()
   }
 
-  /** Ends a task that goes on; one that has ended stays as it is. */
+  /** Cancels a running task; one that has ended stays as it is. */
   async cancel(principal: Principal, id: string): Promise<void> {
     await this.find(principal, id)
     await this.#change(id, () => ({ status: 'cancelled' }))
     this.#open.get(id)?.abort()
   }
 
-  /** Ends what runs here, as the service stops. */
+  /** Cancels all running tasks of a user, at whatever daemon; returns how many. */
+  async cancelAll(user: string): Promise<number> {
+    const mine = (await this.#tasks.find({ where: { user } })).filter(isUnderWay)
+    for (const { id } of mine) {
+      await this.#change(id, () => ({ status: 'cancelled' }))
+      this.#open.get(id)?.abort()
+    }
+    return mine.length
+  }
+
+  /** Ends the tasks that run here, as the service stops. */
   async close(): Promise<void> {
     const error = { code: errorCodes.internal, message: 'the service stopped while the call ran' }
     await Promise.all([...this.#open.values()].map((task) => task.end({ status: 'failed', error })))
@@ -165,7 +180,7 @@ export class OpenTask {
     })
   }
 
-  /** What the task is about just now. */
+  /** Sets the message about the task's present work. */
   say(message: string): void {
     this.#message = message
     this.#voucher.now()
@@ -207,21 +222,42 @@ export class OpenTask {
     this.wake()
   }
 
-  /** The call has ended, which a task does once. */
+  /** Stores the end of the call, once. */
   async end(ending: Ending): Promise<void> {
     this.#voucher.stop()
     this.#leave()
-    const big = ending.result && JSON.stringify(ending.result).length > mostResult
+    const resultLength = ending.result ? JSON.stringify(ending.result).length : 0
+    const big = resultLength > mostResult
     const text = 'the result is too long to be kept; ask for less, or for a part at a time'
     await this.#change(() => ({
       ...ending,
+      resultLength: big ? 0 : resultLength,
       ...(this.#stop.reason && !ending.error && { status: 'cancelled' }),
       ...(big && { result: { content: [{ type: 'text', text }], isError: true } }),
     }))
+    await this.#forgetOlder()
     this.abort()
   }
 
-  /** Leaves no trace: the call was over before its client heard of a task. */
+  /** Deletes the user's older ended tasks beyond the limits of number and length. */
+  async #forgetOlder(): Promise<void> {
+    const { id, user } = this.record
+    const mine = await this.#tasks.find({
+      where: { user },
+      order: [{ field: 'createdAt', descending: true }],
+    })
+    const ended = mine.filter((one) => !isUnderWay(one))
+    let [count, length] = [0, 0]
+    for (const one of [
+      ...ended.filter((own) => own.id === id),
+      ...ended.filter((other) => other.id !== id),
+    ]) {
+      length += one.resultLength ?? 0
+      if (++count > mostEnded || length > mostResults) await this.#tasks.delete(one.id)
+    }
+  }
+
+  /** Deletes the task: the call was over before its client heard of it. */
   async discard(): Promise<void> {
     this.#voucher.stop()
     this.#leave()

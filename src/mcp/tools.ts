@@ -1,13 +1,13 @@
-/** `tools/list` and `tools/call` (specification §4.5). What is listed is exactly what can be called. */
+/** Answers `tools/list` and `tools/call` (specification §4.5). Exactly the listed tools can be called. */
 import type { Audit } from '../audit/audit.ts'
-import { messageOf } from '../core/errors.ts'
+import { messageOf } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
-import { sha256 } from '../core/secrets.ts'
+import { sha256 } from '#leaf/secrets.ts'
 import type { Settings } from '../core/settings.ts'
-import { WrittenJson } from '../core/written-json.ts'
-import type { Caller, OfferedTool, ToolOutcome } from '../tools/catalogue.ts'
+import { WrittenJson } from '#leaf/written-json.ts'
+import type { Caller, OfferedTool, ToolOutcome } from '../tools/gate/catalogue.ts'
 import { idempotencyKey } from '../tools/tool.ts'
-import { fitted } from '../library/lint.ts'
+import { fitted } from '../library/prompts/lint.ts'
 import { type Asking, askingFor } from './asking.ts'
 import {
   type Call,
@@ -29,14 +29,14 @@ import { skillFor } from './skills.ts'
 import { callKey } from './suspended-calls.ts'
 import { requireTasks, runAsTask, takesTasks, type TaskDeps } from './task-methods.ts'
 
-/** The tools that this principal may call. */
+/** Lists the tools that this principal may call. */
 export function listTools(
   call: Call,
-  { pages, publicUrl }: { readonly pages: Pages; readonly publicUrl: () => string },
+  { listPages, publicUrl }: { readonly listPages: Pages; readonly publicUrl: () => string },
 ): Reply {
   const { catalogue, settings, library } = call.snapshot
   const describe = describer(call.snapshot, call.principal, settings.mcp.skill_mode)
-  return pages.page(call, {
+  return listPages.page(call, {
     field: 'tools',
     digest: `${catalogue.digest(call.principal)}\n${settings.mcp.structured_results}\n${library.skillsDigest(call.principal)}\n${showsViews(call)}`,
     items: () => catalogue.offered(call.principal),
@@ -46,8 +46,8 @@ export function listTools(
 }
 
 /**
- * How tools are described to a principal: without what sends it to tools that it lacks, and with the skill that
- * teaches the tool. In `replace` mode that skill stands for the description, which saves the model's context.
+ * Returns the function that describes tools to a principal: without what sends it to tools that it lacks, and with
+ * the skill that teaches the tool, named at the first tool that it teaches. In `replace` mode the skill replaces the description, which saves the model's context.
  */
 export function describer(
   { catalogue, library }: Pick<McpSnapshot, 'catalogue' | 'library'>,
@@ -60,14 +60,21 @@ export function describer(
     const skill = skillFor(skills, tool.name)
     if (skill && mode === 'replace') return `Read the skill ${skill.name} first.`
     const description = fitted(tool.description, lacks)
-    return skill ? `${description} See the skill ${skill.name}.` : description
+    // Once is enough: the instructions list all skills.
+    const first = skill?.tools.find((name) => typeof catalogue.find(principal, name) !== 'string')
+    return skill && first === tool.name ? `${description} Skill: ${skill.name}.` : description
   }
 }
 
 /** Runs one tool. */
 export function callTool(
   call: Call,
-  deps: TaskDeps & { readonly audit: Audit; readonly logLevels: LogLevels; readonly views: HostViews },
+  deps: TaskDeps & {
+    readonly audit: Audit
+    readonly logLevels: LogLevels
+    readonly views: HostViews
+    readonly publicUrl: () => string
+  },
 ): Promise<Reply> {
   const { catalogue } = call.snapshot
   const { name, args, found, repeatable } = readCall(call)
@@ -80,6 +87,7 @@ export function callTool(
       log: logOf(own, name, own.revision.modern ? own.logLevel : deps.logLevels.get(own.principal)),
       ask: asking.ask,
       library: own.snapshot.library,
+      publicUrl: deps.publicUrl(),
       repeatable,
       confirm: (offered) => confirm(own, asking, offered, args, deps),
     })
@@ -92,8 +100,8 @@ export function callTool(
 }
 
 /**
- * What a client says of a call that it may have to send again, in `_meta` or, like other HTTP APIs, in a header
- * (draft-ietf-httpapi-idempotency-key-header). Keys are of the peer's own: others may choose the same.
+ * Returns the idempotency key of a call that its client may have to repeat, from `_meta` or, as in other HTTP APIs, a
+ * header (draft-ietf-httpapi-idempotency-key-header). Keys belong to the peer: others may choose the same.
  */
 function repeatableOf(call: Call, name: string, args: Json): Caller['repeatable'] {
   const { params, headers, principal } = call
@@ -115,7 +123,7 @@ interface CallOfTool extends Pick<Caller, 'repeatable'> {
   readonly found: OfferedTool | string
 }
 
-/** Which tool is called with what. A call that is none is audited as it came. */
+/** Reads the tool and arguments of a call. A malformed call is audited as it came. */
 function readCall(call: Call): CallOfTool {
   const { catalogue } = call.snapshot
   try {
@@ -131,7 +139,7 @@ function readCall(call: Call): CallOfTool {
   }
 }
 
-/** Specification §4.5: one text, then what else the tool made. Specification §7.1: a call that came to no tool is an error. */
+/** Returns one text, then other content (specification §4.5); a call that reached no tool is an error (specification §7.1). */
 function resultOf(
   { revision, snapshot }: Call,
   found: OfferedTool | string,
@@ -153,7 +161,7 @@ function resultOf(
   }
 }
 
-/** Arguments that a tool's schema mirrors in headers must be there and equal (MCP 2026-07-28, `x-mcp-header`). */
+/** Requires that arguments which a tool's schema mirrors in headers are there and equal (MCP 2026-07-28, `x-mcp-header`). */
 function checkParamHeaders(call: Call, found: OfferedTool | string, args: Json): void {
   for (const { header, path } of typeof found === 'string' ? [] : mirrored(found.tool.input)) {
     const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), args)
@@ -169,9 +177,9 @@ function checkParamHeaders(call: Call, found: OfferedTool | string, args: Json):
   }
 }
 
-/** Whether a header says what the argument says; integers compare as numbers (`42.0` is 42). */
+/** True when a header equals the argument; integers compare as numbers (`42.0` is 42). */
 function sameParam(value: unknown, header: string): boolean {
-  // Outside visible ASCII a value has to come encoded.
+  // Outside visible ASCII, a value must come encoded.
   if (!/^[\x20-\x7e]*$/.test(header)) return false
   const text = decodeHeader(header)
   return typeof value === 'number' ? text.trim() !== '' && Number(text) === value : text === String(value)
@@ -193,7 +201,7 @@ function mirrored(schema: Json): readonly Mirrored[] {
   return found
 }
 
-/** The annotated properties, along chains of `properties` only. */
+/** Finds the annotated properties, along chains of `properties` only. */
 function findMirrored(schema: Json, path: readonly string[]): Mirrored[] {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   return Object.entries(properties).flatMap(([name, property]) => {
@@ -204,7 +212,7 @@ function findMirrored(schema: Json, path: readonly string[]): Mirrored[] {
   })
 }
 
-/** Progress goes to a client that gave a token; values must grow (MCP, progress). */
+/** Returns the function that sends progress to a client that gave a token; values must grow (MCP, progress). */
 function progressOf({ channel, progressToken, stop }: Call): Caller['progress'] {
   let last = -Infinity
   return (progress, total, message) => {
@@ -220,7 +228,7 @@ function progressOf({ channel, progressToken, stop }: Call): Caller['progress'] 
   }
 }
 
-/** Log messages go to a client that asked for their level. */
+/** Returns the function that sends log messages to a client that asked for their level. */
 function logOf({ channel, stop }: Call, logger: string, least: McpLogLevel | undefined): Caller['log'] {
   return (level, data) => {
     if (least === undefined || stop.reason || logLevels.indexOf(level) < logLevels.indexOf(least)) return

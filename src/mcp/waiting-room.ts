@@ -1,6 +1,6 @@
-import { within } from '../core/deadline.ts'
+import { within } from '#leaf/deadline.ts'
 import type { Suspended } from '../core/suspended.ts'
-import type { Collection, CollectionSpec, Store, Transaction } from '../store/store.ts'
+import type { Collection, CollectionSpec, Store, Transaction } from '#state/store.ts'
 
 const spec: CollectionSpec<Suspended> = {
   name: 'mcp.waiting',
@@ -9,7 +9,7 @@ const spec: CollectionSpec<Suspended> = {
 }
 const topic = 'mcp.waiting '
 
-/** Where suspended calls wait: in the state, so that whichever daemon is asked knows them. */
+/** The store of suspended calls: in the state, so that every daemon knows them. */
 export class WaitingRoom {
   readonly #store: Store
   readonly #calls: Collection<Suspended>
@@ -28,19 +28,19 @@ export class WaitingRoom {
     return this.#calls.get(id)
   }
 
-  /** Those of a user that wait, oldest first; with a key only those of exactly that call. */
+  /** Returns the waiting calls of a user, oldest first; with a key only those of exactly that call. */
   of(user: string, key?: string): Promise<readonly Suspended[]> {
     const where = { user, ...(key !== undefined && { key }) }
     return this.#calls.find({ where, order: [{ field: 'createdAt' }] })
   }
 
-  /** Changes what waits, with nobody in between; who waits for a call is told of it once it is kept. */
+  /** Changes waiting calls in a transaction; whoever waits for a call is notified after the commit. */
   change<R>(work: (calls: WaitingWork) => Promise<R>): Promise<R> {
     return this.#store.transaction((transaction) => {
       const calls = transaction.in(this.#calls)
       const told = (id: string): void => {
         transaction.announce(topic + id)
-        // A state that nobody shares announces nothing.
+        // A state that is not shared announces nothing.
         transaction.onCommit(() => this.#wake(id))
       }
       return work({
@@ -59,11 +59,11 @@ export class WaitingRoom {
     })
   }
 
-  /** Waits until the call is settled or gone, but no longer than this or until the signal. */
+  /** Waits until the call is settled or gone, but no longer than `milliseconds` or until the signal. */
   async settled(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
     const end = within(milliseconds, signal)
     while (!end.aborted) {
-      // From here on nothing is missed, whatever happens while we look.
+      // The listener is added before the check, so that no change is missed.
       const { changed, leave } = this.#wait(id, end)
       if ((await this.get(id))?.state !== 'pending') return leave()
       await changed
@@ -91,7 +91,7 @@ export class WaitingRoom {
   }
 }
 
-/** What waits, as one piece of work sees it. */
+/** The waiting calls within one transaction. */
 export interface WaitingWork {
   readonly transaction: Transaction
   get(id: string): Promise<Suspended | undefined>

@@ -1,13 +1,13 @@
-/** Which browser pages of other origins may call us (CORS): discovery for all, the rest by *Allowed Public Client Origins*. */
+/** Decides which pages of other origins may call us (CORS): discovery for all, the rest by *Allowed Public Client Origins*. */
 import cors from '@koa/cors'
 import type { Context, Middleware } from 'koa'
-import type { Log } from '../core/log.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
-import type { Trace } from './trace.ts'
 import { aliases, paths } from './urls.ts'
+import type { Parts } from './parts.ts'
 
 const forClients = new Set<string>([
   paths.register,
+  paths.pushed,
   paths.token,
   paths.revoke,
   paths.userinfo,
@@ -26,18 +26,16 @@ const headers = [
   'mcp-name',
   'last-event-id',
   'idempotency-key',
+  'x-mcp-tools',
+  'x-mcp-exclude-tools',
+  'x-mcp-readonly',
 ]
 const exposed = 'WWW-Authenticate, Mcp-Session-Id, MCP-Protocol-Version, Retry-After'
 
-/** What the rule for other origins works with. */
-export interface CrossOriginDeps {
-  readonly settings: () => Settings
-  readonly publicUrl: () => string
-  readonly trace: Trace
-  readonly log: Log
-}
+/** The dependencies of the rule for other origins. */
+export type CrossOriginDeps = Parts<'settings' | 'publicUrl' | 'trace' | 'log'>
 
-/** Answers preflights, before any authentication, and marks answers; stands in front of all routes. */
+/** Answers preflights before any authentication, and marks answers; stands in front of all routes. */
 export function crossOrigin(deps: CrossOriginDeps): Middleware {
   return (ctx, next) => {
     const open = ctx.path.startsWith('/.well-known/') || ctx.path === paths.jwks
@@ -60,7 +58,7 @@ export function crossOrigin(deps: CrossOriginDeps): Middleware {
   }
 }
 
-/** A preflight that nobody may make is answered as well, with nothing granted. */
+/** Answers a preflight that nobody may make, with nothing granted. */
 function refusePreflight(ctx: Context): () => Promise<void> {
   return () => {
     ctx.status = 204
@@ -68,7 +66,7 @@ function refusePreflight(ctx: Context): () => Promise<void> {
   }
 }
 
-/** The browser tells its page nothing, so the operator is told, once for each origin, which line would allow it. */
+/** Tells the operator, once for each origin, which line would allow it: the browser tells its page nothing. */
 function tellRefusal(origin: string, { publicUrl, trace, log }: CrossOriginDeps): void {
   if (!/^https?:\/\/[a-z0-9.:[\]-]{1,200}$/i.test(origin) || origin === new URL(publicUrl()).origin) return
   const remedy = `to allow it, add it to the settings: oauth: { allowed_public_client_origins: ["${origin}"] }`
@@ -76,7 +74,7 @@ function tellRefusal(origin: string, { publicUrl, trace, log }: CrossOriginDeps)
     log.warn('a web page of another origin was refused', { origin, remedy })
 }
 
-/** The opaque origin `null` is nobody's: sandboxed frames and files have it. */
+/** Returns the allowed origin, if any. The opaque origin `null` is nobody's: sandboxed frames and files have it. */
 function allowedOrigin(origin: string, settings: Settings): string | undefined {
   const listed = linesOf(settings.oauth.allowed_public_client_origins)
   if (origin === '' || origin === 'null') return undefined
@@ -85,7 +83,7 @@ function allowedOrigin(origin: string, settings: Settings): string | undefined {
   return plain.includes(origin.toLowerCase()) ? origin : undefined
 }
 
-/** A wildcard would not cover Authorization, nor a prefix; so what is asked for is answered, if we know it. */
+/** Returns the headers asked for that we know: a wildcard would not cover Authorization, nor a prefix. */
 function grantedHeaders(ctx: Context): string[] {
   const asked = ctx
     .get('Access-Control-Request-Headers')

@@ -1,22 +1,24 @@
 /**
- * Identity assertions (ID-JAG, draft-ietf-oauth-identity-assertion-authz-grant): what the company's identity provider
- * signs when it lets one of its users use this server through one client, without a sign-in and consent here.
+ * Identity assertions (ID-JAG, draft-ietf-oauth-identity-assertion-authz-grant): the company's identity provider signs
+ * one when it lets one of its users use this server through one client, without a sign-in and consent here.
  */
 import { createLocalJWKSet, errors, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose'
-import type { Clock } from '../core/clock.ts'
-import { messageOf } from '../core/errors.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { messageOf } from '#leaf/errors.ts'
 import type { Settings } from '../core/settings.ts'
-import { assertionAlgorithms, type Assertions } from './assertions.ts'
-import type { GuardedFetch } from './guarded-fetch.ts'
+import { assertionAlgorithms, type Assertions, claimsIn } from './clients/assertions.ts'
+import type { GuardedFetch } from './clients/guarded-fetch.ts'
 import { meansResource, resourceOf } from './urls.ts'
 
 type Provider = Settings['oauth']['identity_assertions'][number]
 
-/** What an assertion says that is right. */
+/** The verified content of an assertion. */
 export interface Identity {
-  /** The e-mail address, or what the site says names a user; to be found among the users. */
+  /** The e-mail address, or the claim by which the site names a user; to be found among the users as it is. */
   readonly user: string
   readonly issuer: string
+  /** The issuer's name for the person (`sub`), whatever address it gives them. */
+  readonly subject: string
   readonly scope: string | undefined
   readonly authTime?: number
 }
@@ -28,7 +30,7 @@ interface KeySet {
 
 const mostLifeSeconds = 600
 const keysLife = 3_600_000
-/** An unknown key makes us look again, but not at every request. */
+/** Milliseconds between two fetches of the keys: an unknown key makes us look again, but not at every request. */
 const leastBetween = 60_000
 
 interface IdentityProvidersDeps {
@@ -39,7 +41,7 @@ interface IdentityProvidersDeps {
   readonly fetch: GuardedFetch
 }
 
-/** The identity providers whose word counts here. */
+/** The identity providers that the site trusts. */
 export class IdentityProviders {
   readonly #deps: IdentityProvidersDeps
   readonly #keySets = new Map<string, KeySet>()
@@ -48,11 +50,11 @@ export class IdentityProviders {
     this.#deps = deps
   }
 
-  /** Whom an assertion names that was made for this client; or why it counts for nothing. */
+  /** Returns the person named by an assertion that was made for this client, or the reason why it counts for nothing. */
   async identify(assertion: string, client: string): Promise<Identity | { readonly fault: string }> {
     if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(assertion) || assertion.length > 16_384)
       return { fault: 'the assertion is not a compact JWT' }
-    const issuer = claimedIssuer(assertion)
+    const { iss: issuer } = claimsIn(assertion)
     const provider = this.#deps.settings().oauth.identity_assertions.find((known) => known.issuer === issuer)
     if (!provider) return { fault: 'the issuer of the assertion is not one that this server trusts' }
     if (!provider.clients.includes(client))
@@ -69,7 +71,8 @@ export class IdentityProviders {
       return {
         user,
         issuer: provider.issuer,
-        scope: typeof scope === 'string' ? scope : undefined,
+        subject: claims.sub!,
+        scope: scope as string | undefined,
         ...(typeof authTime === 'number' && { authTime: authTime * 1000 }),
       }
     } catch (error) {
@@ -99,14 +102,14 @@ export class IdentityProviders {
     try {
       return await verify(false)
     } catch (error) {
-      // Providers change their keys without telling.
+      // Providers change their keys without notice.
       if (error instanceof errors.JWKSNoMatchingKey) return verify(true)
       throw error
     }
   }
 
   #claimFault(claims: JWTPayload, client: string): string | undefined {
-    const { aud, client_id: id, resource, exp = 0, jti } = claims
+    const { aud, client_id: id, resource, exp = 0, jti, sub, scope } = claims
     const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
     if (audience !== this.#deps.publicUrl()) return 'the assertion is for another authorization server'
     if (id !== client) return 'the assertion was made for another client'
@@ -115,6 +118,9 @@ export class IdentityProviders {
     if (!named.every((one) => typeof one === 'string' && meansResource(one, own)))
       return 'the assertion is for another resource'
     if (typeof jti !== 'string' || jti === '') return 'the jti of the assertion is not a text'
+    if (typeof sub !== 'string' || sub === '') return 'the sub of the assertion is not a text'
+    // A scope that is not a text, read as none, would give everything.
+    if (!['undefined', 'string'].includes(typeof scope)) return 'the scope of the assertion is not a text'
     return exp - this.#deps.clock.now() / 1000 > mostLifeSeconds
       ? `the assertion lives longer than ${mostLifeSeconds} seconds`
       : undefined
@@ -134,30 +140,21 @@ export class IdentityProviders {
   async #discover(issuer: string): Promise<string> {
     const { body } = await this.#deps.fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     const { issuer: named, jwks_uri: uri } = (body ?? {}) as Record<string, unknown>
-    // OpenID Connect Discovery §4.3.
+    // OpenID Connect Discovery §4.3 demands the same issuer.
     if (named !== issuer) throw new Error('its metadata names another issuer')
     if (typeof uri !== 'string') throw new Error('its metadata names no key set')
     return uri
   }
 }
 
-/** Who says that it signed this; nothing is believed of it yet. */
-function claimedIssuer(assertion: string): unknown {
-  try {
-    const payload = JSON.parse(Buffer.from(assertion.split('.')[1]!, 'base64url').toString()) as unknown
-    return (payload as { iss?: unknown } | null)?.iss
-  } catch {
-    return undefined
-  }
-}
-
-/** Only what the provider vouches for: a verified address, or the claim that the site chose. */
+/** Returns the user that the provider vouches for: by a verified address, or by the claim that the site chose. */
 function userOf(claims: JWTPayload, { claim }: Provider): string | { readonly fault: string } {
   const value = claims[claim ?? 'email']
   if (typeof value !== 'string' || value === '') return { fault: `the assertion has no ${claim ?? 'email'}` }
   if (claim === undefined && claims['email_verified'] !== true)
     return { fault: 'the e-mail address of the assertion is not verified' }
-  // Such as a Kelvin sign, of which lower case makes the k of somebody else's address.
+  // For example a Kelvin sign, whose lower case is the k of somebody else's address.
   if (value !== value.normalize('NFC')) return { fault: 'the assertion does not write its user plainly' }
-  return value.toLowerCase()
+  // A `sub` in other letters may mean another person (OpenID Connect Core §2). Addresses and names differ in more.
+  return claim === 'sub' ? value : value.toLowerCase()
 }

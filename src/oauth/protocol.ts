@@ -1,19 +1,20 @@
 /**
- * What the OAuth endpoints say: the one error class of the protocol, and the parameters of a request.
+ * The terms of the OAuth protocol: its one error class, and the parameters of a request.
  *
- * How the files of this folder play together:
- * - Endpoints: `discovery-`, `registration-`, `authorization-`, `token-` (with `grant-types/`),
- *   `revocation-`, `introspection-`, `userinfo-endpoint.ts`; what they share on the wire is in
- *   `http-middleware.ts` and `browser-middleware.ts`, every path in `urls.ts`.
- * - Who asks: `client-authentication.ts` for clients, `bearer.ts` for callers of the MCP endpoint,
+ * The files of this folder:
+ * - Endpoints: `discovery-`, `registration-`, `pushed-request-`, `authorization-`, `token-` (with `grant-types/`),
+ *   `revocation-`, `introspection-`, `userinfo-endpoint.ts`; `parts.ts` names what each needs, what they share on the
+ *   wire is in `http-middleware.ts` and in `web/`, every path in `urls.ts`.
+ * - Authentication: `client-authentication.ts` for clients, `bearer.ts` for callers of the MCP endpoint,
  *   which makes the `Principal`; `rate-limits.ts` and `cors.ts` stand before both.
- * - What is kept: `records.ts` has the shapes; `clients.ts` and `client-documents.ts`, `grants.ts`,
- *   `codes.ts`, `tokens.ts`, `usage.ts` and `keys.ts` keep them.
- * - What a stranger names is fetched by `guarded-fetch.ts` and nothing else; `known-documents.ts` has copies of what
- *   well-known clients would be fetched for.
+ * - Storage: `records.ts` has the shapes; `clients.ts` and `client-documents.ts`, `grants.ts`,
+ *   `pushed-requests.ts`, `codes.ts`, `tokens.ts`, `usage.ts` and `keys.ts` keep them.
+ * - Fetching: only `guarded-fetch.ts` fetches what a stranger names; `known-documents.ts` has copies of the
+ *   documents of well-known clients.
  */
+import type { Params } from '../web/params.ts'
 
-/** RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, RFC 7591 §3.2.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6. */
+/** Error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, RFC 7591 §3.2.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6. */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -43,12 +44,12 @@ const statusOf: Partial<Record<OAuthErrorCode, number>> = {
   temporarily_unavailable: 503,
 }
 
-/** The OAuth conversation failed. The message reaches the peer as `error_description`. */
+/** An error of the OAuth conversation. The message reaches the peer as `error_description`. */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** For the log only: what the peer is not told. */
+  /** The detail for the log only, which the peer is not told. */
   readonly detail: string | undefined
 
   constructor(
@@ -65,46 +66,23 @@ export class OAuthError extends Error {
   }
 }
 
-/** A text as `error_description` and `WWW-Authenticate` may carry it (RFC 6749 §5.2, RFC 6750 §3). */
+/** Makes a text fit for `error_description` and `WWW-Authenticate` (RFC 6749 §5.2, RFC 6750 §3). */
 export function descriptionText(text: string): string {
   return text
     .replaceAll('"', "'")
+    .replaceAll('§', 'section ')
     .replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?')
     .slice(0, 500)
 }
 
-/** The parameters of one OAuth request: each at most once, empty ones left out. */
-export interface Params {
-  get(name: string): string | undefined
-  /** RFC 8707 §2: the only parameter that may come several times. */
-  readonly resources: readonly string[]
-  /** Names that came more than once, which RFC 6749 §3.1 forbids. */
-  readonly repeated: readonly string[]
-}
-
-/** Reads the parameters of a query or a form body. */
-export function readParams(search: URLSearchParams): Params {
-  const values = new Map<string, string>()
-  const repeated = new Set<string>()
-  const resources: string[] = []
-  for (const [name, value] of search) {
-    // RFC 6749 §3.1: a parameter without a value counts as omitted.
-    if (value === '') continue
-    if (name === 'resource') resources.push(value)
-    else if (values.has(name)) repeated.add(name)
-    else values.set(name, value)
-  }
-  return { get: (name) => values.get(name), resources, repeated: [...repeated] }
-}
-
-/** The value of a parameter that must be there. */
+/** Returns the value of a required parameter; OAuthError `invalid_request` without it. */
 export function required(params: Params, name: string): string {
   const value = params.get(name)
   if (value === undefined) throw new OAuthError('invalid_request', `${name} is required`)
   return value
 }
 
-/** RFC 6749 §3.1: a parameter must not come twice. */
+/** Refuses a request with a parameter that comes twice (RFC 6749 §3.1). */
 export function refuseRepeated(params: Params): void {
   if (params.repeated.length > 0) {
     throw new OAuthError('invalid_request', `sent more than once: ${params.repeated.join(', ')}`)

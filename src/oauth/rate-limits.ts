@@ -1,39 +1,40 @@
 /**
- * Request budgets, one per kind of endpoint (specification §8); what is over gets 429 and `Retry-After`. They are kept in
- * memory, and daemons on one state tell each other every second what was taken from them.
+ * Request budgets, one per kind of endpoint (specification §8); a request over budget gets 429 and `Retry-After`. Budgets are
+ * kept in memory, and daemons on one state tell each other every second what was taken from them.
  */
 import { createRequire } from 'node:module'
 import type { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { networkKey, networksOf, type Networks } from '../core/address.ts'
-import { randomId, sha256 } from '../core/secrets.ts'
+import { networkKey, networksOf, type Networks } from '#leaf/address.ts'
+import { randomId, sha256 } from '#leaf/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
-import type { Soon } from '../core/soon.ts'
-import type { Store } from '../store/store.ts'
+import type { Soon } from '#leaf/soon.ts'
+import type { Store } from '#state/store.ts'
 import { OAuthError } from './protocol.ts'
 
 const require = createRequire(import.meta.url)
-// The package's own entry loads what speaks to a dozen databases.
+// The package's own entry loads clients for a dozen databases.
 const Limiter = require('rate-limiter-flexible/lib/RateLimiterMemory.js') as typeof RateLimiterMemory
 const Refusal = require('rate-limiter-flexible/lib/RateLimiterRes.js') as typeof RateLimiterRes
 
 const topic = 'limits '
 const toldEvery = 1_000
-/** As many as fit into one announcement. */
+const millisecondsOfPoint = 10
+/** The number of entries that fit into one announcement. */
 const toldAtOnce = 80
 
 /** The kinds of requests that have a budget of their own. */
-export type Budget = 'mcp' | 'preview' | 'token' | 'register' | 'authorize'
+export type Budget = 'mcp' | 'preview' | 'write' | 'token' | 'register' | 'authorize'
 
-/** Whose budget a request is taken from. */
+/** The requester whose budget a request is taken from. */
 export interface Requester {
   readonly address: string
-  /** What the budget is counted for; the address when absent. */
+  /** The key under which the budget is counted; the address when absent. */
   readonly key?: string
   /** Widens the budget, for an address that many clients share. */
   readonly times?: number
 }
 
-/** How many requests of each kind passed and did not. */
+/** The number of requests of each kind that passed, and that were refused. */
 export type LimitCounts = Readonly<Record<Budget, { readonly passed: number; readonly refused: number }>>
 
 /** All budgets. They follow the settings: a changed budget starts anew. */
@@ -41,7 +42,7 @@ export class RateLimits {
   readonly #settings: () => Settings
   readonly #store: Store | undefined
   readonly #self = randomId()
-  /** What was taken here, by budget and digest of whose it is, since the others were told. */
+  /** Points taken here since the others were told, by budget and digest of the requester's key. */
   readonly #taken = new Map<string, number>()
   #telling = false
   readonly #limiters = new Map<string, { limiter: RateLimiterMemory; points: number; seconds: number }>()
@@ -49,6 +50,7 @@ export class RateLimits {
   readonly #counts: Record<Budget, { passed: number; refused: number }> = {
     mcp: { passed: 0, refused: 0 },
     preview: { passed: 0, refused: 0 },
+    write: { passed: 0, refused: 0 },
     token: { passed: 0, refused: 0 },
     register: { passed: 0, refused: 0 },
     authorize: { passed: 0, refused: 0 },
@@ -71,7 +73,7 @@ export class RateLimits {
     })
   }
 
-  /** The same, answering the seconds to wait instead: 0 when the request may go on. */
+  /** Takes one request like `take`, but returns the seconds to wait: 0 when the request may go on. */
   secondsToWait(budget: Budget, from: Requester): Soon<number> {
     const { enabled } = this.#settings().rate_limits
     return !enabled || this.#isExempt(from.address) ? 0 : this.#consume(budget, from)
@@ -92,9 +94,19 @@ export class RateLimits {
     }
   }
 
-  #note(taken: string): void {
+  /** Takes the extra cost of a request from a budget: a point for each ten milliseconds of the service's one thread. */
+  pay(budget: Budget, from: Requester, milliseconds: number): void {
+    const points = Math.round(milliseconds / millisecondsOfPoint)
+    if (points === 0 || !this.#settings().rate_limits.enabled || this.#isExempt(from.address)) return
+    const key = sha256(from.key ?? networkKey(from.address))
+    const times = from.times ?? 1
+    this.#note(`${budget} ${times} ${key}`, points)
+    void this.#limiter(budget, times).penalty(key, points)
+  }
+
+  #note(taken: string, points = 1): void {
     if (!this.#store) return
-    this.#taken.set(taken, (this.#taken.get(taken) ?? 0) + 1)
+    this.#taken.set(taken, (this.#taken.get(taken) ?? 0) + points)
     if (this.#telling) return
     this.#telling = true
     setTimeout(() => void this.#tell(), toldEvery).unref()
@@ -107,7 +119,7 @@ export class RateLimits {
     const portions = Array.from({ length: Math.ceil(all.length / toldAtOnce) }, (_, n) =>
       all.slice(n * toldAtOnce, (n + 1) * toldAtOnce),
     )
-    // What cannot be told is forgotten: while the state is away, each daemon limits by itself.
+    // An announcement that fails is forgotten: while the state is away, each daemon limits by itself.
     await this.#store
       ?.transaction(async (transaction) => {
         for (const portion of portions) transaction.announce([topic + this.#self, ...portion].join('\n'))
@@ -142,7 +154,7 @@ export class RateLimits {
     return this.#exempt.networks.contains(address)
   }
 
-  /** For metrics. */
+  /** Returns the counts for metrics. */
   counts(): LimitCounts {
     return structuredClone(this.#counts)
   }

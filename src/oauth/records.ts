@@ -1,7 +1,7 @@
-/** What the authorization server keeps: the stored shapes and their collections. Times are epoch milliseconds. */
-import type { CollectionSpec, Stored } from '../store/store.ts'
+/** The records that the authorization server stores, and their collections. Times are epoch milliseconds. */
+import type { CollectionSpec, Stored } from '#state/store.ts'
 
-/** How a client proves who it is at the token endpoint. */
+/** The method by which a client proves its identity at the token endpoint. */
 export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
 /** A registered client (specification §2.2). */
@@ -9,47 +9,49 @@ export interface Client extends Stored {
   readonly name: string
   readonly redirectUris: readonly string[]
   readonly authMethod: AuthMethod
-  /** Who vouches for it: itself, the operator, a document at its URL, or the program. */
+  /** The one who vouches for it: itself, the operator, a document at its URL, or the program. */
   readonly source: 'dynamic' | 'operator' | 'document' | 'built_in'
-  /** It is as a copy of its document says, since the document itself could not be fetched. */
+  /** True when it follows a copy of its document, since the document itself could not be fetched. */
   readonly isCopy?: true
   /**
-   * SHA-256, only of confidential clients: we made the secret, of 256 bits, and no hash is slow enough to matter for what
-   * nobody can guess (RFC 6819 §5.1.4.1.3).
+   * SHA-256 of the secret, only of confidential clients. We made the secret, of 256 bits, and no hash is slow enough to
+   * matter for what nobody can guess (RFC 6819 §5.1.4.1.3).
    */
   readonly secretDigest?: string
-  /** argon2id, of a secret that a release up to 2.9 made; stays, for daemons that are not updated yet. */
+  /** The argon2id hash of a secret made by a release up to 2.9; stays, for daemons that are not updated yet. */
   readonly secretHash?: string
-  /** The rest of what it registered (RFC 7591 §2), in wire names. */
+  /** The rest of the metadata it registered (RFC 7591 §2), in wire names. */
   readonly metadata: Readonly<Record<string, unknown>>
   readonly createdAt: number
-  /** When it got its first token, and of whom. */
+  /** The time of its first token, and the user it was for. */
   readonly activatedAt?: number
   readonly activatedBy?: string
   readonly lastUsedAt?: number
-  /** Set until it is activated: nobody uses it, so it ends. */
+  /** The end of a client that nobody uses; set until it is activated. */
   readonly expiresAt?: number
-  /** From where it registered itself, until it is activated. */
+  /** The network from which it registered itself, until it is activated. */
   readonly network?: string
-  /** Until when it keeps its place because this user has its consent page open. */
+  /** The time until which it keeps its place because this user has its consent page open. */
   readonly heldUntil?: number
   readonly heldBy?: string
 }
 
-/** One user's approval of one client: what is remembered, listed and revoked. */
+/** One user's approval of one client, which is remembered, listed and revoked. */
 export interface Grant extends Stored {
   readonly user: string
   readonly client: string
   readonly clientName: string
   readonly redirectHost: string
   readonly scopes: readonly string[]
-  /** The user narrowed it to reading. */
+  /** True when the user narrowed it to reading. */
   readonly readOnly?: true
   readonly createdAt: number
   readonly approvedAt: number
+  /** The network address that it was last approved from. */
+  readonly from?: string
 }
 
-/** An authorization code, kept after its use so that a second use is known as one. */
+/** An authorization code, kept after its use so that a second use is recognized. */
 export interface Code extends Stored {
   readonly client: string
   readonly user: string
@@ -61,16 +63,16 @@ export interface Code extends Stored {
   readonly resource: string
   readonly nonce?: string
   readonly authTime: number
-  /** Which line of `oauth trace` it belongs to. */
+  /** The line of `oauth trace` that it belongs to. */
   readonly attempt: string
   readonly endsAt: number
   readonly usedAt?: number
-  /** What its first use produced. */
+  /** The token family that its first use produced. */
   readonly family?: string
   readonly forgetAt: number
 }
 
-/** All tokens that came of one code or one `tokens issue`: refresh tokens follow each other in it. */
+/** A token family: all tokens that came of one code or one `tokens issue`, with refresh tokens following each other. */
 export interface Family extends Stored {
   readonly user: string
   readonly client: string
@@ -81,20 +83,20 @@ export interface Family extends Stored {
   readonly resource: string
   readonly createdAt: number
   readonly expiresAt: number
-  /** Network addresses (CIDR) that its tokens may be used from; any when absent. */
+  /** The network addresses (CIDR) from which its tokens may be used; any when absent. */
   readonly addresses?: readonly string[]
   readonly label?: string
   readonly vouchedBy?: string
   readonly accessSeconds?: number
   readonly authTime?: number
-  /** Tells refresh tokens that we made from those that somebody made up. */
+  /** The key that tells refresh tokens we made from those that somebody made up. */
   readonly markKey: string
   readonly generation: number
   /** SHA-256 of the one refresh token that works; absent when there is none. */
   readonly currentHash?: string
   readonly previousHash?: string
   readonly rotatedAt?: number
-  /** What the successor was derived with, so that a repeated refresh gets the same one. */
+  /** The salt from which the successor was derived, so that a repeated refresh gets the same one. */
   readonly rotationSalt?: string
   readonly revokedAt?: number
   readonly revokedWhy?: string
@@ -116,14 +118,16 @@ export interface AccessToken extends Stored {
   readonly issuedAt: number
   readonly expiresAt: number
   readonly addresses?: readonly string[]
-  /** Kept past its end, so that the client is told why. */
+  /** The time until which it is kept; it is kept past its end, so that the client is told why. */
   readonly forgetAt: number
 }
 
-/** When and how often something was used: a family, or an API key as `key:<id>`. */
+/** The use of a family, or of an API key as `key:<id>`: when and how often. */
 export interface UsageRecord extends Stored {
   readonly lastUsedAt: number
-  /** Calls by UTC day (`2026-01-31`), the last 30 of them. */
+  /** The network address of that use. */
+  readonly from?: string
+  /** The number of calls by UTC day (`2026-01-31`), the last 30 of them. */
   readonly days: Readonly<Record<string, number>>
   readonly forgetAt: number
 }
@@ -135,12 +139,12 @@ export const clientRecords: CollectionSpec<Client> = {
   expires: 'expiresAt',
 }
 /**
- * What users have approved, found by user for the page of connected apps and by client when one is
+ * Approvals of users, found by user for the page of connected apps and by client when one is
  * removed.
  */
 export const grantRecords: CollectionSpec<Grant> = { name: 'oauth.grant', indexes: ['user', 'client'] }
 /**
- * Authorization codes, under the hash of each. A used one is kept until `forgetAt`, so that a second
+ * Authorization codes, stored under the hash of each. A used one is kept until `forgetAt`, so that a second
  * use is recognized (RFC 6749 §4.1.2).
  */
 export const codeRecords: CollectionSpec<Code> = { name: 'oauth.code', expires: 'forgetAt' }
@@ -154,7 +158,7 @@ export const familyRecords: CollectionSpec<Family> = {
   expires: 'forgetAt',
 }
 /**
- * Access tokens, found by the hash of what a request presents; unique, because one token stands for one
+ * Access tokens, found by the hash of the token in a request; unique, because one token stands for one
  * user.
  */
 export const tokenRecords: CollectionSpec<AccessToken> = {
@@ -164,5 +168,5 @@ export const tokenRecords: CollectionSpec<AccessToken> = {
   ordered: ['issuedAt'],
   expires: 'forgetAt',
 }
-/** Use of families and API keys; apart from them, since it is written far more often. */
+/** Use of families and API keys; stored apart from them, since it is written far more often. */
 export const usageRecords: CollectionSpec<UsageRecord> = { name: 'oauth.usage', expires: 'forgetAt' }

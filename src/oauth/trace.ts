@@ -1,10 +1,10 @@
-/** The last authorization attempts and the step at which each one died, for `oauth trace`. Holds no secret. */
-import { isoTime, type Clock } from '../core/clock.ts'
-import { sha256 } from '../core/secrets.ts'
-import type { Store } from '../store/store.ts'
-import type { Params } from './protocol.ts'
+/** The last authorization attempts, each with the step at which it died, for `oauth trace`. Holds no secret. */
+import { isoTime, type Clock } from '#leaf/clock.ts'
+import { sha256 } from '#leaf/secrets.ts'
+import { longestAnnouncement, type Store } from '#state/store.ts'
+import type { Params } from '../web/params.ts'
 
-/** One attempt to connect. */
+/** An attempt to connect. */
 export interface Attempt {
   readonly id: string
   readonly started: string
@@ -12,7 +12,7 @@ export interface Attempt {
   readonly client: string
   readonly client_name?: string
   readonly redirect_host?: string
-  /** What became of the document that describes the client. */
+  /** The result of fetching the document that describes the client. */
   readonly client_document?: string
   readonly user?: string
   readonly steps: readonly string[]
@@ -25,8 +25,8 @@ type Step = readonly [at: number, step: string]
 type Facts = Partial<Pick<Attempt, 'client_name' | 'redirect_host' | 'client_document' | 'user'>>
 
 /**
- * An attempt as it is kept, all times in milliseconds, with that of each step: what several daemons saw is put in order
- * by it. It is changed in place, five times for each that goes well.
+ * An attempt as it is kept. All times are in milliseconds; the times of its steps put in order what several daemons saw.
+ * It is changed in place, five times for each attempt that goes well.
  */
 interface Seen extends Facts {
   readonly id: string
@@ -40,18 +40,16 @@ interface Seen extends Facts {
 const kept = 200
 const maxSteps = 20
 const mostOrigins = 50
-/** What is announced to other daemons begins so. */
+/** The first word of announcements to other daemons. */
 const topic = 'attempt '
 /** The client of an attempt of which only later steps are known yet. */
 const elsewhere = '(elsewhere)'
-/** An announcement may have 8,000 bytes. */
-const mostBytes = 7000
-/** What comes of one request, and of many, is told in one go. */
+/** Milliseconds for which announcements, of one request or many, are gathered to be sent together. */
 const gathering = 100
 
 /**
- * Attempts in memory: they explain the last hour, not the last year. The steps of one may come to several daemons on one
- * database; each tells the others what it saw, so that any of them knows all.
+ * Keeps attempts in memory: they explain the last hour, not the last year. The steps of one may come to several daemons on
+ * one database; each tells the others what it saw, so that any of them knows all.
  */
 export class Trace {
   readonly #clock: Clock
@@ -64,11 +62,11 @@ export class Trace {
     this.#clock = clock
     this.#shared = store.stats().kind === 'postgres' ? store : undefined
     this.#shared?.hear((message) => {
-      if (message?.startsWith(topic)) this.#hear(message.slice(topic.length))
+      if (message?.startsWith(topic)) this.#hear(JSON.parse(message.slice(topic.length)) as Seen)
     })
   }
 
-  /** Begins an attempt, or goes on with it: the id is the same for all requests of one attempt. */
+  /** Begins or continues an attempt; the id is the same for all its requests. */
   begin(params: Params): string {
     const parts = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'nonce'].map((name) =>
       params.get(name),
@@ -79,22 +77,22 @@ export class Trace {
     return id
   }
 
-  /** Adds what is known by now. */
+  /** Adds the facts known by now. */
   about(id: string, facts: Facts): void {
     this.#change(id, (attempt) => Object.assign(attempt, facts))
   }
 
-  /** Keeps pages of an origin in mind that a browser had to refuse; true for the first time. */
+  /** Remembers an origin whose pages a browser had to refuse; true for the first time. */
   refuseOrigin(origin: string, reason: string): boolean {
     const id = sha256(origin).slice(0, 16)
-    // Anybody can send any origin: they must not crowd out what else is kept.
+    // Anybody can send any origin, so origins must not crowd out what else is kept.
     if (this.#origins.has(origin) || this.#origins.size >= mostOrigins) return false
     this.#origins.add(origin)
     this.#keep({ ...this.#new(id, origin), died: { at: 'web page', reason } })
     return true
   }
 
-  /** A step was reached. */
+  /** Notes that a step was reached. */
   step(id: string, step: string): void {
     this.#change(id, (attempt, now) => {
       attempt.died = undefined
@@ -102,7 +100,7 @@ export class Trace {
     })
   }
 
-  /** A step failed. */
+  /** Notes that a step failed. */
   fail(id: string, step: string, reason: string): void {
     this.#change(id, (attempt) => (attempt.died = { at: step, reason: reason.slice(0, 600) }))
   }
@@ -117,7 +115,7 @@ export class Trace {
     this.#tell(attempt.id)
   }
 
-  /** However they come, only so many are kept. */
+  /** Keeps an attempt; the oldest goes when there are too many. */
   #put(attempt: Seen): void {
     if (!this.#attempts.has(attempt.id) && this.#attempts.size >= kept)
       this.#attempts.delete(this.#attempts.keys().next().value!)
@@ -125,7 +123,7 @@ export class Trace {
   }
 
   #change(id: string, change: (attempt: Seen, now: number) => unknown): void {
-    // What is not known began at another daemon, which has not told of it yet.
+    // An unknown attempt began at another daemon, which has not told of it yet.
     const attempt = this.#attempts.get(id) ?? (this.#shared && this.#new(id, elsewhere))
     if (!attempt) return
     attempt.updated = this.#clock.now()
@@ -143,33 +141,31 @@ export class Trace {
   async #announce(store: Store): Promise<void> {
     const attempts = [...this.#untold].flatMap((id) => {
       const attempt = this.#attempts.get(id)
-      return attempt ? [JSON.stringify({ ...told(attempt), at: attempt.steps.map(([at]) => at) })] : []
+      return attempt ? [topic + JSON.stringify(attempt)] : []
     })
     this.#untold.clear()
     await store
       .transaction(async (transaction) => {
         for (const text of attempts)
-          if (Buffer.byteLength(text) <= mostBytes) transaction.announce(topic + text)
+          if (Buffer.byteLength(text) <= longestAnnouncement) transaction.announce(text)
       })
       // Nothing depends on it.
       .catch(() => undefined)
   }
 
-  /** Steps that another daemon saw, or this one itself. Any role that may connect to the database can announce. */
-  #hear(text: string): void {
-    const heard = readAttempt(text)
-    if (!heard) return
+  /** Takes up the steps that another daemon, or this one itself, announced. */
+  #hear(heard: Seen): void {
     const known = this.#attempts.get(heard.id)
     this.#put(known ? joined(known, heard) : heard)
   }
 
-  /** The newest attempts first. */
+  /** Returns the newest attempts first. */
   last(count: number): readonly Attempt[] {
     return [...this.#attempts.values()].reverse().slice(0, count).map(told)
   }
 }
 
-/** An attempt as `oauth trace` shows it. */
+/** Returns an attempt as `oauth trace` shows it. */
 function told({ died, started, updated, steps, ...facts }: Seen): Attempt {
   return {
     ...facts,
@@ -180,13 +176,13 @@ function told({ died, started, updated, steps, ...facts }: Seen): Attempt {
   }
 }
 
-/** The steps as they happened; the same again at once is told once. */
+/** Sorts the steps by time; a step repeated at once is kept once. */
 function inOrder(all: readonly Step[]): readonly Step[] {
   const sorted = all.toSorted(([one], [other]) => one - other)
   return sorted.filter(([, step], index) => step !== sorted[index - 1]?.[1]).slice(-maxSteps)
 }
 
-/** What two daemons know of one attempt. */
+/** Joins what two daemons know of one attempt. */
 function joined(one: Seen, other: Seen): Seen {
   const [first, second] = one.started <= other.started ? [one, other] : [other, one]
   const [older, newer] = one.updated <= other.updated ? [one, other] : [other, one]
@@ -197,37 +193,7 @@ function joined(one: Seen, other: Seen): Seen {
     client: first.client === elsewhere ? second.client : first.client,
     started: first.started,
     steps: inOrder([...one.steps, ...more]),
-    // What goes on died nowhere.
+    // An attempt that goes on died nowhere.
     died: newer.died,
-  }
-}
-
-function readAttempt(text: string): Seen | undefined {
-  try {
-    const heard = JSON.parse(text) as Attempt & { readonly at?: readonly number[] }
-    const { steps, at = [], started, updated, died_at, reason = '', ...facts } = heard
-    const texts = [
-      facts.id,
-      facts.client,
-      started,
-      updated,
-      died_at ?? '',
-      reason,
-      ...Object.values(facts),
-      ...steps,
-    ]
-    const [began, changed] = [Date.parse(started), Date.parse(updated)]
-    if (!texts.every((one) => typeof one === 'string') || !Number.isFinite(began + changed)) return undefined
-    // A daemon up to 2.9 tells no moments.
-    const isTold = at.length === steps.length && at.every((one) => Number.isFinite(one))
-    return {
-      ...facts,
-      started: began,
-      updated: changed,
-      steps: steps.map((step, index) => [isTold ? at[index]! : changed, step]),
-      died: died_at === undefined ? undefined : { at: died_at, reason },
-    }
-  } catch {
-    return undefined
   }
 }

@@ -1,46 +1,35 @@
-/** The account of whoever is signed in: password, second factor, browsers, keys, language. */
-import { AppError } from '../core/errors.ts'
-import type { Settings } from '../core/settings.ts'
-import { openSession } from '../oauth/browser-middleware.ts'
-import { originOf } from '../oauth/http-middleware.ts'
-import { paths } from '../oauth/urls.ts'
-import { hasSecondFactor, type Accounts } from '../users/accounts.ts'
-import type { ApiKeys } from '../users/api-keys.ts'
-import type { Passkeys } from '../users/passkeys.ts'
-import type { Passwords } from '../users/passwords.ts'
-import type { SecondFactors } from '../users/second-factors.ts'
-import { needsSecondFactor, type SignIn } from '../users/sign-in.ts'
+/** The account page of the signed-in user: password, second factor, browsers, keys, language. */
+import type { Needs } from '../control/operation.ts'
+import { AppError } from '#leaf/errors.ts'
+import { openSession } from '../web/browser-middleware.ts'
+import { originOf } from '../web/answers.ts'
+import { hasSecondFactor } from '../users/accounts.ts'
+import { needsSecondFactor } from '../users/sign-in.ts'
 import { deviceOf } from './device.ts'
 import { isLanguage, languages } from './messages.ts'
 import type { Deed, OwnPage, OwnPageDeps, Visit } from './own-page.ts'
 
-/** What the account works with. */
-export interface AccountDeps extends OwnPageDeps {
-  readonly settings: () => Settings
-  readonly accounts: Accounts
-  readonly apiKeys: ApiKeys
-  readonly passkeys: Passkeys
-  readonly passwords: Passwords
-  readonly secondFactors: SecondFactors
-  readonly signIn: SignIn
-}
+/** The dependencies of the account page. */
+export type AccountDeps = OwnPageDeps &
+  Needs<'settings' | 'accounts' | 'apiKeys' | 'passkeys' | 'passwords' | 'secondFactors' | 'signIn'>
 
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
 const keyDays = [30, 90, 365]
 
-/** The page. */
+/** Makes the page. */
 export function accountPage(deps: AccountDeps): OwnPage {
   return {
-    path: paths.account,
-    view: 'account',
     script: true,
     show: (visit) => show(visit, deps),
     deeds: { ...ownDeeds(deps), ...factorDeeds(deps), ...keyDeeds(deps) },
   }
 }
 
-async function show({ user, session, secret }: Visit, deps: AccountDeps): Promise<Record<string, unknown>> {
-  const { settings, accounts, passkeys, sessions, apiKeys, clock } = deps
+async function show(
+  { user, session, secret, form }: Visit,
+  deps: AccountDeps,
+): Promise<Record<string, unknown>> {
+  const { settings, accounts, passkeys, secondFactors, sessions, apiKeys, clock } = deps
   const account = await accounts.of(user.id)
   const now = clock.now()
   const keys = (await apiKeys.list(user.id)).filter(
@@ -54,6 +43,7 @@ async function show({ user, session, secret }: Visit, deps: AccountDeps): Promis
     second: hasSecondFactor(account),
     needed: needsSecondFactor(user, settings()),
     codesLeft: account.recoveryCodes?.length ?? 0,
+    authenticator_begun: secondFactors.begin(user.id, names.site, form?.get('secret')),
     creation: JSON.stringify(await passkeys.creation(secret, account, names)),
     browsers: (await sessions.list(user.id)).map((one) => ({
       ...one,
@@ -68,7 +58,7 @@ async function show({ user, session, secret }: Visit, deps: AccountDeps): Promis
   }
 }
 
-/** What is about the person. */
+/** The forms about the person. */
 function ownDeeds(deps: AccountDeps): Record<string, Deed> {
   const { accounts, passwords, sessions, signIn } = deps
   return {
@@ -86,7 +76,7 @@ function ownDeeds(deps: AccountDeps): Record<string, Deed> {
         if (proof.kind === 'refused') throw new AppError('forbidden', 'the current password is wrong')
         await passwords.set(user.id, fresh)
         const sessions_ended = await sessions.closeAll(user.id)
-        // Also this browser goes on under a session that nobody had before; who they are was proven when it was.
+        // This browser, too, continues in a new session, known to nobody before; the person was proven at the old authTime.
         const { method, authTime } = session
         await openSession(ctx, deps, { user: user.id, method, address: origin.address, authTime })
         return { data: { sessions_ended } }
@@ -121,7 +111,7 @@ function ownDeeds(deps: AccountDeps): Record<string, Deed> {
   }
 }
 
-/** What proves the person besides the password. */
+/** The forms for what proves the person besides the password. */
 function factorDeeds(deps: AccountDeps): Record<string, Deed> {
   const { accounts, passkeys, secondFactors, settings } = deps
   const site = (): string => settings().server.display_name
@@ -133,10 +123,11 @@ function factorDeeds(deps: AccountDeps): Record<string, Deed> {
     'authenticator-code': {
       type: 'second_factor.add',
       recent: true,
-      run: async ({ user }, form) => ({
-        target: 'totp',
-        once: { codes: await secondFactors.set(user.id, form.get('secret') ?? '', form.get('code') ?? '') },
-      }),
+      run: async ({ ctx, user }, form) => {
+        const [secret, code] = [form.get('secret') ?? '', form.get('code') ?? '']
+        const codes = await secondFactors.set(user.id, secret, code, originOf(ctx).address)
+        return { target: 'totp', once: { codes } }
+      },
     },
     'authenticator-remove': {
       type: 'second_factor.remove',
@@ -149,8 +140,9 @@ function factorDeeds(deps: AccountDeps): Record<string, Deed> {
     passkey: {
       type: 'second_factor.add',
       recent: true,
-      run: async ({ user, secret }, form) => {
-        await passkeys.add(secret, user.id, form.get('name') ?? '', form.get('credential') ?? '')
+      run: async ({ ctx, user, secret }, form) => {
+        const [name, credential] = [form.get('name') ?? '', form.get('credential') ?? '']
+        await passkeys.add(secret, user.id, name, credential, originOf(ctx).address)
         const known = (await accounts.of(user.id)).recoveryCodes
         return {
           target: 'passkey',
@@ -175,19 +167,20 @@ function factorDeeds(deps: AccountDeps): Record<string, Deed> {
   }
 }
 
-/** What programs of the person prove themselves with. */
+/** The forms for the API keys of the person's programs. */
 function keyDeeds({ apiKeys }: AccountDeps): Record<string, Deed> {
   return {
     key: {
       type: 'api_key.create',
       recent: true,
-      run: async ({ user }, form) => {
+      run: async ({ ctx, user }, form) => {
         if (!user.assistantEnabled)
           throw new AppError('forbidden', 'assistant access is not enabled for this user')
         const days = Number(form.get('days'))
         if (!keyDays.includes(days)) throw new AppError('invalid', 'choose how long the key lasts')
         const label = (form.get('label') ?? '').trim().slice(0, 200)
-        const { key, secret } = await apiKeys.create({ user: user.id, label, seconds: days * 86_400 })
+        const [seconds, from] = [days * 86_400, originOf(ctx).address]
+        const { key, secret } = await apiKeys.create({ user: user.id, label, seconds, from })
         return { target: key.id, once: { key: `token ${key.id}:${secret}` } }
       },
     },

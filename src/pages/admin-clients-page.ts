@@ -1,23 +1,18 @@
-/** The apps that are registered: which there are, who allowed each, the tokens that act through it, and ending all of it. */
-import { AppError } from '../core/errors.ts'
-import {
-  administrationPage,
-  asked,
-  ending,
-  endings,
-  firstRows,
-  type AdministrationDeps,
-} from './administration.ts'
+/** The registered apps: which exist, who allowed each, the tokens that act through each, and ending all of it. */
+import { AppError } from '#leaf/errors.ts'
+import type { Services } from '../house/services.ts'
+import { asked } from '../web/params.ts'
+import { administrationPage, askerOf, ending, endings, firstRows } from './administration.ts'
 import type { OwnPage } from './own-page.ts'
 
-/** The page: every client, or one. */
-export function adminClientsPage(deps: AdministrationDeps): OwnPage {
-  const { ask } = deps
-  return administrationPage('clients', {
+/** Makes the page, which shows every client, or one. */
+export function adminClientsPage(services: Services): OwnPage {
+  const ask = askerOf(services)
+  return administrationPage({
     show: async (visit) => {
-      const id = asked(visit, 'client')
+      const id = asked(visit.ctx, 'client')
       if (id === '') {
-        const find = asked(visit, 'find')
+        const find = asked(visit.ctx, 'find')
         const fits = (await ask(visit, 'clients.list', {})).filter(({ client_id, client_name }) =>
           `${client_id}\n${client_name}`.toLowerCase().includes(find.toLowerCase()),
         )
@@ -36,7 +31,7 @@ export function adminClientsPage(deps: AdministrationDeps): OwnPage {
       return { client, grants: firstRows(grants), tokens: firstRows(live) }
     },
     deeds: {
-      ...endings(deps),
+      ...endings(ask),
       remove: ending((visit, id) => ask(visit, 'clients.remove', { client_id: id })),
       'client-revoke': ending((visit, id) => ask(visit, 'tokens.revoke', { client: id })),
     },

@@ -1,17 +1,18 @@
-/** How the service is: what runs, faults of the site, what readiness and `doctor` say, and how full its limits are. */
-import type { Settings } from '../core/settings.ts'
-import { administrationPage, type AdministrationDeps } from './administration.ts'
+/** The state of the service: what runs, faults of the site, results of readiness and `doctor`, and how full its limits are. */
+import type { Services } from '../house/services.ts'
+import { administrationPage, askerOf } from './administration.ts'
 import type { OwnPage } from './own-page.ts'
 
-const kinds = ['mcp', 'preview', 'token', 'register', 'authorize'] as const
+const kinds = ['mcp', 'preview', 'write', 'token', 'register', 'authorize'] as const
 
-/** The page. */
-export function adminHealthPage(deps: AdministrationDeps & { readonly settings: () => Settings }): OwnPage {
-  const { ask } = deps
-  return administrationPage('health', {
+/** Makes the page. */
+export function adminHealthPage(services: Services): OwnPage {
+  const ask = askerOf(services)
+  return administrationPage({
+    script: true,
     show: async (visit) => {
       const status = await ask(visit, 'status', {})
-      const { rate_limits: limits, server } = deps.settings()
+      const { rate_limits: limits, server } = services.settings()
       const counts = status.requests!.limits
       const budgets = kinds.map((budget) => ({ budget, ...counts[budget], ...limits[budget] }))
       return { status, budgets, most: server.max_concurrent_requests }

@@ -1,37 +1,130 @@
-/** The people of the site: who there is, what each may do and why, and what acts for them. */
-import { AppError } from '../core/errors.ts'
+/** The people of the site: who exists, what each may do and why, and what acts for them. */
+import { AppError } from '#leaf/errors.ts'
+import { mayAtBrowser, mayShutOut } from '../core/effects.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
-import { administrationPage, asked, endings, firstRows, type AdministrationDeps } from './administration.ts'
-import type { OwnPage, Visit } from './own-page.ts'
+import type { Services } from '../house/services.ts'
+import { asked } from '../web/params.ts'
+import { administrationPage, askerOf, ending, endings, firstRows } from './administration.ts'
+import { messages } from './messages.ts'
+import { type Deed, type OwnPage, problemsOf, type Visit } from './own-page.ts'
+import { pages } from './pages.ts'
+import { type PersonEntry, personFields, savePerson } from './people-editor.ts'
+import { createSiteEditor } from './site-editor.ts'
+import { givenIn, shownForm } from './typed-form.ts'
+import { usersFile } from '../users/read-people.ts'
+import { readerOf } from './views.ts'
 
-/** The page: everybody, or one person. */
-export function adminPeoplePage(deps: AdministrationDeps): OwnPage {
-  return administrationPage('people', {
+/** Makes the page, which shows everybody, or one person. */
+export function adminPeoplePage(services: Services): OwnPage {
+  const ask = askerOf(services)
+  const editor = createSiteEditor(services)
+  return administrationPage({
     show: async (visit) => {
-      const people = await deps.ask(visit, 'users.list', {})
-      const user = asked(visit, 'user')
+      const people = await ask(visit, 'users.list', {})
+      const user = asked(visit.ctx, 'user')
+      const may = mayAtBrowser(visit.user, 'manage_people')
       if (user !== '') {
         const person = people.find((one) => one.user === user.toLowerCase())
         if (!person) throw new AppError('not_found', 'nothing is at this address')
-        return { person, ...(await aboutOne(visit, person.user, deps)) }
+        const entry = { ...person, roles: [...person.roles] }
+        const form = may ? await formOf(visit, services, editor, entry) : nothing
+        const mayCutOff = mayShutOut(visit.user, { roles: new Set(person.roles) })
+        const about = await aboutOne(visit, person.user, ask, services.clock.now())
+        return { person, may, mayCutOff, ...form, ...about }
       }
-      const find = asked(visit, 'find')
+      const find = asked(visit.ctx, 'find')
       const fits = people.filter(({ user: id, full_name, roles }) =>
         [id, full_name, ...roles].join('\n').toLowerCase().includes(find.toLowerCase()),
       )
-      return { person: null, find, people: firstRows(fits) }
+      const page = Math.max(1, Math.floor(Number(asked(visit.ctx, 'page')) || 1))
+      const part = firstRows(fits.slice((page - 1) * mostRows))
+      const form = may ? await formOf(visit, services, editor) : nothing
+      return { person: null, find, may, number: page, total: fits.length, people: part, ...form }
     },
-    deeds: endings(deps),
+    deeds: {
+      ...endings(ask),
+      'cut-off': ending((visit, user) => ask(visit, 'users.cut_off', { user })),
+      invite: linking((visit, user) => ask(visit, 'users.invite', { user })),
+      reset: linking((visit, user) => ask(visit, 'users.reset', { user })),
+      save: {
+        type: 'site.edit',
+        recent: 'keep',
+        run: async (visit, form) => {
+          requireMay(visit)
+          const user = asked(visit.ctx, 'user')
+          const fields = personFields([...services.people().roles.keys()], user === '', (name) => name)
+          const { email = user, full_name, ...given } = givenIn(form, fields, { reader: readerOf(visit.ctx) })
+          const entry = { email, full_name: full_name ?? '', ...given } as PersonEntry
+          const isShutOut = !entry.enabled && services.people().find(user)?.enabled === true
+          if (isShutOut && form.get('confirmed') === undefined)
+            return { isAsking: true, once: { shutsOut: true } }
+          const commit = await savePerson(editor, visit.user, entry, user === '')
+          return {
+            target: usersFile,
+            data: { commit },
+            to: `${pages.adminPeople.path}?user=${encodeURIComponent(entry.email.toLowerCase())}&done=save`,
+          }
+        },
+      },
+    },
   })
+}
+
+/** The most people on one page of the list. */
+const mostRows = 100
+const nothing = { inputs: [], refusal: '', problems: [], roles: [] }
+
+/** Makes a form that gives a link for once, which stands on the page this once: whoever has it is that person. */
+function linking(make: (visit: Visit, user: string) => Promise<unknown>): Deed {
+  return {
+    recent: true,
+    run: async (visit, form) => {
+      requireMay(visit)
+      return { once: { link: await make(visit, form.get('id') ?? '') } }
+    },
+  }
+}
+
+function requireMay({ user }: Visit): void {
+  if (!mayAtBrowser(user, 'manage_people'))
+    throw new AppError('forbidden', `only a ${systemManager} manages people here`)
+}
+
+/** Returns the form for a person, or the reason why it is not there. */
+async function formOf(
+  visit: Visit,
+  services: Services,
+  editor: ReturnType<typeof createSiteEditor>,
+  person?: Readonly<Record<string, unknown>>,
+) {
+  const reader = readerOf(visit.ctx)
+  const said = messages[reader.language]
+  const fields = personFields([...services.people().roles.keys()], person === undefined, (name) =>
+    said.text(name),
+  )
+  const { refusal = '' } = await editor.show(visit.user, usersFile)
+  const { faults = [] } = visit.detail ?? {}
+  const problems = [
+    ...problemsOf(visit),
+    ...faults.map(({ path, message }) => `${path.replace(/^users\[\d+\]\./, '')}: ${message}`),
+  ]
+  const values = person ?? { enabled: true, assistant_enabled: true, roles: ['Assistant User'] }
+  const form = visit.form?.get('person') === undefined ? undefined : visit.form
+  return { refusal: said.fault(refusal), ...shownForm(fields, { form, values, reader, problems }) }
 }
 
 async function aboutOne(
   visit: Visit,
   user: string,
-  { ask, clock }: AdministrationDeps,
+  ask: ReturnType<typeof askerOf>,
+  now: number,
 ): Promise<Record<string, unknown>> {
-  const [subject, client, name] = [asked(visit, 'subject'), asked(visit, 'client'), asked(visit, 'name')]
-  // Whether there is a document of some name, the admin of the assistant need not learn.
+  const [subject, client, name] = [
+    asked(visit.ctx, 'subject'),
+    asked(visit.ctx, 'client'),
+    asked(visit.ctx, 'name'),
+  ]
+  // The admin of the assistant need not learn whether a document of some name exists.
   const mayName = hasRole(visit.user, systemManager)
   const through = client === '' ? {} : { client }
   const document = mayName && name !== '' ? { name } : {}
@@ -45,13 +138,12 @@ async function aboutOne(
             throw error
           },
         )
-  const overview = await ask(visit, 'access.overview', { user })
+  const overview = await ask(visit, 'access.explain', { user })
   const [grants, tokens, keys] = await Promise.all([
     ask(visit, 'grants.list', { user }),
     ask(visit, 'tokens.list', { user }),
     ask(visit, 'api_keys.list', { user }),
   ])
-  const now = clock.now()
   return {
     explanation: null,
     refused: '',

@@ -1,10 +1,12 @@
-/** Every tool with what the site says about it, and where. */
-import { administrationPage, type AdministrationDeps } from './administration.ts'
+/** Every tool, with the site's rules for it and their place. */
+import type { Services } from '../house/services.ts'
+import { administrationPage, askerOf } from './administration.ts'
 import type { OwnPage } from './own-page.ts'
 
-/** The page. */
-export function adminToolsPage({ ask }: AdministrationDeps): OwnPage {
-  return administrationPage('tools', {
+/** Makes the page. */
+export function adminToolsPage(services: Services): OwnPage {
+  const ask = askerOf(services)
+  return administrationPage({
     show: async (visit) => ({ tools: await ask(visit, 'tools.list', {}) }),
     deeds: {},
   })

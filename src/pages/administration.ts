@@ -1,64 +1,38 @@
-/** What the pages of the administration have in common: for whom they are, and how they ask what the command line asks. */
-import type { Services } from '../build/services.ts'
+/** The common part of the administration's pages: their links to each other, and questions as on the command line. */
+import type { Services } from '../house/services.ts'
 import { operations, type Operations } from '../control/index.ts'
 import { runOperation } from '../control/operation.ts'
-import { AppError } from '../core/errors.ts'
-import { assistantAdmin, hasRole } from '../core/principal.ts'
-import { originOf } from '../oauth/http-middleware.ts'
-import { paths } from '../oauth/urls.ts'
-import type { User } from '../users/people.ts'
-import type { Deed, OwnPage, OwnPageDeps, Visit } from './own-page.ts'
+import { AppError } from '#leaf/errors.ts'
+import { originOf } from '../web/answers.ts'
+import type { Deed, OwnPage, Visit } from './own-page.ts'
+import { pages, tabs } from './pages.ts'
 
-/** Asks what an operator can ask, in the name of whoever looks at the page. */
-export type Ask = ReturnType<typeof askerOf>
+/** Asks what an operator can ask, in the name of the page's visitor. */
+type Ask = ReturnType<typeof askerOf>
 
-/** What asks the operations of the command line, over everything that there is. */
+/** Makes the function that runs operations of the command line, over all services. */
 export function askerOf(services: Services) {
-  const { signal } = new AbortController()
   return async <Name extends keyof Operations>(
     { ctx, user }: Visit,
     name: Name,
     params: Parameters<Operations[Name]['run']>[0],
   ) => {
     const by = { user: user.id, ...originOf(ctx) }
-    const answer = await runOperation(operations[name], params, by, { ...services, signal, daemon: true })
+    const asking = { actor: user.id, signal: new AbortController().signal, user: by }
+    const answer = await runOperation(operations[name], params, services, asking)
     return answer as Awaited<ReturnType<Operations[Name]['run']>>
   }
 }
 
-/** What these pages work with. */
-export interface AdministrationDeps extends OwnPageDeps {
-  readonly ask: Ask
-}
-
-/** The pages, as they stand beside each other. */
-const places = [
-  { path: paths.admin, name: 'admin.health' },
-  { path: `${paths.admin}/people`, name: 'admin.people' },
-  { path: `${paths.admin}/tools`, name: 'admin.tools' },
-  { path: `${paths.admin}/clients`, name: 'admin.clients' },
-  { path: `${paths.admin}/files`, name: 'admin.files' },
-] as const
-
-/** Most rows of one table; what else there is, a filter finds. */
+/** The most rows of a table; a filter finds the others. */
 const mostRows = 100
 
-/** A page of the administration: for its two roles, and for others not there. */
-export function administrationPage(
-  name: 'health' | 'people' | 'tools' | 'clients' | 'files',
-  page: Pick<OwnPage, 'deeds' | 'show' | 'largest'>,
-): OwnPage {
-  const { path } = places.find((place) => place.name === `admin.${name}`)!
-  return {
-    ...page,
-    path,
-    view: `admin-${name}`,
-    isFor: (user: User) => hasRole(user, assistantAdmin),
-    show: async (visit) => ({ ...(await page.show(visit)), places, sourceOf, placeOf }),
-  }
+/** Makes a page of the administration, with links to the others. */
+export function administrationPage(page: OwnPage): OwnPage {
+  return { ...page, show: async (visit) => ({ ...(await page.show(visit)), tabs, sourceOf, placeOf }) }
 }
 
-/** The rows that are shown, and whether there are more. */
+/** Returns the rows that are shown, and the number of those left out. */
 export function firstRows<Row>(rows: readonly Row[]): {
   readonly rows: readonly Row[]
   readonly left: number
@@ -66,13 +40,8 @@ export function firstRows<Row>(rows: readonly Row[]): {
   return { rows: rows.slice(0, mostRows), left: Math.max(0, rows.length - mostRows) }
 }
 
-/** One word of the page's address. */
-export function asked({ ctx }: Visit, name: string): string {
-  return (new URLSearchParams(ctx.querystring).get(name) ?? '').trim()
-}
-
-/** What ends access, by the operations of the command line, which tell the audit log of it. */
-export function endings({ ask }: AdministrationDeps): Record<string, Deed> {
+/** The forms that end access, by operations of the command line, which audit it. */
+export function endings(ask: Ask): Record<string, Deed> {
   return {
     'token-revoke': ending(async (visit, id) => {
       const { revoked } = await ask(visit, 'tokens.revoke', { token: id })
@@ -86,7 +55,7 @@ export function endings({ ask }: AdministrationDeps): Record<string, Deed> {
   }
 }
 
-/** A form that ends what it names, after a recent sign-in, and shows the page again. */
+/** Makes a form that ends what it names, after a recent sign-in, and shows the page again. */
 export function ending(end: (visit: Visit, id: string) => Promise<unknown>): Deed {
   return {
     recent: true,
@@ -97,13 +66,13 @@ export function ending(end: (visit: Visit, id: string) => Promise<unknown>): Dee
   }
 }
 
-/** `config/users.yaml:12` as a place to look at; nothing for what stands in no file. */
+/** Turns `config/users.yaml:12` into a link to that place; empty for a source that is in no file. */
 function sourceOf(source: string): string {
   const [, file, line = '1'] = /^(config\/[^:]+\.ya?ml)(?::(\d+))?/.exec(source) ?? []
-  return file === undefined ? '' : `${paths.admin}/files?file=${encodeURIComponent(file)}#L${line}`
+  return file === undefined ? '' : `${pages.adminFiles.path}?file=${encodeURIComponent(file)}#L${line}`
 }
 
-/** What a fault of the site begins with. */
+/** Splits a fault of the site into its place and its message. */
 function placeOf(fault: string): { readonly place: string; readonly message: string } {
   const [, place = '', message = fault] = /^(\S+:\d+:\d+) (.*)$/s.exec(fault) ?? []
   return { place, message }

@@ -1,25 +1,58 @@
 /** The files of the pages: the one stylesheet that their policy allows, and the pictures. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
-import type { Snapshot } from '../build/snapshot.ts'
+import type { Snapshot } from '../house/snapshot.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Site } from '../site/kept-site.ts'
-import { accentRules } from './company.ts'
+import { packingFiles } from './packing.ts'
+import { sha256 } from '#leaf/secrets.ts'
+import { pathPart } from '../web/params.ts'
+import { stylesheetOf } from './company.ts'
+import { pages } from './pages.ts'
 
-/** GET: the stylesheet, in the company's colour. */
+const views = join(import.meta.dirname, 'views')
+
+/** Answers GET with the stylesheet, in the company's colour. */
 export function stylesheetEndpoint(settings: () => Settings): Middleware {
-  const sheet = readFileSync(join(views, 'pages.css'), 'utf8')
-  return (ctx) => answerFile(ctx, 'text/css; charset=utf-8', sheet + accentRules(settings()))
+  const pack = packingFiles()
+  return (ctx) => answerFile(ctx, 'text/css; charset=utf-8', stylesheetOf(settings()), pack)
 }
 
-/** GET: the one script, of pages that need what no form can do. */
+/** Answers GET with the one script, for pages that need what no form can do. */
 export function scriptEndpoint(): Middleware {
   const script = readFileSync(join(views, 'page.mjs'), 'utf8')
-  return (ctx) => answerFile(ctx, 'text/javascript; charset=utf-8', script)
+  const pack = packingFiles()
+  return (ctx) => answerFile(ctx, 'text/javascript; charset=utf-8', script, pack)
 }
 
-/** GET: the company's logo. */
+/** The editor of prompts, at an address that changes with it; undefined where the build lacked the packages that it is made of. */
+export const promptEditor = editorIn(join(views, 'prompt-editor.mjs'))
+
+function editorIn(file: string): { readonly address: string; readonly script: Buffer } | undefined {
+  if (!existsSync(file)) return undefined
+  const script = readFileSync(file)
+  const digest = sha256(script).slice(0, 16)
+  return { address: pages.promptEditorScript.path.replace(':file', `${digest}.mjs`), script }
+}
+
+/** Answers GET with the editor of prompts, which browsers need not ask for again. It is large: it is compressed once, in a thread. */
+export function promptEditorEndpoint(): Middleware {
+  let packed: Promise<Buffer> | undefined
+  return async (ctx) => {
+    if (ctx.path !== promptEditor?.address) return
+    answerFile(ctx, 'text/javascript; charset=utf-8', promptEditor.script)
+    ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
+    ctx.vary('Accept-Encoding')
+    if (ctx.acceptsEncodings('br') !== 'br') return
+    ctx.body = await (packed ??= promisify(brotliCompress)(promptEditor.script))
+    ctx.set('Content-Encoding', 'br')
+  }
+}
+
+/** Answers GET with the company's logo. */
 export function logoEndpoint(site: Pick<Site<Snapshot>, 'current'>): Middleware {
   return (ctx) => {
     const { settings, logo } = site.current()
@@ -30,23 +63,28 @@ export function logoEndpoint(site: Pick<Site<Snapshot>, 'current'>): Middleware 
   }
 }
 
-/** GET: a picture by its file name. */
-export function iconEndpoint(name: string): Middleware {
-  const bytes = readFileSync(join(views, 'icons', name))
-  return (ctx) => answerFile(ctx, typeOf(name), bytes)
+/** Answers GET with the picture that the address names, or always with `only`. */
+export function iconEndpoint(only?: string): Middleware {
+  const folder = join(views, 'icons')
+  const icons = new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]))
+  return (ctx) => {
+    const name = only ?? pathPart(ctx, 'name')
+    const bytes = icons.get(name)
+    if (bytes) answerFile(ctx, typeOf(name), bytes)
+  }
 }
-
-/** The pictures that there are. */
-export const iconNames = ['server.png', 'server.svg', 'read.svg', 'write.svg', 'destroy.svg'] as const
-
-const views = join(import.meta.dirname, 'views')
 
 function typeOf(name: string): string {
   return name.endsWith('.png') ? 'image/png' : 'image/svg+xml'
 }
 
-function answerFile(ctx: Context, type: string, body: Buffer | string): void {
+function answerFile(
+  ctx: Context,
+  type: string,
+  body: Buffer | string,
+  pack = (to: Context, file: Buffer | string): void => void (to.body = file),
+): void {
   ctx.set({ 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-Options': 'nosniff' })
   ctx.type = type
-  ctx.body = body
+  pack(ctx, body)
 }

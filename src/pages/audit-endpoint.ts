@@ -1,147 +1,135 @@
-/** The audit log for those who audit: filters, one event whole, export, and a page that renews itself. No script. */
+/** The audit log for auditors: filters, one whole event, export, and events as they come where a script runs. */
 import { Readable } from 'node:stream'
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import { type AuditLine, auditStatuses } from '../audit/event.ts'
 import { exportCsv, exportJsonl } from '../audit/export.ts'
-import type { AuditFilter } from '../audit/filter.ts'
-import type { AuditLog } from '../audit/open-audit.ts'
-import { type AuditQuestion, filterOf, questionFields } from '../audit/question.ts'
-import { clientNames, showEvent, pictured } from '../audit/render.ts'
+import { type AuditQuestion, questionFields } from '../audit/question.ts'
+import { clientNames } from '../audit/render.ts'
 import { searchAudit, tailAudit } from '../audit/search.ts'
-import { type Clock, isoTime } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { auditor, hasRole, type Principal } from '../core/principal.ts'
-import { answerPage } from '../oauth/browser-middleware.ts'
-import type { Clients } from '../oauth/clients.ts'
-import { forUsers, type UserPageDeps } from './desk-endpoint.ts'
-import { viewed } from './viewing.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { answerDownload } from '../web/answers.ts'
+import { allowScript } from '../web/browser-middleware.ts'
+import { type AuditPageDeps, filterFor, positionOf, questionOf, rowOf } from './audit-question.ts'
+import { answerWrong } from './documents-endpoint.ts'
+import { messages } from './messages.ts'
+import { pages } from './pages.ts'
+import type { Showing } from './route-page.ts'
+import { lookedAt, viewed } from './viewing.ts'
+import { languageOf } from './views.ts'
 
-/** What the pages of the log work with. */
-export interface AuditPageDeps extends UserPageDeps {
-  readonly audit: AuditLog
-  readonly clients: Pick<Clients, 'list'>
-  readonly clock: Clock
-}
-
-const refreshSeconds = 5
 const mostEvents = 200
-/** Somebody who watches looks every few seconds, and is told once in this time. */
-const watchMilliseconds = 900_000
-/** What the events of one page may weigh; the older ones are a page further. */
+/** The most values that a field suggests. */
+const mostSuggestions = 200
+/** The most bytes of a page's events; the older ones are a page further. */
 const mostBytes = 80_000
 const exports = {
   csv: { write: exportCsv, type: 'text/csv; charset=utf-8' },
   jsonl: { write: exportJsonl, type: 'application/x-ndjson' },
 } as const
 
-/** GET: the newest events that fit the filters; `live=1` renews the page by itself. */
-export function auditEndpoint(deps: AuditPageDeps): Middleware {
-  const { audit, clock } = deps
-  const isWatched = watchers(clock)
-  return forUsers(deps, async (ctx, principal) => {
-    const live = ctx.query['live'] === '1'
+/** Answers GET with the newest events that fit the filters; a filter that cannot be read is told at its field. */
+export function auditEndpoint(deps: AuditPageDeps): Showing<'auditors'> {
+  const { audit } = deps
+  return async (ctx, principal) => {
     const question = questionOf(ctx)
-    const look = async (): Promise<AuditLine[]> => {
-      const filter = await asked(principal, question, deps)
-      return (await tailAudit(audit.place, mostEvents, filter)).reverse()
-    }
-    const watched = live && isWatched(`${principal.user}\n${JSON.stringify(question)}`)
-    const view = { type: 'audit.view', data: { question, live } }
-    const events = watched ? await look() : await viewed(audit, principal, view, look)
-    const clients = clientNames(await deps.clients.list())
-    if (live) ctx.set('Refresh', String(refreshSeconds))
+    const signal = lookedAt(ctx)
+    allowScript(ctx)
     const query = new URLSearchParams(question).toString()
-    const rows = fitting(events.map((line) => rowOf(line, clients)))
-    const next = events[rows.length]
-    const page = {
+    const clients = clientNames(await deps.clients.list())
+    const form = {
       asked: Object.fromEntries(questionFields.map((name) => [name, question[name] ?? ''])),
+      filtered: Object.keys(question).length,
       statuses: auditStatuses,
-      live,
+      suggested: suggestionsOf(deps, clients),
       query,
-      seconds: refreshSeconds,
-      events: rows,
-      older: next ? olderThan(question, next) : '',
+      problems: {},
+      events: [],
+      older: '',
+      live: '',
     }
-    answerPage(ctx, 200, deps.render(ctx, 'audit', page))
-  })
+    try {
+      const view = { type: 'audit.view', data: { question }, signal }
+      const { events, after } = await viewed(audit, principal, view, async () => {
+        const filter = await filterFor(principal, question, ctx, deps)
+        // Read first: what is written meanwhile is told twice rather than never.
+        const end = await positionOf(audit.place)
+        return {
+          events: (await tailAudit(audit.place, mostEvents, filter, signal)).reverse(),
+          after: end,
+        }
+      })
+      const rows = fitting(events.map((line) => rowOf(line, clients)))
+      const next = events[rows.length]
+      const live = `${pages.auditStream.path}?${new URLSearchParams({ ...question, after }).toString()}`
+      return { ...form, events: rows, older: next ? olderThan(question, next) : '', live }
+    } catch (error) {
+      return answerWrong(ctx, deps, 'audit', error, (problems) => ({
+        ...form,
+        problems: Object.fromEntries(problems.map((problem) => atField(problem, ctx))),
+      }))
+    }
+  }
 }
 
-/** GET: every event that fits, as a file. */
-export function auditExportEndpoint(deps: AuditPageDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
+/** Answers GET with every event that fits, as a file. */
+export function auditExportEndpoint(deps: AuditPageDeps): Showing<'auditors'> {
+  return async (ctx, principal) => {
     const format = ctx.path.slice(ctx.path.lastIndexOf('.') + 1)
     if (format !== 'csv' && format !== 'jsonl') throw new AppError('not_found', 'nothing is at this address')
     const question = questionOf(ctx)
     const view = { type: 'audit.export', data: { question, format } }
     const lines = await viewed(deps.audit, principal, view, async () =>
-      searchAudit(deps.audit.place, await asked(principal, question, deps)),
+      searchAudit(deps.audit.place, await filterFor(principal, question, ctx, deps)),
     )
-    ctx.status = 200
-    ctx.type = exports[format].type
-    ctx.attachment(`audit.${format}`)
-    ctx.body = Readable.from(exports[format].write(lines))
-  })
-}
-
-/** Whether the same was asked within the time; who asks first is remembered. */
-function watchers(clock: Clock): (key: string) => boolean {
-  const watching = new Map<string, number>()
-  return (key) => {
-    const now = clock.now()
-    for (const [other, since] of watching) if (now - since > watchMilliseconds) watching.delete(other)
-    if (watching.has(key)) return true
-    watching.set(key, now)
-    return false
+    const { type, write } = exports[format]
+    answerDownload(ctx, `audit.${format}`, type, Readable.from(write(lines)))
   }
 }
 
-/** What is looked for in the log as it is by now. AppError `forbidden` for who may not read it. */
-async function asked(
-  principal: Principal,
-  question: AuditQuestion,
-  { audit, clock }: AuditPageDeps,
-): Promise<AuditFilter> {
-  if (!hasRole(principal, auditor))
-    throw new AppError('forbidden', `the audit log is for the role ${auditor}`)
-  const filter = filterOf(question, clock.now())
-  await audit.settled()
-  return filter
+interface Suggestion {
+  readonly value: string
+  readonly label: string
 }
 
-function questionOf(ctx: Context): AuditQuestion {
-  const entries = questionFields.flatMap((name) => {
-    const value = ctx.query[name]
-    return typeof value === 'string' && value.trim() !== '' ? [[name, value.trim()]] : []
-  })
-  return Object.fromEntries(entries) as AuditQuestion
+/** Returns what each field suggests. */
+function suggestionsOf(
+  { people, site, metrics }: AuditPageDeps,
+  clients: ReadonlyMap<string, string>,
+): Readonly<Record<string, readonly Suggestion[]>> {
+  const { platform, tools } = site.current()
+  const named = (names: Iterable<string>): Suggestion[] =>
+    [...names].slice(0, mostSuggestions).map((value) => ({ value, label: '' }))
+  return {
+    user: [...people().users.values()]
+      .slice(0, mostSuggestions)
+      .map(({ id, fullName }) => ({ value: id, label: fullName })),
+    client: [...clients].slice(0, mostSuggestions).map(([value, label]) => ({ value, label })),
+    doctype: named(platform.doctypes.keys()),
+    target: named(tools.map(({ name }) => name)),
+    type: named([...metrics.eventTypes].sort()),
+    since: named(['1h', '24h', '7d', 'today', 'yesterday']),
+  }
 }
 
-/** As many rows as a page holds, and one always. */
+/** Splits a problem into the field at which it stands, and what is wrong in the reader's language. */
+function atField(problem: string, ctx: Context): [string, string] {
+  const [, name = '', rest = ''] = /^(\w+): ([^]*)$/.exec(problem) ?? []
+  return [name, messages[languageOf(ctx)].problem(rest)]
+}
+
+/** Returns as many rows as a page holds, and at least one. */
 function fitting<Row>(rows: readonly Row[]): readonly Row[] {
   let bytes = 0
   return rows.filter((row, index) => {
-    // What is escaped is longer.
+    // Escaped text is longer.
     bytes += Buffer.byteLength(JSON.stringify(row).replaceAll(/[&<>"']/g, '&quot;'))
     return bytes < mostBytes || index === 0
   })
 }
 
-/** The same question from this event on; others may be of its millisecond. */
+/** Returns the same question from this event on; others may have the same millisecond. */
 function olderThan(question: AuditQuestion, { time }: AuditLine): string {
   const until = isoTime(Date.parse(time) + 1)
   return new URLSearchParams({ ...question, until }).toString()
-}
-
-function rowOf(line: AuditLine, clients: ReadonlyMap<string, string>): Record<string, unknown> {
-  const { seq, time, user = '–', type, target = '', client, status } = line
-  return {
-    seq,
-    time: pictured(time).slice(0, 19).replace('T', ' '),
-    user: pictured(user),
-    type: pictured(type),
-    target: pictured(target),
-    client: client === undefined ? '' : pictured(clients.get(client) ?? client),
-    status: pictured(status),
-    whole: showEvent(line, { clients }),
-  }
 }

@@ -1,40 +1,32 @@
-/** The pages that the authorization endpoint shows. */
+/** The pages of the authorization endpoint. */
 import { createRequire } from 'node:module'
 import type * as tldts from 'tldts'
-import type { AuthorizationPages } from '../oauth/authorization-endpoint.ts'
-import type { ConsentView } from '../oauth/consent-endpoint.ts'
-import type { FaultPage } from '../oauth/browser-middleware.ts'
-import { messages } from './messages.ts'
-import { languageOf, type Render } from './views.ts'
+import type { AuthorizationPages } from '../oauth/endpoints/authorization-endpoint.ts'
+import { effects } from '../core/effects.ts'
+import type { ConsentView } from '../oauth/endpoints/consent-endpoint.ts'
+import { pages } from './pages.ts'
+import type { Render } from './views.ts'
 
 const require = createRequire(import.meta.url)
 
-/** The page that shows a fault. */
-export function faultPage(render: Render): FaultPage {
-  return (ctx, { title, message }) => {
-    const words = messages[languageOf(ctx)]
-    return render(ctx, 'fault', { title: words.fault(title), message: words.fault(message) })
-  }
-}
-
-/** Consent and fault pages, from the views. */
+/** Makes the consent page from its view, and names the path of the sign-in page. */
 export function authorizationPages(render: Render): AuthorizationPages {
   return {
     consent: (ctx, view) =>
-      render(ctx, 'consent', {
+      render(ctx, pages.consent.view, {
         view: {
           ...view,
           redirectHost: hostParts(view.redirectHost),
           mayNarrow: doesMoreThanRead(view.powers),
         },
       }),
-    fault: faultPage(render),
+    signIn: pages.signIn.path,
   }
 }
 
-/** A host with the part that somebody registered set off: `login.bank.example` before `.evil.example` misleads nobody then. */
+/** Sets off the registered part of a host: then `login.bank.example` before `.evil.example` misleads nobody. */
 function hostParts(host: string): { before: string; domain: string; after: string } {
-  // The list of all public suffixes is large: it is loaded for the first consent page.
+  // The list of all public suffixes is large, so it is loaded for the first consent page.
   const { getDomain } = require('tldts') as typeof tldts
   const domain = getDomain(host, { allowPrivateDomains: true }) ?? ''
   const at = domain === '' ? host.length : host.lastIndexOf(domain)
@@ -43,6 +35,7 @@ function hostParts(host: string): { before: string; domain: string; after: strin
 
 function doesMoreThanRead(powers: ConsentView['powers']): boolean {
   if (!powers) return false
-  const { change, remark, delete: removed, others, programs } = powers
-  return programs || change.length + remark.length + removed.length + others.length > 0
+  const { create, change, remark, delete: removed, others, programs } = powers
+  if (powers.effects.some((name) => effects[name].category !== 'read_only')) return true
+  return programs || create.length + change.length + remark.length + removed.length + others.length > 0
 }

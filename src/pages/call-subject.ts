@@ -1,21 +1,22 @@
 import { pictured } from '../audit/render.ts'
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { WaitingApproval } from '../core/suspended.ts'
 import type { Documents } from '../documents/documents.ts'
-import type { Doctype } from '../documents/platform.ts'
-import { type DocumentView, getDocument } from '../documents/reading.ts'
+import type { Doctype } from '../documents/platform/platform.ts'
+import { type DocumentView, getDocument } from '../documents/asking/reading.ts'
+import { pages } from './pages.ts'
 
 const mostFields = 8
 
-/** What a call that waits is about, in the values that whoever decides may read. */
+/** Returns the subject of a waiting call, in the values that the person who decides may read. */
 export async function subjectOf(
   documents: Documents,
   principal: Principal,
   { arguments: given }: WaitingApproval,
 ) {
   const args = isObject(given) ? given : {}
-  // What has several lines is a program, a statement or a letter: it is read as such.
+  // A text of several lines is a program, a statement or a letter, and is shown as such.
   const texts = Object.entries(args).flatMap(([name, text]) =>
     typeof text === 'string' && text.includes('\n')
       ? [{ name: pictured(name), text: picturedLines(text) }]
@@ -32,7 +33,7 @@ export async function subjectOf(
     ...blank,
     doctype: doctype.name,
     ...(title !== undefined && { title: pictured(orDash(title)) }),
-    // Whether there is a document of this name that they may read.
+    // True when a document of this name exists that they may read.
     ...(typeof name === 'string' && { name, found: document !== undefined }),
     ...(isObject(data)
       ? { changes: changesOf(doctype, document, data) }
@@ -66,7 +67,7 @@ function changesOf(
   }))
 }
 
-/** By which people know a document: its title, what it is found by, and the first of the rest. */
+/** Returns the fields by which people know a document: its title, its search fields, and the first of the rest. */
 function mainFields(doctype: Doctype, document: DocumentView) {
   const first = [doctype.titleField, ...doctype.searchFields].filter((name) => name !== undefined)
   const names = [...new Set([...first, ...doctype.fields.keys()])]
@@ -80,12 +81,12 @@ function mainFields(doctype: Doctype, document: DocumentView) {
     }))
 }
 
-/** What a user decides about must not hide behind invisible or reordering characters. */
-export function picturedLines(text: string): string {
+/** Makes invisible and reordering characters visible: nothing that a user decides about may hide behind them. */
+function picturedLines(text: string): string {
   return text.split('\n').map(pictured).join('\n')
 }
 
-/** A value as people read it, and a dash for none. */
+/** Returns a value as people read it, and a dash for none. */
 export function orDash(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   return typeof value === 'string' ? value : JSON.stringify(value)
@@ -93,4 +94,28 @@ export function orDash(value: unknown): string {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Returns a call in the words of the pages. */
+export function shownCall(call: WaitingApproval): Record<string, unknown> {
+  return {
+    action: `${pages.approvals.path}/${call.id}`,
+    about: aboutOf(call.arguments),
+    client: pictured(call.client?.name ?? ''),
+    user: call.user,
+    tool: call.tool,
+    title: call.title,
+    destructive: call.destructive,
+    arguments: picturedLines(JSON.stringify(call.arguments, null, 2)),
+    asked: call.createdAt,
+    expires: call.expiresAt,
+    pending: call.state === 'pending',
+    state: call.state,
+  }
+}
+
+/** Names the document, by the names in the arguments: titles cost a query each, and are on its page. */
+function aboutOf(given: unknown): string {
+  const { doctype, name } = (given ?? {}) as { readonly doctype?: unknown; readonly name?: unknown }
+  return pictured([doctype, name].filter((word) => typeof word === 'string').join(' '))
 }

@@ -1,14 +1,16 @@
-/** The company's own on every page: its mark, its colour, whom to ask, what the law wants told. */
-import { darkAccent } from '../core/contrast.ts'
-import { sha256 } from '../core/secrets.ts'
+/** The company's own parts of every page: its logo, its colour, its support contact, its legal links. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { darkAccent } from '../site/contrast.ts'
+import { sha256 } from '#leaf/secrets.ts'
 import type { Settings } from '../core/settings.ts'
-import { paths } from '../oauth/urls.ts'
+import { pages } from './pages.ts'
 
-/** Where the company's logo is served, when it has one. */
-export const logoPath = '/assets/logo'
+const sheet = readFileSync(join(import.meta.dirname, 'views/pages.css'), 'utf8')
 
-/** What the layout shows of the company. */
-export function companyOf({ company, oauth }: Pick<Settings, 'company' | 'oauth'>): Record<string, unknown> {
+/** Returns the company data for the layout. */
+export function companyOf(settings: Pick<Settings, 'company' | 'oauth'>): Record<string, unknown> {
+  const { company, oauth } = settings
   const { support, logo, legal_links: links } = company
   const own = links.map(({ label, url }) => ({ label, url, name: '' }))
   const known = [
@@ -16,19 +18,19 @@ export function companyOf({ company, oauth }: Pick<Settings, 'company' | 'oauth'
     { name: 'layout.terms', url: oauth.terms_of_service_uri, label: '' },
   ].filter(({ url }) => url !== null)
   return {
-    logo: logo === null ? '' : logoPath,
-    // Browsers keep the stylesheet; another colour is another address.
-    stylesheet: `${paths.stylesheet}?${sha256(company.accent_color ?? '').slice(0, 8)}`,
+    logo: logo === null ? '' : pages.logo.path,
+    // Browsers cache the stylesheet, so another one needs another address.
+    stylesheet: `${pages.stylesheet.path}?${sha256(stylesheetOf(settings)).slice(0, 8)}`,
     support: support ?? '',
     supportUrl: support === null ? '' : support.includes('://') ? support : `mailto:${support}`,
     links: [...known, ...own],
   }
 }
 
-/** The rules that put the company's colour in the place of ours. */
-export function accentRules({ company }: Pick<Settings, 'company'>): string {
+/** Returns the stylesheet of every page, in the company's colour. */
+export function stylesheetOf({ company }: Pick<Settings, 'company'>): string {
   const accent = company.accent_color
-  if (accent === null) return ''
+  if (accent === null) return sheet
   const rule = (colour: string, on: string): string => `:root { --accent: ${colour}; --on-accent: ${on}; }`
-  return `${rule(accent, '#ffffff')}\n@media (prefers-color-scheme: dark) { ${rule(darkAccent(accent), '#0d1420')} }\n`
+  return `${sheet}${rule(accent, '#ffffff')}\n@media (prefers-color-scheme: dark) { ${rule(darkAccent(accent), '#0d1420')} }\n`
 }

@@ -1,38 +1,33 @@
-/** How each AI client is connected to this server: exact steps, and the file that does it for Claude Desktop. */
+/** The page that tells how to connect each AI client to this server: exact steps, and the file for Claude Desktop. */
+import type { Needs } from '../control/operation.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Middleware } from 'koa'
-import type { Settings } from '../core/settings.ts'
-import { isLocal } from '../core/address.ts'
+import { isLocal } from '#leaf/address.ts'
 import { version } from '../core/version.ts'
-import { zipOf } from '../core/zip.ts'
-import { paths, resourceOf } from '../oauth/urls.ts'
-import { forUsers, type UserPageDeps } from './desk-endpoint.ts'
+import { answerDownload } from '../web/answers.ts'
+import { zipOf } from './zip.ts'
+import { resourceOf } from '../oauth/urls.ts'
+import type { UserPageDeps } from './desk-endpoint.ts'
 import type { OwnPage } from './own-page.ts'
+import { pages } from './pages.ts'
+import type { Showing } from './route-page.ts'
 
-/** What the page works with. */
-export interface ConnectDeps extends UserPageDeps {
-  readonly settings: () => Settings
-}
+/** The dependencies of the page. */
+export type ConnectDeps = UserPageDeps & Needs<'settings'>
 
-/** One client: what it is called, what to type, and what to click; its steps are a message of its name. */
+/** A way to connect one client: its name, the text to type, and the link to click; a message of its name has the steps. */
 interface Way {
   readonly id: string
   readonly name: string
   readonly text?: string
   readonly href?: string
-  /** Whether it comes from the client's own cloud, and so only to public addresses. */
+  /** True when it connects from the client's own cloud, and so only to public addresses. */
   readonly fromOutside?: true
 }
 
-/** The file for Claude Desktop. */
-const bundlePath = `${paths.connect}/assistant-core.mcpb`
-
-/** The page. */
+/** Makes the page. */
 export function connectPage(deps: ConnectDeps): OwnPage {
   return {
-    path: paths.connect,
-    view: 'connect',
     script: true,
     show: () => {
       const url = resourceOf(deps.publicUrl())
@@ -48,7 +43,7 @@ function waysTo(url: string, name: string): readonly Way[] {
   const code = { name, type: 'http', url }
   return [
     { id: 'claude_code', name: 'Claude Code', text: `claude mcp add --transport http ${name} ${url}` },
-    { id: 'claude_desktop', name: 'Claude Desktop', href: bundlePath },
+    { id: 'claude_desktop', name: 'Claude Desktop', href: pages.bundle.path },
     { id: 'claude', name: 'Claude', text: url, fromOutside: true },
     { id: 'chatgpt', name: 'ChatGPT', text: url, fromOutside: true },
     {
@@ -67,11 +62,11 @@ function waysTo(url: string, name: string): readonly Way[] {
   ]
 }
 
-/** GET: a bundle that Claude Desktop installs; it asks for an API key and reaches servers that no cloud can reach. */
-export function bundleEndpoint(deps: ConnectDeps): Middleware {
+/** Answers GET with a bundle for Claude Desktop; it asks for an API key and reaches servers that no cloud can reach. */
+export function bundleEndpoint(deps: ConnectDeps): Showing<'users'> {
   const bridge = readFileSync(join(import.meta.dirname, 'views', 'stdio-bridge.mjs'))
   const icon = readFileSync(join(import.meta.dirname, 'views', 'icons', 'server.png'))
-  return forUsers(deps, (ctx) => {
+  return (ctx) => {
     const { server } = deps.settings()
     const manifest = {
       manifest_version: '0.3',
@@ -96,7 +91,7 @@ export function bundleEndpoint(deps: ConnectDeps): Middleware {
         key: {
           type: 'string',
           title: 'API key',
-          description: `Make one at ${deps.publicUrl()}${paths.account}; paste all that follows "Authorization: token".`,
+          description: `Make one at ${deps.publicUrl()}${pages.account.path}; paste all that follows "Authorization: token".`,
           sensitive: true,
           required: true,
         },
@@ -107,10 +102,7 @@ export function bundleEndpoint(deps: ConnectDeps): Middleware {
       'server/bridge.mjs': bridge,
       'icon.png': icon,
     }
-    ctx.status = 200
-    ctx.type = 'application/zip'
-    ctx.attachment('assistant-core.mcpb')
-    ctx.body = zipOf(files)
+    answerDownload(ctx, 'assistant-core.mcpb', 'application/zip', zipOf(files))
     return Promise.resolve()
-  })
+  }
 }

@@ -1,44 +1,39 @@
-/** Connected apps: everything that acts for the user, what it may do, and taking it away at once. */
+/** Connected apps: everything that acts for the user, what it may do, and ending it at once. */
+import type { Needs } from '../control/operation.ts'
 import type { AuditEvent } from '../audit/event.ts'
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { PowersOf } from '../core/powers.ts'
-import type { Grants } from '../oauth/grants.ts'
-import { originOf } from '../oauth/http-middleware.ts'
+import { originOf } from '../web/answers.ts'
 import type { Family, Grant } from '../oauth/records.ts'
-import type { Tokens } from '../oauth/tokens.ts'
-import { paths } from '../oauth/urls.ts'
-import type { TokenUsage } from '../oauth/usage.ts'
-import type { ApiKey, ApiKeys } from '../users/api-keys.ts'
+import type { ApiKey } from '../users/api-keys.ts'
 import type { OwnPage, OwnPageDeps } from './own-page.ts'
 
-/** What the page works with. */
-export interface ConnectedAppsDeps extends OwnPageDeps {
-  readonly grants: Grants
-  readonly tokens: Tokens
-  readonly apiKeys: ApiKeys
-  readonly usage: TokenUsage
+/** The sources of a user's accesses. */
+export type AccessDeps = Needs<'clock' | 'grants' | 'tokens' | 'apiKeys' | 'usage'> & {
   readonly powers: PowersOf
 }
 
-/** One thing that acts for the user: an app they allowed, a token that an operator issued, or an API key. */
+/** The dependencies of the page. */
+export type ConnectedAppsDeps = OwnPageDeps & AccessDeps
+
+/** An access to act for the user: an app they allowed, a token that an operator issued, or an API key. */
 interface Access {
   readonly kind: 'grant' | 'token' | 'key'
   readonly id: string
+  /** The data that the page shows: name, age, the addresses where it was made and used, and more. */
   readonly view: Readonly<Record<string, unknown>>
-  /** Ends it; answers what is audited. */
+  /** Ends it; returns the audit event. */
   readonly end: () => Promise<Pick<AuditEvent, 'type' | 'client' | 'target'>>
 }
 
-/** The page: all that acts for the user, apps first. */
+/** Makes the page, which shows all that acts for the user, apps first. */
 export function connectedAppsPage(deps: ConnectedAppsDeps): OwnPage {
   return {
-    path: paths.connectedApps,
-    view: 'connected-apps',
     show: async ({ user }) => ({
       apps: (await accessesOf(user.id, deps)).map(({ kind, id, view }) => ({ kind, id, ...view })),
     }),
     deeds: {
-      // One access, or all. Another user's does not exist.
+      // Ends one access, or all. Another user's does not exist.
       revoke: {
         run: async ({ ctx, user }, form) => {
           const all = await accessesOf(user.id, deps)
@@ -53,8 +48,12 @@ export function connectedAppsPage(deps: ConnectedAppsDeps): OwnPage {
   }
 }
 
-async function accessesOf(user: string, deps: ConnectedAppsDeps): Promise<Access[]> {
-  const families = await deps.tokens.families({ user })
+/** The newest token families of a user that are looked at: a program that signs in all the time has hundreds of thousands. */
+const mostFamilies = 1000
+
+/** Returns everything that acts for a user, apps first. */
+export async function accessesOf(user: string, deps: AccessDeps): Promise<Access[]> {
+  const families = await deps.tokens.families({ user }, mostFamilies)
   const now = deps.clock.now()
   const isLive = ({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>): boolean =>
     revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
@@ -62,48 +61,34 @@ async function accessesOf(user: string, deps: ConnectedAppsDeps): Promise<Access
   const keys = (await deps.apiKeys.list(user)).filter(isLive)
   return [
     ...(await Promise.all(
-      (await deps.grants.list({ user })).map((grant) =>
-        app(
-          grant,
-          families.filter(({ grant: of }) => of === grant.id),
-          isLive,
-          deps,
-        ),
-      ),
+      (await deps.grants.list({ user })).map((grant) => {
+        const own = families.filter(({ grant: of }) => of === grant.id)
+        return app(grant, own, own.some(isLive), deps)
+      }),
     )),
     ...(await Promise.all(issued.map((family) => token(family, deps)))),
     ...(await Promise.all(keys.map((key) => apiKey(key, deps)))),
   ]
 }
 
-async function app(
-  grant: Grant,
-  families: readonly Family[],
-  isLive: (family: Family) => boolean,
-  deps: ConnectedAppsDeps,
-): Promise<Access> {
-  const client = { id: grant.client, name: grant.clientName }
-  const state = families.some(isLive) ? '' : families.length === 0 ? 'apps.waiting' : 'apps.ended'
+function app(grant: Grant, families: readonly Family[], isLive: boolean, deps: AccessDeps): Promise<Access> {
   const view = {
     label: grant.clientName,
     host: grant.redirectHost,
-    state,
+    state: isLive ? '' : families.length === 0 ? 'apps.waiting' : 'apps.ended',
     since: grant.approvedAt,
-    ...(await useOf(
-      families.map(({ id }) => id),
-      deps,
-    )),
+    from: grant.from,
     readOnly: grant.readOnly ?? false,
-    powers: deps.powers(grant.user, client, grant),
+    powers: deps.powers(grant.user, { id: grant.client, name: grant.clientName }, grant),
   }
-  const end: Access['end'] = async () => {
+  const uses = families.map(({ id }) => id)
+  return access('grant', grant.id, { view, uses }, deps, async () => {
     await deps.tokens.revoke({ grant: grant.id }, 'the user revoked it')
     return { type: 'grant.revoke', client: grant.client, target: grant.id }
-  }
-  return { kind: 'grant', id: grant.id, view, end }
+  })
 }
 
-async function token(family: Family, deps: ConnectedAppsDeps): Promise<Access> {
+function token(family: Family, deps: AccessDeps): Promise<Access> {
   const view = {
     label: family.label ?? family.clientName,
     made: family.vouchedBy === undefined ? 'apps.by_operator' : 'apps.by_provider',
@@ -111,17 +96,15 @@ async function token(family: Family, deps: ConnectedAppsDeps): Promise<Access> {
     ends: family.expiresAt,
     addresses: family.addresses ?? [],
     since: family.createdAt,
-    ...(await useOf([family.id], deps)),
     powers: deps.powers(family.user, { id: family.client, name: family.clientName }, family),
   }
-  const end: Access['end'] = async () => {
+  return access('token', family.id, { view, uses: [family.id] }, deps, async () => {
     await deps.tokens.revoke({ family: family.id }, 'the user revoked it')
     return { type: 'token.revoke', client: family.client, target: family.id }
-  }
-  return { kind: 'token', id: family.id, view, end }
+  })
 }
 
-async function apiKey(key: ApiKey, deps: ConnectedAppsDeps): Promise<Access> {
+function apiKey(key: ApiKey, deps: AccessDeps): Promise<Access> {
   const view = {
     title: key.label === '' ? 'apps.key' : 'apps.key_named',
     label: key.label,
@@ -129,20 +112,22 @@ async function apiKey(key: ApiKey, deps: ConnectedAppsDeps): Promise<Access> {
     ends: key.expiresAt,
     addresses: key.addresses ?? [],
     since: key.createdAt,
-    ...(await useOf([`key:${key.id}`], deps)),
+    from: key.from,
     powers: deps.powers(key.user, undefined, {}),
   }
-  const end: Access['end'] = async () => {
+  return access('key', key.id, { view, uses: [`key:${key.id}`] }, deps, async () => {
     await deps.apiKeys.revoke(key.id)
     return { type: 'api_key.revoke', target: key.id }
-  }
-  return { kind: 'key', id: key.id, view, end }
+  })
 }
 
-async function useOf(
-  ids: readonly string[],
-  { usage }: ConnectedAppsDeps,
-): Promise<{ readonly lastUsed: number | undefined; readonly calls: number }> {
-  const { lastUsedAt, calls } = await usage.of(ids)
-  return { lastUsed: lastUsedAt, calls }
+async function access(
+  kind: Access['kind'],
+  id: string,
+  { view, uses }: Pick<Access, 'view'> & { readonly uses: readonly string[] },
+  { usage }: AccessDeps,
+  end: Access['end'],
+): Promise<Access> {
+  const { lastUsedAt: lastUsed, from: usedFrom, calls } = await usage.of(uses)
+  return { kind, id, view: { ...view, lastUsed, usedFrom, calls }, end }
 }

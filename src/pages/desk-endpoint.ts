@@ -1,109 +1,177 @@
-/** The desk: dashboards and charts that tools stored, drawn for whoever looks, with that user's own permissions. */
-import type { Context, Middleware } from 'koa'
-import type { Audit } from '../audit/audit.ts'
-import type { Snapshot } from '../build/snapshot.ts'
-import { AppError } from '../core/errors.ts'
+/** The desk: dashboards and charts that tools stored, drawn over what the user who looks may read now. */
+import type { Needs } from '../control/operation.ts'
+import { AppError } from '#leaf/errors.ts'
+import { FairQueue } from '#leaf/fair-queue.ts'
+import { isAvailable, type ChartImage, type ChartPoint } from '#sandbox/sandbox.ts'
+import { filtersBehind, filtersOfPoint } from '../analysis/behind.ts'
+import { type ChartDefinition, timespans } from '../analysis/chart-definition.ts'
 import type { Principal } from '../core/principal.ts'
-import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
-import { answerPage, pageEndpoint, sendTo, signedIn, type BrowserDeps } from '../oauth/browser-middleware.ts'
-import { paths } from '../oauth/urls.ts'
-import type { Site } from '../site/kept-site.ts'
-import type { SignedIn } from '../users/sessions.ts'
-import { faultPage } from './authorization-pages.ts'
-import { dashboardOfDesk, dashboardsFor, pictureFor, type DeskParts } from './desk.ts'
-import { browserPrincipal, type SessionDeps } from './session-middleware.ts'
-import { viewed } from './viewing.ts'
-import type { Render } from './views.ts'
+import { type DocumentView, getDocument, listDocuments } from '../documents/asking/reading.ts'
+import { accessFor, type Documents } from '../documents/documents.ts'
+import { calculateStored, drawStored, itemsOf } from '../tools/dashboards.ts'
+import type { BrowserDeps } from '../web/browser-middleware.ts'
+import { asked, pathPart } from '../web/params.ts'
+import { pages } from './pages.ts'
+import type { Showing } from './route-page.ts'
+import type { SessionDeps } from './session-middleware.ts'
+import { lookedAt, viewed } from './viewing.ts'
 
-/** What a page for users works with. */
-export interface UserPageDeps extends BrowserDeps, SessionDeps {
-  readonly audit: Audit
-  readonly site: Pick<Site<Snapshot>, 'current'>
-  readonly render: Render
+/** The dependencies of a page for users. */
+export type UserPageDeps = BrowserDeps & SessionDeps & Needs<'audit' | 'site' | 'render'>
+
+/** The dependencies of the desk's pages. */
+export type DeskDeps = UserPageDeps & Needs<'suspended' | 'analysis' | 'clock'>
+
+/** A timespan that its reader wants for all charts. */
+type Period = ChartDefinition['timespan']
+
+interface Moment {
+  readonly now: number
+  readonly period: Period
 }
 
-/** What the pages of the desk work with. */
-export interface DeskDeps extends UserPageDeps, DeskParts {
-  readonly suspended: Pick<SuspendedCalls, 'waitingFor'>
+interface ChartInWords {
+  readonly id: string
+  readonly name: string
+  readonly points: readonly (ChartPoint & { readonly link: string | undefined })[]
+  readonly more: number
+  readonly link: string
+  readonly timespan: string
 }
 
-/** GET: the dashboards that the user may see. */
-export function deskEndpoint(deps: DeskDeps): Middleware {
-  return forUsers(deps, async (ctx, user) => {
-    const dashboards = await viewed(deps.audit, user, { type: 'desk.view' }, (principal) =>
-      dashboardsFor(deps.site.current().documents, principal),
-    )
-    const waiting = (await deps.suspended.waitingFor(user.user)).length
-    answerPage(ctx, 200, deps.render(ctx, 'desk', { dashboards, user: user.user, waiting }))
-  })
-}
+/** The most charts of which a form lets one choose. */
+export const mostChosen = 50
+const mostDashboards = 200
+/** The most numbers of a chart that a page lists. */
+const mostNumbers = 500
+/** Seconds that drawing one picture of a page may take. */
+const pageSeconds = 5
+/** A browser asks for all pictures of a page at once: of each user one is counted and drawn at a time. */
+const pictures = new FairQueue(2)
 
-/** GET: one dashboard. */
-export function dashboardEndpoint(deps: DeskDeps): Middleware {
-  return forUsers(deps, async (ctx, user) => {
-    const id = idOf(ctx)
-    const view = { type: 'desk.view', target: `Dashboard/${id}` }
-    const dashboard = await viewed(deps.audit, user, view, (principal) =>
-      dashboardOfDesk(deps.site.current().documents, principal, id, deps.clock.now()),
-    )
-    answerPage(ctx, 200, deps.render(ctx, 'dashboard', { dashboard }))
-  })
-}
-
-/** GET: the picture of one chart. */
-export function pictureEndpoint(deps: DeskDeps): Middleware {
-  return forUsers(deps, async (ctx, user) => {
-    const gone = new AbortController()
-    ctx.res.once('close', () => gone.abort())
-    const image = await pictureFor(deps, user, idOf(ctx), {
+/** Answers GET with the picture of one chart. */
+export function pictureEndpoint(deps: DeskDeps): Showing<'users'> {
+  return async (ctx, user) => {
+    const image = await pictureFor(deps, user, pathPart(ctx, 'id'), {
       dark: 'dark' in ctx.query,
       narrow: 'narrow' in ctx.query,
-      signal: gone.signal,
+      timespan: timespans.find((one) => one === asked(ctx, 'period')),
+      signal: lookedAt(ctx),
     })
     ctx.status = 200
     ctx.type = image.mimeType
     ctx.etag = image.id
-    // Kept by the browser, but asked for each time: what the user may see may have changed.
+    // The browser keeps it, but asks each time: what the user may see may have changed.
     ctx.set('Cache-Control', 'private, no-cache')
     if (ctx.get('If-None-Match') === ctx.response.get('ETag')) ctx.status = 304
     else ctx.body = Buffer.from(image.data, 'base64')
-  })
-}
-
-/** A page for those who are signed in and may use the service. */
-export function forUsers(
-  deps: UserPageDeps,
-  handle: (ctx: Context, principal: Principal, signed: SignedIn) => Promise<void>,
-): Middleware {
-  return pageEndpoint(faultPage(deps.render), async (ctx) => {
-    const signed = await signedIn(ctx, deps)
-    if (!signed) return sendTo(ctx, 303, `${paths.signIn}?next=${encodeURIComponent(ctx.path)}`)
-    await handle(ctx, principalAt({ ...signed, ctx }, deps), signed)
-  })
-}
-
-/** The principal of who is signed in; AppError `forbidden` for those who may not use the service. */
-export function principalAt(
-  { ctx, user }: { readonly ctx: Context; readonly user: { readonly id: string } },
-  deps: SessionDeps,
-): Principal {
-  const principal = browserPrincipal(ctx, deps, user.id)
-  if (!principal) throw new AppError('forbidden', 'assistant access is not enabled for this user')
-  return principal
-}
-
-function idOf(ctx: Context): string {
-  return partsBelow(ctx, paths.desk).at(-1)!
-}
-
-/** The parts of the address below a path, as they were before they were written into it. AppError `not_found`. */
-export function partsBelow(ctx: Context, path: string): string[] {
-  try {
-    return ctx.path
-      .slice(path.length + 1)
-      .split('/')
-      .map((part) => decodeURIComponent(part))
-  } catch {
-    throw new AppError('not_found', 'nothing is at this address')
   }
+}
+
+/** Returns the dashboards that the principal may see. */
+export async function dashboardsFor(documents: Documents, principal: Principal) {
+  const { data } = await listDocuments(documents, principal, {
+    doctype: 'Dashboard',
+    fields: ['name', 'dashboard_name', 'owner'],
+    orderBy: 'modified desc',
+    limit: mostDashboards,
+  })
+  return data.map(rowOf)
+}
+
+/** Returns the charts that the principal may see, the newest first, as many as a form shows. */
+export async function chartsFor(documents: Documents, principal: Principal) {
+  const { data } = await listDocuments(documents, principal, {
+    doctype: 'Dashboard Chart',
+    fields: ['name', 'chart_name', 'document_type'],
+    orderBy: 'modified desc',
+    limit: mostChosen,
+  })
+  return data.map((view) => ({
+    id: String(view['name']),
+    name: String(view['chart_name']),
+    of: String(view['document_type']),
+  }))
+}
+
+/** Returns one dashboard with the numbers of its charts. AppError `not_found`. */
+export async function dashboardOfDesk(documents: Documents, principal: Principal, id: string, at: Moment) {
+  const view = await getDocument(documents, principal, 'Dashboard', id)
+  const charts = []
+  // One after the other: each may count very many documents, and the database has others to answer.
+  for (const [place, { chart: name }] of itemsOf(view).entries()) {
+    const chart = await storedChart(documents, principal, name, at)
+    if (chart) charts.push({ ...chart, place })
+  }
+  return { ...rowOf(view), modified: String(view['modified']), charts }
+}
+
+function rowOf(view: DocumentView) {
+  return {
+    id: String(view['name']),
+    name: String(view['dashboard_name']),
+    owner: String(view['owner']),
+  }
+}
+
+/** Draws the picture of a chart. AppError `not_found` for one that is not shared with the user, `unavailable`. */
+async function pictureFor(
+  { analysis, audit, clock, site }: DeskDeps,
+  user: Principal,
+  chart: string,
+  {
+    signal,
+    timespan,
+    ...look
+  }: {
+    readonly dark: boolean
+    readonly narrow: boolean
+    readonly signal: AbortSignal
+    readonly timespan: Period
+  },
+): Promise<ChartImage> {
+  const charts = analysis?.charts
+  if (!charts || !isAvailable(charts)) throw new AppError('unavailable', 'this server cannot draw charts')
+  const view = { type: 'chart.view', target: `Dashboard Chart/${chart}`, signal }
+  return await pictures.use({ user: user.user, signal }, async (until) => {
+    const { image } = await viewed(audit, user, view, (principal) => {
+      const { documents } = site.current()
+      const seen = { look: { seconds: pageSeconds, ...look }, ...(timespan && { timespan }) }
+      const looker = { principal, documents, signal: until, ...seen }
+      return drawStored(looker, charts, chart, clock.now())
+    })
+    return image
+  })
+}
+
+/** Returns a chart in words, with what lists the documents behind it; undefined for one that is not shared with the user. */
+async function storedChart(
+  documents: Documents,
+  principal: Principal,
+  id: string,
+  { now, period }: Moment,
+): Promise<ChartInWords | undefined> {
+  try {
+    const { definition, points } = await calculateStored({ principal, documents }, id, now, period)
+    const { doctype, chart_name: name, timespan } = definition
+    const access = accessFor(documents, principal, doctype)
+    const whole = filtersBehind(access, definition, now)
+    const listed = points.slice(0, mostNumbers).map((point) => {
+      const own = filtersOfPoint(definition, point.label)
+      return { ...point, link: own && listOf(doctype, [...whole, ...own]) }
+    })
+    const more = Math.max(0, points.length - mostNumbers)
+    return { id, name, points: listed, more, link: listOf(doctype, whole), timespan: timespan ?? '' }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    if (error.code === 'not_found') return undefined
+    // A chart that cannot be calculated says so in the place of its picture.
+    const { chart_name } = await getDocument(documents, principal, 'Dashboard Chart', id)
+    return { id, name: String(chart_name), points: [], more: 0, link: '', timespan: '' }
+  }
+}
+
+function listOf(doctype: string, filters: readonly unknown[]): string {
+  const query = filters.length > 0 ? new URLSearchParams({ filters: JSON.stringify(filters) }) : 'words='
+  return `${pages.documents.path}/${encodeURIComponent(doctype)}?${query.toString()}`
 }

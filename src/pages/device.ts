@@ -1,11 +1,11 @@
-/** A browser and its system by the names that people know, from what it says of itself (`User-Agent`). */
+/** Names a browser and its system as people know them, from its `User-Agent`. */
 export function deviceOf(agent: string): { readonly browser: string; readonly system: string } {
   const named = (names: readonly (readonly [RegExp, string])[]): string =>
     names.find(([pattern]) => pattern.test(agent))?.[1] ?? ''
   return { browser: named(browsers), system: named(systems) }
 }
 
-// The first that fits: later ones call themselves what earlier ones are.
+// The first match counts: later browsers call themselves what earlier ones are.
 const browsers = [
   [/\bEdg/, 'Edge'],
   [/\bOPR\//, 'Opera'],

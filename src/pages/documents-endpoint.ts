@@ -1,98 +1,114 @@
-/** Documents for people: which kinds there are, lists with filters, one with all that belongs to it. It only reads. */
-import type { Context, Middleware } from 'koa'
+/** Documents for people: their kinds, lists with filters, and one with all that belongs to it. Only reads. */
+import type { Context } from 'koa'
 import type { Principal } from '../core/principal.ts'
 import { listDoctypes } from '../documents/describing.ts'
 import type { Documents } from '../documents/documents.ts'
-import { answerPage } from '../oauth/browser-middleware.ts'
-import { paths } from '../oauth/urls.ts'
-import { forUsers, partsBelow, type UserPageDeps } from './desk-endpoint.ts'
-import { fileOf, recordOf, recordsOf, type RecordQuestion } from './records.ts'
-import { type View, viewed } from './viewing.ts'
+import { secrecyOf } from '../documents/work.ts'
+import { suggestionsFor } from './document-inputs.ts'
+import { answerDownload, answerJson } from '../web/answers.ts'
+import type { UserPageDeps } from './desk-endpoint.ts'
+import { asked, pathPart } from '../web/params.ts'
+import { askableOf, questionIn } from './record-question.ts'
+import { fileOf, sheetOf } from './records.ts'
+import { answerSheet, sheetFormat } from './sheet.ts'
+import { readerOf } from './views.ts'
+import { AppError } from '#leaf/errors.ts'
+import { answerPage } from '../web/browser-middleware.ts'
+import type { Showing } from './route-page.ts'
+import { documentsFor, type View, viewed } from './viewing.ts'
 
-const operators = ['=', '!=', 'like', '>', '>=', '<', '<='] as const
-const mostFilters = 5
-/** What is done to documents everywhere, in the words of every language; workflows have words of their own. */
-const acts = 'create update submit cancel amend comment assign unassign attach detach'.split(' ')
-
-/** GET: the kinds of documents. */
-export function doctypesEndpoint(deps: UserPageDeps): Middleware {
-  return forUsers(deps, async (ctx, user) => {
+/** Answers GET with the kinds of documents. */
+export function doctypesEndpoint(deps: UserPageDeps): Showing<'users'> {
+  return async (_, user) => {
     const doctypes = await looked(deps, user, {}, (documents, principal) =>
       Promise.resolve(listDoctypes(documents, principal).filter(({ allowed }) => allowed.includes('read'))),
     )
-    answerPage(ctx, 200, deps.render(ctx, 'documents', { doctypes }))
-  })
+    return { doctypes }
+  }
 }
 
-/** GET: a page of the documents of one kind. */
-export function recordsEndpoint(deps: UserPageDeps): Middleware {
-  return forUsers(deps, async (ctx, user) => {
-    const [doctype = ''] = partsBelow(ctx, paths.documents)
-    const filters = filtersOf(ctx)
-    const after = new URLSearchParams(ctx.querystring).get('after') ?? undefined
-    const question = { filters, ...(after && { after }) }
-    const page = await looked(deps, user, { target: doctype, data: { question } }, (documents, principal) =>
-      recordsOf(documents, principal, doctype, question),
-    )
-    const again = new URLSearchParams()
-    for (const filter of filters)
-      for (const [name, value] of Object.entries(filter)) again.append(name, value)
-    const query = again.toString()
-    const blank = { field: '', operator: '=', value: '' }
-    const asked = filters.length < mostFilters ? [...filters, blank] : filters
-    const view = { doctype, ...page, asked, operators, query, isFirst: after === undefined }
-    answerPage(ctx, 200, deps.render(ctx, 'records', view))
-  })
+/** Answers a question that cannot be understood with its form, and with what is wrong at its inputs. */
+export function answerWrong(
+  ctx: Context,
+  { render }: UserPageDeps,
+  view: string,
+  error: unknown,
+  show: (problems: readonly string[]) => Readonly<Record<string, unknown>>,
+): void {
+  if (!(error instanceof AppError) || error.code !== 'invalid') throw error
+  answerPage(ctx, 400, render(ctx, view, show(problemsIn(error))))
 }
 
-/** GET: one document. */
-export function recordEndpoint(deps: UserPageDeps): Middleware {
-  return forUsers(deps, async (ctx, user) => {
-    const [doctype = '', name = ''] = partsBelow(ctx, paths.documents)
-    const record = await looked(deps, user, { target: `${doctype}/${name}` }, (documents, principal) =>
-      recordOf(documents, principal, doctype, name),
-    )
-    answerPage(ctx, 200, deps.render(ctx, 'record', { doctype, name, acts, ...record }))
-  })
+/** Returns the problems that an error tells one by one, or its message. */
+export function problemsIn(error: AppError): readonly string[] {
+  const { problems = [] } = (error.data ?? {}) as { readonly problems?: readonly string[] }
+  return problems.length > 0 ? problems : [error.message]
 }
 
-/** GET: a file on a document, to be kept and never shown as a page of ours. */
-export function fileEndpoint(deps: UserPageDeps): Middleware {
-  return forUsers(deps, async (ctx, user) => {
-    const [doctype = '', name = '', , id = ''] = partsBelow(ctx, paths.documents)
+/** Answers GET with the documents that were asked for, as a file. */
+export function exportEndpoint(deps: UserPageDeps): Showing<'users'> {
+  return async (ctx, user) => {
+    const doctype = pathPart(ctx, 'doctype')
+    const format = sheetFormat(asked(ctx, 'format') || 'csv')
+    const reader = readerOf(ctx)
+    const view = { target: doctype, data: { format } }
+    const sheet = await looked(deps, user, view, (documents, principal) => {
+      const askable = askableOf(documents, principal, doctype, reader)
+      const question = questionIn(ctx.querystring, askable, reader)
+      return sheetOf(documents, principal, doctype, { question, askable })
+    })
+    await answerSheet(ctx, format, sheet, reader)
+  }
+}
+
+/** Looks at what is no document, and audits only who may not. */
+export async function told<Seen>(
+  deps: UserPageDeps,
+  user: Principal,
+  target: string,
+  look: () => Seen,
+): Promise<Seen> {
+  try {
+    return look()
+  } catch (error) {
+    return looked(deps, user, { target }, () => Promise.reject(error as Error))
+  }
+}
+
+/** Answers GET with a file on a document, to be saved and never shown as a page of ours. */
+export function fileEndpoint(deps: UserPageDeps): Showing<'users'> {
+  return async (ctx, user) => {
+    const [doctype, name, id] = [pathPart(ctx, 'doctype'), pathPart(ctx, 'name'), pathPart(ctx, 'id')]
     const view = { target: `${doctype}/${name}`, data: { file: id } }
     const { attachment, content } = await looked(deps, user, view, (documents, principal) =>
       fileOf(documents, principal, { doctype, name, id }),
     )
-    ctx.status = 200
-    ctx.type = 'application/octet-stream'
-    ctx.attachment(attachment.file_name)
-    ctx.body = Buffer.from(content)
-  })
+    answerDownload(ctx, attachment.file_name, 'application/octet-stream', Buffer.from(content))
+  }
 }
 
-/** What somebody reads here is told like every reading. */
-function looked<Seen>(
-  { audit, site }: UserPageDeps,
+/** Answers GET, in JSON, with documents that a link may name, for the script that asks while somebody types. */
+export function suggestionsEndpoint(deps: UserPageDeps): Showing<'users'> {
+  return async (ctx, user) => {
+    const doctype = pathPart(ctx, 'doctype')
+    const typed = asked(ctx, 'typed').slice(0, 200)
+    const view = { target: doctype, data: { question: { typed } } }
+    const found = await looked(deps, user, view, (documents, principal) =>
+      suggestionsFor(documents, principal, doctype, typed),
+    )
+    answerJson(ctx, 200, found)
+  }
+}
+
+/** Reads documents for a page, and audits it like every reading. */
+export function looked<Seen>(
+  deps: UserPageDeps,
   user: Principal,
   view: Pick<View, 'target' | 'data'>,
   look: (documents: Documents, principal: Principal) => Promise<Seen>,
 ): Promise<Seen> {
-  return viewed(audit, user, { type: 'document.view', ...view }, (principal) =>
-    look(site.current().documents, principal),
+  const secrecy = secrecyOf(deps.site.current().documents)
+  return viewed(deps.audit, user, { type: 'document.view', ...view, secrecy }, (principal) =>
+    look(documentsFor(principal, deps), principal),
   )
-}
-
-/** Fields that were left blank ask nothing. */
-function filtersOf(ctx: Context): RecordQuestion['filters'] {
-  const asked = new URLSearchParams(ctx.querystring)
-  const [fields, given, values] = ['field', 'operator', 'value'].map((name) => asked.getAll(name))
-  return fields!
-    .map((field, index) => ({
-      field,
-      operator: operators.find((operator) => operator === given![index]) ?? '=',
-      value: values![index] ?? '',
-    }))
-    .filter(({ field, value }) => field !== '' && value !== '')
-    .slice(0, mostFilters)
 }

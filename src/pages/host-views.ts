@@ -1,22 +1,22 @@
-/** The pages that MCP hosts show in a frame of theirs (MCP Apps): whole in themselves, in the words of our own pages. */
+/** The pages that MCP hosts show in a frame of theirs (MCP Apps): self-contained, in the words of our own pages. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { WaitingApproval } from '../core/suspended.ts'
 import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
-import { shownCall } from './approvals-endpoint.ts'
+import type { HostViews } from '../mcp/call.ts'
+import { shownCall } from './call-subject.ts'
 import { messages } from './messages.ts'
 import { minuteIn, type Render } from './views.ts'
 
-/** Views that lead to the pages under `publicUrl`, where the user is signed in and decides. */
+/** Makes views that lead to the pages under `publicUrl`, where the user is signed in and decides. */
 export function createHostViews(deps: {
   readonly render: Render
   readonly publicUrl: () => string
   readonly suspended: Pick<SuspendedCalls, 'waitingFor'>
-}) {
+}): HostViews {
   const styles = ['pages.css', 'host-view.css'].map(textOf).join('\n')
   const script = textOf('host-view.mjs')
-  // Only these two may apply and run, whatever the data say and however weak the host's own policy is.
+  // Only this style and this script may apply, whatever the data say and however weak the host's own policy is.
   const policy = [
     "default-src 'none'",
     'img-src data:',
@@ -26,10 +26,10 @@ export function createHostViews(deps: {
     "form-action 'none'",
   ].join('; ')
   return {
-    html: (view: string): string =>
+    html: (view) =>
       deps.render(undefined, 'host-view', { view, base: deps.publicUrl(), policy, styles, script }),
-    waitingFor: (user: string): Promise<readonly WaitingApproval[]> => deps.suspended.waitingFor(user),
-    about: (call: WaitingApproval): Record<string, unknown> => {
+    waitingFor: (user) => deps.suspended.waitingFor(user),
+    about: (call) => {
       const { action, about, client, title, destructive, asked, expires } = shownCall(call)
       return {
         url: `${deps.publicUrl()}${String(action)}`,
@@ -48,7 +48,7 @@ function textOf(file: string): string {
   return readFileSync(join(import.meta.dirname, 'views', file), 'utf8')
 }
 
-/** CSP Level 3 §2.3.1: an inline text by its hash. */
+/** Returns an inline text as a CSP source, by its hash (CSP Level 3 §2.3.1). */
 function sourceOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 }

@@ -1,12 +1,12 @@
-/** Markdown that others wrote, as HTML that is harmless: no HTML of its own, no pictures, and links only where they may lead. */
+/** Turns others' markdown into harmless HTML: no HTML of its own, no pictures, and links only where they may lead. */
 import MarkdownIt from 'markdown-it'
 
-/** Where a link leads; undefined where it must not. */
+/** Returns the target of a link; undefined where it must not lead. */
 type Leads = (href: string) => string | undefined
 
 interface Around {
   readonly leads: Leads
-  /** Whether the links that are open at this place became links. */
+  /** For each link open at this place, true when it became a link. */
   readonly open: boolean[]
 }
 
@@ -21,7 +21,7 @@ reader.renderer.rules['link_open'] = (tokens, index, _options, env) => {
 }
 reader.renderer.rules['link_close'] = (_tokens, _index, _options, env) =>
   around(env).open.pop() ? '</a>' : ''
-// The policy of the pages lets none load; what it shows is told, with a link to it.
+// The policy of the pages lets no picture load, so its description is shown, with a link to it.
 reader.renderer.rules['image'] = (tokens, index, _options, env) => {
   const token = tokens[index]!
   const words = escapeHtml(token.content)
@@ -34,7 +34,7 @@ reader.renderer.rules['image'] = (tokens, index, _options, env) => {
 }
 reader.renderer.rules['table_open'] = () => '<div class="scroll" tabindex="0"><table>'
 reader.renderer.rules['table_close'] = () => '</table></div>'
-// The page has its own first heading.
+// Headings go down a level, as the page has its own first heading.
 for (const [rule, slash] of [
   ['heading_open', ''],
   ['heading_close', '/'],
@@ -42,12 +42,12 @@ for (const [rule, slash] of [
   reader.renderer.rules[rule] = (tokens, index) =>
     `<${slash}h${Math.min(6, Number(tokens[index]!.tag.slice(1)) + 1)}>`
 
-/** The HTML of a text. */
+/** Renders a text as HTML. */
 export function markdownHtml(text: string, leads: Leads): string {
   return reader.render(text, { leads, open: [] } satisfies Around)
 }
 
-/** Links to other sites and addresses of people; nothing that runs, and nothing that names a page of ours by itself. */
+/** Allows links to other sites and addresses of people; nothing that runs, and nothing that names a page of ours by itself. */
 export function leadsOutside(href: string): string | undefined {
   return /^(https?:\/\/|mailto:)/i.test(href) && URL.canParse(href) ? href : undefined
 }

@@ -1,4 +1,4 @@
-/** What the pages say, one file a language. */
+/** The texts of the pages, one file a language. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
@@ -6,14 +6,16 @@ import { parse } from 'yaml'
 /** The languages of the pages, each by its own name. */
 export const languages = { en: 'English', de: 'Deutsch' } as const
 
-/** One of them. */
+/** A language of the pages. */
 export type Language = keyof typeof languages
 
-/** The words of one language. */
+/** The texts of one language. */
 export interface Messages {
-  /** A message by its name, `{placeholders}` and all; of two forms, that for this number. A name that is unknown is a bug. */
+  /** Returns a message by its name, `{placeholders}` and all; of two forms, that for this number. An unknown name is a bug. */
   text(name: string, number?: unknown): string
-  /** A fault as it is told elsewhere, in this language where its sentence is known. */
+  /** Translates one problem of several that a fault tells. */
+  problem(message: string): string
+  /** Translates a fault that is worded elsewhere into this language, where its sentence is known. */
   fault(message: string): string
 }
 
@@ -21,7 +23,7 @@ type Tree = { readonly [name: string]: string | Tree }
 
 const read: Partial<Record<Language, Messages>> = {}
 
-/** The messages of every language, each read when it is first wanted: a start has no use for them. */
+/** The messages of every language, each read when it is first needed: a start has no use for them. */
 export const messages: Readonly<Record<Language, Messages>> = {
   get en() {
     return (read.en ??= readMessages('en'))
@@ -31,7 +33,7 @@ export const messages: Readonly<Record<Language, Messages>> = {
   },
 }
 
-/** Whether there are messages in it. */
+/** True when there are messages in that language. */
 export function isLanguage(name: unknown): name is Language {
   return typeof name === 'string' && Object.hasOwn(languages, name)
 }
@@ -40,19 +42,93 @@ function readMessages(language: string): Messages {
   const file = join(import.meta.dirname, 'messages', `${language}.yaml`)
   const { faults, ...tree } = parse(readFileSync(file, 'utf8')) as Tree
   const texts = new Map(flat(tree, ''))
-  const translated = new Map(Object.entries((faults ?? {}) as Record<string, string>))
+  const translated = Object.entries((faults ?? {}) as Record<string, string>)
+  const whole = new Map(translated)
+  const open = translated
+    .filter(([sentence]) => sentence.includes('{'))
+    .map(([from, to]) => ({ parts: partsOf(from), joints: jointsOf(from), to }))
+  // What has more joints than a sentence of the catalogue is several sentences, or holds a value with a joint.
+  const known = (sentence: string, joints?: number): string | undefined => {
+    const found = whole.get(sentence)
+    if (found !== undefined) return found
+    for (const { parts, to, joints: own } of open) {
+      const values = joints === undefined || joints === own ? fillingOf(parts, sentence) : undefined
+      if (values)
+        return to.replaceAll(/\{(\w+)\}/g, (gap, name: string) => inWords(name, values.get(name) ?? gap))
+    }
+    const [, place, rest = ''] = /^([^:;\n]{1,100}): ([^]+)$/.exec(sentence) ?? []
+    const behind = place === undefined ? undefined : known(rest, joints)
+    return behind === undefined ? undefined : `${place}: ${behind}`
+  }
+  const inWords = (gap: string, value: string): string =>
+    ofWords.has(gap)
+      ? value
+          .split(', ')
+          .map((word) => whole.get(word) ?? word)
+          .join(', ')
+      : value
+  const several = (message: string): string => {
+    const parts = message.split('; ')
+    const said: string[] = []
+    for (let at = 0; at < parts.length;) {
+      let count = Math.min(mostJoints + 1, parts.length - at)
+      const next = (): string => parts.slice(at, at + count).join('; ')
+      let found = known(next(), count - 1)
+      while (found === undefined && --count > 0) found = known(next(), count - 1)
+      said.push(found ?? parts[at]!)
+      at += Math.max(count, 1)
+    }
+    return said.join('; ').replaceAll('.; ', '. ')
+  }
   return {
     text: (name, number) => {
       const found = (number === 1 ? texts.get(`${name}_one`) : undefined) ?? texts.get(name)
       if (found === undefined) throw new Error(`no message "${name}" in ${file}`)
       return found
     },
-    fault: (message) =>
-      message
-        .split('; ')
-        .map((sentence) => translated.get(sentence) ?? sentence)
-        .join('; '),
+    problem: (message) => {
+      const [, problem = '', hint = ''] =
+        /^([^]*?)((?:; did you mean "[^"]*"\?)?)$/.exec(forPeople(message)) ?? []
+      const said = known(problem) ?? several(problem)
+      return hint === '' ? said : `${said} ${several(hint.slice(2))}`
+    },
+    fault: (message) => several(forPeople(message)),
   }
+}
+
+/** The gaps in which words of ours stand, which are translated as well. */
+const ofWords: ReadonlySet<string> = new Set(['action', 'actions', 'kind', 'state'])
+
+/** The most joints of a sentence in the catalogue. */
+const mostJoints = 2
+
+function jointsOf(sentence: string): number {
+  return sentence.split('; ').length - 1
+}
+
+/** Leaves out what errors tell a model of other tools, in brackets. */
+export function forPeople(text: string): string {
+  return text.replace(/ \([a-z]+_[a-z_]+\b[^()]*\)/g, '')
+}
+
+/** The texts of a sentence with gaps, and between them the names of the gaps. */
+function partsOf(sentence: string): readonly string[] {
+  return sentence.split(/\{(\w+)\}/)
+}
+
+/** Returns what stands in the gaps of a sentence, each as short as may be; undefined when it is another sentence. */
+function fillingOf(parts: readonly string[], sentence: string): ReadonlyMap<string, string> | undefined {
+  if (!sentence.startsWith(parts[0]!)) return undefined
+  const values = new Map<string, string>()
+  let at = parts[0]!.length
+  for (let index = 1; index < parts.length; index += 2) {
+    const next = parts[index + 1]!
+    const end = index + 2 === parts.length ? sentence.length - next.length : sentence.indexOf(next, at)
+    if (end < at || !sentence.startsWith(next, end)) return undefined
+    values.set(parts[index]!, sentence.slice(at, end))
+    at = end + next.length
+  }
+  return at === sentence.length ? values : undefined
 }
 
 function flat(tree: Tree, prefix: string): [string, string][] {

@@ -1,73 +1,72 @@
-/** What the pages of prompts show and do: the same library, methods, limits and writer that programs have. */
-import type { Audit } from '../audit/audit.ts'
-import { eventOf, refusalOf } from '../audit/event.ts'
-import type { House } from '../build/house.ts'
-import { AppError } from '../core/errors.ts'
+/** The content and actions of the prompt pages: the same library, methods, limits and writer that programs have. */
+import type { Needs } from '../control/operation.ts'
+import { AppError, tooMany } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { valueText } from '../core/values.ts'
-import { mayChange } from '../library/access.ts'
-import type { Channels } from '../library/channels.ts'
-import { unifiedDiff } from '../library/diff.ts'
-import { fileChanges } from '../library/history.ts'
+import { mayChange, requireEffect } from '../library/access.ts'
+import type { Channels } from '../library/versions/channels.ts'
+import { unifiedDiff } from '../library/versions/diff.ts'
+import { fileChanges, versionsApart } from '../library/versions/history.ts'
 import type { Library } from '../library/library.ts'
-import { runPromptTests, type PromptTestResult } from '../library/prompt-tests.ts'
-import { promptRow } from '../library/prompt-rows.ts'
-import { readInPart, type ReadTemplate } from '../library/template-file.ts'
-import { argumentRows } from '../library/template-text.ts'
-import { isStatusStep } from '../library/versions.ts'
+import {
+  mustPass,
+  type PromptTestResult,
+  runPromptTests,
+  testFaults,
+  testResults,
+} from '../library/prompts/prompt-tests.ts'
+import { findPrompts } from '../library/prompt-methods.ts'
+import { promptRow, promptRows } from '../library/prompts/prompt-rows.ts'
+import { readInPart, type ReadTemplate } from '../library/prompts/template-file.ts'
+import { argumentRows } from '../library/prompts/template-text.ts'
+import { isStatusStep } from '../library/versions/versions.ts'
 import { type PromptArgument, promptStatuses, type PromptTemplate } from '../library/words.ts'
-import { faultsFor } from '../library/writing-rules.ts'
-import type { WrittenPrompt } from '../library/writing.ts'
-import type { RateLimits } from '../oauth/rate-limits.ts'
+import { faultsFor, mostTests } from '../library/writing/writing-rules.ts'
+import type { PromptWriter, WrittenPrompt } from '../library/writing/writing.ts'
 import { parseSource } from '../site/parse-source.ts'
 import type { Fault } from '../site/site-files.ts'
+import { askedOfferOf, waitingOffers } from './prompt-offers.ts'
 import { beginSketch, sketchFile, type Sketch } from './prompt-sketches.ts'
+import type { InputKind, TypedField } from './reader.ts'
 import { viewed } from './viewing.ts'
 
-/** What the desk works with. */
-export interface PromptDeskParts extends Pick<
-  House,
-  'site' | 'librarian' | 'promptMethods' | 'promptWriter' | 'previews'
-> {
-  readonly audit: Audit
-  readonly limits: RateLimits
-}
+/** The dependencies of the prompt desk. */
+export type PromptDeskParts = Needs<
+  'site' | 'librarian' | 'promptMethods' | 'promptWriter' | 'previews' | 'audit' | 'limits' | 'refusalOf'
+>
 
-const mostFound = 1000
+const rowsOfPage = 50
 const mostChanges = 30
-/** Each test is a preview, and is paid for as one. */
-const mostTests = 20
 
-/** Which prompts somebody looks for. */
+/** The filter of a prompt search. */
 export interface PromptQuestion {
   readonly query: string
   readonly category: string
+  /** A status; empty for what is published and one's own drafts. */
   readonly status: string
+  readonly page: number
 }
 
-/** One argument of a prompt as a form asks for it. */
-export type AskedArgument = ReturnType<typeof askedArgument>
+/** An argument of a prompt as a form asks for it, with its usual value. */
+export type AskedArgument = TypedField & { readonly usual: string | readonly string[] }
 
-/** What was given for arguments: a text each, or several where several may be chosen. */
+/** The values given for arguments: a text each, or several where several may be chosen. */
 export type GivenArguments = Readonly<Record<string, string | readonly string[]>>
 
-/** What people change about a prompt. */
-export type PromptChange =
-  | { readonly kind: 'save'; readonly sketch: Sketch; readonly began: string; readonly note: string }
-  | { readonly kind: 'duplicate'; readonly id: string }
-  | { readonly kind: 'version'; readonly id: string; readonly note: string }
-  | { readonly kind: 'status'; readonly id: string; readonly status: string }
-  | { readonly kind: 'restore'; readonly id: string; readonly version: number }
+/** Changes a prompt in a line of the library, by the writer that may write there. */
+export type PromptChange = (
+  writer: Omit<PromptWriter, 'showing'>,
+  principal: Principal,
+  line: string,
+) => Promise<WrittenPrompt>
 
-/** Where the pages get what they show and do; AppError `not_found` for what the principal may not see. */
-export type PromptDesk = ReturnType<typeof createPromptDesk>
-
-/** The desk over the library in use. */
+/** Makes a desk over the library in use, for pages that show and do. AppError `not_found` for what the principal may not see. */
 export function createPromptDesk(parts: PromptDeskParts) {
   const { audit, promptMethods } = parts
   const channels = (): Channels => parts.site.current().library
   const seen = (principal: Principal): Library => channels().for(principal)
   const run = (principal: Principal, read: ReadTemplate): Promise<PromptTestResult[]> => {
+    // Each test is a preview, and is counted as one.
     const tests = read.tests.slice(0, mostTests)
     return runPromptTests([{ ...read, tests }], async ({ template }, args) => {
       await withinPreviews(parts, principal)
@@ -82,47 +81,65 @@ export function createPromptDesk(parts: PromptDeskParts) {
     find: (user: Principal, question: PromptQuestion) =>
       viewed(audit, user, { type: 'prompt.view', data: { question } }, async (principal) => {
         const { query, category, status } = question
-        const asked = { query, status, ...(category !== '' && { category }), limit: mostFound }
+        // Unless another status is asked for, drafts of one's own stand among what is published.
+        const isWanted = (template: PromptTemplate): boolean =>
+          status === ''
+            ? template.status === 'Published' ||
+              (template.status === 'Draft' && template.owner === principal.user)
+            : template.status === status
+        const { usage } = parts.librarian
+        const asked = { query, ...(category !== '' && { category }) }
+        const { found, uses } = await findPrompts(seen(principal), usage, principal, asked, isWanted)
+        const pages = Math.max(1, Math.ceil(found.length / rowsOfPage))
+        const page = Math.min(pages, question.page)
+        const part = found.slice((page - 1) * rowsOfPage, page * rowsOfPage)
         return {
-          prompts: await promptMethods.search_prompts.call(principal, asked),
+          page,
+          pages,
+          total: found.length,
+          prompts: promptRows(principal, part, uses),
+          waiting: await waitingOffers(principal, parts),
           categories: await promptMethods.get_category_tree.call(principal, {}),
         }
       }),
     one: (user: Principal, id: string) =>
       viewed(audit, user, { type: 'prompt.view', target: id }, (principal) => shown(parts, principal, id)),
-    /** AppError `invalid` with `data.problems` of arguments. */
+    /** Renders a preview. AppError `invalid` with `data.problems` of arguments. */
     preview: async (principal: Principal, id: string, given: GivenArguments) => {
       const library = seen(principal)
       const template = library.prompt(principal, id)
-      return library.fit(principal, library.read(id), await preview(principal, template, given))
+      return library.fit(principal, library.read(template.id), await preview(principal, template, given))
     },
     tests: (principal: Principal, id: string) =>
       run(principal, seen(principal).read(seen(principal).prompt(principal, id).id)),
-    history: async (principal: Principal, id: string) => {
-      const library = seen(principal)
-      return fileChanges(library.line, library.read(library.prompt(principal, id).id), mostChanges)
-    },
+    ...versionsSeen(seen),
     begin: (principal: Principal, id: string | undefined, line: string | undefined) =>
       beginSketch(parts.site.current(), principal, id, line),
     ...sketching(parts, { run, preview }),
     difference: (before: string, after: string) => unifiedDiff(before, after, 'the file now', 'yours'),
-    change: async (principal: Principal, change: PromptChange) => {
-      try {
-        return await changed(parts, principal, change)
-      } catch (error) {
-        const target = 'sketch' in change ? change.sketch.id : change.id
-        const event = { type: `prompt.${nounOf(change)}`, target: target.slice(0, 200) }
-        if (error instanceof AppError)
-          await audit.record(eventOf(principal, { ...event, ...refusalOf(error) }))
-        throw error
-      }
+  }
+}
+
+/** The history of a prompt in the library that a principal sees. */
+function versionsSeen(seen: (principal: Principal) => Library) {
+  return {
+    history: async (principal: Principal, id: string) => {
+      const library = seen(principal)
+      return fileChanges(library.line, library.read(library.prompt(principal, id).id), mostChanges)
+    },
+    /** Returns how two versions differ. AppError `not_found` without both. */
+    apart: async (principal: Principal, id: string, from: number, to: number) => {
+      const library = seen(principal)
+      const diff = await versionsApart(library.line, library.prompt(principal, id).id, from, to)
+      if (diff === undefined) throw new AppError('not_found', 'there is no such version')
+      return { from, to, diff }
     },
   }
 }
 
-/** What is done with a text that stands in no file yet. */
+/** The operations on a text that is in no file yet. */
 function sketching(
-  { site }: PromptDeskParts,
+  parts: PromptDeskParts,
   {
     run,
     preview,
@@ -137,7 +154,7 @@ function sketching(
     return document && readInPart(document, found)
   }
   return {
-    /** What a text asks for; undefined when it cannot be read. */
+    /** Returns the arguments of a text; undefined when it cannot be read. */
     asks: (sketch: Sketch) => read(sketch, [])?.template.arguments.map(askedArgument),
     previewSketch: async (principal: Principal, sketch: Sketch, given: GivenArguments) => {
       const faults: Fault[] = []
@@ -147,53 +164,44 @@ function sketching(
       return preview(principal, found.template, given)
     },
     check: async (principal: Principal, sketch: Sketch) => {
-      const channels = site.current().library
+      await withinPreviews(parts, principal)
+      const channels = parts.site.current().library
       const { lineage } = channels.all().get(sketch.line) ?? channels.site
       const file = sketchFile(sketch)
       const { faults, warnings, read: found } = lineage.examine(file, Buffer.from(sketch.text))
       const told = faultsFor(principal, file, faults)
       const tests = found && told.length === 0 ? await run(principal, found) : []
-      return { faults: told, warnings, tests }
+      const failing = found && mustPass(found) ? testFaults(found, tests) : []
+      return { faults: [...told, ...failing], warnings, tests }
     },
   }
 }
 
-function changed(
+/** Changes a prompt, in one's own line unless another is named, or shows the file where nothing may be written. */
+export function changePrompt(
   { site, promptWriter }: PromptDeskParts,
   principal: Principal,
   change: PromptChange,
+  named?: string,
 ): Promise<WrittenPrompt> {
   const { settings, library } = site.current()
-  const writer = settings.git.commit ? promptWriter : promptWriter.showing()
-  const line = library.writtenLine(library.lineOf(principal))
-  switch (change.kind) {
-    case 'duplicate':
-      return writer.duplicate(principal, change.id, line)
-    case 'version':
-      return writer.createVersion(principal, change.id, change.note, line)
-    case 'restore':
-      return writer.restore(principal, change.id, change.version, line)
-    case 'status': {
-      const status = promptStatuses.find((known) => known === change.status)
-      if (!status) throw new AppError('invalid', 'there is no such status')
-      return writer.setStatus(principal, change.id, status, line)
-    }
-  }
-  const { sketch, began, note } = change
-  const { id, text } = sketch
-  return sketch.isNew
-    ? writer.create(principal, id, { text, note }, sketch.line)
-    : writer.edit(principal, id, { text, began, note }, sketch.line)
+  const line = named ?? library.writtenLine(library.lineOf(principal))
+  // As for programs: a site that is pulled is written to elsewhere, and a branch by commits alone.
+  const isBranch = library.all().get(line)?.lineage.branch !== undefined
+  const isShown = settings.site.git.url !== null || (isBranch && !settings.git.commit)
+  return change(isShown ? promptWriter.showing() : promptWriter, principal, line)
 }
 
-async function shown({ site, librarian }: PromptDeskParts, principal: Principal, id: string) {
+async function shown(parts: PromptDeskParts, principal: Principal, id: string) {
+  const { site, librarian } = parts
   const channels = site.current().library
   const library = channels.for(principal)
   const template = library.prompt(principal, id)
+  const read = library.read(template.id)
   const mayEdit = !template.isSystem && mayChange(principal, template)
   const steps = promptStatuses.filter((to) => to !== template.status && isStatusStep(template.status, to))
   return {
-    ...promptRow(template, await librarian.usage.of('prompt', id)),
+    ...promptRow(principal, template, await librarian.usage.of('prompt', template.id)),
     category_name: library.reading.categories.get(template.category ?? '')?.name ?? '',
     engine: template.engine,
     version: template.version,
@@ -201,28 +209,32 @@ async function shown({ site, librarian }: PromptDeskParts, principal: Principal,
     file: template.file,
     content: template.content,
     arguments: template.arguments.map(askedArgument),
-    tests: library.read(id).tests.length,
+    tests: read.tests.length,
+    failing: (await testResults(read)).filter(({ ok }) => !ok),
     mayEdit,
-    // What its status may become.
+    offer: await askedOfferOf(principal, template, parts),
+    // The statuses that it may change to.
     steps: mayEdit ? steps : [],
   }
 }
 
-/** As the writer calls what it has done. */
-function nounOf(change: PromptChange): string {
-  return change.kind === 'save' ? (change.sketch.isNew ? 'create' : 'edit') : change.kind
+const kinds: Readonly<Record<PromptArgument['type'], InputKind>> = {
+  string: 'text',
+  number: 'number',
+  boolean: 'yesno',
+  select: 'select',
+  multiselect: 'several',
+  date: 'date',
+  datetime: 'datetime',
+  // Whoever tries a prompt types the JSON that an app would send, as a text.
+  json: 'text',
+  link: 'line',
 }
 
-function askedArgument(argument: PromptArgument) {
-  return {
-    name: argument.name,
-    label: argument.label,
-    type: argument.type,
-    required: argument.required,
-    description: argument.description,
-    usual: usualOf(argument.default),
-    options: argument.allowedValues,
-  }
+function askedArgument(argument: PromptArgument): AskedArgument {
+  const { name, label, type, required, description, allowedValues } = argument
+  const usual = usualOf(argument.default)
+  return { name, label, kind: kinds[type], required, description, options: allowedValues, usual }
 }
 
 function usualOf(value: unknown): string | readonly string[] {
@@ -230,7 +242,7 @@ function usualOf(value: unknown): string | readonly string[] {
   return value === null ? '' : valueText(value)
 }
 
-/** What the method of previews is asked with. */
+/** Returns the parameters for the method that renders previews. */
 function previewOf(template: PromptTemplate, given: object): object {
   return {
     template_content: template.content,
@@ -242,8 +254,10 @@ function previewOf(template: PromptTemplate, given: object): object {
 
 const anything = (): Promise<boolean> => Promise.resolve(true)
 
-/** A preview costs more than other pages. AppError `unavailable`. */
-async function withinPreviews({ limits }: PromptDeskParts, { address, user }: Principal): Promise<void> {
+/** Takes one preview from its budget, as a preview costs more than other pages. AppError `unavailable`. */
+async function withinPreviews({ limits, refusalOf }: PromptDeskParts, principal: Principal): Promise<void> {
+  requireEffect(refusalOf, principal, 'preview_prompts')
+  const { address, user } = principal
   const wait = await limits.secondsToWait('preview', { address: address ?? '', key: user })
-  if (wait > 0) throw new AppError('unavailable', `too many requests; try again in ${wait} seconds`)
+  if (wait > 0) throw tooMany(wait)
 }

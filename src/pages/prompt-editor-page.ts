@@ -1,36 +1,32 @@
-/** Writing prompts: a text, tried and checked as it stands, then saved where the person chose. */
-import { AppError } from '../core/errors.ts'
-import { paths } from '../oauth/urls.ts'
+/** The editor of prompts: a text is tried and checked as it stands, then saved where the person chose. */
+import { AppError } from '#leaf/errors.ts'
 import type { Fault } from '../site/site-files.ts'
-import { principalAt } from './desk-endpoint.ts'
+import { asked } from '../web/params.ts'
 import type { Deed, OwnPage, Visit } from './own-page.ts'
-import { askedAgain, changed, givenIn, idOf, noteIn, type PromptPageDeps } from './prompt-page.ts'
-import type { BegunSketch, Sketch } from './prompt-sketches.ts'
+import { createPromptDesk, type PromptChange } from './prompt-desk.ts'
+import {
+  argumentInputs,
+  argumentsIn,
+  changed,
+  failsTests,
+  idOf,
+  noteIn,
+  type PromptPageDeps,
+} from './prompt-page.ts'
+import { type BegunSketch, type Sketch, sketchFile } from './prompt-sketches.ts'
+import { promptEditor } from './assets-endpoint.ts'
+import { principalAt } from './session-middleware.ts'
 
-/** A text is carried in the form; longer ones are edited as files. */
+/** The most characters of a text, which the form carries; longer texts are edited as files. */
 const mostCharacters = 24_000
-/** A character of three bytes is nine in a form. */
+/** The most bytes of a form, in which a character of three bytes takes nine. */
 const largestForm = 400_000
-const linesAround = 2
 
-/** The page on which a prompt is edited. */
+/** Makes the page that edits a prompt, and the one that begins a new one. */
 export function promptEditorPage(deps: PromptPageDeps): OwnPage {
-  return editor(deps, `${paths.prompts}/:id/edit`, idOf)
-}
-
-/** The page on which one is begun. */
-export function newPromptPage(deps: PromptPageDeps): OwnPage {
-  return editor(deps, paths.newPrompt, () => undefined)
-}
-
-function editor(
-  deps: PromptPageDeps,
-  path: string,
-  idOfVisit: (visit: Visit) => string | undefined,
-): OwnPage {
-  const { prompts } = deps
+  const prompts = createPromptDesk(deps)
   const sketchOf = (visit: Visit): BegunSketch => {
-    const begun = prompts.begin(principalAt(visit, deps), idOfVisit(visit), lineOf(visit))
+    const begun = prompts.begin(principalAt(visit, deps), idOf(visit) || undefined, lineOf(visit))
     const { form } = visit
     if (!form) return begun
     const text = (form.get('text') ?? '').replaceAll('\r\n', '\n')
@@ -39,39 +35,41 @@ function editor(
     return { ...begun, id, text, began: form.get('began') ?? '' }
   }
   return {
-    path,
-    view: 'prompt-editor',
+    script: true,
     largest: largestForm,
     show: async (visit) => {
       const sketch = sketchOf(visit)
       if (sketch.text.length > mostCharacters) throw tooLong()
-      const { present, digest, faults } = detailOf(visit)
+      const { present, digest, faults } = visit.detail ?? {}
       return {
         sketch: { ...sketch, began: digest ?? sketch.began },
         note: visit.form?.get('note') ?? '',
-        asked: askedAgain(prompts.asks(sketch) ?? [], visit),
+        asked: argumentInputs(prompts.asks(sketch) ?? [], visit),
         conflict:
           present === undefined
             ? undefined
             : { present: cut(present), difference: cut(prompts.difference(present, sketch.text)) },
         faults: placed(faults ?? [], sketch),
+        failsTests: failsTests(visit),
+        user: visit.user.id,
+        editor: promptEditor?.address,
       }
     },
-    deeds: deedsOf(deps, sketchOf),
+    deeds: deedsOf(deps, prompts, sketchOf),
   }
 }
 
-/** Trying, checking and saving what stands in the form. */
+/** The forms that try, check and save the text in the form. */
 function deedsOf(
   deps: PromptPageDeps,
+  prompts: ReturnType<typeof createPromptDesk>,
   sketchOf: (visit: Visit) => BegunSketch,
 ): Readonly<Record<string, Deed>> {
-  const { prompts } = deps
   return {
     preview: {
       run: async (visit, form) => {
         const sketch = sketchOf(visit)
-        const given = givenIn(form, prompts.asks(sketch) ?? [])
+        const given = argumentsIn(visit, form, prompts.asks(sketch) ?? [])
         return { once: { preview: await prompts.previewSketch(principalAt(visit, deps), sketch, given) } }
       },
     },
@@ -91,42 +89,30 @@ function deedsOf(
     },
     save: {
       run: async (visit, form) => {
-        const { began, ...sketch } = sketchOf(visit)
-        return changed(visit, deps, { kind: 'save', sketch, began, note: noteIn(form) })
+        const { id, text, began, isNew, line } = sketchOf(visit)
+        const [fresh, edit] = [
+          { text, note: noteIn(form) },
+          { text, began, note: noteIn(form) },
+        ]
+        const save: PromptChange = (writer, by) =>
+          isNew ? writer.create(by, id, fresh, line) : writer.edit(by, id, edit, line)
+        return changed(visit, deps, save, line)
       },
     },
   }
 }
 
-/** The line of the library that the form or the address names. */
+/** Returns the line of the library that the form or the address names. */
 function lineOf({ ctx, form }: Visit): string | undefined {
-  const asked = form ? form.get('line') : (new URLSearchParams(ctx.querystring).get('line') ?? undefined)
-  return asked === '' ? undefined : asked
+  return form ? form.get('line') : asked(ctx, 'line') || undefined
 }
 
-function detailOf({ detail }: Visit): {
-  readonly present?: string
-  readonly digest?: string
-  readonly faults?: readonly Fault[]
-} {
-  return typeof detail === 'object' && detail !== null ? detail : {}
+/** Tells of faults whether they stand in the text; those of other files stand by themselves. */
+function placed(faults: readonly Fault[], sketch: Sketch): object[] {
+  return faults.slice(0, 20).map((fault) => ({ ...fault, isHere: fault.file === sketchFile(sketch) }))
 }
 
-/** Faults with the lines of the text around them; those of other files stand by themselves. */
-function placed(faults: readonly Fault[], { text }: Sketch): object[] {
-  const lines = text.split('\n')
-  return faults.slice(0, 20).map((fault) => {
-    const first = Math.max(1, fault.line - linesAround)
-    const around = lines.slice(first - 1, fault.line + linesAround).map((line, index) => ({
-      number: first + index,
-      text: line.slice(0, 200),
-      isMeant: first + index === fault.line,
-    }))
-    return { ...fault, around }
-  })
-}
-
-/** A page shows so much of a text; all of it is where it came from. */
+/** Cuts a text to the length that a page shows; the whole is where it came from. */
 function cut(text: string): string {
   return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters)}…`
 }

@@ -1,117 +1,136 @@
 /** The pages of one prompt: trying it, its tests, publishing it, and its history with what can be restored. */
-import { AppError } from '../core/errors.ts'
-import type { Params } from '../oauth/protocol.ts'
-import { paths } from '../oauth/urls.ts'
-import { principalAt } from './desk-endpoint.ts'
-import type { Deed, OwnPage, OwnPageDeps, Visit } from './own-page.ts'
-import type { AskedArgument, GivenArguments, PromptChange } from './prompt-desk.ts'
-import type { PromptsDeps } from './prompts-endpoint.ts'
+import { mostCompared } from '../library/versions/history.ts'
+import { asked, type Params, pathPart } from '../web/params.ts'
+import { type Deed, type OwnPage, problemsOf, type Visit } from './own-page.ts'
+import { pages } from './pages.ts'
+import {
+  type AskedArgument,
+  changePrompt,
+  createPromptDesk,
+  type GivenArguments,
+  type PromptChange,
+  type PromptDeskParts,
+} from './prompt-desk.ts'
+import { offerDeeds } from './prompt-offers.ts'
+import { principalAt, type SessionDeps } from './session-middleware.ts'
+import { givenIn, type ShownInput, shownForm } from './typed-form.ts'
+import { readerOf } from './views.ts'
 
-/** What the pages of one prompt work with. */
-export interface PromptPageDeps extends PromptsDeps, OwnPageDeps {}
+/** The dependencies of the pages of one prompt. */
+export type PromptPageDeps = SessionDeps & PromptDeskParts
 
-/** The page of one prompt. */
+/** Makes the page of one prompt. */
 export function promptPage(deps: PromptPageDeps): OwnPage {
+  const desk = createPromptDesk(deps)
   return {
-    path: `${paths.prompts}/:id`,
-    view: 'prompt',
+    script: true,
     show: async (visit) => {
-      const prompt = await deps.prompts.one(principalAt(visit, deps), idOf(visit))
+      const prompt = await desk.one(principalAt(visit, deps), idOf(visit))
       const saved = visit.form === undefined && 'saved' in visit.ctx.query
-      return { prompt, saved, asked: askedAgain(prompt.arguments, visit) }
+      return { prompt, saved, failsTests: failsTests(visit), asked: argumentInputs(prompt.arguments, visit) }
     },
     deeds: {
       preview: {
         run: async (visit, form) => {
           const principal = principalAt(visit, deps)
-          const asked = await deps.prompts.one(principal, idOf(visit))
-          const given = givenIn(form, asked.arguments)
-          return { once: { preview: await deps.prompts.preview(principal, idOf(visit), given) } }
+          const prompt = await desk.one(principal, idOf(visit))
+          const given = argumentsIn(visit, form, prompt.arguments)
+          return { once: { preview: await desk.preview(principal, idOf(visit), given) } }
         },
       },
       tests: {
         run: async (visit) => ({
-          once: { tests: await deps.prompts.tests(principalAt(visit, deps), idOf(visit)) },
+          once: { tests: await desk.tests(principalAt(visit, deps), idOf(visit)) },
         }),
       },
-      duplicate: changing(deps, (id) => ({ kind: 'duplicate', id })),
-      version: changing(deps, (id, form) => ({ kind: 'version', id, note: noteIn(form) })),
-      status: changing(deps, (id, form) => ({ kind: 'status', id, status: form.get('status') ?? '' })),
+      ...offerDeeds(deps, idOf),
+      duplicate: changing(deps, (id) => (writer, by, line) => writer.duplicate(by, id, line)),
+      version: changing(
+        deps,
+        (id, form) => (writer, by, line) => writer.createVersion(by, id, noteIn(form), line),
+      ),
+      status: changing(
+        deps,
+        (id, form) => (writer, by, line) => writer.setStatus(by, id, form.get('status') ?? '', line),
+      ),
     },
   }
 }
 
-/** The page of its history. */
+/** Makes the page of its history. */
 export function promptHistoryPage(deps: PromptPageDeps): OwnPage {
+  const desk = createPromptDesk(deps)
   return {
-    path: `${paths.prompts}/:id/history`,
-    view: 'prompt-history',
     show: async (visit) => {
       const principal = principalAt(visit, deps)
-      const prompt = await deps.prompts.one(principal, idOf(visit))
-      return { prompt, changes: await deps.prompts.history(principal, idOf(visit)) }
+      const prompt = await desk.one(principal, idOf(visit))
+      const changes = await desk.history(principal, idOf(visit))
+      const newest = Math.max(0, ...changes.map(({ version }) => version ?? 0))
+      const [from, to] = ['from', 'to'].map((name) => Number(asked(visit.ctx, name)))
+      return {
+        prompt,
+        changes,
+        versions: Array.from({ length: Math.min(newest, mostCompared) }, (_, index) => newest - index),
+        apart: from && to ? await desk.apart(principal, idOf(visit), from, to) : undefined,
+      }
     },
     deeds: {
-      restore: changing(deps, (id, form) => ({ kind: 'restore', id, version: Number(form.get('id')) })),
+      restore: changing(
+        deps,
+        (id, form) => (writer, by, line) => writer.restore(by, id, Number(form.get('id')), line),
+      ),
     },
   }
 }
 
-/** A form that changes a prompt and leads to what it became, or shows the file where nothing may be written. */
+/** Makes a form that changes a prompt and leads to the result, or shows the file where nothing may be written. */
 function changing(deps: PromptPageDeps, changeOf: (id: string, form: Params) => PromptChange): Deed {
   return {
     run: (visit, form) => changed(visit, deps, changeOf(idOf(visit), form)),
   }
 }
 
-/** Makes a change and leads to what it became; where nothing may be written, shows what the file would hold. */
+/** Makes a change and leads to the result; where nothing may be written, shows what the file would hold. */
 export async function changed(
   visit: Visit,
   deps: PromptPageDeps,
   change: PromptChange,
+  line?: string,
 ): ReturnType<Deed['run']> {
-  const { prompt_id, ...file } = await deps.prompts.change(principalAt(visit, deps), change)
+  const { prompt_id, ...file } = await changePrompt(deps, principalAt(visit, deps), change, line)
   if (file.text !== undefined) return { once: { file } }
-  return { to: `${paths.prompts}/${encodeURIComponent(prompt_id)}?saved` }
+  return { to: `${pages.prompts.path}/${encodeURIComponent(prompt_id)}?saved` }
 }
 
-/** The prompt that the address names. */
+/** True when the prompt's own tests made the form fail. */
+export function failsTests({ detail }: Visit): boolean {
+  return detail?.tests !== undefined
+}
+
+/** Returns the id of the prompt that the address names; empty for a new one. */
 export function idOf({ ctx }: Visit): string {
-  const { id } = ctx['params'] as { readonly id?: string }
-  if (id === undefined) throw new AppError('not_found', 'nothing is at this address')
-  return id
+  return pathPart(ctx, 'id')
 }
 
-/** What a person says of a change, in a line. */
+/** Returns the person's note on a change, as one line. */
 export function noteIn(form: Params): string {
   return (form.get('note') ?? '').replaceAll(/\s+/g, ' ').trim().slice(0, 200)
 }
 
-/** What a form holds for the arguments that were asked for. */
-export function givenIn(form: Params, asked: readonly AskedArgument[]): GivenArguments {
-  const given: [string, string | readonly string[]][] = []
-  for (const { name, type, options } of asked) {
-    const text = form.get(`arg.${name}`)
-    if (text !== undefined) given.push([name, text.replaceAll('\r\n', '\n')])
-    if (type !== 'multiselect') continue
-    const chosen = options.filter((_, index) => form.get(`arg.${name}.${index}`) !== undefined)
-    if (chosen.length > 0) given.push([name, chosen])
-  }
-  return Object.fromEntries(given)
+/** Reads the values that a form holds for the arguments of a prompt; those left blank are not given. */
+export function argumentsIn({ ctx }: Visit, form: Params, asked: readonly AskedArgument[]): GivenArguments {
+  const given = givenIn(form, asked, { reader: readerOf(ctx) })
+  return Object.fromEntries(
+    Object.entries(given).filter(
+      (entry): entry is [string, string | string[]] =>
+        typeof entry[1] === 'string' || (Array.isArray(entry[1]) && entry[1].length > 0),
+    ),
+  )
 }
 
-/** Arguments as a form asks for them: with what was given last, and what was wrong with it. */
-export function askedAgain(
-  asked: readonly AskedArgument[],
-  { form, detail }: Visit,
-): readonly (AskedArgument & { readonly given: unknown; readonly problem: string })[] {
-  const given = form ? givenIn(form, asked) : {}
-  const { problems = [] } = (detail ?? {}) as {
-    readonly problems?: readonly { readonly argument?: string; readonly problem?: string }[]
-  }
-  return asked.map((argument) => ({
-    ...argument,
-    given: Object.hasOwn(given, argument.name) ? given[argument.name] : form ? '' : argument.usual,
-    problem: problems.find((problem) => problem.argument === argument.name)?.problem ?? '',
-  }))
+/** Returns the arguments as a form asks for them: with the last values, and the problems of those. */
+export function argumentInputs(asked: readonly AskedArgument[], visit: Visit): readonly ShownInput[] {
+  const { ctx, form } = visit
+  const values = Object.fromEntries(asked.map(({ name, usual }) => [name, usual]))
+  return shownForm(asked, { form, values, reader: readerOf(ctx), problems: problemsOf(visit) }).inputs
 }

@@ -1,36 +1,36 @@
-/** Texts of prompts that somebody works on: where one may go, how it begins, and in which file it would stand. */
+/** Sketches, the texts of prompts that somebody works on: where one may go, how it begins, and the file it would be in. */
 import { systemManager, type Principal } from '../core/principal.ts'
-import { siteLine, type Channels } from '../library/channels.ts'
-import { changeableTemplate } from '../library/writing-rules.ts'
-import { folderOf } from '../library/writing.ts'
-import type { Snapshot } from '../build/snapshot.ts'
-import { AppError } from '../core/errors.ts'
+import { siteLine, type Channels } from '../library/versions/channels.ts'
+import { changeableTemplate } from '../library/writing/writing-rules.ts'
+import { folderOf } from '../library/writing/own-names.ts'
+import type { Snapshot } from '../house/snapshot.ts'
+import { AppError } from '#leaf/errors.ts'
 
-/** A text that somebody works on, and where it is to go. */
+/** A text that somebody works on, and the place where it is to go. */
 export interface Sketch {
   readonly id: string
-  /** Whether there is no such prompt yet. */
+  /** True when there is no such prompt yet. */
   readonly isNew: boolean
   readonly line: string
   readonly file: string
   readonly text: string
 }
 
-/** A text as somebody begins to work on it. */
+/** A sketch as somebody begins to work on it. */
 export interface BegunSketch extends Sketch {
-  /** The digest of the file it was taken from. */
+  /** The digest of the file from which it was taken. */
   readonly began: string
   readonly lines: readonly WritableLine[]
 }
 
-/** Where a change may go: the site itself, or the branch of a channel. */
+/** A place where a change may go: the site itself, or the branch of a channel. */
 interface WritableLine {
   readonly line: string
-  /** undefined for the site itself. */
+  /** The branch; undefined for the site itself. */
   readonly branch?: string
 }
 
-/** A template's text as somebody begins to edit it, or a new one. AppError `not_found`, `forbidden`. */
+/** Begins to edit a template's text, or a new one. AppError `not_found`, `forbidden`. */
 export function beginSketch(
   { library: channels, settings }: Pick<Snapshot, 'library' | 'settings'>,
   principal: Principal,
@@ -57,7 +57,7 @@ export function beginSketch(
   return { id, isNew: false, line, lines, file: template.file, text, began }
 }
 
-/** The site, the line that the principal sees, and for a System Manager every branch. */
+/** Returns the site, the line that the principal sees, and for a System Manager every branch. */
 function linesFor(
   channels: Channels,
   principal: Principal,
@@ -65,10 +65,10 @@ function linesFor(
   commits: boolean,
 ): WritableLine[] {
   const isManager = principal.roles.has(systemManager)
-  return [...channels.all()].flatMap(([line, { lineage, templates }]) => {
-    const { branch } = lineage
+  return [...channels.all()].flatMap(([line, library]) => {
+    const { branch } = library.lineage
     if (line === siteLine) return [{ line }]
-    if (branch === undefined || !commits || (id !== undefined && !templates.has(id))) return []
+    if (branch === undefined || !commits || (id !== undefined && !library.find(principal.user, id))) return []
     return isManager || line === channels.lineOf(principal) ? [{ line, branch }] : []
   })
 }
@@ -89,7 +89,7 @@ Write about {{ topic }}.
 `
 }
 
-/** Where a sketch stands, or would. */
+/** Returns the file in which a sketch is, or would be. */
 export function sketchFile({ isNew, id, file }: Sketch): string {
   return isNew ? file.replace('….md', `${id}.md`) : file
 }

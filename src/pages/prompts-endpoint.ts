@@ -1,41 +1,30 @@
-/** The library of prompts for people: found by category and words, tried, tested, edited. */
-import type { Middleware } from 'koa'
-import { answerPage } from '../oauth/browser-middleware.ts'
-import { forUsers, type UserPageDeps } from './desk-endpoint.ts'
-import type { PromptDesk, PromptQuestion } from './prompt-desk.ts'
+/** The library of prompts for people, who find them by category and words, try, test and edit them. */
+import { createPromptDesk, type PromptDeskParts, type PromptQuestion } from './prompt-desk.ts'
+import type { Showing } from './route-page.ts'
 
-/** What the pages of prompts work with. */
-export interface PromptsDeps extends UserPageDeps {
-  readonly prompts: PromptDesk
-}
-
-const rowsOfPage = 50
 const statuses = ['Published', 'Draft', 'Deprecated', 'Archived'] as const
 
-/** GET: the prompts that the user may have, by category and words. */
-export function promptsEndpoint(deps: PromptsDeps): Middleware {
-  return forUsers(deps, async (ctx, principal) => {
+/** Answers GET with the prompts that the user may have, by category and words. */
+export function promptsEndpoint(parts: PromptDeskParts): Showing<'users'> {
+  const desk = createPromptDesk(parts)
+  return async (ctx, principal) => {
     const asked = new URLSearchParams(ctx.querystring)
     const word = (name: string): string => (asked.get(name) ?? '').slice(0, 1000)
     const question = {
       query: word('query'),
       category: word('category'),
-      status: statuses.find((status) => status === asked.get('status')) ?? statuses[0],
+      status: statuses.find((status) => status === asked.get('status')) ?? '',
+      page: Math.max(1, Math.floor(Number(asked.get('page')) || 1)),
     }
-    const { prompts, categories } = await deps.prompts.find(principal, question)
-    const pages = Math.max(1, Math.ceil(prompts.length / rowsOfPage))
-    const page = Math.min(pages, Math.max(1, Math.floor(Number(asked.get('page')) || 1)))
-    const view = {
+    const { page, pages, ...found } = await desk.find(principal, question)
+    return {
       question,
       statuses,
-      categories,
-      total: prompts.length,
-      prompts: prompts.slice((page - 1) * rowsOfPage, page * rowsOfPage),
+      ...found,
       before: page > 1 ? queryOf(question, page - 1) : '',
       next: page < pages ? queryOf(question, page + 1) : '',
     }
-    answerPage(ctx, 200, deps.render(ctx, 'prompts', view))
-  })
+  }
 }
 
 function queryOf(question: PromptQuestion, page: number): string {

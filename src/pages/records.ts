@@ -1,98 +1,135 @@
-import { AppError } from '../core/errors.ts'
+/** Lists of documents: a page of rows in the words of their reader, and the same as a file. */
+import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { listBelongings, readAttachment } from '../documents/belongings.ts'
-import { accessFor, type Documents } from '../documents/documents.ts'
-import { historyOf } from '../documents/history.ts'
-import { linkedFrom } from '../documents/links.ts'
-import type { Access } from '../documents/permission.ts'
-import type { Field } from '../documents/platform.ts'
-import { type DocumentView, getDocument, listDocuments } from '../documents/reading.ts'
-import { orDash } from './call-subject.ts'
+import type { Documents } from '../documents/documents.ts'
+import { type DocumentView, listDocuments } from '../documents/asking/reading.ts'
+import { searchDocuments } from '../documents/asking/searching.ts'
+import { isNumber, personName, shownValue, type ShownValue, titled } from './document-words.ts'
+import { messages } from './messages.ts'
+import type { Reader } from './reader.ts'
+import { type Askable, type AskedField, columnsFor, type RecordQuestion } from './record-question.ts'
 
 const rowsOfPage = 50
-const mostColumns = 5
-const mostChanges = 50
-/** Of each doctype. */
-const mostLinks = 10
+/** The most rows of a file, and of each part in which they are read. */
+const mostExported = 10_000
+const rowsOfPart = 1000
+const people = new Set(['owner', 'modified_by'])
 
-/** Which documents somebody looks for, and after which row the page begins. */
-export interface RecordQuestion {
-  readonly filters: readonly { readonly field: string; readonly operator: string; readonly value: string }[]
-  readonly after?: string
+/** A page of documents. */
+interface FoundRows {
+  readonly data: readonly DocumentView[]
+  readonly total: number
+  readonly moreThanTotal: boolean
+  /** What the address of the next page has besides; undefined on the last one. */
+  readonly next: Readonly<Record<string, string>> | undefined
 }
 
-/** The documents of one kind, as a page of rows. */
+/** Returns the documents of one kind, as a page of rows. */
 export async function recordsOf(
   documents: Documents,
   principal: Principal,
   doctype: string,
-  { filters, after }: RecordQuestion,
+  { question, askable, reader }: { question: RecordQuestion; askable: Askable; reader: Reader },
 ) {
-  const access = accessFor(documents, principal, doctype)
-  const { titleField, searchFields } = access.doctype
-  const plain = [...access.doctype.fields.values()].filter(
-    (field) => access.knows(field) && !['table', 'long_text', 'json'].includes(field.type),
-  )
-  const first = [titleField, ...searchFields]
-  const columns = [...plain]
-    .sort((a, b) => Number(first.includes(b.name)) - Number(first.includes(a.name)))
-    .slice(0, mostColumns)
-  const page = await listDocuments(documents, principal, {
-    doctype,
-    filters: filters.map(({ field, operator, value }) => [field, operator, value]),
-    fields: ['name', ...columns.map(({ name }) => name)],
-    limit: rowsOfPage,
-    ...(after !== undefined && { cursor: after }),
-  })
+  const columns = columnsFor(documents, principal, doctype, question, askable)
+  const found = await rowsFor(documents, principal, doctype, question, columns)
+  const cells = found.data.map((row) => columns.map((column) => cellOf(documents, column, row, reader)))
+  const named = await titled(documents, principal, cells.flat())
   return {
-    columns: columns.map(columnOf),
-    fields: ['name', ...plain.map(({ name }) => name)],
-    rows: page.data.map((row) => ({
+    columns: columns.map((column) => ({
+      name: column.name,
+      label: column.label,
+      isNumber: isNumber(column),
+    })),
+    rows: found.data.map((row, index) => ({
       name: String(row['name']),
-      cells: columns.map(({ name }) => orDash(row[name])),
+      cells: cells[index]!.map(named),
     })),
-    total: page.total,
-    moreThanTotal: page.moreThanTotal,
-    next: page.more ? page.cursorAfter(page.data.length) : '',
+    total: found.total,
+    moreThanTotal: found.moreThanTotal,
+    next: found.next,
   }
 }
 
-/** One document with all that belongs to it. */
-export async function recordOf(documents: Documents, principal: Principal, doctype: string, name: string) {
-  const access = accessFor(documents, principal, doctype)
-  const view = await getDocument(documents, principal, doctype, name)
-  const ask = [documents, principal, doctype, name] as const
-  const labelOf = (field: string): string => access.doctype.fields.get(field)?.label ?? field
-  const { titleField } = access.doctype
+/** Finds the rows: by words the best first, else in the order that was asked for. */
+async function rowsFor(
+  documents: Documents,
+  principal: Principal,
+  doctype: string,
+  { words, filters, order, after, offset }: RecordQuestion,
+  columns: readonly AskedField[],
+  limit = rowsOfPage,
+): Promise<FoundRows> {
+  const fields = ['name', ...columns.map(({ name }) => name)]
+  if (words.trim() === '') {
+    const page = await listDocuments(documents, principal, {
+      doctype,
+      filters,
+      fields,
+      limit,
+      ...(order !== '' && { orderBy: order }),
+      ...(after !== undefined && { cursor: after }),
+    })
+    const next = page.more ? { after: page.cursorAfter(page.data.length) } : undefined
+    return { data: page.data, total: page.total, moreThanTotal: page.moreThanTotal, next }
+  }
+  const query = { words, doctype, filters, limit, offset }
+  const { results, total } = await searchDocuments(documents, principal, query)
+  const names = results.map(({ name }) => name)
+  const found =
+    names.length === 0
+      ? []
+      : (
+          await listDocuments(documents, principal, {
+            doctype,
+            filters: [['name', 'in', names]],
+            fields,
+            limit,
+          })
+        ).data
+  const place = new Map(names.map((name, index) => [name, index]))
+  const data = found.toSorted((a, b) => place.get(String(a['name']))! - place.get(String(b['name']))!)
+  const isMore = offset + results.length < total && results.length > 0
   return {
-    title: orDash(titleField === undefined ? name : (view[titleField] ?? name)),
-    // Of a doctype that is submitted: 0 a draft, 1 submitted, 2 cancelled.
-    state: access.doctype.submittable ? view['docstatus'] : undefined,
-    times: [
-      { word: 'made', user: orDash(view['owner']), time: orDash(view['creation']) },
-      { word: 'changed', user: orDash(view['modified_by']), time: orDash(view['modified']) },
-    ],
-    fields: fieldsOf(documents, access, view),
-    tables: tablesOf(documents, access, view),
-    links: await linkedFrom(...ask, mostLinks),
-    comments: await listBelongings(...ask, 'comment'),
-    assignments: await listBelongings(...ask, 'assignment'),
-    files: await listBelongings(...ask, 'attachment'),
-    history: (await historyOf(...ask, mostChanges)).map(({ time, user, action, changes, note }) => ({
-      time,
-      user,
-      action,
-      note: note ?? '',
-      changes: changes.map(({ field, from, to }) => ({
-        label: labelOf(field),
-        from: orDash(from),
-        to: orDash(to),
-      })),
-    })),
+    data,
+    total,
+    moreThanTotal: false,
+    next: isMore ? { offset: String(offset + limit) } : undefined,
   }
 }
 
-/** A file on a document. AppError `not_found` for one that hangs on another. */
+function cellOf(documents: Documents, column: AskedField, row: DocumentView, reader: Reader): ShownValue {
+  const value = row[column.name]
+  if (column.name === 'docstatus')
+    return { value: messages[reader.language].text(`documents.state_${String(value)}`) }
+  if (people.has(column.name)) return { value: personName(documents, value) }
+  return shownValue(column, value, reader, row)
+}
+
+/** Returns the documents that were asked for as a table, in the columns that were asked for, as values and not as words. */
+export async function sheetOf(
+  documents: Documents,
+  principal: Principal,
+  doctype: string,
+  { question, askable }: { question: RecordQuestion; askable: Askable },
+) {
+  const columns = columnsFor(documents, principal, doctype, question, askable)
+  const rows: unknown[][] = []
+  let from: RecordQuestion | undefined = { ...question, after: undefined, offset: 0 }
+  while (from && rows.length < mostExported) {
+    const { data, next } = await rowsFor(documents, principal, doctype, from, columns, rowsOfPart)
+    for (const row of data) rows.push([row['name'], ...columns.map(({ name }) => row[name])])
+    from = next && {
+      ...from,
+      after: next['after'],
+      offset: Number(next['offset'] ?? 0),
+    }
+  }
+  return { name: doctype, columns: [{ label: 'name' }, ...columns], rows: rows.slice(0, mostExported) }
+}
+
+/** Returns a file on a document. AppError `not_found` for one on another document. */
 export async function fileOf(
   documents: Documents,
   principal: Principal,
@@ -101,49 +138,4 @@ export async function fileOf(
   const own = await listBelongings(documents, principal, doctype, name, 'attachment')
   if (!own.some((file) => file.id === id)) throw new AppError('not_found', 'there is no such file')
   return await readAttachment(documents, principal, id)
-}
-
-function fieldsOf({ platform }: Documents, { doctype }: Access, view: DocumentView) {
-  return Object.entries(view).flatMap(([name, value]) => {
-    const field = doctype.fields.get(name)
-    if (field === undefined || field.type === 'table') return []
-    const to = linkOf(field, view)
-    const link =
-      to !== undefined && typeof value === 'string' && value !== '' && platform.doctypes.has(to)
-        ? { doctype: to, name: value }
-        : undefined
-    // Everybody reads a moment in their own time.
-    const isTime = field.type === 'datetime' && typeof value === 'string' && !Number.isNaN(Date.parse(value))
-    return [{ label: field.label, value: orDash(value), ...(link && { link }), ...(isTime && { isTime }) }]
-  })
-}
-
-function linkOf(field: Field, view: DocumentView): string | undefined {
-  if (field.type === 'link') return field.doctype
-  const to = field.type === 'dynamic_link' ? view[field.doctypeField ?? ''] : undefined
-  return typeof to === 'string' ? to : undefined
-}
-
-function tablesOf({ platform }: Documents, { doctype }: Access, view: DocumentView) {
-  return Object.entries(view).flatMap(([name, rows]) => {
-    const field = doctype.fields.get(name)
-    if (field?.type !== 'table' || !Array.isArray(rows) || rows.length === 0) return []
-    const known = platform.doctypes.get(field.doctype ?? '')?.fields
-    // Rows have names for programs; people read them in their order.
-    const columns = [...(known?.values() ?? [])].filter(({ name: column }) =>
-      (rows as DocumentView[]).some((row) => column in row),
-    )
-    return [
-      {
-        label: field.label,
-        columns: columns.map(columnOf),
-        rows: (rows as DocumentView[]).map((row) => columns.map((column) => orDash(row[column.name]))),
-      },
-    ]
-  })
-}
-
-/** The head of a column; numbers stand below each other. */
-function columnOf({ label, type }: Field) {
-  return { label, isNumber: ['number', 'integer', 'currency', 'percent'].includes(type) }
 }

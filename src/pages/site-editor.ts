@@ -1,37 +1,32 @@
-/** The configuration as it lies in the site's folder: read, and edited as a commit in the name of whoever does. */
+/** The configuration in the site's folder: read, and edited as a commit in the name of the editing user. */
+import type { Needs } from '../control/operation.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Audit } from '../audit/audit.ts'
-import type { Analysis } from '../analysis/analysis.ts'
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
+import { mayAtBrowser } from '../core/effects.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
-import { noSql } from '../documents/run-sql.ts'
-import { unifiedDiff } from '../library/diff.ts'
-import { writeFileOf } from '../library/write-file.ts'
-import { requireBegan } from '../library/writing-rules.ts'
+import { hostChanges } from '#leaf/who-decides.ts'
+import { unifiedDiff } from '../library/versions/diff.ts'
+import { writeFileOf } from '../library/writing/write-file.ts'
+import { requireBegan } from '../library/writing/writing-rules.ts'
 import { openRepository } from '../site/git.ts'
 import { listSite } from '../site/list-site.ts'
 import { fileDigest, interpret, isParsed, readSite } from '../site/read-site.ts'
 import { faultText, type Fault, type SiteFiles } from '../site/site-files.ts'
-import type { Site } from '../site/kept-site.ts'
 import { reportSql } from '../tools/report-sql.ts'
 import type { User } from '../users/people.ts'
-import { readWholeSite, type Snapshot } from '../build/snapshot.ts'
+import { schemaOf } from '../house/site-schemas.ts'
+import { checksSeeds } from '../house/seeding.ts'
+import { readWholeSite } from '../house/snapshot.ts'
+import { noSql } from '../documents/reports/run-sql.ts'
 
-interface Parts {
-  readonly site: Site<Snapshot>
-  readonly folders: { readonly site: string }
-  readonly audit: Audit
-  readonly analysis: Analysis | undefined
-}
+/** The dependencies of the editor. */
+export type SiteEditorParts = Needs<'site' | 'folders' | 'audit' | 'analysis'>
 
 const shownCommits = 10
 
-/** Where the page of files gets them; AppError `not_found` for those that there are not, or not for this user. */
-export type SiteEditor = ReturnType<typeof createSiteEditor>
-
-/** Makes the one editor of a live site. */
-export function createSiteEditor(parts: Parts) {
+/** Makes the one editor of a live site. AppError `not_found` for files that do not exist, or not for this user. */
+export function createSiteEditor(parts: SiteEditorParts) {
   const { site, folders } = parts
   const faultsNow = (): readonly Fault[] => [...site.state().faults, ...site.state().warnings]
   let last: Promise<unknown> = Promise.resolve()
@@ -46,24 +41,24 @@ export function createSiteEditor(parts: Parts) {
       const repository = await openRepository(folders.site)
       return {
         text: bytes.toString('utf8'),
-        // Of the bytes that are shown: what an edit begins with.
+        // The digest of the bytes that are shown, with which an edit begins.
         hash: fileDigest(bytes),
         faults: faultsNow().filter((fault) => fault.file === file),
         commits: (await repository?.history(file, shownCommits)) ?? [],
         refusal: await refusalFor(parts, user),
       }
     },
-    /** From the file as it is to a text. */
+    /** Returns the difference from the file as it is to a text. */
     difference: async (user: User, file: string, text: string) => {
       const now = (await bytesOf(parts, user, file)).toString('utf8')
       return unifiedDiff(now, text.replaceAll('\r\n', '\n'), file, file)
     },
     /**
-     * Checks the text with the whole site, writes it, and commits it in the user's name; answers the commit. AppError
+     * Checks the text with the whole site, writes it, and commits it in the user's name; returns the commit. AppError
      * `conflict` when the file is not the one that the edit began with, `invalid` with `data.faults`.
      */
     save: (user: User, file: string, edit: { readonly text: string; readonly hash: string }) => {
-      // One at a time: what is compared with must still be there when it is replaced.
+      // Edits run one at a time: the compared file must still be there when it is replaced.
       const turn = last.then(() => save(parts, user, file, edit))
       last = turn.catch(() => undefined)
       return turn
@@ -71,33 +66,34 @@ export function createSiteEditor(parts: Parts) {
   }
 }
 
-async function filesFor({ folders }: Parts, user: User): Promise<readonly string[]> {
+async function filesFor({ folders }: SiteEditorParts, user: User): Promise<readonly string[]> {
   return (
     (await listSite(folders.site)).files
       .map(({ path }) => path)
       .filter((path) => path.startsWith('config/') && isParsed(path))
-      // The first documents are business data, which the role of the assistant's admin does not open.
+      // Seeds are business data, which the role of the assistant's admin does not open.
       .filter((path) => !path.startsWith('config/seeds/') || hasRole(user, systemManager))
   )
 }
 
-async function bytesOf(parts: Parts, user: User, path: string): Promise<Buffer> {
+async function bytesOf(parts: SiteEditorParts, user: User, path: string): Promise<Buffer> {
   if (!(await filesFor(parts, user)).includes(path))
     throw new AppError('not_found', 'nothing is at this address')
   return readFile(join(parts.folders.site, path))
 }
 
-/** Why this user cannot edit the site here. */
-async function refusalFor({ site, folders }: Parts, user: User): Promise<string | undefined> {
-  if (!hasRole(user, systemManager)) return `only a ${systemManager} edits the site here`
+/** Returns the reason why this user cannot edit the site here; undefined when they can. */
+async function refusalFor({ site, folders }: SiteEditorParts, user: User): Promise<string | undefined> {
+  if (!mayAtBrowser(user, 'edit_site')) return `only a ${systemManager} edits the site here`
   const { git, site: source } = site.current().settings
   if (source.git.url !== null) return 'the site is pulled from a git repository: edit the file there'
-  if (!git.commit) return 'the setting git.commit is off: edit the file where the site comes from'
+  if (!git.edit_in_browser)
+    return 'the setting git.edit_in_browser is off: edit the file where the site comes from'
   return (await openRepository(folders.site)) ? undefined : 'the site is not in a git repository'
 }
 
 async function save(
-  parts: Parts,
+  parts: SiteEditorParts,
   user: User,
   path: string,
   { text, hash }: { readonly text: string; readonly hash: string },
@@ -110,6 +106,7 @@ async function save(
   requireBegan(work, before)
   const bytes = Buffer.from(before.includes('\r\n') ? text : text.replaceAll('\r\n', '\n'))
   if (bytes.equals(before)) throw new AppError('invalid', 'nothing was changed')
+  requireBusiness(path, before, bytes)
   const faults = await faultsWith(parts, path, bytes)
   if (faults.length > 0)
     throw new AppError('invalid', 'the file was not saved, because it has faults', { data: { faults } })
@@ -121,25 +118,40 @@ async function save(
   return commit ?? ''
 }
 
-/** What would be wrong with the site, and was not before. */
+/** Refuses changes of keys that the host decides, by anybody; it compares the parsed data, with aliases followed. */
+function requireBusiness(path: string, before: Uint8Array, after: Uint8Array): void {
+  const { document } = interpret(path, after)
+  const was = interpret(path, before).document?.data
+  const changed = document ? hostChanges(schemaOf(path), was, document.data) : []
+  if (changed.length === 0) return
+  const message = 'this is decided on the host, by the file or by git; a browser does not change it'
+  const faults = changed.map((key) => document!.fault(key, message, 'key'))
+  const keys = faults.map((fault) => fault.path)
+  const refusal = 'the file was not saved, because the host decides what was changed in it'
+  throw new AppError('invalid', `${refusal}; ${path}: ${keys.slice(0, 20).join(', ')}`, { data: { faults } })
+}
+
+/** Returns the faults that the site would have, and had not before. */
 async function faultsWith(
-  { site, folders, analysis }: Parts,
+  { site, folders, analysis }: SiteEditorParts,
   path: string,
   bytes: Uint8Array,
 ): Promise<readonly Fault[]> {
   const runSql = analysis ? reportSql(analysis.sql) : noSql
+  const means = { runSql, folders, ...checksSeeds }
   const files = edited(await readSite(folders.site), path, bytes)
-  const { faults } = await readWholeSite(folders.site, files, runSql)
+  const { faults } = await readWholeSite(folders.site, files, means)
   const known = new Set(site.state().faults.map(faultText))
   return faults.filter((fault) => fault.file === path || !known.has(faultText(fault)))
 }
 
-/** The site with other bytes in one of its files. */
+/** Returns the site with other bytes in one of its files. */
 function edited(files: SiteFiles, path: string, bytes: Uint8Array): SiteFiles {
   const { document, faults } = interpret(path, bytes)
-  const documents = new Map(files.documents)
+  const [documents, assets] = [new Map(files.documents), new Map(files.assets)]
   documents.delete(path)
   if (document) documents.set(path, document)
+  else if (faults.length === 0) assets.set(path, bytes)
   const others = files.faults.filter((fault) => fault.file !== path)
-  return { ...files, documents, faults: [...others, ...faults] }
+  return { ...files, documents, assets, faults: [...others, ...faults] }
 }

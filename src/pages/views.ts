@@ -1,20 +1,21 @@
-/** The HTML pages: our own templates, everything in them escaped, in the language and time of whoever looks. */
+/** The HTML pages: our own templates, with everything in them escaped, in the language and time of the visitor. */
 import { join } from 'node:path'
 import type { Context } from 'koa'
 import nunjucks from 'nunjucks'
 import { renderSVG } from 'uqr'
-import { isoTime } from '../core/clock.ts'
+import { isoTime } from '#leaf/clock.ts'
 import type { Settings } from '../core/settings.ts'
-import { paths } from '../oauth/urls.ts'
+import type { Platform } from '../documents/platform/platform.ts'
 import type { SignedIn } from '../users/sessions.ts'
 import { companyOf } from './company.ts'
 import { isLanguage, languages, messages, type Language } from './messages.ts'
-import { navigationFor } from './navigation.ts'
+import { navigationFor, pages } from './pages.ts'
+import { keptFormat, type Reader } from './reader.ts'
 
-/** Whoever looks at a page: what they ask of it, and who they are when they are signed in. */
+/** The visitor of a page: the request, and the user when signed in. */
 type Looker = Pick<Context, 'state' | 'path' | 'acceptsLanguages'>
 
-/** Renders a page by the name of its view, for whoever asked; in English where nobody did. */
+/** Renders a page by the name of its view, for the visitor; in English without one. */
 export type Render = (
   ctx: Looker | undefined,
   view: string,
@@ -26,8 +27,11 @@ const { SafeString } = nunjucks.runtime as unknown as {
 }
 const { escape } = nunjucks.lib as unknown as { escape: (text: string) => string }
 
-/** Prepares the pages of a site. */
-export function createViews(deps: { settings: () => Settings }): Render {
+/** Prepares the views of a site. */
+export function createViews(deps: {
+  readonly settings: () => Settings
+  readonly doctypes: () => Platform['doctypes']
+}): Render {
   const loader = new nunjucks.FileSystemLoader(join(import.meta.dirname, 'views'))
   const environment = new nunjucks.Environment(loader, {
     autoescape: true,
@@ -41,8 +45,9 @@ export function createViews(deps: { settings: () => Settings }): Render {
     ['bdi', 'bdi'],
   ] as const)
     environment.addGlobal(name, (text: unknown) => html(`<${opening}>${escaped(text)}</${name}>`))
+  environment.addGlobal('pages', pages)
   environment.addGlobal('qr', (uri: string) => html(renderSVG(uri, { pixelSize: 1 })))
-  // Only for what we made of a text ourselves.
+  // `markup` is only for HTML that we made of a text ourselves.
   environment.addGlobal('markup', html)
   environment.addGlobal('link', (to: string, text: unknown) =>
     html(`<a href="${escaped(to)}">${escaped(text)}</a>`),
@@ -51,16 +56,21 @@ export function createViews(deps: { settings: () => Settings }): Render {
     const settings = deps.settings()
     const signed = ctx?.state['signed'] as SignedIn | undefined
     const language = ctx ? languageOf(ctx) : 'en'
+    const doctypes = deps.doctypes()
     return environment.render(`${view}.njk`, {
       site: settings.server.display_name,
-      paths,
       skipping: settings.oauth.skip_authorization,
       language,
       t: translator(language),
+      // What a doctype, or a text of it, is called in the reader's language.
+      called: (doctype: string, text = doctype) =>
+        doctypes.get(doctype)?.translations.get(language)?.get(text) ?? text,
       when: (time: number) => html(timeIn(signed?.account.timezone ?? 'UTC', time)),
-      at: (text: string) => html(timeIn(signed?.account.timezone ?? 'UTC', Date.parse(text))),
+      at: (text: string, exactly = false) =>
+        html(timeIn(signed?.account.timezone ?? 'UTC', Date.parse(text), exactly)),
       company: companyOf(settings),
-      navigation: signed ? navigationFor(signed.user) : [],
+      navigation: signed ? navigationFor(signed.user, ctx?.path ?? '') : [],
+      waiting: ctx?.state['waiting'] ?? 0,
       here: ctx?.path ?? '',
       requestId: String(ctx?.state['requestId'] ?? ''),
       ...data,
@@ -68,14 +78,20 @@ export function createViews(deps: { settings: () => Settings }): Render {
   }
 }
 
-/** What the user chose, or else what the browser asks for. */
+/** Returns the language that the user chose, or else the one that the browser asks for. */
 export function languageOf(ctx: Looker): Language {
   const chosen = (ctx.state['signed'] as SignedIn | undefined)?.account.language
   const asked = ctx.acceptsLanguages(...Object.keys(languages))
   return isLanguage(chosen) ? chosen : isLanguage(asked) ? asked : 'en'
 }
 
-/** A message as HTML: its own text and every value escaped, but for values that are HTML of ours already. */
+/** Returns how the visitor of a page reads values. */
+export function readerOf(ctx: Looker): Reader {
+  const signed = ctx.state['signed'] as SignedIn | undefined
+  return { language: languageOf(ctx), timeZone: signed?.account.timezone ?? 'UTC' }
+}
+
+/** Makes the function that renders a message as HTML: its text and values are escaped, except values that are HTML of ours. */
 function translator(language: Language): (name: string, values?: Record<string, unknown>) => object {
   return (name, values = {}) =>
     html(
@@ -85,23 +101,23 @@ function translator(language: Language): (name: string, values?: Record<string, 
     )
 }
 
-function timeIn(timeZone: string, time: number): string {
-  return `<time datetime="${isoTime(time)}">${minuteIn(timeZone, time)}</time>`
+function timeIn(timeZone: string, time: number, exactly = false): string {
+  return `<time datetime="${isoTime(time)}">${minuteIn(timeZone, time, exactly)}</time>`
 }
 
-/** Making a format takes longer than a page. */
-const formats = new Map<string, (time: number) => string>()
-
-/** A minute in the form that every language reads alike, and its zone. */
-export function minuteIn(timeZone: string, time: number): string {
-  const known = formats.get(timeZone)
-  if (known) return known(time)
-  const minutes = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' })
-  const zones = new Intl.DateTimeFormat('en-GB', { timeZone, timeZoneName: 'short' })
-  const zoneOf = (at: number): string =>
-    zones.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? timeZone
-  formats.set(timeZone, (at) => `${minutes.format(at)} ${zoneOf(at)}`)
-  return minuteIn(timeZone, time)
+/** Formats a time to the minute, or exactly to the second, in the form that every language reads alike, with its zone. */
+export function minuteIn(timeZone: string, time: number, exactly = false): string {
+  const timeStyle = exactly ? 'medium' : 'short'
+  const minutes = keptFormat(
+    `${timeStyle} ${timeZone}`,
+    () => new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle }),
+  )
+  const zones = keptFormat(
+    `name ${timeZone}`,
+    () => new Intl.DateTimeFormat('en-GB', { timeZone, timeZoneName: 'short' }),
+  )
+  const zone = zones.formatToParts(time).find(({ type }) => type === 'timeZoneName')
+  return `${minutes.format(time)} ${zone?.value ?? timeZone}`
 }
 
 function html(text: string): object {

@@ -1,11 +1,11 @@
-import { unknownKeyText } from '../core/schema.ts'
+import { unknownKeyText } from '#leaf/schema.ts'
 import { type Fault, faultText } from './site-files.ts'
 
 /**
- * Puts the causes first and leaves out what only follows from them: `unknown role "Nurse"` means nothing
- * while roles.yaml cannot be read. Each cause says how many follow from it, so that its author looks for
- * one mistake, not for thirty-five. `givenIn` tells the files in which a noun's name would stand, of
- * those that have a fault.
+ * Puts causes first and leaves out the faults that only follow from them: `unknown role "Nurse"` means nothing
+ * while roles.yaml cannot be read. Each cause says how many faults follow from it, so that its author looks
+ * for one mistake, not for thirty-five. `givenIn` returns the file, among those with a fault, in which a noun's
+ * name would stand.
  */
 export function causesFirst(
   found: readonly Fault[],
@@ -16,7 +16,7 @@ export function causesFirst(
   const places = new Set(faults.filter(({ message }) => !message.startsWith(unknownKeyText)).map(placeOf))
   const kept = faults.filter((fault) => {
     const { file, message } = fault
-    // What a key does that should not be there says more than that it should not.
+    // The key's own fault says more than that the key is unknown.
     if (message.startsWith(unknownKeyText) && places.has(placeOf(fault))) return false
     const [, noun, name] = /^unknown (\w+) "([^"]*)"/.exec(message) ?? []
     const cause = noun === undefined ? undefined : givenIn(noun, name!)
@@ -40,7 +40,7 @@ export function causesFirst(
   ]
 }
 
-/** Each fault once, file by file as they are read (people before what is for them), in the order of lines. */
+/** Returns each fault once, file by file as they are read (people before what is for them), in the order of lines. */
 function inOrder(found: readonly Fault[]): Fault[] {
   const files = [...new Set(found.map(({ file }) => file))]
   return [...new Map(found.map((fault) => [faultText(fault), fault])).values()].sort(
@@ -48,7 +48,7 @@ function inOrder(found: readonly Fault[]): Fault[] {
   )
 }
 
-/** Where a fault is, as a text. */
+/** Returns the place of a fault as a text. */
 export function placeOf({ file, line, column, path }: Fault): string {
   return `${file}:${line}:${column} ${path}`
 }

@@ -1,10 +1,11 @@
-import { unknownName } from '../core/names.ts'
-import { unknownKeyText, type Check } from '../core/schema.ts'
+import { unknownName } from '#leaf/names.ts'
+import { referencesIn } from '#leaf/references.ts'
+import { unknownKeyText, type Check } from '#leaf/schema.ts'
 import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './site-files.ts'
 
 /**
  * Checks a document against a schema and reports each problem at its place: an unknown key at the
- * key, a missing one at the map around it. Answers a copy of the data (so that the schema's defaults
+ * key, a missing one at the map around it. Returns a copy of the data (so that the schema's defaults
  * do not change what was read), or undefined when there was any problem.
  */
 export function checkDocument<T>(document: SourceDocument, check: Check, faults: Fault[]): T | undefined {
@@ -14,8 +15,8 @@ export function checkDocument<T>(document: SourceDocument, check: Check, faults:
 }
 
 /**
- * Checks a document like `checkDocument`, and answers what is left of it without the keys that have a
- * problem, so that the rest can be read and its faults told in the same round.
+ * Checks a document like `checkDocument`, but returns the data without the keys that have a problem,
+ * so that the rest can be read and its faults reported in the same round.
  */
 export function checkInPart<T>(
   document: SourceDocument,
@@ -40,7 +41,7 @@ export function checkInPart<T>(
   return typeof data === 'object' ? data : undefined
 }
 
-/** The document that a site cannot do without; a fault unless it is there or has a fault already. */
+/** Returns a document that a site requires; reports a fault unless the document is there or has a fault already. */
 export function requiredDocument(
   files: SiteFiles,
   file: string,
@@ -54,21 +55,26 @@ export function requiredDocument(
   return document
 }
 
-/** The names there are, such as the keys of a map. */
+/** A set of known names, such as the keys of a map. */
 export interface NameSet {
   has(name: string): boolean
   keys(): Iterable<string>
 }
 
-/** Tells each name of a list at `path` that is not among those there are. */
-export function checkNames(
+/** Reports each name in a document, or a part of it, that does not exist; `names` holds the known names by kind. */
+export function checkReferences(
   document: SourceDocument,
-  path: readonly (string | number)[],
-  kind: string,
-  names: readonly string[] | undefined,
-  known: NameSet,
+  schema: Readonly<Record<string, unknown>>,
+  names: Readonly<Record<string, NameSet | undefined>>,
   faults: Fault[],
+  part: { readonly path: readonly (string | number)[]; readonly value: unknown } = {
+    path: [],
+    value: document.data,
+  },
 ): void {
-  for (const [index, name] of (names ?? []).entries())
-    if (!known.has(name)) faults.push(document.fault([...path, index], unknownName(kind, name, known.keys())))
+  for (const { kind, name, path, at } of referencesIn(schema, part.value, part.path)) {
+    const known = names[kind]
+    if (known && !known.has(name))
+      faults.push(document.fault(path, unknownName(kind, name, known.keys()), at))
+  }
 }

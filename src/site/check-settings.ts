@@ -1,9 +1,10 @@
-/** What a JSON Schema cannot say about settings: values that must mean something, and combinations to warn of. */
-import { BlockList, isIP } from 'node:net'
-import { accentContrast, readableContrast } from '../core/contrast.ts'
+/** Checks of settings beyond JSON Schema: values that must mean something, and combinations to warn of. */
+import { isLocal, isNetwork } from '#leaf/address.ts'
+import { accentContrast, readableContrast } from './contrast.ts'
+import { dangerousScheme } from '../core/oauth-settings.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 
-/** Calls back with the path of a setting and what is wrong with it, or what to think twice about. */
+/** Reports a setting by its path, with what is wrong with it or what to reconsider. */
 export type ReportSetting = (path: readonly (string | number)[], message: string) => void
 
 /** Reports every value that has the right type and yet cannot work. */
@@ -21,9 +22,9 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
   each(server.allowed_origins, ['server', 'allowed_origins'], fault, originProblem)
   each(oauth.allowed_public_client_origins, ['oauth', 'allowed_public_client_origins'], fault, originProblem)
   each(server.trusted_proxies, ['server', 'trusted_proxies'], fault, (value) =>
-    isAddressRange(value) ? undefined : 'is not an IP address or a range such as 10.0.0.0/8',
+    isNetwork(value) ? undefined : 'is not an IP address or a range such as 10.0.0.0/8',
   )
-  // RFC 6749 §3.3: what a scope may be made of.
+  // RFC 6749 §3.3: the characters that a scope may have.
   each(oauth.supported_scopes, ['oauth', 'supported_scopes'], fault, (value) =>
     /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
       ? undefined
@@ -40,9 +41,9 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
     const wanted = `links and buttons need ${readableContrast}; choose a darker one`
     fault(['company', 'accent_color'], `"${accent}" has a contrast of ${contrast} to the page; ${wanted}`)
   }
-  if (settings.git.commit && settings.site.git.url !== null) {
-    fault(['git', 'commit'], 'commits made here would reach no other daemon: the site is pulled (site.git)')
-  }
+  for (const key of ['commit', 'edit_in_browser'] as const)
+    if (settings.git[key] && settings.site.git.url !== null)
+      fault(['git', key], 'commits made here would reach no other daemon: the site is pulled (site.git)')
   const oidc = settings.login.oidc
   if (oidc && !isSecureUrl(oidc.issuer)) {
     fault(['login', 'oidc', 'issuer'], 'must use https, except on localhost')
@@ -54,7 +55,10 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
 
 /** Reports every setting that works and is dangerous outside a test. */
 export function warnOfSettings(settings: Settings, warn: ReportSetting): void {
-  const { server, oauth, public_url: publicUrl } = settings
+  const { server, oauth, audit, public_url: publicUrl } = settings
+  if (audit.retention_days > 0 && audit.retention_days < 30) {
+    warn(['audit', 'retention_days'], 'counts as 30: younger events are never removed')
+  }
   if (oauth.skip_authorization) {
     warn(['oauth', 'skip_authorization'], 'users are not asked for consent; for tests only')
   }
@@ -70,7 +74,7 @@ export function warnOfSettings(settings: Settings, warn: ReportSetting): void {
   if (publicUrl !== null && !isSecureUrl(publicUrl)) {
     warn(['public_url'], 'passwords and tokens travel unencrypted; use https')
   }
-  if (publicUrl === null && !isLoopbackHost(server.host)) {
+  if (publicUrl === null && !isLocal(server.host)) {
     warn(
       ['public_url'],
       `the service listens on ${server.host} but publishes localhost addresses; set public_url`,
@@ -104,40 +108,16 @@ function isOrigin(value: string): boolean {
   return /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value
 }
 
-// A redirect to one of these would run or read something in the user's own browser.
-const dangerousSchemes = new Set(
-  'javascript data vbscript blob file filesystem about view-source http https ws wss ftp mailto tel intent'.split(
-    ' ',
-  ),
-)
-
 function schemeProblem(value: string): string | undefined {
   // RFC 3986 §3.1.
   if (!/^[a-z][a-z0-9+.-]*$/.test(value)) return 'is not a URI scheme in lower case, without ":"'
-  return dangerousSchemes.has(value) ? 'is not a scheme that belongs to one application' : undefined
-}
-
-function isAddressRange(value: string): boolean {
-  const [address = '', bits, ...more] = value.split('/')
-  const family = isIP(address)
-  if (family === 0 || more.length > 0) return false
-  if (bits === undefined) return true
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
+  return dangerousScheme.test(value) || /^https?$/.test(value)
+    ? 'is not a scheme that belongs to one application'
+    : undefined
 }
 
 function isSecureUrl(value: string): boolean {
   if (!URL.canParse(value)) return false
   const url = new URL(value)
-  return url.protocol === 'https:' || isLoopbackHost(url.hostname)
-}
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
-function isLoopbackHost(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, '')
-  const family = isIP(bare)
-  if (family === 0) return bare === 'localhost' || bare.endsWith('.localhost')
-  return loopback.check(bare, family === 4 ? 'ipv4' : 'ipv6')
+  return url.protocol === 'https:' || isLocal(url.hostname)
 }

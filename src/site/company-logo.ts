@@ -2,10 +2,10 @@ import type { Settings } from '../core/settings.ts'
 import { settingsFile } from './read-settings.ts'
 import type { Fault, SiteFiles } from './site-files.ts'
 
-/** Every page asks for it. */
+/** The maximum size of the logo: every page asks for it. */
 const mostBytes = 100_000
 
-/** The bytes of the company's logo; a fault when the settings name a file that is not there or too large. */
+/** Returns the bytes of the company's logo; reports a fault when the settings name a file that is missing or too large. */
 export function readLogo(
   files: SiteFiles,
   { company: { logo } }: Pick<Settings, 'company'>,

@@ -1,4 +1,4 @@
-/** Calls once it has been quiet for a while, in milliseconds, or has not been for too long. */
+/** Debounces a call: it is made after `quiet` milliseconds without a note, or `patience` milliseconds after the first. */
 export function debounced(
   call: () => void,
   quiet: number,

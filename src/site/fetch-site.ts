@@ -1,21 +1,22 @@
 /**
- * Fetching a site from a git repository elsewhere into the repository around the site's folder; nothing is checked
- * out. Only the address's own protocol is spoken, no program that the repository configures runs, and what signs in
- * reaches git by its environment: neither the process list nor a message shows it.
+ * Fetches a site from another git repository into the repository around the site's folder; nothing is checked
+ * out. Only the address's own protocol is used, no program that the repository configures runs, and credentials
+ * reach git through its environment: neither the process list nor a message shows them.
  */
-import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { messageOf } from '../core/errors.ts'
+import { messageOf } from '#leaf/errors.ts'
+import { readSecretFile } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
 import { siteLimits } from './read-site.ts'
 import { type GitAnswer, runGit } from './run-git.ts'
 
-/** Where a site is pulled from: the setting `site.git`, with an address. */
+/** The source that a site is pulled from: the setting `site.git` with an address, and with a path in place of a name. */
 export type PullSource = Pick<Settings['site']['git'], 'ref' | 'credentials_file'> & { readonly url: string }
 
-/** How long fetching may take. */
+/** Milliseconds that fetching may take. */
 export const fetchMilliseconds = 120_000
-/** What git may write of what it is sent: as a rule far less than the files, of every commit. */
+/** The maximum of bytes that git may write: as a rule it writes far less than the files, for every commit. */
 const mostBytes = 2 * siteLimits.totalBytes
 const watchMilliseconds = 250
 
@@ -44,7 +45,7 @@ export async function fetchSite(
       folder,
       [
         ...fetchArguments,
-        // The version numbers of prompts count commits.
+        // The whole history is needed, since the version numbers of prompts count commits.
         ...(shallow === 'true' ? ['--unshallow'] : []),
         '--',
         source.url,
@@ -58,14 +59,14 @@ export async function fetchSite(
         signal: AbortSignal.any([signal, watch.signal]),
       },
     )
-  // Whole names: of what has another, `--prune` thinks that it is gone.
+  // Refs are given by their full names: `--prune` takes others for deleted.
   const names = /^(HEAD$|refs\/)/.test(source.ref)
     ? [source.ref]
     : [`refs/heads/${source.ref}`, `refs/tags/${source.ref}`]
   let answer = await fetch(names[0]!)
   if (/couldn't find remote ref/.test(answer.problem) && names.length > 1) answer = await fetch(names[1]!)
   clearInterval(watching)
-  // Whoever holds the lock may be a daemon that is writing a pack just now.
+  // The holder of the lock may be a daemon that is writing a pack just now.
   if (answer.ok || isLocked(answer)) return answer
   for (const name of (await unfinished(packFolder)).names) await rm(join(packFolder, name), { force: true })
   const problem = watch.signal.aborted
@@ -76,7 +77,7 @@ export async function fetchSite(
   return { ok: false, problem }
 }
 
-/** Whether another git was at it, so that it is worth another try. */
+/** True when another git held a lock, so that a retry is worth it. */
 export function isLocked({ ok, problem }: Pick<GitAnswer, 'ok' | 'problem'>): boolean {
   return !ok && /\.lock': File exists|cannot lock ref|objects\/pack\/\S+: No such file/.test(problem)
 }
@@ -88,24 +89,24 @@ const fetchArguments =
 
 const fetchSettings = [
   'credential.helper=',
-  // Whoever is sent elsewhere would show what signs in there, too.
+  // Redirects are off: the other server would get the credentials, too.
   'http.followRedirects=false',
   'http.lowSpeedLimit=1000',
   'http.lowSpeedTime=30',
   'ssh.variant=ssh',
   'transfer.fsckObjects=true',
-  // One file, whose growth is watched, whatever the number of objects.
+  // Git writes one file, whose growth is watched, whatever the number of objects.
   'fetch.unpackLimit=1',
   'fetch.writeCommitGraph=false',
 ]
 
 interface Access {
   readonly env: Readonly<Record<string, string>>
-  /** What no message may show. */
+  /** Texts that no message may show. */
   readonly secrets: readonly string[]
 }
 
-/** What signs git in: for https `user:token`, for ssh a private key. */
+/** Returns git's credentials: for https `user:token`, for ssh a private key. */
 async function accessOf({ url, credentials_file: file }: PullSource): Promise<Access> {
   const none = { GIT_ASKPASS: '' }
   if (protocolOf(url) === 'ssh') {
@@ -115,9 +116,9 @@ async function accessOf({ url, credentials_file: file }: PullSource): Promise<Ac
     return { env: { ...none, GIT_SSH_COMMAND: command }, secrets: [] }
   }
   if (protocolOf(url) === 'file' || file === null) return { env: none, secrets: [] }
-  const pair = (await readFile(file, 'utf8').catch(() => '')).trim()
+  const pair = await readSecretFile(file, 'site.git.credentials_file')
   if (!/^[^:\s]*:\S+$/.test(pair))
-    throw new Error(`site.git.credentials_file: ${file} cannot be read, or does not hold user:token`)
+    throw new Error(`site.git.credentials_file: ${file} does not hold user:token`)
   const basic = Buffer.from(pair).toString('base64')
   return {
     env: {
@@ -134,7 +135,7 @@ function protocolOf(url: string): string {
   return url.slice(0, url.indexOf(':'))
 }
 
-/** What git has written of a pack that is not whole yet. */
+/** Returns the names and bytes of git's unfinished packs. */
 async function unfinished(folder: string): Promise<{ names: readonly string[]; bytes: number }> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith('tmp_'))
   const sizes = await Promise.all(

@@ -1,12 +1,13 @@
-/** Nothing in the site may be a secret (D2): git remembers, and so do clones and backups. */
-import { isSecretKey } from '../core/redact.ts'
-import type { Fault, SourceDocument } from './site-files.ts'
+/** Finds secrets in the site, where none may be (D2): git remembers them, and so do clones and backups. */
+import { isSecretKey } from '#leaf/redact.ts'
+import { isPlacedFreely, namedSecrets } from '#leaf/secret-files.ts'
+import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
 
-// Forms that are secrets wherever they stand: private keys, and the prefixes of well-known issuers and our own.
+// Forms that are always secrets: private keys, and the prefixes of well-known issuers and our own.
 const secretForm =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:ac_[a-z]{2,4}_[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+)|:\/\/[^\s/:@]+:[^\s/@]{3,}@/
 
-/** A fault for every value of the document, and every line below it, that looks like a secret. The value is not repeated. */
+/** Returns a fault for every value of the document, and every line below it, that looks like a secret. No value is repeated. */
 export function findSecrets(document: SourceDocument): Fault[] {
   const faults: Fault[] = []
   const walk = (value: unknown, path: (string | number)[]): void => {
@@ -32,7 +33,19 @@ export function findSecrets(document: SourceDocument): Fault[] {
   return faults
 }
 
-/** Not a word or a sentence: something with digits, signs or mixed case, as passwords and keys have. */
+/** Warns of every secret that lies elsewhere than in the folder of secrets: until 2.13, any path was accepted. */
+export function warnOfSecretPaths({ folder, documents }: SiteFiles, warnings: Fault[]): void {
+  for (const [file, document] of documents) {
+    if (!/^config\/((settings|sources)\.yaml$|tools\/)/.test(file)) continue
+    for (const { path, name } of namedSecrets(document.data))
+      if (isPlacedFreely(name, folder))
+        warnings.push(
+          document.fault(path, 'from 2.15 on a secret is named, and lies in the folder of secrets'),
+        )
+  }
+}
+
+/** True for values with digits, signs or mixed case, as passwords and keys have; false for a word or a sentence. */
 function looksChosen(value: string): boolean {
   const secret = value.replace(/^(?:Bearer|Basic|Digest|Token|ApiKey)\s+(?=\S)/i, '')
   return secret.length >= 6 && !/\s/.test(secret) && !/^(?:[a-z]+|[A-Z]?[a-z]+)$/.test(secret)

@@ -1,15 +1,15 @@
 /**
- * Commits made of git's own parts instead of `git add` and `git commit`: what somebody has staged stays as
- * it is, and no filter that the repository configures runs.
+ * Makes commits with git's low-level commands instead of `git add` and `git commit`: staged work of others
+ * stays as it is, and no filter that the repository configures runs.
  */
 import { lstat, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError } from '../core/errors.ts'
-import { randomId } from '../core/secrets.ts'
+import { AppError } from '#leaf/errors.ts'
+import { randomId } from '#leaf/secrets.ts'
 import { exists, reasonOf } from './list-site.ts'
 import { relativePath, runGit } from './run-git.ts'
 
-/** What to commit, in whose name. */
+/** A request to commit files in somebody's name. */
 export interface CommitRequest {
   /** Relative to the site; may be new, changed or deleted. */
   readonly paths: readonly string[]
@@ -20,26 +20,26 @@ export interface CommitRequest {
   readonly onto?: BranchHead
 }
 
-/** A branch as somebody saw it; should it have moved since, nothing is committed. */
+/** A branch at a known head; if it has moved since, nothing is committed. */
 interface BranchHead {
   readonly branch: string
   readonly head: string
-  /** What the paths hold there from now on. */
+  /** The new contents of the paths on the branch. */
   readonly contents: ReadonlyMap<string, Uint8Array>
 }
 
-/** Where the site stands in its repository. */
+/** The location of the site in its repository. */
 interface Place {
   readonly cwd: string
-  /** The site's folder relative to the repository's, with `/` at its end; empty when they are one. */
+  /** The site's folder relative to the repository's, with `/` at its end; empty when they are the same. */
   readonly prefix: string
   readonly gitFolder: string
 }
 
-// While one of these exists, a commit would become part of somebody's merge or rebase.
+// While one of these files exists, a commit would become part of somebody's merge or rebase.
 const unfinished = ['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'rebase-merge', 'rebase-apply']
 
-/** Commits the paths and nothing else; undefined when they are as committed. AppError `conflict`, `invalid`. */
+/** Commits the paths and nothing else; returns undefined when nothing changed. AppError `conflict`, `invalid`. */
 export async function commitFiles(place: Place, request: CommitRequest): Promise<string | undefined> {
   const { cwd, gitFolder } = place
   const { onto } = request
@@ -47,7 +47,7 @@ export async function commitFiles(place: Place, request: CommitRequest): Promise
   if (paths.length === 0) return undefined
   if (!onto) await requireFinished(gitFolder)
   const head = onto?.head ?? (await run(cwd, ['rev-parse', '--verify', '--quiet', 'HEAD'], {}, 'none'))
-  // An object name of zeros means "nothing" to git; its length is the repository's.
+  // To git, an object name of zeros means "nothing"; its length is that of the repository's names.
   const none = '0'.repeat(head === 'none' ? 40 : head.length)
   const entries = (await Promise.all(paths.map((path) => entryOf(place, path, none, onto)))).join('')
   const index = join(gitFolder, `index.${randomId()}`)
@@ -61,7 +61,7 @@ export async function commitFiles(place: Place, request: CommitRequest): Promise
     const parents = head === 'none' ? [] : ['-p', head]
     const message = { input: `${request.message.replaceAll('\0', '').trim()}\n`, env: identity(request) }
     const commit = await run(cwd, ['commit-tree', tree, ...parents], message)
-    // The index before the branch: should the branch have moved, the files are merely staged.
+    // The index is updated before the branch: if the branch has moved, the files are merely staged.
     if (!onto) await run(cwd, ['update-index', '-z', '--index-info'], { input: entries })
     const before = head === 'none' ? '0'.repeat(commit.length) : head
     const ref = onto ? `refs/heads/${onto.branch}` : 'HEAD'
@@ -79,7 +79,7 @@ async function requireFinished(gitFolder: string): Promise<void> {
       throw new AppError('conflict', 'git is in the middle of a merge or rebase')
 }
 
-/** `mode SP object TAB path NUL`, as the index wants it; the mode 0 removes the path. */
+/** Returns an index entry, `mode SP object TAB path NUL`; the mode 0 removes the path. */
 async function entryOf(
   { cwd, prefix }: Place,
   path: string,
@@ -100,7 +100,7 @@ async function entryOf(
   return `${stats.mode & 0o100 ? '100755' : '100644'} ${object}\t${full}\0`
 }
 
-/** What git answers; AppError `conflict` when it refuses, unless another answer is given for that. */
+/** Runs git and returns its output; AppError `conflict` when git refuses, unless another answer is given for that. */
 async function run(
   cwd: string,
   args: readonly string[],

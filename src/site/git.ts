@@ -1,8 +1,8 @@
-/** The git repository that a site may be in, or be a part of. No shell, no options from outside. */
+/** The git repository that a site is in, or is a part of. No shell is used, and no options come from outside. */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import { commitFiles, type CommitRequest } from './git-commit.ts'
 import { relativePath, runGit as git, type GitAnswer as Answer } from './run-git.ts'
 
@@ -15,13 +15,13 @@ export interface FileCommit {
   /** Milliseconds since the epoch. */
   readonly time: number
   readonly subject: string
-  /** Where the file was then, relative to the site; files keep their history when they are renamed. */
+  /** The path of the file at that commit, relative to the site; files keep their history when they are renamed. */
   readonly path: string
 }
 
-/** One state of a file that a commit brought. */
+/** One state of a file that a commit made. */
 export interface FileRevision extends FileCommit {
-  /** The name of the file's bytes; see `objects`. */
+  /** The object name of the file's bytes; see `objects`. */
   readonly object: string
 }
 
@@ -36,29 +36,29 @@ export interface TreeFile {
 
 /** The repository around a site; every path is relative to the site. */
 export interface Repository {
-  /** Exists while git changes the working tree. */
+  /** A file that exists while git changes the working tree. */
   readonly lockFile: string
-  /** The commit that is checked out; undefined in a repository without commits. */
+  /** Returns the commit that is checked out; undefined in a repository without commits. */
   head(): Promise<string | undefined>
-  /** The commit that a branch, tag or other revision names; undefined when there is none. */
+  /** Returns the commit that a branch, tag or other revision names; undefined when there is none. */
   resolve(ref: string): Promise<string | undefined>
-  /** The branch that is checked out; undefined when none is. */
+  /** Returns the branch that is checked out; undefined when none is. */
   branch(): Promise<string | undefined>
-  /** The commits that touched a file, newest first. */
+  /** Returns the commits that touched a file, newest first. */
   history(path: string, limit?: number): Promise<FileCommit[]>
-  /** The states of every file below folders of the site, newest first, along the first parents of a revision. */
+  /** Returns the states of every file below folders of the site, newest first, along the first parents of a revision. */
   revisions(ref: string, folders: readonly string[]): Promise<FileRevision[]>
-  /** A file's bytes at a revision; undefined when it is not there. */
+  /** Returns a file's bytes at a revision; undefined when it is not there. */
   contentAt(path: string, ref: string): Promise<Uint8Array | undefined>
-  /** The files below folders of the site at a revision; undefined when there is no such revision. */
+  /** Returns the files below folders of the site at a revision; undefined when there is no such revision. */
   treeAt(ref: string, folders: readonly string[]): Promise<TreeFile[] | undefined>
-  /** The bytes of objects by name. */
+  /** Returns the bytes of objects by name. */
   objects(names: readonly string[]): Promise<Map<string, Uint8Array>>
-  /** Commits the paths and nothing else; undefined when they are as committed. AppError `conflict`, `invalid`. */
+  /** Commits the paths and nothing else; returns undefined when nothing changed. AppError `conflict`, `invalid`. */
   commit(request: CommitRequest): Promise<string | undefined>
 }
 
-/** The repository that the folder is in; undefined when there is none, or no git on this machine. */
+/** Opens the repository that the folder is in; undefined when there is none, or no git on this machine. */
 export async function openRepository(folder: string): Promise<Repository | undefined> {
   const cwd = resolve(folder)
   if (!(await isBelowGit(cwd))) return undefined
@@ -89,7 +89,7 @@ export async function openRepository(folder: string): Promise<Repository | undef
   }
 }
 
-/** Where git is asked, and what stands before the site's paths in its answers. */
+/** The folder in which git runs, and the prefix of the site's paths in its answers. */
 interface Place {
   readonly cwd: string
   readonly prefix: string
@@ -142,7 +142,7 @@ async function historyOf({ cwd, prefix }: Place, path: string, limit: number): P
   return answer.ok ? fileCommits(text(answer.output), prefix, path) : []
 }
 
-/** Whether there is anything to ask git about: starting a program holds up every request for some milliseconds. */
+/** True when a `.git` exists in the folder or above it: starting git only to ask holds up every request for milliseconds. */
 async function isBelowGit(folder: string): Promise<boolean> {
   const real = await realpath(folder).catch(() => folder)
   for (let at = real; ; at = dirname(at)) {
@@ -151,12 +151,12 @@ async function isBelowGit(folder: string): Promise<boolean> {
   }
 }
 
-/** What may stand where git reads a revision: no option, no path, no search, no range. */
+/** True for a safe revision: no option, no path, no search, no range. */
 function isRef(ref: string): boolean {
   return ref.length <= 200 && /^[A-Za-z0-9_@][A-Za-z0-9_./@{}~^+-]*$/.test(ref) && !ref.includes('..')
 }
 
-/** `mode SP type SP object SP+ size TAB path NUL`; submodules are not files. */
+/** Parses `mode SP type SP object SP+ size TAB path NUL`; submodules are no files. */
 export function treeFiles(output: Buffer): TreeFile[] {
   const files: TreeFile[] = []
   for (const entry of text(output).split('\0')) {
@@ -167,7 +167,7 @@ export function treeFiles(output: Buffer): TreeFile[] {
   return files
 }
 
-/** `object SP type SP size LF bytes LF`, or `object SP missing LF`. */
+/** Parses `object SP type SP size LF bytes LF`, or `object SP missing LF`. */
 function batchObjects(output: Buffer): Map<string, Uint8Array> {
   const objects = new Map<string, Uint8Array>()
   for (let at = 0; at < output.length;) {
@@ -181,7 +181,7 @@ function batchObjects(output: Buffer): Map<string, Uint8Array> {
   return objects
 }
 
-/** Five fields and, except for merges, the path then, each ended by NUL. */
+/** Parses five fields and, except for merges, the path at that commit, each ended by NUL. */
 function fileCommits(output: string, prefix: string, newest: string): FileCommit[] {
   const fields = output.split('\0')
   const commits: FileCommit[] = []
@@ -204,7 +204,7 @@ function fileCommits(output: string, prefix: string, newest: string): FileCommit
   return commits
 }
 
-/** Records of a commit, newest first, each begun by SOH: five fields, then pairs of `:mode mode object object status` and path. */
+/** Parses commits, newest first, each begun by SOH: five fields, then pairs of `:mode mode object object status` and path. */
 function fileRevisions(output: string, prefix: string): FileRevision[] {
   const found: FileRevision[] = []
   for (const record of output.split('\x01').slice(1)) {

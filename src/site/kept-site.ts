@@ -1,105 +1,111 @@
-/** The snapshot that is in use, and the queue of those who want another: what a live site is between two readings. */
-import type { Clock } from '../core/clock.ts'
-import { messageOf } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
+/** A live site between two readings: the snapshot in use, and the queue of reloads. */
+import type { Clock } from '#leaf/clock.ts'
+import { messageOf } from '#leaf/errors.ts'
+import type { Log } from '#leaf/log.ts'
 import { restlessDigest } from './read-site.ts'
 import { faultText, fileFault, type Fault } from './site-files.ts'
 
-/** What `build` makes of the files: a snapshot, or faults. Warnings keep nothing from being used. */
+/** The result of `build`: a snapshot, with only tolerated faults, or faults alone. Warnings keep nothing from being used. */
 export interface Built<S> {
   readonly snapshot?: S
   readonly faults: readonly Fault[]
   readonly warnings: readonly Fault[]
 }
 
-/** What one reload came to. */
+/** True when a site may be used although it has this fault: only where the site in use has it as well. */
+export type IsBorne = (fault: Fault) => boolean
+
+/** Returns a test that is true for a fault that is not among these. */
+export function isNotIn(faults: readonly Fault[]): (fault: Fault) => boolean {
+  const known = new Set(faults.map(faultText))
+  return (fault) => !known.has(faultText(fault))
+}
+
+/** The result of one reload. */
 export interface ReloadResult {
-  /** `unchanged`: the files are, byte for byte, those of the current snapshot. */
+  /** `unchanged`: the files are the same, byte for byte, as those of the current snapshot. */
   readonly outcome: 'swapped' | 'unchanged' | 'rejected'
-  /** Who asked: `files changed`, `SIGHUP`, … */
+  /** The cause of the reload: `files changed`, `SIGHUP`, … */
   readonly reason: string
-  /** Of the files that were read. */
+  /** The digest of the files that were read. */
   readonly digest: string
   readonly faults: readonly Fault[]
   readonly warnings: readonly Fault[]
-  /** When it was done, in milliseconds since the epoch, and how long it took. */
+  /** The time of the end in milliseconds since the epoch, and the duration. */
   readonly at: number
   readonly milliseconds: number
 }
 
-/** How the site stands, for `status` and `/healthz`. */
+/** The state of the site, for `status` and `/healthz`. */
 export interface SiteState {
-  /** Of the snapshot in use. */
+  /** The digest of the snapshot in use. */
   readonly digest: string
-  /** When the snapshot in use was loaded, in milliseconds since the epoch. */
+  /** The time when the snapshot in use was loaded, in milliseconds since the epoch. */
   readonly loadedAt: number
-  /** Why the files as they are now are not in use; empty when they are. */
+  /** The faults that keep the present files from being used, and the tolerated faults of those in use. */
   readonly faults: readonly Fault[]
-  /** About the snapshot in use. */
+  /** Warnings about the snapshot in use. */
   readonly warnings: readonly Fault[]
   readonly lastReload?: ReloadResult
 }
 
 /** The live site: one immutable snapshot, replaced whole. */
 export interface Site<S> {
-  /** The snapshot in use. Take it once per request and keep it to the request's end. */
+  /** Returns the snapshot in use. A request takes it once and keeps it to its end. */
   current(): S
-  /** Reads the files as they are from now on. Never fails: a bad site is `rejected`, and the snapshot stays. */
-  reload(reason: string): Promise<ReloadResult>
+  /** Rereads the files; with `anew`, even unchanged ones. Never fails: a bad site is `rejected`, and the snapshot stays. */
+  reload(reason: string, anew?: boolean): Promise<ReloadResult>
   state(): SiteState
   /** Stops watching; a reload in progress ends first. */
   close(): Promise<void>
 }
 
-/** Whom a live site tells. */
+/** The callbacks of a live site. */
 export interface Told<S> {
   readonly clock: Clock
   readonly log: Log
-  /** After the swap. */
+  /** Called after the swap. */
   readonly onSwap?: (snapshot: S, result: ReloadResult, previous: S) => void | Promise<void>
   readonly onRejected?: (result: ReloadResult) => void | Promise<void>
 }
 
-/** What reading came to. */
+/** The result of reading the files. */
 export interface FilesRead<S> {
   readonly digest: string
   readonly built: Built<S>
 }
 
-/** What is in use. */
-export interface Loaded<S> {
+/** The snapshot in use, with its faults and warnings. */
+export interface Loaded<S> extends Omit<SiteState, 'lastReload'> {
   readonly snapshot: S
-  readonly digest: string
-  readonly loadedAt: number
-  readonly warnings: readonly Fault[]
+  /** Faults with which it is used all the same. */
+  readonly faults: readonly Fault[]
 }
 
 type Found = Omit<Built<unknown>, 'snapshot'>
 
 const loggedFaults = 50
-/** The reason of reloads that nobody asked for. */
+/** The reason of reloads that a change of files caused. */
 export const watched = 'files changed'
 
-/** A live site, but for the watching. */
+/** A live site without the watching of files. */
 export class KeptSite<S> implements Site<S> {
   readonly #options: Told<S>
-  readonly #read: (known: string, reason: string) => Promise<FilesRead<S>>
+  readonly #read: ReadFiles<S>
   readonly #retry: () => void
   #current: Loaded<S>
+  /** The faults that keep the files read last from being used. */
   #faults: readonly Fault[] = []
-  /** The digest of what was rejected, while nothing else was read since. */
+  /** The digest that was rejected, while nothing else was read since. */
   #rejected: string | undefined
   #lastReload: ReloadResult | undefined
   #last: Promise<unknown> = Promise.resolve()
   #waiting: Promise<ReloadResult> | undefined
   #closed = false
+  /** True when a waiting reload is to read even unchanged files. */
+  #anew = false
 
-  constructor(
-    options: Told<S>,
-    first: Loaded<S>,
-    read: (known: string, reason: string) => Promise<FilesRead<S>>,
-    retry: () => void,
-  ) {
+  constructor(options: Told<S>, first: Loaded<S>, read: ReadFiles<S>, retry: () => void) {
     this.#options = options
     this.#current = first
     this.#read = read
@@ -111,9 +117,10 @@ export class KeptSite<S> implements Site<S> {
   }
 
   state(): SiteState {
-    const { digest, loadedAt, warnings } = this.#current
+    const { digest, loadedAt, faults: borne, warnings } = this.#current
     const lastReload = this.#lastReload && { lastReload: this.#lastReload }
-    return { digest, loadedAt, faults: this.#faults, warnings, ...lastReload }
+    const faults = [...this.#faults, ...borne.filter(isNotIn(this.#faults))]
+    return { digest, loadedAt, faults, warnings, ...lastReload }
   }
 
   async close(): Promise<void> {
@@ -121,9 +128,10 @@ export class KeptSite<S> implements Site<S> {
     await this.#last
   }
 
-  // One at a time, so that an older reading never replaces a newer one; whoever asks while a reload
-  // waits for its turn shares it, because it will see all that was written until now.
-  reload(reason: string): Promise<ReloadResult> {
+  // Reloads run one at a time, so that an older reading never replaces a newer one. A caller who asks while a
+  // reload waits for its turn shares it, because it will see all that was written until now.
+  reload(reason: string, anew = false): Promise<ReloadResult> {
+    this.#anew ||= anew
     if (this.#waiting) return this.#waiting
     const turn = this.#last.then(() => {
       this.#waiting = undefined
@@ -140,28 +148,31 @@ export class KeptSite<S> implements Site<S> {
       const at = this.#options.clock.now()
       return { outcome, reason, digest, ...found, at, milliseconds: at - begun }
     }
-    const inUse = { faults: this.#faults, warnings: this.#current.warnings }
+    const { faults, warnings: warned } = this.state()
+    const inUse = { faults, warnings: warned }
     if (this.#closed) return done('unchanged', this.#current.digest, inUse)
-    const { digest, built } = await this.#readSafely(reason)
-    if (digest === this.#current.digest) return this.#isAsBefore(reason, done)
-    // Whoever is still writing will be noticed again, and should not be told of a fault.
+    const anew = this.#anew
+    this.#anew = false
+    const { digest, built } = await this.#readSafely(reason, anew)
+    if (digest === this.#current.digest && !anew) return this.#isAsBefore(reason, done)
+    // A writer who is still at work will be noticed again, and should not be told of a fault.
     if (digest === restlessDigest && reason === watched) {
       this.#options.log.info('site keeps changing; it is read when it rests')
       this.#retry()
       return done('unchanged', digest, inUse)
     }
-    const { snapshot, warnings } = built
+    const { snapshot, ...found } = built
     return snapshot === undefined
-      ? await this.#reject(digest, built, done)
-      : await this.#swap({ snapshot, digest, loadedAt: this.#options.clock.now(), warnings }, done)
+      ? await this.#reject(digest, found, done)
+      : await this.#swap({ snapshot, digest, loadedAt: this.#options.clock.now(), ...found }, done)
   }
 
   #isAsBefore(reason: string, done: Done): ReloadResult {
     if (this.#rejected !== undefined) this.#options.log.info('site is again as it is in use', { reason })
     this.#faults = []
     this.#rejected = undefined
-    const { digest, warnings } = this.#current
-    return (this.#lastReload = done('unchanged', digest, { faults: [], warnings }))
+    const { digest, faults, warnings } = this.#current
+    return (this.#lastReload = done('unchanged', digest, { faults, warnings }))
   }
 
   async #reject(digest: string, { faults, warnings }: Found, done: Done): Promise<ReloadResult> {
@@ -180,22 +191,24 @@ export class KeptSite<S> implements Site<S> {
 
   async #swap(next: Loaded<S>, done: Done): Promise<ReloadResult> {
     const previous = this.#current.snapshot
-    const { snapshot, digest, warnings } = next
+    const { snapshot, digest, faults, warnings } = next
     this.#current = next
     this.#faults = []
     this.#rejected = undefined
-    const result = (this.#lastReload = done('swapped', digest, { faults: [], warnings }))
+    const result = (this.#lastReload = done('swapped', digest, { faults, warnings }))
     const { log, onSwap } = this.#options
     log.info('site reloaded', { reason: result.reason, digest, milliseconds: result.milliseconds })
-    for (const warning of warnings) log.warn(faultText(warning))
+    for (const told of [...faults, ...warnings]) log.warn(faultText(told))
     await this.#tell(() => onSwap?.(snapshot, result, previous))
     return result
   }
 
-  /** Not even a bug in reading ends the queue, or the daemon. */
-  async #readSafely(reason: string): Promise<FilesRead<S>> {
+  /** Reads the site; not even a bug in reading ends the queue, or the daemon. */
+  async #readSafely(reason: string, anew: boolean): Promise<FilesRead<S>> {
     try {
-      return await this.#read(this.#current.digest, reason)
+      const { digest, faults } = this.#current
+      const isNew = isNotIn(faults)
+      return await this.#read(anew ? undefined : digest, reason, (fault) => !isNew(fault))
     } catch (error) {
       this.#options.log.error('reading the site failed', { error })
       const fault = fileFault('.', `internal error while the site was read: ${messageOf(error)}`)
@@ -203,7 +216,7 @@ export class KeptSite<S> implements Site<S> {
     }
   }
 
-  /** Whoever is told may fail; the site has changed all the same, and the queue goes on. */
+  /** Runs a callback, which may fail; the site has changed all the same, and the queue goes on. */
   async #tell(call: () => void | Promise<void>): Promise<void> {
     try {
       await call()
@@ -213,4 +226,5 @@ export class KeptSite<S> implements Site<S> {
   }
 }
 
+type ReadFiles<S> = (known: string | undefined, reason: string, isBorne: IsBorne) => Promise<FilesRead<S>>
 type Done = (outcome: ReloadResult['outcome'], digest: string, found: Found) => ReloadResult

@@ -1,52 +1,52 @@
 /**
- * Which files belong to the site, found without reading them. Only the folders below are looked
- * into; a symbolic link may point anywhere inside them (as mounted ConfigMaps do) and nowhere else.
+ * Lists the files of the site without reading them. Only the folders below are searched;
+ * a symbolic link may point anywhere inside them (as mounted ConfigMaps do) and nowhere else.
  */
 import { type BigIntStats, existsSync, lstatSync, readdirSync } from 'node:fs'
 import { access, lstat, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { messageOf } from '../core/errors.ts'
+import { messageOf } from '#leaf/errors.ts'
 import { fileFault, type Fault } from './site-files.ts'
 
-/** The folders of a site that people write; nothing else in its folder is read or watched. */
+/** The folders of a site that people write; nothing else in the site's folder is read or watched. */
 export const siteFolders: readonly string[] = ['config', 'prompts', 'skills', 'tools']
 
-// A look takes 4 µs, through a thread of the pool it took 40; requests have their turn after so many milliseconds of it.
+// A look takes 4 µs (through a thread of the pool, 40): after so many milliseconds of looks, requests get their turn.
 const sliceMilliseconds = 2
 
 /** A file that belongs to the site. */
 export interface ListedFile {
-  /** Relative to the site, with `/`. */
+  /** The path relative to the site, with `/`. */
   readonly path: string
-  /** Where it really is, after links. */
+  /** The real path, after links. */
   readonly target: string
   readonly size: number
-  /** Differs when the file was written, replaced or truncated. */
+  /** A text that differs when the file was written, replaced or truncated. */
   readonly stamp: string
 }
 
 /** One look at the site's folders. */
 export interface Listing {
-  /** By path. */
+  /** The files, sorted by path. */
   readonly files: readonly ListedFile[]
-  /** The folders in it, relative to the site; those behind links stand where they really are. */
+  /** The folders of the site, by relative path; those behind links stand under their real path. */
   readonly folders: readonly string[]
   readonly faults: readonly Fault[]
-  /** The site's folder, free of links. */
+  /** The real path of the site's folder, free of links. */
   readonly top: string
-  /** Whether there are links among them. */
+  /** True when there are links among them. */
   readonly isLinked: boolean
-  /** The only files that may differ from those of the listing before; any may where this is absent. */
+  /** The only files that may differ from those of the listing before; absent when any may. */
   readonly changed?: readonly ListedFile[]
 }
 
-/** What editors, git and interrupted writes leave behind, and everything hidden. */
+/** True for files that editors, git and interrupted writes leave behind, and for everything hidden. */
 export function isIgnoredName(name: string): boolean {
   return /^\.|^4913$|^#.*#$|~$|\.(?:swp|swo|swx|tmp|part|crdownload|orig|rej)$/.test(name)
 }
 
-/** Identity, size and times of a file: what changes when its content does. */
+/** Returns identity, size and times of a file as a text, which changes when the content does. */
 export function stampOf(stats: BigIntStats): string {
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
 }
@@ -85,8 +85,8 @@ export async function listSite(folder: string, wanted = siteFolders): Promise<Li
 }
 
 /**
- * The listing of a site in which something happened at these places only; undefined when that takes another look at
- * all of it, because something came or went, is no plain file, or has a second name.
+ * Updates a listing when only these places changed; undefined when the whole site must be listed again, because
+ * something came or went, is no plain file, or has a second name.
  */
 export function listAgain(before: Listing, places: ReadonlySet<string>): Listing | undefined {
   if (before.isLinked || before.faults.length > 0) return undefined
@@ -100,13 +100,13 @@ export function listAgain(before: Listing, places: ReadonlySet<string>): Listing
     files[index] = listed(path, target, stats)
     changed.push(files[index])
   }
-  // What an editor wrote on its way is gone again.
+  // An editor's temporary files are gone again.
   const isGone = (path: string): boolean =>
     !before.folders.includes(path) && !existsSync(join(before.top, path))
   return [...others].every(isGone) ? { ...before, files, changed } : undefined
 }
 
-/** A listing in the making. */
+/** A listing under construction. */
 interface Found extends Listing {
   readonly files: ListedFile[]
   readonly folders: string[]
@@ -114,7 +114,7 @@ interface Found extends Listing {
   isLinked: boolean
 }
 
-/** Looks into a folder: its path in the site, where it really is, and the folders that it stands in. */
+/** Lists a folder: its path in the site, its real path, and the folders around it. */
 type Look = (path: string, real: string, above: readonly string[]) => Promise<void>
 
 function looking(found: Found, roots: readonly string[]): Look {
@@ -157,7 +157,7 @@ function looking(found: Found, roots: readonly string[]): Look {
         if (!stats.isFile()) return fault(path, 'is neither a file nor a folder')
         found.files.push(listed(path, target, stats))
       } catch (error) {
-        // Gone between listing and looking is gone, unless it is a link to nothing.
+        // A file that vanished between listing and looking is gone, unless it is a link to nothing.
         if (isMissing(error) && !(await isDangling(real))) return undefined
         return fault(path, isMissing(error) ? 'is a link to nothing' : `cannot be read: ${reasonOf(error)}`)
       }
@@ -169,7 +169,7 @@ function listed(path: string, target: string, stats: BigIntStats): ListedFile {
   return { path, target, size: Number(stats.size), stamp: stampOf(stats) }
 }
 
-/** Gives requests their turn when the time of a slice is over. */
+/** Returns a function that gives requests their turn when the time of a slice is over. */
 function slices(): () => Promise<void> {
   let began = performance.now()
   return async () => {
@@ -179,7 +179,7 @@ function slices(): () => Promise<void> {
   }
 }
 
-/** What went wrong with a file, in words; never its absolute path. */
+/** Describes an error with a file in words; never shows its absolute path. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error)
   const words: Record<string, string> = {
@@ -194,7 +194,7 @@ export function reasonOf(error: unknown): string {
   return words[code] ?? (code === '' ? messageOf(error) : code)
 }
 
-/** Whether there is anything at the path, links followed. */
+/** True when there is anything at the path, links followed. */
 export async function exists(path: string): Promise<boolean> {
   return await access(path).then(
     () => true,

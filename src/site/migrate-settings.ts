@@ -1,22 +1,22 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { isMap, isScalar, parseDocument, Scalar } from 'yaml'
-import type { Document, Pair, YAMLMap } from 'yaml'
-import { AppError } from '../core/errors.ts'
+import { isMap, isScalar, parseDocument } from 'yaml'
+import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml'
+import { AppError } from '#leaf/errors.ts'
 import { settingsVersion } from '../core/settings.ts'
-import { convert, oldSection, oldSettings } from './old-settings.ts'
+import { convert, oldSection, renames } from './old-settings.ts'
 import { parseSource } from './parse-source.ts'
 import { readSettings, settingsFile } from './read-settings.ts'
 import { reasonOf } from './list-site.ts'
 import { rewriteFile } from './rewrite-file.ts'
 import { faultText, type Fault } from './site-files.ts'
 
-/** What migrating comes to. */
+/** The result of a migration. */
 export interface MigratedSettings {
-  /** false: the file has today's layout, and `text` is what it was. */
+  /** False when the file has today's layout already; `text` is then unchanged. */
   readonly changed: boolean
   readonly text: string
-  /** One sentence for each thing that was done. */
+  /** One sentence for each change. */
   readonly changes: readonly string[]
 }
 
@@ -63,17 +63,23 @@ function checkText(text: string): void {
   )
 }
 
-/** The settings' text in today's layout. The text must be free of faults. Doing it again changes nothing. */
+// All keys are read as texts, whatever they look like.
+type Section = YAMLMap<Scalar<string>, Node | null>
+type Entry = Pair<Scalar<string>, Node | null>
+
+/** Returns the settings' text in today's layout. The text must be free of faults. A second run changes nothing. */
 export function migrateSettings(text: string): MigratedSettings {
   const document = parseDocument(text.replaceAll('\r\n', '\n'), { stringKeys: true })
-  const root = document.contents
   const changes: string[] = []
-  if (isMap(root)) {
-    const old = root.items.findIndex((pair) => nameOf(pair) === oldSection)
-    if (old >= 0) moveOldSection(document, root, old, changes)
-    const version = root.get('version')
-    if (old >= 0 || (typeof version === 'number' && version < settingsVersion)) {
-      setVersion(document, root, changes)
+  if (isMap(document.contents)) {
+    const root = document.contents as unknown as Section
+    const old = root.items.find(({ key }) => key.value === oldSection)
+    const version = document.get('version')
+    if (old) moveOldSection(document, root, old, changes)
+    if (version !== settingsVersion && (old || version !== undefined)) {
+      if (version === undefined) root.items.unshift(entryOf(document, 'version', settingsVersion))
+      else document.set('version', settingsVersion)
+      changes.push(`version is now ${settingsVersion}`)
     }
   }
   if (changes.length === 0) return { changed: false, text, changes }
@@ -81,133 +87,76 @@ export function migrateSettings(text: string): MigratedSettings {
   return { changed: true, text: text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written, changes }
 }
 
-function moveOldSection(document: Document, root: YAMLMap, place: number, changes: string[]): void {
-  const pair = root.items[place] as Pair
-  const section = pair.value
-  const old = isMap(section) ? [...section.items] : []
+function moveOldSection(document: Document, root: Section, pair: Entry, changes: string[]): void {
+  const section = isMap(pair.value) ? (pair.value as unknown as Section) : undefined
+  const old = section ? [...section.items] : []
   const lost: string[] = []
-  const stays = isMap(section) && root.get('oauth') === undefined
+  const stays = section !== undefined && !root.has('oauth')
   if (stays) {
-    // The section itself becomes the new one, and so keeps what is written around it.
+    // The section itself becomes the new one, and so keeps the comments around it.
     section.items = []
-    renameKey(pair, 'oauth')
+    pair.key.value = 'oauth'
   } else {
+    const place = root.items.indexOf(pair)
     root.items.splice(place, 1)
-    keepComment(root, place, commentsAround(pair))
+    // Its comments, above it and at its end, move above its successor; those inside move with its entries.
+    const lone = isScalar(pair.value) ? pair.value.commentBefore : undefined
+    const comments = joined(pair.key.commentBefore, lone, pair.value?.comment)
+    const next = root.items[place]?.key
+    if (next) next.commentBefore = joined(comments, next.commentBefore)
+    else root.comment = joined(comments, root.comment)
   }
-
   for (const [index, entry] of old.entries()) {
-    const key = nameOf(entry)
-    const setting = oldSettings.get(key)
-    if (!setting) {
+    const key = entry.key.value
+    const renamed = renames.get(key)
+    if (!renamed) {
       const value: unknown = isScalar(entry.value) ? entry.value.value : '…'
-      if (isScalar(entry.key) && entry.key.commentBefore) lost.push(entry.key.commentBefore)
-      lost.push(` ${key}: ${JSON.stringify(value)} (has no effect any more)`)
+      lost.push(joined(entry.key.commentBefore, ` ${key}: ${JSON.stringify(value)} (has no effect any more)`))
       changes.push(`${oldSection}.${key} has no effect any more and is kept as a comment`)
       continue
     }
-    const [name, newKey] = setting.to
+    const [name = '', newKey = ''] = renamed.split('.')
     const target = sectionOf(document, root, name)
-    // The comment above the first entry of a map belongs, to the parser, to the map.
-    const above = index === 0 && isMap(section) && section !== target ? section.commentBefore : undefined
-    target.items.push(movedPair(document, entry, newKey, convertedOf(setting.kind, entry), above))
-    changes.push(`${oldSection}.${key} is now ${name}.${newKey}`)
+    entry.key.value = newKey
+    // The parser attaches the comment above the first entry of a map to the map.
+    if (index === 0 && section !== target)
+      entry.key.commentBefore = joined(section?.commentBefore, entry.key.commentBefore)
+    entry.value = convertedNode(document, renamed, entry.value)
+    target.items.push(entry)
+    changes.push(`${oldSection}.${key} is now ${renamed}`)
   }
   if (lost.length > 0) {
     const target = sectionOf(document, root, 'oauth')
-    target.comment = [target.comment, ...lost]
-      .filter((line) => line !== undefined && line !== null)
-      .join('\n')
+    target.comment = joined(target.comment, ...lost)
   }
   if (stays && section.items.length === 0) section.flow = true
 }
 
-/** The comments on a section as a whole, above it and at its end; those inside move with its entries. */
-function commentsAround({ key, value }: Pair): string {
-  const above = isScalar(key) ? key.commentBefore : undefined
-  const lone = isScalar(value) ? value.commentBefore : undefined
-  const end = isScalar(value) || isMap(value) ? value.comment : undefined
-  return [above, lone, end].filter((comment) => comment).join('\n')
+function joined(...comments: readonly (string | null | undefined)[]): string {
+  return comments.filter(Boolean).join('\n')
 }
 
-/** Puts the comment of an entry that is gone above the entry that stands in its place, or at the end. */
-function keepComment(root: YAMLMap, place: number, comment: string): void {
-  if (comment === '') return
-  const next = root.items[place]?.key
-  const join = (other: string | null | undefined): string => (other ? `${comment}\n${other}` : comment)
-  if (isScalar(next)) next.commentBefore = join(next.commentBefore)
-  else root.comment = join(root.comment)
-}
-
-function convertedOf(kind: Parameters<typeof convert>[0], entry: Pair): unknown {
-  const value: unknown = isScalar(entry.value) ? entry.value.value : jsonOf(entry.value)
-  const converted = convert(kind, value ?? null)
-  return 'value' in converted ? converted.value : value
-}
-
-function movedPair(
-  document: Document,
-  entry: Pair,
-  key: string,
-  value: unknown,
-  above?: string | null,
-): Pair {
-  const node = document.createNode(value)
-  const before = entry.value
-  if (isScalar(before)) {
-    if (before.comment) node.comment = before.comment
-    if (before.commentBefore) node.commentBefore = before.commentBefore
-    // Text keeps its quotes; text that became a list or a switch does not have any.
-    if (isScalar(node) && typeof value === 'string' && before.type) node.type = before.type
-  }
-  if (Array.isArray(value) && value.length === 0 && 'flow' in node) node.flow = true
-  const moved = document.createPair(key, null) as Pair
-  moved.value = node
-  const oldKey = entry.key
-  if (isScalar(oldKey) && isScalar(moved.key)) {
-    const comment = [above, oldKey.commentBefore].filter((part) => part).join('\n')
-    if (comment) moved.key.commentBefore = comment
-    if (oldKey.spaceBefore) moved.key.spaceBefore = true
-  }
-  return moved
-}
-
-function sectionOf(document: Document, root: YAMLMap, name: string): YAMLMap {
-  const present = root.items.find((pair) => nameOf(pair) === name)
-  if (present && isMap(present.value)) {
-    // A comment does not fit into `{}`.
-    present.value.flow = false
-    return present.value
-  }
-  const created = document.createNode({}) as YAMLMap
-  if (present) present.value = created
-  else root.items.push(document.createPair(name, created))
+/** Returns the node with its value in today's form; comments around it and the quotes of a text stay. */
+function convertedNode(document: Document, renamed: string, node: Node | null): Node | null {
+  const value: unknown = node?.toJS(document) ?? null
+  const converted = convert(renamed, value)
+  if (!('value' in converted) || converted.value === value) return node
+  const created = document.createNode(converted.value) as Node & { flow?: boolean }
+  if (isScalar(node)) Object.assign(created, { comment: node.comment, commentBefore: node.commentBefore })
+  if (Array.isArray(converted.value) && converted.value.length === 0) created.flow = true
   return created
 }
 
-function setVersion(document: Document, root: YAMLMap, changes: string[]): void {
-  const present = root.items.find((pair) => nameOf(pair) === 'version')
-  if (present && isScalar(present.value)) {
-    if (present.value.value === settingsVersion) return
-    present.value.value = settingsVersion
-    if ('source' in present.value) delete present.value.source
-  } else {
-    root.items.unshift(document.createPair('version', settingsVersion))
-  }
-  changes.push(`version is now ${settingsVersion}`)
+function sectionOf(document: Document, root: Section, name: string): Section {
+  let entry = root.items.find(({ key }) => key.value === name)
+  if (!entry) root.items.push((entry = entryOf(document, name, {})))
+  if (!isMap(entry.value)) entry.value = document.createNode({})
+  const section = entry.value as unknown as Section
+  // A comment does not fit into `{}`, so the section is written as a block.
+  section.flow = false
+  return section
 }
 
-function renameKey(pair: Pair, name: string): void {
-  if (isScalar(pair.key)) pair.key.value = name
-  else pair.key = new Scalar(name)
-}
-
-function nameOf(pair: Pair): string {
-  return isScalar(pair.key) ? String(pair.key.value) : ''
-}
-
-function jsonOf(node: unknown): unknown {
-  return typeof node === 'object' && node !== null && 'toJSON' in node && typeof node.toJSON === 'function'
-    ? (node.toJSON() as unknown)
-    : node
+function entryOf(document: Document, key: string, value: unknown): Entry {
+  return document.createPair(key, value) as unknown as Entry
 }

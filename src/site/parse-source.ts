@@ -1,16 +1,16 @@
 /**
- * One file of the site, from bytes to plain data that still knows where everything stands. YAML is
+ * Parses one file of the site from bytes to plain data that still knows the place of everything. YAML is
  * YAML 1.2 with the core schema: dates stay text, no tags, no merge keys, text keys, each key once.
  */
 import { isUtf8 } from 'node:buffer'
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { Document, Node, Pair, ParsedNode } from 'yaml'
-import { messageOf } from '../core/errors.ts'
-import { pathText } from '../core/schema.ts'
+import { messageOf } from '#leaf/errors.ts'
+import { pathText } from '#leaf/schema.ts'
 import type { Fault, SourceDocument } from './site-files.ts'
 import { isTooDeep } from './yaml-depth.ts'
 
-/** What became of one file: a document, or the reasons why there is none. */
+/** The result of parsing one file: a document, or the reasons why there is none. */
 export interface ParsedSource {
   readonly document?: SourceDocument
   readonly faults: readonly Fault[]
@@ -22,7 +22,7 @@ type Yaml = { readonly document: Document.Parsed; readonly lines: LineCounter }
 
 const maxDepth = 100
 const maxAliases = 100
-// One missing quote can put the parser off for the rest of the file.
+// One missing quote can confuse the parser for the rest of the file.
 const maxFaultsPerFile = 20
 
 /** Parses a YAML file, or a markdown file with or without front matter (`data` is null without). */
@@ -55,7 +55,7 @@ export function parseSource(file: string, bytes: Uint8Array): ParsedSource {
 
 interface Parts {
   readonly yaml: string
-  /** Lines of the file before the YAML. */
+  /** The number of lines of the file before the YAML. */
   readonly skipped: number
   readonly body?: string
   readonly bodyLine?: number
@@ -74,12 +74,12 @@ function parseParts(file: string, bytes: Uint8Array, parts: Parts): ParsedSource
     data = yaml.document.toJS({ maxAliasCount: maxAliases }) as unknown
   } catch (error) {
     if (error instanceof RangeError) return { faults: [faultOf(file, start, tooDeep)] }
-    // What is left to throw is the expansion of aliases.
+    // The only other cause of an exception is the expansion of aliases.
     return { faults: [faultOf(file, start, lowerCase(messageOf(error)))] }
   }
 
-  // Most documents never have a fault: positions are found again when one is asked for, instead of
-  // keeping a syntax tree per file. A WeakRef lives at least as long as the loop that asks.
+  // Most documents never have a fault: the text is parsed again when a position is needed, instead of
+  // keeping a syntax tree for each file. A WeakRef lives at least as long as the loop that asks.
   let tree = new WeakRef(yaml)
   const place = (path: Path, at: 'key' | 'value'): Place => {
     let found = tree.deref()
@@ -113,7 +113,7 @@ function parseYaml(text: string): Yaml {
   return { document, lines }
 }
 
-/** What the parser reports and still knows how to go on. */
+/** Errors that the parser reports and can go on after. */
 const independent = new Set<string>([
   'NON_STRING_KEY',
   'TAG_RESOLVE_FAILED',
@@ -122,18 +122,18 @@ const independent = new Set<string>([
   'BAD_ALIAS',
 ])
 
-/** Everything the parser found, and what it lets pass but the site does not. */
+/** Returns the faults that the parser found, and those that it accepts but the site does not. */
 function faultsOf(file: string, { document, lines }: Yaml, skipped: number): Fault[] {
   const faults: Fault[] = []
   const report = (offset: number, message: string): void => {
     const { line, col } = lines.linePos(offset)
     faults.push(faultOf(file, { line: line + skipped, column: col }, message))
   }
-  // A warning is an unknown tag or directive: data that would not be what its author means.
+  // A warning is an unknown tag or directive: the data would not be what its author means.
   const found = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0])
   const lost = found.findIndex(({ code }) => !independent.has(code))
   for (const error of lost < 0 ? found : found.slice(0, lost + 1)) report(error.pos[0], explain(error))
-  // Behind the place where the parser lost its way, everything is a guess.
+  // After the place where the parser lost its way, everything is a guess.
   if (lost >= 0) return faults
   if (document.directives.docStart && document.directives.yaml.explicit) {
     report(0, 'directives are not read; remove the line that begins with "%"')
@@ -199,8 +199,8 @@ function explain(error: { code: string; message: string }): string {
 }
 
 /**
- * Where a path stands: an entry of a map where its value begins when that is on the line of its key,
- * else where the key is; an item of a list where it begins. What is missing stands where its parent is.
+ * Returns the place of a path: for an entry of a map, its value when that is on the line of its key,
+ * else the key; for an item of a list, its beginning. For a missing item, it is the place of the parent.
  */
 function placeOf({ document, lines }: Yaml, path: Path, at: 'key' | 'value'): Place {
   const at0 = (offset: number): Place => {
@@ -243,7 +243,7 @@ function shifted(place: Place, lines: number): Place {
   return { line: place.line + lines, column: place.column }
 }
 
-/** Saved by an editor as "Unicode": with a byte order mark, or with a zero byte beside every letter. */
+/** True for text that an editor saved as "Unicode": with a byte order mark, or with a zero byte beside every letter. */
 function isUtf16(bytes: Uint8Array): boolean {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true

@@ -1,12 +1,12 @@
 /**
- * Pulling the site: what was fetched is checked as it lies among git's objects, and only then checked out, forward
- * along the history. What was changed or committed here is never touched, and a checkout that was cut off is finished.
+ * Pulls the site: fetched files are checked inside git's objects, and only then checked out, forward along
+ * the history. Local changes and commits are never touched, and an interrupted checkout is finished.
  */
 import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Clock, systemClock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
+import { type Clock, systemClock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
 import { fetchMilliseconds, fetchSite, isLocked, type PullSource } from './fetch-site.ts'
 import { openRepository, type Repository, treeFiles } from './git.ts'
 import { exists, isIgnoredName, listSite, siteFolders } from './list-site.ts'
@@ -15,47 +15,47 @@ import { siteLimits } from './read-site.ts'
 import { type GitAnswer, runGit } from './run-git.ts'
 import { faultText, type Fault, type SiteFiles } from './site-files.ts'
 
-/** What a pull came to. */
+/** The result of a pull. */
 export interface Pulled {
-  /** `refused`: what is checked out stays, for the reason that is told. */
+  /** `refused`: the checkout stays as it is, for the reason in `problem`. */
   readonly outcome: 'same' | 'pulled' | 'refused'
-  /** What is checked out now. */
+  /** The commit that is checked out now. */
   readonly commit: string | undefined
-  /** What the ref stands on, as far as that is known. */
+  /** The commit that the ref stands on, if it is known. */
   readonly seen: string | undefined
-  /** Why it is not the same; empty when it is. */
+  /** The reason why the two differ; empty when they are the same. */
   readonly problem: string
-  /** What is wrong with the tree of `seen`, as `commit:file:line:column …`. */
+  /** The faults in the tree of `seen`, as `commit:file:line:column …`. */
   readonly faults: readonly string[]
 }
 
 export interface PullParts {
-  /** What is wrong with a site that is not in use yet. */
+  /** Returns the faults of a site that is not in use yet. */
   readonly check: (files: SiteFiles) => Promise<readonly Fault[]>
   readonly signal: AbortSignal
-  /** How long fetching may take. */
+  /** Milliseconds that fetching may take. */
   readonly milliseconds?: number
-  /** What the pull before came to: faults that stand in the same commit are not looked for again. */
+  /** The result of the previous pull: faults of the same commit are not searched for again. */
   readonly before?: Pulled | undefined
 }
 
-// Of this working tree alone, should the repository have several.
+// These refs belong to this working tree alone, should the repository have several.
 const ours = 'refs/worktree/assistant-core'
 const fetched = `${ours}/fetched`
-/** What was pulled last, which tells commits made here from those that the ref has lost. */
+/** The commit pulled last, which tells commits made here from those that the ref has lost. */
 const pulled = `${ours}/pulled`
-/** Stands on what is being checked out, as long as that takes. */
+/** The commit that is being checked out; the ref exists only as long as that takes. */
 const pending = `${ours}/pending`
 
 const checkoutMilliseconds = 60_000
 const lockAttempts = 10
 const lockMilliseconds = 200
-/** A lock that is older than that was left behind by a crash. */
+/** The age in milliseconds after which a lock counts as left behind by a crash. */
 const staleMilliseconds = 60_000
 const shownPaths = 5
 const shownFaults = 50
 
-/** Brings the folder's checkout to where the ref stands elsewhere. Never fails: what stands in the way is told. */
+/** Moves the folder's checkout to the remote ref. Never fails: an obstacle is reported in the result. */
 export async function pullSite(folder: string, source: PullSource, parts: PullParts): Promise<Pulled> {
   const repository = await openRepository(folder)
   const commit = await repository?.head()
@@ -87,8 +87,8 @@ export async function pullSite(folder: string, source: PullSource, parts: PullPa
 }
 
 /**
- * Makes an empty folder, or one that holds `config/settings.yaml` and nothing else of a site, a checkout of the
- * repository. AppError `unavailable`, or `invalid` when the site there has faults: the folder is as before.
+ * Turns an empty folder, or one that holds only `config/settings.yaml` of a site, into a checkout of the
+ * repository. AppError `unavailable`, or `invalid` when the site there has faults: the folder is then as before.
  */
 export async function cloneSite(
   folder: string,
@@ -106,28 +106,33 @@ export async function cloneSite(
   if (faults.length > 0)
     throw new AppError('invalid', `${from} is not cloned, since it has faults:\n  ${faults.join('\n  ')}`)
   const settings = join(folder, 'config/settings.yaml')
-  // Its place is the repository's; the name is one that a site ignores.
+  // The repository's file takes its place; the new name is one that a site ignores.
   if (await exists(settings)) await rename(settings, `${settings}.orig`)
   const done = await checkOut(folder, undefined, commit)
   if (!done.ok) throw new AppError('unavailable', `${from} could not be checked out: ${done.problem}`)
   return commit
 }
 
-/** Whether the folder holds nothing of a site yet, but for the settings that say where it comes from. */
+/** True when the folder holds nothing of a site yet, except the settings that say where it comes from. */
 export async function isEmptySite(folder: string): Promise<boolean> {
   const repository = await openRepository(folder)
-  // What it may be an empty part of is not its own.
+  // The repository of a folder above does not count.
   if ((await exists(join(folder, '.git'))) && (await repository?.head()) !== undefined) return false
   const { files } = await listSite(folder)
   return files.every(({ path }) => path === 'config/settings.yaml')
 }
 
-/** The commit whose checkout a crash cut off: what the files are is no site. */
+/** True when the site in a folder was once pulled. */
+export async function wasPulled(folder: string): Promise<boolean> {
+  return await exists(join(folder, '.git', pulled))
+}
+
+/** Returns the commit whose checkout a crash interrupted: the files are then no complete site. */
 export async function unfinishedCheckout(folder: string): Promise<string | undefined> {
   return await (await openRepository(folder))?.resolve(pending)
 }
 
-/** Finishes a checkout that a crash cut off; answers the commit that is checked out now, when there was one. */
+/** Finishes a checkout that a crash interrupted; returns the commit that is now checked out, if there was one. */
 export async function finishCheckout(
   folder: string,
   clock: Clock = systemClock,
@@ -136,14 +141,14 @@ export async function finishCheckout(
   const commit = await repository?.resolve(pending)
   if (!repository || commit === undefined) return undefined
   const lock = await stat(repository.lockFile).catch(() => undefined)
-  // Another daemon on this folder may be at it.
+  // Another daemon on this folder may be working on it.
   if (lock && clock.now() - lock.mtimeMs < staleMilliseconds) return undefined
   if (lock) await rm(repository.lockFile, { force: true })
   const done = await moveTo(folder, ['--reset', '-u', commit], commit, await repository.head())
   return done.ok ? commit : undefined
 }
 
-/** `localWork`, but for what is seen while another daemon checks out here: half of that looks like work of people. */
+/** Runs `localWork`, but ignores the checkout of another daemon: a half-done one looks like people's work. */
 async function lastingWork(
   repository: Repository,
   folder: string,
@@ -152,14 +157,14 @@ async function lastingWork(
   for (let attempt = 1; ; attempt++) {
     const local = await localWork(folder, commit, seen, ref)
     if (local === undefined || attempt === lockAttempts) return local
-    // In this order: it is over only after HEAD has moved.
+    // The order matters: a checkout is over only after HEAD has moved.
     const moving = (await repository.resolve(pending)) !== undefined
     if (!moving) return (await repository.head()) === commit ? local : undefined
     await wait(lockMilliseconds)
   }
 }
 
-/** Why the checkout must stay where it is: work of people lies in it, or the ref is no continuation of it. */
+/** Returns why the checkout must stay: it holds people's work, or the ref does not continue it; undefined otherwise. */
 async function localWork(
   folder: string,
   commit: string,
@@ -202,7 +207,7 @@ async function faultsAt(
   return size === undefined ? shown : [`${commit.slice(0, 12)}:${size}`]
 }
 
-/** What would fill the disk: the whole tree is checked out, not the site's folders alone. */
+/** Returns the fault of a tree that would fill the disk: the whole tree is checked out, not the site's folders alone. */
 async function sizeFault(folder: string, commit: string): Promise<string | undefined> {
   const files = treeFiles((await runGit(folder, ['ls-tree', '-r', '-z', '-l', '--full-tree', commit])).output)
   const large = files.find(({ size }) => size > siteLimits.assetBytes)
@@ -214,7 +219,7 @@ async function sizeFault(folder: string, commit: string): Promise<string | undef
     : undefined
 }
 
-/** Moves files, index and HEAD from a commit to another; what is in the way of that is found before anything is touched. */
+/** Moves files, index and HEAD from a commit to another; obstacles are found before anything is touched. */
 async function checkOut(
   folder: string,
   from: string | undefined,
@@ -246,7 +251,7 @@ async function moveTo(
   return await runGit(folder, ['update-ref', '-d', pending])
 }
 
-/** Settings by which none of the programs runs through which the repository would pass files. */
+/** Returns settings that disable every program through which the repository would pass files. */
 async function withoutFilters(folder: string): Promise<readonly string[]> {
   const found = await runGit(folder, ['config', '--name-only', '-z', '--get-regexp', String.raw`^filter\.`])
   return found.output
@@ -256,7 +261,7 @@ async function withoutFilters(folder: string): Promise<readonly string[]> {
     .map((key) => `${key}=`)
 }
 
-/** Tries again while another holds git's locks: daemons may share a folder. */
+/** Retries while another process holds git's locks: daemons may share a folder. */
 async function patiently(
   work: () => Promise<Pick<GitAnswer, 'ok' | 'problem'>>,
 ): Promise<Pick<GitAnswer, 'ok' | 'problem'>> {

@@ -1,12 +1,12 @@
-import { didYouMean } from '../core/names.ts'
-import { compileSchema, unknownKeyText } from '../core/schema.ts'
+import { didYouMean } from '#leaf/names.ts'
+import { compileSchema, unknownKeyText } from '#leaf/schema.ts'
 import { linesOf, settingsSchema, settingsVersion, type Settings } from '../core/settings.ts'
 import { requiredDocument } from './check-document.ts'
 import { checkSettings, warnOfSettings } from './check-settings.ts'
-import { convert, droppedSettings, goneSettings, oldSection, oldSettings } from './old-settings.ts'
+import { convert, goneSettings, oldSection, renames } from './old-settings.ts'
 import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
 
-/** Where the settings stand in a site. */
+/** The path of the settings in a site. */
 export const settingsFile = 'config/settings.yaml'
 
 const check = compileSchema(settingsSchema, { defaults: true })
@@ -14,7 +14,7 @@ const check = compileSchema(settingsSchema, { defaults: true })
 type Path = readonly (string | number)[]
 type Section = Record<string, unknown>
 
-/** Every setting at its default. */
+/** Returns every setting at its default. */
 export function defaultSettings(): Settings {
   const settings = {}
   check(settings)
@@ -22,8 +22,8 @@ export function defaultSettings(): Settings {
 }
 
 /**
- * The site's settings with defaults filled in and every list a list. Faults are collected; where
- * there is any, the settings answered are the defaults and must not be used.
+ * Reads the site's settings with defaults filled in and every list a list. Faults are collected; when
+ * there are any, the returned settings are the defaults and must not be used.
  */
 export function readSettings(files: SiteFiles, faults: Fault[], warnings: Fault[]): Settings {
   const document = requiredDocument(files, settingsFile, faults)
@@ -34,7 +34,8 @@ export function readSettings(files: SiteFiles, faults: Fault[], warnings: Fault[
     faults.push(document.fault([], 'must be a map of settings'))
     return defaultSettings()
   }
-  if (isNewer(data['version'])) {
+  const { version } = data
+  if (typeof version === 'number' && version > settingsVersion) {
     const message = `was written for a newer release; this one reads up to version ${settingsVersion}`
     faults.push(document.fault(['version'], message))
     return defaultSettings()
@@ -42,7 +43,7 @@ export function readSettings(files: SiteFiles, faults: Fault[], warnings: Fault[
 
   const origins = takeOldSection(document, data, faults, warnings)
   leaveOutGone(document, data, warnings)
-  /** A value of the old layout is at fault where it stands, not where it would stand today. */
+  /** Reports a fault of a value in the old layout at its real place, not at its place in today's layout. */
   const faultAt = (path: Path, message: string): Fault => {
     const origin = origins.get(path.slice(0, 2).join('.'))
     const at = message.startsWith(unknownKeyText) ? 'key' : 'value'
@@ -54,14 +55,10 @@ export function readSettings(files: SiteFiles, faults: Fault[], warnings: Fault[
   const settings = data as Settings
   checkSettings(settings, (path, message) => faults.push(faultAt(path, message)))
   warnOfSettings(settings, (path, message) => warnings.push(faultAt(path, message)))
-  return withLists(settings)
+  return withLists(settings, settingsSchema as Shape) as Settings
 }
 
-function isNewer(version: unknown): boolean {
-  return typeof version === 'number' && version > settingsVersion
-}
-
-/** Moves what the old section says to where it stands today; answers which new setting came from where. */
+/** Moves the values of the old section to their place in today's layout; returns the old path of each new setting. */
 function takeOldSection(
   document: SourceDocument,
   data: Section,
@@ -86,29 +83,23 @@ function takeOldSection(
   }
   for (const [key, value] of Object.entries(old)) {
     const path = [oldSection, key]
-    const setting = oldSettings.get(key)
-    if (!setting) {
-      if (droppedSettings.has(key)) {
-        warnings.push(document.fault(path, 'has no effect any more', 'key'))
-      } else {
-        faults.push(document.fault(path, `${unknownKeyText}${didYouMean(key, oldSettings.keys())}`, 'key'))
-      }
-      continue
+    const renamed = renames.get(key)
+    if (renamed === null) warnings.push(document.fault(path, 'has no effect any more', 'key'))
+    if (renamed === undefined) {
+      const used = [...renames.keys()].filter((name) => renames.get(name) !== null)
+      faults.push(document.fault(path, `${unknownKeyText}${didYouMean(key, used)}`, 'key'))
     }
-    const [section, name] = setting.to
-    const target = (data[section] ??= {})
-    if (!isSection(target)) continue
-    if (name in target) {
-      faults.push(document.fault(path, `is given again as ${section}.${name}; remove one of them`, 'key'))
-      continue
+    const [section = '', name = ''] = renamed?.split('.') ?? []
+    const target = renamed ? (data[section] ??= {}) : undefined
+    if (!renamed || !isSection(target)) continue
+    const converted = convert(renamed, value)
+    if (name in target)
+      faults.push(document.fault(path, `is given again as ${renamed}; remove one of them`, 'key'))
+    else if ('problem' in converted) faults.push(document.fault(path, converted.problem))
+    else {
+      target[name] = converted.value
+      origins.set(renamed, path)
     }
-    const converted = convert(setting.kind, value)
-    if ('problem' in converted) {
-      faults.push(document.fault(path, converted.problem))
-      continue
-    }
-    target[name] = converted.value
-    origins.set(`${section}.${name}`, path)
   }
   return origins
 }
@@ -128,21 +119,23 @@ function isSection(value: unknown): value is Section {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function withLists(settings: Settings): Settings {
-  const { server, oauth } = settings
-  return {
-    ...settings,
-    server: {
-      ...server,
-      allowed_hosts: linesOf(server.allowed_hosts),
-      allowed_origins: linesOf(server.allowed_origins),
-      trusted_proxies: linesOf(server.trusted_proxies),
-    },
-    oauth: {
-      ...oauth,
-      allowed_public_client_origins: linesOf(oauth.allowed_public_client_origins),
-      supported_scopes: linesOf(oauth.supported_scopes),
-      native_redirect_schemes: linesOf(oauth.native_redirect_schemes),
-    },
-  }
+/** Makes every list a list, also one that is written as one value a line. */
+function withLists(value: unknown, { type, properties = {} }: Shape): unknown {
+  if (isSection(value))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [name, withLists(one, properties[name] ?? {})]),
+    )
+  const isList = [type].flat().includes('array') && [type].flat().includes('string')
+  return isList ? linesOf(value as string | readonly string[]) : value
+}
+
+interface Shape {
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, Shape>>
+}
+
+/** Returns a fault of one setting, at its place or where it would stand. */
+export function settingFault(files: SiteFiles, path: readonly string[], message: string): Fault {
+  const known = files.documents.get(settingsFile)?.fault(path, message)
+  return known ?? { file: settingsFile, line: 1, column: 1, path: path.join('.'), message }
 }

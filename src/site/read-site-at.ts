@@ -1,12 +1,12 @@
 import { posix, resolve } from 'node:path'
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import { openRepository, type Repository, type TreeFile } from './git.ts'
 import { isIgnoredName, siteFolders } from './list-site.ts'
 import { digestLine, interpret, isParsed, siteFilesOf, siteLimits } from './read-site.ts'
 import { fileFault, type Fault, type SiteFiles } from './site-files.ts'
 
 /**
- * The site as it is at a branch, tag or commit, straight from git's objects: the working tree is
+ * Reads the site at a branch, tag or commit, straight from git's objects: the working tree is
  * neither read nor changed. AppError `unavailable` without a repository, `not_found` without the revision.
  */
 export async function readSiteAt(site: string, ref: string): Promise<SiteFiles> {
@@ -32,14 +32,14 @@ export async function readSiteAt(site: string, ref: string): Promise<SiteFiles> 
   const contents = await repository.objects([...new Set(files.map((file) => file.object))])
   files.sort((a, b) => (a.path < b.path ? -1 : 1))
   const read = files.map(({ path, object }) => {
-    // A copy, so that one kept file does not keep git's whole answer.
+    // The bytes are copied, so that one kept file does not keep git's whole answer.
     const bytes = Uint8Array.from(contents.get(object) ?? [])
     return [path, { bytes, line: digestLine(path, bytes), ...interpret(path, bytes) }] as const
   })
   return siteFilesOf(folder, new Map(read), faults)
 }
 
-/** Files with every link replaced by what it names, under the rule that holds on disk. */
+/** Replaces every link by the files that it names, under the same rule as on disk. */
 async function followLinks(
   repository: Repository,
   tree: readonly TreeFile[],

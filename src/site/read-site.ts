@@ -3,14 +3,14 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { systemClock } from '../core/clock.ts'
+import { systemClock } from '#leaf/clock.ts'
 import { findSecrets } from './find-secrets.ts'
 import { listAgain, listSite, reasonOf, stampOf, type ListedFile, type Listing } from './list-site.ts'
 import { parseSource } from './parse-source.ts'
 import { fileFault, type Fault, type SiteFiles, type SourceDocument } from './site-files.ts'
 import type { Noticed } from './watch-site.ts'
 
-/** How much a site may hold; beyond it, a mistake (a database dump, a video) is likelier than a wish. */
+/** Limits on the size of a site; beyond them, a mistake (a database dump, a video) is likelier than a wish. */
 export interface SiteLimits {
   /** Bytes of one YAML or markdown file that is parsed. */
   readonly documentBytes: number
@@ -20,7 +20,7 @@ export interface SiteLimits {
   readonly files: number
 }
 
-/** The limits that hold unless a caller says otherwise. */
+/** The default limits. */
 export const siteLimits: SiteLimits = {
   documentBytes: 2 * 1024 * 1024,
   assetBytes: 32 * 1024 * 1024,
@@ -28,42 +28,42 @@ export const siteLimits: SiteLimits = {
   files: 50_000,
 }
 
-/** What is known of a file from the reading before, so that only changed files are read again. */
+/** A file of the previous reading, kept so that only changed files are read again. */
 export interface CachedFile {
   readonly stamp: string
-  /** Whether the stamp alone proves that the file is unchanged. */
+  /** True when the stamp alone proves that the file is unchanged. */
   readonly settled: boolean
-  /** Its line in what the site's digest is made of. */
+  /** The file's line in the input of the site's digest. */
   readonly line: string
   readonly bytes: Uint8Array
   readonly document?: SourceDocument
   readonly faults: readonly Fault[]
 }
 
-/** The digest of a site that kept changing while it was read: equal to no site's, and worth another try. */
+/** The digest of a site that kept changing while it was read: equal to no site's, and worth a retry. */
 export const restlessDigest = 'restless'
 
-/** Belongs to whoever reads the same site again and again. */
+/** A cache for a caller that reads the same site again and again. */
 export interface SiteCache {
   files: Map<string, CachedFile>
-  /** Of the last reading, when it gave everything that is in it. */
+  /** The last listing; undefined when a file in it could not be read. */
   listing: Listing | undefined
 }
 
-/** A cache before the first reading. */
+/** Returns a cache before the first reading. */
 export function emptyCache(): SiteCache {
   return { files: new Map(), listing: undefined }
 }
 
-/** How to read: all may be left out for one reading of a site that nobody watches. */
+/** Options of reading; a single reading of a site that nobody watches needs none. */
 export interface ReadOptions {
   readonly cache?: SiteCache
   readonly limits?: SiteLimits
-  /** Those of its folders that are wanted; all when absent. */
+  /** The folders to read; all when absent. */
   readonly folders?: readonly string[]
-  /** Whether somebody is in the middle of changing many files (git, when it holds its lock). */
+  /** True while somebody is changing many files (git, when it holds its lock). */
   readonly busy?: () => Promise<boolean>
-  /** Where every change is noticed, files need not be looked at twice, nor those at which nothing happened. */
+  /** Noticed changes: with them, files need not be looked at twice, nor unchanged ones at all. */
   readonly noticed?: Noticed | undefined
 }
 
@@ -72,7 +72,7 @@ const retryMilliseconds = 30
 const busyMilliseconds = 5000
 // File times are as coarse as the kernel's tick, or the file system's: two seconds on FAT.
 const settledMilliseconds = 2000
-// Parsing is synchronous: let requests in between, about every 5 ms.
+// Parsing is synchronous, so requests get their turn about every 5 ms.
 const sliceBytes = 32 * 1024
 const sliceFiles = 1000
 const readersAtOnce = 16
@@ -99,7 +99,7 @@ export async function readSite(site: string, options: ReadOptions = {}): Promise
   }
 }
 
-/** Waits until nobody holds the site, but not for ever: a lock can be left behind by a crash. */
+/** Waits until nobody holds the site, but not for ever: a crash can leave a lock behind. */
 async function whileBusy(busy: ReadOptions['busy']): Promise<void> {
   if (!busy) return
   for (let waited = 0; waited < busyMilliseconds && (await busy()); waited += retryMilliseconds) {
@@ -108,8 +108,8 @@ async function whileBusy(busy: ReadOptions['busy']): Promise<void> {
 }
 
 /**
- * Whether the site still is what was listed. The lock is asked first: if it is free now, whoever held
- * it during the reading has finished, and what they wrote shows in the listing that follows.
+ * True when the site is still as listed. The lock is checked first: if it is free now, a holder during the
+ * reading has finished, and its changes show in the listing that follows.
  */
 async function unchanged(
   folder: string,
@@ -119,7 +119,7 @@ async function unchanged(
 ): Promise<boolean> {
   if (await busy?.()) return false
   if (noticed) {
-    // One whole turn of the event loop, so that what happened until now was told.
+    // The event loop makes one whole turn, so that all changes until now are noticed.
     await setImmediate()
     await setImmediate()
     return noticed.count === count
@@ -209,7 +209,7 @@ function beyond(files: readonly ListedFile[], limits: SiteLimits): Fault | undef
 
 type Content = Pick<CachedFile, 'stamp' | 'settled' | 'line' | 'bytes'>
 
-/** The bytes of a file; undefined when it is gone; a fault when it cannot be read. */
+/** Reads the bytes of a file; undefined when it is gone; a fault when it cannot be read. */
 async function contentOf(file: ListedFile, limits: SiteLimits): Promise<Content | Fault | undefined> {
   const most = isParsed(file.path) ? limits.documentBytes : limits.assetBytes
   const tooLarge = (size: number | bigint): Fault =>
@@ -236,21 +236,22 @@ async function contentOf(file: ListedFile, limits: SiteLimits): Promise<Content 
   }
 }
 
-/** Whether a file is parsed: below `skills/` only each SKILL.md is, what stands beside it is served as it is. */
+/** True for files that are parsed: below `skills/` only each SKILL.md is, the files beside it are served as they are. */
 export function isParsed(path: string): boolean {
   if (path.startsWith('skills/')) return /^skills\/[^/]+\/SKILL\.md$/.test(path)
   return /\.(?:ya?ml|md)$/.test(path)
 }
 
-/** What a file's bytes mean: a document, an asset (neither document nor fault), or faults. */
+/** Interprets a file's bytes: a document, an asset (neither document nor fault), or faults. */
 export function interpret(path: string, bytes: Uint8Array): Pick<CachedFile, 'document' | 'faults'> {
-  if (!isParsed(path)) return { faults: [] }
+  // Seeds are parsed by whoever needs them: they may be large, and are used once.
+  if (!isParsed(path) || path.startsWith('config/seeds/')) return { faults: [] }
   const parsed = parseSource(path, bytes)
   if (!parsed.document || path === 'config/README.md') return parsed
   return { document: parsed.document, faults: findSecrets(parsed.document) }
 }
 
-/** Files that were read and interpreted, as one site; of many, requests are let in between. */
+/** Combines files that were read and interpreted into one site; requests get their turn when there are many. */
 export async function siteFilesOf(
   folder: string,
   files: ReadonlyMap<string, Pick<CachedFile, 'line' | 'bytes' | 'document' | 'faults'>>,
@@ -275,12 +276,12 @@ export async function siteFilesOf(
   return { folder, documents, assets, faults, digest: hash.update(lines.join('\n')).digest('hex') }
 }
 
-/** The line of a file in what the digest of its site is made of. */
+/** Returns the line of a file in the input of its site's digest. */
 export function digestLine(path: string, bytes: Uint8Array): string {
   return `${path}\0${fileDigest(bytes)}`
 }
 
-/** The content hash by which a file is known to be unchanged. */
-export function fileDigest(bytes: Uint8Array): string {
+/** Returns the content hash that shows whether a file, or a text, is unchanged. */
+export function fileDigest(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex')
 }

@@ -1,24 +1,24 @@
 /**
- * Runs git without a shell, with fixed arguments before the caller's, none of the environment, and none of
- * the repository's own programs (hooks, monitors, pagers): whoever may write prompts does not thereby
+ * Runs git without a shell, with fixed arguments before the caller's, without the daemon's environment, and
+ * without the repository's own programs (hooks, monitors, pagers): whoever may write prompts must not thereby
  * run commands as the daemon.
  */
 import { execFile } from 'node:child_process'
-import { AppError } from '../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 
 const commandMilliseconds = 15_000
 const outputBytes = 1024 * 1024 * 1024
 
-/** What one run of git came to. */
+/** The result of one run of git. */
 export interface GitAnswer {
   readonly ok: boolean
   readonly output: Buffer
-  /** The first line of what git complained about. */
+  /** The first line of git's error message. */
   readonly problem: string
 }
 
-// The command scope overrides the repository's configuration. The owner of a site is often not the
-// daemon's user, which git refuses unless told that it is fine.
+// Settings on the command line override the repository's configuration. The owner of a site is often not the
+// daemon's user, which git refuses unless it is told otherwise.
 const fixedArguments = [
   '--no-pager',
   '--literal-pathspecs',
@@ -46,17 +46,17 @@ const fixedEnvironment = {
   GIT_NO_REPLACE_OBJECTS: '1',
 }
 
-/** What one run of git is given beside its arguments. */
+/** Options of one run of git beside its arguments. */
 export interface GitOptions {
   readonly input?: string | Uint8Array
   readonly env?: Readonly<Record<string, string>>
-  /** `key=value`, over the repository's own. */
+  /** Settings as `key=value`, which override the repository's own. */
   readonly settings?: readonly string[]
   readonly milliseconds?: number
   readonly signal?: AbortSignal
 }
 
-/** Runs git; never fails, because no git, no repository and no such object are ordinary answers. */
+/** Runs git; never fails, because a missing git, repository or object is an ordinary answer. */
 export function runGit(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> {
   const { env, settings = [], milliseconds = commandMilliseconds, signal } = options
   return new Promise((done) => {
@@ -68,7 +68,7 @@ export function runGit(cwd: string, args: readonly string[], options: GitOptions
         env: { ...fixedEnvironment, ...env },
         encoding: 'buffer',
         timeout: milliseconds,
-        // Whoever speaks to another machine has a child that must end as well, which git sees to.
+        // A git that talks to another machine has a child that must end as well, which git takes care of.
         killSignal: signal ? 'SIGTERM' : 'SIGKILL',
         maxBuffer: outputBytes,
         ...(signal && { signal }),
@@ -83,13 +83,13 @@ export function runGit(cwd: string, args: readonly string[], options: GitOptions
         })
       },
     )
-    // Git that ends early closes its input; what it answered is what counts.
+    // Git that ends early closes its input; only its answer counts.
     child.stdin?.on('error', () => undefined)
     child.stdin?.end(options.input ?? '')
   })
 }
 
-/** The path as it is. AppError `invalid` unless the path stays inside the site. */
+/** Returns the path as it is. AppError `invalid` unless the path stays inside the site. */
 export function relativePath(path: string): string {
   if (path === '' || path.startsWith('/') || path.includes('\0') || path.split('/').includes('..')) {
     throw new AppError('invalid', `"${path}" is not a path inside the site`)

@@ -1,6 +1,6 @@
-/** What reading the site gives, before any folder makes sense of it: documents with positions, and faults. */
+/** The result of reading the site, before any folder interprets it: documents with positions, and faults. */
 
-/** One thing wrong in the site, printed as `file:line:column path: message`. */
+/** A fault of the site, printed as `file:line:column path: message`. */
 export interface Fault {
   /** Relative to the site, with `/`. */
   readonly file: string
@@ -9,9 +9,11 @@ export interface Fault {
   /** The place inside the file, such as `roles[0].name`; empty for the file itself. */
   readonly path: string
   readonly message: string
+  /** True when it is a failed test of a prompt's own. */
+  readonly isTest?: true
 }
 
-/** A YAML document (or the front matter of a markdown file) that parsed, still knowing where everything stands. */
+/** A parsed YAML document (or the front matter of a markdown file) that still knows the place of everything. */
 export interface SourceDocument {
   readonly file: string
   /** Plain JSON data. Dates stay text. */
@@ -23,8 +25,8 @@ export interface SourceDocument {
   /** The whole file as it is on disk. */
   readonly bytes: Uint8Array
   /**
-   * A fault at the place of a path inside the document: where the value begins (or the key, with
-   * `at: 'key'`); for what is missing, where the map or list around it stands.
+   * Makes a fault at the place of a path inside the document: where the value begins (or the key, with
+   * `at: 'key'`); for something missing, where the map or list around it stands.
    */
   fault(path: readonly (string | number)[], message: string, at?: 'key' | 'value'): Fault
 }
@@ -39,13 +41,13 @@ export interface SiteFiles {
   readonly assets: ReadonlyMap<string, Uint8Array>
   /** Files that could not be read or parsed. */
   readonly faults: readonly Fault[]
-  /** SHA-256 over every path and byte: equal digests, equal sites. */
+  /** SHA-256 over every path and byte: equal digests mean equal sites. */
   readonly digest: string
 }
 
 const grouped = new WeakMap<SiteFiles['documents'], Map<string, SourceDocument[]>>()
 
-/** The documents below one folder of `config/`, such as `config/tools/`: a large library is not gone through for them. */
+/** Returns the documents below one folder of `config/`, such as `config/tools/`, without searching a large library. */
 export function documentsIn({ documents }: SiteFiles, folder: string): readonly SourceDocument[] {
   let groups = grouped.get(documents)
   if (!groups) {
@@ -61,12 +63,12 @@ export function documentsIn({ documents }: SiteFiles, folder: string): readonly 
   return groups.get(folder) ?? []
 }
 
-/** A fault as the operator reads it. */
+/** Returns a fault as the operator reads it. */
 export function faultText(fault: Fault): string {
   return `${fault.file}:${fault.line}:${fault.column} ${fault.path === '' ? '' : `${fault.path}: `}${fault.message}`
 }
 
-/** A fault of a file as a whole, or of the site as a whole (`.`). */
+/** Makes a fault of a file as a whole, or of the site as a whole (`.`). */
 export function fileFault(file: string, message: string): Fault {
   return { file, line: 1, column: 1, path: '', message }
 }

@@ -7,29 +7,37 @@
  * `check-settings.ts`; `migrate-settings.ts` for older layouts). `git.ts` asks the repository around it, `pull-site.ts` follows another.
  */
 import { resolve } from 'node:path'
-import { AppError, messageOf } from '../core/errors.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
 import { placeOf } from './causes.ts'
 import { debounced } from './debounced.ts'
 import { openRepository } from './git.ts'
-import { type Built, KeptSite, type FilesRead, type Site, type Told, watched } from './kept-site.ts'
+import {
+  type Built,
+  type FilesRead,
+  type IsBorne,
+  KeptSite,
+  type Site,
+  type Told,
+  watched,
+} from './kept-site.ts'
 import { exists } from './list-site.ts'
 import { emptyCache, readSite } from './read-site.ts'
 import { faultText, fileFault, type Fault, type SiteFiles } from './site-files.ts'
 import { Noticed, watchSite, type SiteWatch } from './watch-site.ts'
 
-/** What a live site is made of; what a snapshot is, only `build` knows. */
+/** The parts of a live site; only `build` knows what a snapshot is. */
 export interface SiteOptions<S> extends Told<S> {
   readonly folder: string
-  /** Makes one immutable snapshot of the files; a throw is a bug, and rejects them. Once it is in use, `current` tells the newest. */
-  readonly build: (files: SiteFiles, current: () => S) => Built<S> | Promise<Built<S>>
-  /** How long the folders must be quiet before a change is read; 150 unless told. */
+  /** Makes one immutable snapshot of the files; a throw is a bug, and rejects them. Later, `current` gives the newest. */
+  readonly build: (files: SiteFiles, current: () => S, isBorne: IsBorne) => Built<S> | Promise<Built<S>>
+  /** Milliseconds that the folders must be quiet before a change is read; 150 by default. */
   readonly debounceMs?: number
-  /** false: only `reload` reads again. */
+  /** When false, only `reload` reads again. */
   readonly watch?: boolean
 }
 
 const quietMilliseconds = 150
-// Somebody who saves without a pause still sees changes arrive.
+// The limit for somebody who saves without a pause, so that changes still arrive.
 const patienceMilliseconds = 1000
 
 /** Reads the site and keeps it current. AppError `invalid` with `data.faults` when it cannot be used at all. */
@@ -40,7 +48,7 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   const lockFile = (await openRepository(folder))?.lockFile
   const busy = async (): Promise<boolean> => lockFile !== undefined && (await exists(lockFile))
 
-  // Watch before reading, so that no change falls between the two.
+  // Watching begins before reading, so that no change falls between the two.
   const noticed = new Noticed()
   let onChange = (): void => undefined
   const note = (path?: string): void => {
@@ -55,13 +63,13 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
     options.watch === false ? undefined : await watchSite(folder, note, onWatchError)
 
   let live: Site<S> | undefined
-  async function read(known?: string, reason?: string): Promise<FilesRead<S>> {
-    // Where a change was noticed, the next one would be; a network mount tells of none.
+  async function read(known?: string, reason?: string, isBorne = isTest): Promise<FilesRead<S>> {
+    // Notices are trusted only when one of them caused this reading: a network mount sends none.
     const files = await readSite(folder, { cache, busy, noticed: reason === watched ? noticed : undefined })
     // A folder that was not watched may have changed since it was read.
     if (await watch?.follow(cache.listing?.folders ?? [])) note()
     const { digest } = files
-    const built = digest === known ? nothingNew : await check(options, files, () => live!.current())
+    const built = digest === known ? nothingNew : await check(options, files, () => live!.current(), isBorne)
     return { digest, built }
   }
   const first = await read()
@@ -69,9 +77,9 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
     await watch?.close()
     throw siteFaults(folder, first.built.faults)
   }
-  for (const warning of first.built.warnings) log.warn(faultText(warning))
-  const { snapshot } = first.built
-  const loaded = { snapshot, digest: first.digest, loadedAt: clock.now(), warnings: first.built.warnings }
+  const { snapshot, faults, warnings } = first.built
+  for (const told of [...faults, ...warnings]) log.warn(faultText(told))
+  const loaded = { snapshot, digest: first.digest, loadedAt: clock.now(), faults, warnings }
   const site = (live = new KeptSite(options, loaded, read, () => onChange()))
 
   const reload = (): void => void site.reload(watched)
@@ -80,7 +88,7 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   if (noticed.count > 0) reloads.note()
   return {
     current: () => site.current(),
-    reload: (reason) => site.reload(reason),
+    reload: (reason, anew) => site.reload(reason, anew),
     state: () => site.state(),
     close: async () => {
       onChange = () => undefined
@@ -91,19 +99,23 @@ export async function openSite<S>(options: SiteOptions<S>): Promise<Site<S>> {
   }
 }
 
+/** Tolerates failed tests: a service starts with such prompts, and says so, since nobody should wait for it because of a text. */
+const isTest: IsBorne = (fault) => fault.isTest === true
+
 const nothingNew: Built<never> = { faults: [], warnings: [] }
 
-/** What the files mean; without a snapshot as soon as anything is wrong with them. */
+/** Builds a snapshot of the files; there is none when a fault is not tolerated. */
 async function check<S>(
   { build, log }: SiteOptions<S>,
   files: SiteFiles,
   current: () => S,
+  isBorne: IsBorne,
 ): Promise<Built<S>> {
   try {
-    const built = await build(files, current)
+    const built = await build(files, current, isBorne)
     const told = new Set(built.faults.map(placeOf))
     const faults = [...files.faults.filter((fault) => !told.has(placeOf(fault))), ...built.faults]
-    if (faults.length === 0 && built.snapshot !== undefined) return built
+    if (faults.every(isBorne) && built.snapshot !== undefined) return built
     return { faults, warnings: built.warnings }
   } catch (error) {
     log.error('building the site failed', { error })
@@ -112,7 +124,7 @@ async function check<S>(
   }
 }
 
-/** The error of a site that cannot be used: every fault, one a line, after what became of it. */
+/** Returns the error of a site that cannot be used: every fault, one a line, after the outcome. */
 export function siteFaults(folder: string, faults: readonly Fault[], outcome = ''): AppError {
   const list = faults.map((fault) => `  ${faultText(fault)}`).join('\n')
   const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`

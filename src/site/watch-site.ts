@@ -5,36 +5,36 @@ import { Readable } from 'node:stream'
 import { FSWatcher } from 'chokidar'
 import { isIgnoredName, siteFolders } from './list-site.ts'
 
-/** Tells when something in a site's folders may have changed. */
+/** Watches a site's folders and notices when something in them may have changed. */
 export interface SiteWatch {
   /**
-   * Watches those of the site's folders that it missed, and all again if the site was replaced; true when
-   * there was any, so that changes in them may have gone unseen.
+   * Watches those of the site's folders that were missed, and all again if the site was replaced; true when
+   * there were any, so that changes in them may have gone unseen.
    */
   follow(folders: readonly string[]): Promise<boolean>
   close(): Promise<void>
 }
 
-/** After more than so many events the kernel, which holds 16,384, may have kept some to itself. */
+/** The number of events after which the kernel, which holds 16,384, may have dropped some. */
 const mostEvents = 1000
 
-/** What was noticed of a site's folders. */
+/** The changes noticed in a site's folders. */
 export class Noticed {
-  /** How often anything was. */
+  /** The number of changes noticed. */
   count = 0
-  /** Whether something may happen that is not noticed: the kernel watches no more folders. */
+  /** True when changes may go unnoticed: the kernel watches no more folders. */
   isPartial = false
   #paths: Set<string> | undefined = new Set()
   #taken = 0
 
-  /** Something happened at a path relative to the site, or, without one, anywhere. */
+  /** Notes a change at a path relative to the site, or, without one, anywhere. */
   note(path?: string): void {
     this.count++
     if (path === undefined || this.count - this.#taken > mostEvents) this.#paths = undefined
     else this.#paths?.add(path)
   }
 
-  /** Where something happened since this was asked last; undefined when that may have been anywhere. */
+  /** Returns the changed paths since the last call; undefined when any path may have changed. */
   take(): ReadonlySet<string> | undefined {
     const paths = this.#paths
     this.#paths = new Set()
@@ -53,7 +53,7 @@ export async function watchSite(
   onError: (error: unknown) => void,
 ): Promise<SiteWatch> {
   const folder = resolve(site)
-  // Those that were watched before they were read, or cannot be (the kernel's limit, permissions).
+  // Folders that were watched before they were read, or cannot be (the kernel's limit, permissions).
   const known = new Set<string>()
   let identity = await identityOf(folder)
   let watcher = await start()
@@ -65,7 +65,7 @@ export async function watchSite(
       followSymlinks: false,
       atomic: false,
     }).add(folder)
-    // Only the raw events of a folder tell of changes to the content of the files in it.
+    // Only the raw events of a folder report changes to the content of its files.
     started.on('raw', (_event: string, path: string | null, details: unknown) => {
       const place = placeOf(folder, path, details)
       if (place === undefined || isOurs(place)) onChange(place)
@@ -101,7 +101,7 @@ export async function watchSite(
   }
 }
 
-/** Looks for folders in a folder that changed, and not at each of the thousands of files that may stand beside them. */
+/** Searches a changed folder for folders only, without looking at each of thousands of files beside them. */
 class FolderWatcher extends FSWatcher {
   override _readdirp(root: string): ReturnType<FSWatcher['_readdirp']> {
     const found = foldersIn(root).map((entry) => {
@@ -123,7 +123,7 @@ function foldersIn(path: string): Dirent[] {
   }
 }
 
-/** Whether a path is not one of the site's folders nor in them. */
+/** True when a path is not one of the site's folders nor in them. */
 function isElsewhere(folder: string, path: string): boolean {
   const parts = relative(folder, resolve(path)).split(sep)
   if (parts[0] === '') return false
@@ -134,7 +134,7 @@ function watchedBy(watcher: FSWatcher): ReadonlySet<string> {
   return new Set(Object.keys(watcher.getWatched()).map((path) => resolve(path)))
 }
 
-/** Where a raw event happened, relative to the site; undefined when it does not say. */
+/** Returns the place of a raw event, relative to the site; undefined when the event does not tell. */
 function placeOf(folder: string, path: string | null, details: unknown): string | undefined {
   const isPlaced = typeof details === 'object' && details !== null && 'watchedPath' in details
   if (path === null || !isPlaced) return undefined
@@ -144,7 +144,7 @@ function placeOf(folder: string, path: string | null, details: unknown): string 
 function isOurs(place: string): boolean {
   const name = basename(place)
   if (name === place) return siteFolders.includes(name)
-  // Mounted ConfigMaps change by the exchange of a link that is called "..data".
+  // Mounted ConfigMaps change when a link called "..data" is exchanged.
   return !isIgnoredName(name) || name.startsWith('..')
 }
 

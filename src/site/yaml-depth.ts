@@ -1,9 +1,9 @@
 import { CST, Lexer } from 'yaml'
 
 /**
- * Whether the text nests deeper than `most`, found without parsing it: the parser's memory grows
+ * True when the text nests deeper than `most`, found without parsing it: the parser's memory grows
  * with the square of the depth, and 100 kB of "[" would end the process. Depth by indentation needs
- * no such care, because each level costs a line that is longer than the last.
+ * no such check, because each level costs a line that is longer than the last.
  */
 export function isTooDeep(text: string, most: number): boolean {
   if (!isSuspicious(text, most)) return false
@@ -33,7 +33,7 @@ export function isTooDeep(text: string, most: number): boolean {
   return false
 }
 
-/** Cheap and often wrong in one direction: most files have not even that many brackets, or dashes in a line. */
+/** A cheap first check with false positives only: most files have not even that many brackets, or dashes in a line. */
 function isSuspicious(text: string, most: number): boolean {
   let brackets = 0
   let inLine = 0

@@ -1,11 +1,11 @@
 import { addComment } from '../documents/belongings.ts'
-import { doctype, dryRun, name } from './arguments.ts'
+import { doctype, dryRun, name } from './gate/arguments.ts'
 import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
- * Leaves a note where colleagues look for it. Refused without the action `comment` or `write` on the
+ * Adds a comment to a document. Refused without the action `comment` or `write` on the
  * document, and for more than 10,000 characters.
  */
 export const addCommentTool = defineTool({
@@ -13,11 +13,12 @@ export const addCommentTool = defineTool({
   title: 'Comment on a document',
   description: 'Adds a comment to a document, for everyone who may read it.',
   category: 'write',
+  unlisted: ['dry_run'],
   input: objectWith(
     {
       doctype,
       name,
-      comment: { type: 'string', minLength: 1, maxLength: 10000, description: 'Plain text.' },
+      comment: { type: 'string', minLength: 1, maxLength: 10000 },
     },
     { dry_run: dryRun },
   ),

@@ -1,7 +1,7 @@
-import { amendDocument } from '../documents/lifecycle.ts'
+import { amendDocument } from '../documents/writing/lifecycle.ts'
 import { lifecycleTool } from './lifecycle-tool.ts'
 
-/** Goes on from a cancelled document. Refused for any other state, and when it was amended already. */
+/** Makes a new draft from a cancelled document. Refused for any other state, and when it was amended already. */
 export const amendDocumentTool = lifecycleTool({
   name: 'amend_document',
   title: 'Amend a document',

@@ -1,10 +1,10 @@
-import { readTableRows } from '../documents/tables.ts'
+import { readTableRows } from '../documents/reports/tables.ts'
 import { analyzeBusiness, businessAnalyses } from '../analysis/business.ts'
 import { columnOf } from '../analysis/permitted.ts'
-import { doctype, filters } from './arguments.ts'
+import { doctype, likeFilters } from './gate/arguments.ts'
 import { objectShape, wholeNumberShape, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
  * A first look at the data of one doctype, computed here so that a model need not read the rows. It
@@ -14,8 +14,9 @@ export const analyzeBusinessData = defineTool({
   name: 'analyze_business_data',
   title: 'Analyze business data',
   description:
-    'Describes the documents of one doctype that you may read: profile (each field), statistics (numbers), trends (by day and month), quality (missing, repeated and negative values), correlations. For questions with joins or grouping use query_and_analyze.',
+    'Describes documents of a doctype: profile of each field, statistics, trends, quality (missing, repeated, negative values), correlations.',
   category: 'read_only',
+  computes: true,
   input: objectWith(
     { doctype, analysis_type: { type: 'string', enum: businessAnalyses } },
     {
@@ -23,15 +24,15 @@ export const analyzeBusinessData = defineTool({
         type: 'array',
         items: { type: 'string' },
         maxItems: 100,
-        description: 'Fields to look at; all without it.',
+        description: 'Default all.',
       },
-      filters,
-      date_field: { type: 'string', description: 'The time of a document, for trends; default creation.' },
+      filters: likeFilters,
+      date_field: { type: 'string', description: 'For trends; default creation.' },
       limit: {
         type: 'integer',
         minimum: 1,
         maximum: 10_000,
-        description: 'Most documents to read, newest first; default 1000.',
+        description: 'Most documents, newest first; default all.',
       },
     },
   ),
@@ -42,7 +43,7 @@ export const analyzeBusinessData = defineTool({
   }),
   example: { doctype: 'Sales Order', analysis_type: 'trends', date_field: 'creation' },
   async run(
-    { doctype, analysis_type: kind, fields, filters, date_field: dateField = 'creation', limit = 1000 },
+    { doctype, analysis_type: kind, fields, filters, date_field: dateField = 'creation', limit = 10_000 },
     { principal, documents, progress },
   ) {
     progress(0, 2, 'reading the documents')
@@ -62,7 +63,11 @@ export const analyzeBusinessData = defineTool({
       analysis_type: kind,
       record_count: page.rows.length,
       total_count: page.total,
+      ...(page.counted && { counted: page.counted }),
       ...(page.moreThanTotal && { more_than_total: true }),
+      ...((page.moreThanTotal || page.rows.length < page.total) && {
+        note: `a sample: the newest ${page.rows.length} documents, not all; query_and_analyze computes over all`,
+      }),
       analysis_result: analyzeBusiness(kind, { columns, rows: page.rows, dateField }),
     }
   },

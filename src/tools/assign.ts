@@ -1,12 +1,12 @@
 import { assign } from '../documents/belongings.ts'
-import { doctype, dryRun, name } from './arguments.ts'
+import { doctype, dryRun, name } from './gate/arguments.ts'
 import { aboutDocument, documentShape, listShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
- * Puts a document on somebody's list, or takes it off. Refused for users who may not read the document,
- * with the words for users who do not exist.
+ * Puts a document on a user's list, or takes it off. Refused for users who may not read the document,
+ * in the same words as for users who do not exist.
  */
 export const assignTool = defineTool({
   name: 'assign',
@@ -15,7 +15,7 @@ export const assignTool = defineTool({
   category: 'write',
   idempotent: true,
   input: objectWith(
-    { doctype, name, user: { type: 'string', description: 'E-mail address.' } },
+    { doctype, name, user: { type: 'string', description: 'E-mail address, or me.' } },
     {
       note: { type: 'string', maxLength: 500, description: 'What to do.' },
       remove: { type: 'boolean', description: 'Take the assignment back.' },
@@ -25,9 +25,10 @@ export const assignTool = defineTool({
   output: aboutDocument({ assigned_to: listShape(documentShape) }),
   example: { doctype: 'Task', name: 'TASK-00001', user: 'sales@example.com', note: 'Please call back' },
   async run(
-    { doctype, name, user, note = '', remove = false, dry_run: dryRun = false },
+    { doctype, name, user: given, note = '', remove = false, dry_run: dryRun = false },
     { principal, documents },
   ) {
+    const user = given === 'me' ? principal.user : given
     const all = await assign(documents, principal, doctype, name, { user, note, remove }, { dryRun })
     return {
       doctype,

@@ -1,24 +1,24 @@
-import { bulkUpdate } from '../documents/updating.ts'
-import { doctype, dryRun, likeFilters } from './arguments.ts'
+import { bulkUpdate } from '../documents/writing/updating.ts'
+import { doctype, dryRun, likeFilters } from './gate/arguments.ts'
 import { listShape, objectShape, textShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
- * The same change on many documents in one transaction. Refused without names or filters, for more than
+ * Makes the same change to many documents in one transaction. Refused without names or filters, for more than
  * 500 documents, and as a whole when one of them cannot be changed.
  */
 export const bulkUpdateTool = defineTool({
   name: 'bulk_update',
   title: 'Update many documents',
   description:
-    'Sets the same values on up to 500 documents, chosen by names or filters: all of them, or none when one cannot be changed. Use dry_run first.',
+    'Sets the same values on up to 500 documents, by names or filters: all, or none when one cannot be changed. Use dry_run first.',
   category: 'privileged',
   idempotent: true,
   input: objectWith(
     { doctype, data: { type: 'object', description: 'New values by field.' } },
     {
-      names: { type: 'array', items: { type: 'string' }, maxItems: 500, description: 'Document names.' },
+      names: { type: 'array', items: { type: 'string' }, maxItems: 500 },
       filters: likeFilters,
       dry_run: dryRun,
     },

@@ -1,7 +1,8 @@
-import { readableColumns } from '../documents/tables.ts'
-import { createDocument } from '../documents/creating.ts'
-import type { Charts } from '../analysis/charts/charts.ts'
-import { chartPoints } from '../analysis/charts/chart-data.ts'
+import { filtersOf } from '../documents/asking/linked-filters.ts'
+import { readableColumns } from '../documents/reports/tables.ts'
+import { createDocument } from '../documents/writing/creating.ts'
+import type { ChartImage, Charts } from '#sandbox/sandbox.ts'
+import { chartPoints, chartStates } from '../analysis/chart-data.ts'
 import {
   aggregateNames,
   type ChartDefinition,
@@ -9,14 +10,15 @@ import {
   completeChart,
   timeIntervals,
   timespans,
-} from '../analysis/charts/chart-definition.ts'
-import { vegaLiteOf } from '../analysis/charts/vega-lite.ts'
-import type { Clock } from '../core/clock.ts'
-import { doctype, filters } from './arguments.ts'
+} from '../analysis/chart-definition.ts'
+import { vegaLiteOf } from '../analysis/vega-lite.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { doctype, likeFilters } from './gate/arguments.ts'
+import { pageAddress } from './document-id.ts'
 import { addToDashboard } from './dashboards.ts'
 import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
-import { defineTool, turnOf, type Tool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { defineTool, turnOf, type Tool, type ToolContext } from './tool.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 const input = objectWith(
   {
@@ -26,26 +28,30 @@ const input = objectWith(
     aggregate_function: { type: 'string', enum: aggregateNames },
   },
   {
-    value_based_on: { type: 'string', description: 'The field to sum or average.' },
-    based_on: { type: 'string', description: 'The field to group by (bar, pie, donut, percentage).' },
-    time_series_based_on: { type: 'string', description: 'The date of a document (line, heatmap).' },
+    value_based_on: { type: 'string', description: 'Field to sum.' },
+    based_on: { type: 'string', description: 'Field to group by; not over time.' },
+    time_series_based_on: {
+      type: 'string',
+      description: 'Field with the date.',
+    },
     timespan: { type: 'string', enum: timespans, description: 'Default Last Month.' },
     time_interval: { type: 'string', enum: timeIntervals, description: 'Default Daily.' },
-    filters,
+    filters: likeFilters,
     color: { type: 'string', pattern: '^(#[0-9a-fA-F]{3,8}|[a-z]{3,20})$' },
-    dashboard_name: { type: 'string', description: 'A dashboard of yours to add it to, by name or id.' },
-    format: { type: 'string', enum: ['png', 'svg'], description: 'Of the picture; default png.' },
+    dashboard_name: { type: 'string', description: 'Yours, to add it to.' },
+    format: { type: 'string', enum: ['png', 'svg'] },
   },
 )
 
-/** Charts over what the caller may read, kept as documents and drawn anew for whoever looks. */
+/** Makes charts over the documents that the caller may read; they are kept as documents and drawn anew for each viewer. */
 export function createDashboardChart(charts: Charts, clock: Clock): Tool {
   return defineTool({
     name: 'create_dashboard_chart',
     title: 'Create a chart',
     description:
-      'Draws a chart over one doctype and keeps it, so that it can be looked at again with the data of that day. line and heatmap go over time; bar, pie, donut and percentage compare groups. Returns the picture. Use create_dashboard to put charts together, query_and_analyze for numbers.',
+      'Draws a chart over one doctype and keeps it, to be seen again with new data. line and heatmap go over time, bar too without based_on; others compare groups.',
     category: 'write',
+    computes: true,
     view: 'chart',
     input,
     largeOutput: objectShape({ success: yesNoShape, chart_id: textShape }),
@@ -58,23 +64,18 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
     },
     async run({ dashboard_name: dashboard, format = 'png', ...given }, context) {
       const { principal, documents, signal, progress } = context
-      const { columns } = readableColumns(documents, principal, given.doctype)
+      const { access, columns } = readableColumns(documents, principal, given.doctype)
+      await filtersOf(access, given.filters)
       const { definition, warnings } = completeChart(given as ChartDefinition, columns)
       progress(0, 3, 'reading the documents')
       const points = await chartPoints(documents, principal, definition, clock.now())
+      const counted = await chartStates(documents, principal, definition, clock.now())
       progress(1, 3, 'drawing')
-      const spec = vegaLiteOf(definition)
+      const spec = vegaLiteOf(definition, (name) => access.doctype.fields.get(name)?.label ?? name)
       // Drawn before it is kept: a chart that cannot be drawn is not made.
       const image = await charts.draw(spec, points, format, turnOf({ principal, signal }))
       progress(2, 3, 'keeping it')
-      const { doctype: documentType, filters, ...fields } = definition
-      const { document } = await createDocument(documents, principal, 'Dashboard Chart', {
-        ...fields,
-        document_type: documentType,
-        ...(filters !== undefined && { filters }),
-        vega_lite: spec,
-      })
-      const chart = String(document['name'])
+      const chart = await keep(context, definition, spec)
       const added = dashboard === undefined ? undefined : await addToDashboard(context, dashboard, chart)
       return {
         kind: 'rich',
@@ -83,17 +84,41 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
           chart_id: chart,
           chart_name: definition.chart_name,
           added_to_dashboard: added ?? null,
+          ...(added !== undefined && pageAddress(context.publicUrl, 'desk', added)),
           data_points: points.length,
           chart_validated: true,
+          ...(counted && { counted }),
           points: points.slice(0, 50),
           warnings: [
             ...warnings,
             ...(points.length === 0 ? ['no document that you may read falls into the chart'] : []),
-            ...(format === 'png' && charts.noPng !== undefined ? [`drawn as SVG: ${charts.noPng}`] : []),
+            ...remarks(image, format === 'png' ? charts.noPng : undefined),
           ],
         },
         content: [{ type: 'image', data: image.data, mimeType: image.mimeType }],
       }
     },
   })
+}
+
+async function keep(
+  { documents, principal }: ToolContext,
+  { doctype, filters, ...fields }: ChartDefinition,
+  spec: object,
+): Promise<string> {
+  const { document } = await createDocument(documents, principal, 'Dashboard Chart', {
+    ...fields,
+    document_type: doctype,
+    ...(filters !== undefined && { filters }),
+    vega_lite: spec,
+  })
+  return String(document['name'])
+}
+
+/** Returns in which way a picture is not what was asked for. */
+function remarks({ part }: ChartImage, noPng: string | undefined): string[] {
+  return [
+    ...(part === undefined ? [] : [`only ${part} are drawn`]),
+    ...(noPng === undefined ? [] : [`drawn as SVG: ${noPng}`]),
+  ]
 }

@@ -1,21 +1,22 @@
-import { updateDocument } from '../documents/updating.ts'
-import { getDocument, listDocuments } from '../documents/reading.ts'
-import { createDocument } from '../documents/creating.ts'
-import { AppError } from '../core/errors.ts'
+import { updateDocument } from '../documents/writing/updating.ts'
+import { getDocument, listDocuments } from '../documents/asking/reading.ts'
+import { createDocument } from '../documents/writing/creating.ts'
+import { AppError } from '#leaf/errors.ts'
+import { meantOrKnown } from '#leaf/names.ts'
+import { pageAddress } from './document-id.ts'
 import type { ToolContext } from './tool.ts'
 import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
- * Puts charts together and shares them. Refused for charts that the caller cannot see and for users or
+ * Groups charts in a dashboard and shares them. Refused for charts that the caller cannot see and for users or
  * roles that do not exist; of the charts, only the caller's own are shared along.
  */
 export const createDashboard = defineTool({
   name: 'create_dashboard',
   title: 'Create a dashboard',
-  description:
-    'Puts charts that you made together as a dashboard, and shares it when asked. Whoever looks at it sees the numbers that they may read themselves. Use create_dashboard_chart first, list_user_dashboards to look at it.',
+  description: 'Puts kept charts together as a dashboard, and shares it: each sees only what they may read.',
   category: 'write',
   input: objectWith(
     {
@@ -25,7 +26,7 @@ export const createDashboard = defineTool({
         items: { type: 'string' },
         minItems: 1,
         maxItems: 50,
-        description: 'Charts by id (CHART-00001) or by name.',
+        description: 'By id or name.',
       },
     },
     {
@@ -33,7 +34,7 @@ export const createDashboard = defineTool({
         type: 'array',
         items: { type: 'string' },
         maxItems: 50,
-        description: 'E-mail addresses of users, or roles.',
+        description: 'Users or roles.',
       },
     },
   ),
@@ -52,7 +53,7 @@ export const createDashboard = defineTool({
       charts: charts.map(({ name }) => ({ chart: name })),
       ...sharing,
     })
-    // A dashboard is of use to others only with its charts; those of others stay as they are.
+    // A dashboard is of use to others only with its charts; charts of other owners stay as they are.
     const mine = charts.filter(({ owner }) => owner === principal.user)
     if (share.length > 0) for (const { name } of mine) await extendSharing(context, name, users, roles)
     const kept = charts.filter((chart) => !mine.includes(chart))
@@ -60,6 +61,7 @@ export const createDashboard = defineTool({
       success: true,
       dashboard_id: document['name'],
       dashboard_name: title,
+      ...pageAddress(context.publicUrl, 'desk', document['name']),
       charts: charts.map(({ name, title }) => ({ chart_id: name, chart_name: title })),
       shared_with: [...users, ...roles],
       ...(share.length > 0 &&
@@ -68,26 +70,39 @@ export const createDashboard = defineTool({
   },
 })
 
-/** Users and roles that exist; every one that does not is named. */
+/**
+ * Returns the users and roles to share with; names every role that does not exist. One answer covers users who do not
+ * exist and those who may see no dashboard, so that it tells of nobody whether they are a user.
+ */
 function audienceOf(
   { documents }: ToolContext,
   share: readonly string[],
 ): { users: string[]; roles: string[] } {
-  const { people } = documents.platform
+  const { people, doctypes } = documents.platform
+  const readers = new Set(
+    (doctypes.get('Dashboard')?.rules ?? [])
+      .filter(({ actions }) => actions.has('read'))
+      .map(({ role }) => role),
+  )
   const users: string[] = []
   const roles: string[] = []
   const faults: string[] = []
   for (const one of share) {
     const user = people.find(one)
-    if (user) users.push(user.id)
+    const mayLook =
+      user?.enabled && user.assistantEnabled && [...readers].some((role) => user.roles.has(role))
+    if (user && mayLook) users.push(user.id)
     else if (people.roles.has(one)) roles.push(one)
-    else faults.push(`there is no user or role "${one}"`)
+    else
+      faults.push(
+        `there is no role "${one}", and no user of that address who may see dashboards${meantOrKnown(one, [...people.roles.keys()])}`,
+      )
   }
   if (faults.length > 0) throw new AppError('invalid', `share_with: ${faults.join('; ')}`)
   return { users, roles }
 }
 
-/** The charts by id or name, among those that the caller may see; all that are missing are named at once. */
+/** Returns the charts by id or name, among those that the caller may see; names all that are missing at once. */
 async function chartsOf(
   { principal, documents }: ToolContext,
   names: readonly string[],
@@ -106,15 +121,24 @@ async function chartsOf(
   const found = names.flatMap((wanted) => {
     const named = all.filter(({ name, title }) => name === wanted || title === wanted)
     // Newest first: the one just made is meant.
-    if (named.length === 0) faults.push(`"${wanted}"`)
+    if (named.length === 0)
+      faults.push(
+        `"${wanted}"${meantOrKnown(
+          wanted,
+          all.map(({ title }) => title),
+        )}`,
+      )
     return named.slice(0, 1)
   })
   if (faults.length > 0)
-    throw new AppError('not_found', `there are no charts ${faults.join(', ')} that you may see`)
+    throw new AppError(
+      'not_found',
+      `there are no charts that you may see: ${faults.join(', ')} (create_dashboard_chart makes one)`,
+    )
   return found
 }
 
-/** Adds to whom a chart is shared with, and takes nobody away. */
+/** Adds users and roles to those that a chart is shared with, and removes none. */
 async function extendSharing(
   { principal, documents }: ToolContext,
   chart: string,

@@ -1,17 +1,18 @@
-/** What the three dashboard tools share: finding dashboards and charts, and drawing a stored chart for someone. */
-import { updateDocument } from '../documents/updating.ts'
-import { getDocument, listDocuments } from '../documents/reading.ts'
-import { AppError } from '../core/errors.ts'
-import type { Charts, ChartImage, Look } from '../analysis/charts/charts.ts'
-import { type ChartPoint, chartPoints } from '../analysis/charts/chart-data.ts'
-import type { ChartDefinition } from '../analysis/charts/chart-definition.ts'
-import { vegaLiteOf } from '../analysis/charts/vega-lite.ts'
+/** Shared by the three dashboard tools: finding dashboards and charts, and drawing a stored chart for a viewer. */
+import { updateDocument } from '../documents/writing/updating.ts'
+import { getDocument, listDocuments } from '../documents/asking/reading.ts'
+import { AppError } from '#leaf/errors.ts'
+import { meantOrKnown } from '#leaf/names.ts'
+import type { Charts, ChartImage, ChartPoint, Look } from '#sandbox/sandbox.ts'
+import { chartPoints } from '../analysis/chart-data.ts'
+import type { ChartDefinition } from '../analysis/chart-definition.ts'
+import { vegaLiteOf } from '../analysis/vega-lite.ts'
 import { turnOf, type ToolContext } from './tool.ts'
 
 type View = Readonly<Record<string, unknown>>
 type Reader = Pick<ToolContext, 'principal' | 'documents'>
 
-/** A dashboard that the caller owns, by its id or its name. */
+/** Finds a dashboard that the caller owns, by its id or its name. */
 export async function dashboardOf({ principal, documents }: Reader, nameOrId: string): Promise<View> {
   const { data } = await listDocuments(documents, principal, {
     doctype: 'Dashboard',
@@ -20,7 +21,14 @@ export async function dashboardOf({ principal, documents }: Reader, nameOrId: st
     limit: 1000,
   })
   const found = data.filter((view) => view['name'] === nameOrId || view['dashboard_name'] === nameOrId)
-  if (found.length === 0) throw new AppError('not_found', `you have no dashboard "${nameOrId}"`)
+  if (found.length === 0)
+    throw new AppError(
+      'not_found',
+      `you have no dashboard "${nameOrId}"${meantOrKnown(
+        nameOrId,
+        data.map((view) => String(view['dashboard_name'])),
+      )} (create_dashboard makes one)`,
+    )
   if (found.length > 1)
     throw new AppError(
       'invalid',
@@ -29,7 +37,7 @@ export async function dashboardOf({ principal, documents }: Reader, nameOrId: st
   return await getDocument(documents, principal, 'Dashboard', String(found[0]!['name']))
 }
 
-/** Puts a chart at the end of a dashboard of the caller; answers the dashboard's id. */
+/** Adds a chart at the end of a dashboard of the caller; returns the dashboard's id. */
 export async function addToDashboard(context: ToolContext, nameOrId: string, chart: string): Promise<string> {
   const dashboard = await dashboardOf(context, nameOrId)
   const id = String(dashboard['name'])
@@ -39,7 +47,7 @@ export async function addToDashboard(context: ToolContext, nameOrId: string, cha
   return id
 }
 
-/** The rows of a dashboard, as an update takes them. */
+/** Returns the rows of a dashboard, in the form in which an update takes them. */
 export function itemsOf(dashboard: View): readonly { readonly name: unknown; readonly chart: string }[] {
   const rows = dashboard['charts']
   return (Array.isArray(rows) ? rows : []).map((row: View) => ({
@@ -48,35 +56,50 @@ export function itemsOf(dashboard: View): readonly { readonly name: unknown; rea
   }))
 }
 
-/** A stored chart with its numbers, over what the caller may read. AppError says why it cannot be. */
+/** Calculates a stored chart over the documents that the caller may read. AppError says why it cannot be done. */
 export async function calculateStored(
   { principal, documents }: Reader,
   chart: string,
   now: number,
+  timespan?: ChartDefinition['timespan'],
 ): Promise<{ definition: ChartDefinition; kept: unknown; points: readonly ChartPoint[] }> {
   const stored = await getDocument(documents, principal, 'Dashboard Chart', chart)
   const { document_type: doctype, vega_lite: kept, ...fields } = stored
-  const definition = { ...fields, doctype } as unknown as ChartDefinition
+  // A chart without a time is of all time.
+  const other = timespan !== undefined && stored['time_series_based_on'] ? { timespan } : {}
+  const definition = { ...fields, ...other, doctype } as unknown as ChartDefinition
   return { definition, kept, points: await chartPoints(documents, principal, definition, now) }
 }
 
-/** The same, drawn. */
+/** Calculates a stored chart in the same way, and draws it. */
 export async function drawStored(
   {
     principal,
     documents,
     signal,
     look,
-  }: Pick<ToolContext, 'principal' | 'documents' | 'signal'> & { readonly look?: Look },
+    timespan,
+  }: Pick<ToolContext, 'principal' | 'documents' | 'signal'> & {
+    readonly look?: Look
+    readonly timespan?: ChartDefinition['timespan']
+  },
   charts: Charts,
   chart: string,
   now: number,
-): Promise<{ readonly name: string; readonly points: readonly ChartPoint[]; readonly image: ChartImage }> {
-  const { definition, kept, points } = await calculateStored({ principal, documents }, chart, now)
-  const spec = typeof kept === 'object' && kept !== null ? (kept as View) : vegaLiteOf(definition)
+): Promise<{
+  readonly name: string
+  readonly points: readonly ChartPoint[]
+  readonly image: ChartImage
+  readonly definition: ChartDefinition
+}> {
+  const { definition, kept, points } = await calculateStored({ principal, documents }, chart, now, timespan)
+  const fields = documents.platform.doctypes.get(definition.doctype)?.fields
+  const labelOf = (name: string): string => fields?.get(name)?.label ?? name
+  const spec = typeof kept === 'object' && kept !== null ? (kept as View) : vegaLiteOf(definition, labelOf)
   return {
     name: definition.chart_name,
     points,
+    definition,
     image: await charts.draw(spec, points, 'png', turnOf({ principal, signal }), look),
   }
 }

@@ -1,46 +1,46 @@
 import { listBelongings, readAttachment } from '../documents/belongings.ts'
-import type { FileContent, FilePart, Files } from '../analysis/files/files.ts'
-import { AppError } from '../core/errors.ts'
+import type { FileContent, FilePart, Files } from '#sandbox/sandbox.ts'
+import { AppError } from '#leaf/errors.ts'
 import { documentShape, objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, type Fits, turnOf, type Tool, type ToolContext } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 const languagePattern = '^[a-z]{2,3}([_+-][A-Za-z]{2,8})*$'
 
-/** Most characters of text in one answer; a model reads on with text_offset. */
+/** The most characters of text in one answer; a model reads on with text_offset. */
 const mostText = 50_000
 
 const input = objectWith(
   { operation: { type: 'string', enum: ['extract', 'ocr', 'parse_data', 'extract_tables'] } },
   {
-    attachment: { type: 'string', description: 'The id of the attachment (list_attachments).' },
-    doctype: { type: 'string', description: 'With name and file_name instead of the id.' },
+    attachment: { type: 'string', description: 'Its id (list_attachments).' },
+    doctype: { type: 'string', description: 'Or this, name and file_name.' },
     name: { type: 'string' },
     file_name: { type: 'string' },
     language: { type: 'string', pattern: languagePattern, description: 'For OCR; default en.' },
     first_page: { type: 'integer', minimum: 1 },
     max_pages: { type: 'integer', minimum: 1, maximum: 500, description: 'Default 50.' },
-    text_offset: { type: 'integer', minimum: 0, description: 'Characters to skip: next_text_offset.' },
+    text_offset: { type: 'integer', minimum: 0, description: 'The last next_text_offset.' },
     row_offset: {
       type: 'integer',
       minimum: 0,
-      description: 'Rows of each table to skip: next_row_offset.',
+      description: 'The last next_row_offset.',
     },
     row_limit: {
       type: 'integer',
       minimum: 1,
       maximum: 5000,
-      description: 'Rows of each table; default 200.',
+      description: 'Default 200.',
     },
   },
 )
 
-/** Text and tables of attached files. */
+/** Reads the text and tables of attached files. */
 export function extractFileContent(files: Files): Tool {
   return defineTool({
     name: 'extract_file_content',
     title: 'Read an attached file',
-    description: `Reads a file attached to a document that you may read: PDF, Word, PowerPoint, Excel, CSV, JSON, text${files.readsImages ? ', and images by OCR' : ''}. extract: everything; parse_data: the rows of CSV, Excel and JSON; extract_tables: tables only; ocr: the text in an image. Long files come in parts: go on with the next_ values.`,
+    description: `Reads an attached file: PDF, Word, PowerPoint, Excel, CSV, JSON, text${files.readsImages ? ', images by OCR' : ''}. parse_data: rows of CSV, Excel, JSON; ocr: text in an image. Go on with the next_ values.`,
     category: 'read_only',
     input,
     largeOutput: objectShape({ success: yesNoShape, file_info: documentShape }),
@@ -96,7 +96,7 @@ function partOf(wanted: Wanted, budget: number): FilePart {
     textLimit: operation === 'extract' ? Math.min(mostText, Math.floor(budget / 3)) : 0,
     rowOffset: wanted.row_offset ?? 0,
     rowLimit: wanted.row_limit ?? 200,
-    // Room for what the answer says besides.
+    // Leaves room for the other parts of the answer.
     maxBytes: budget - 1500,
   }
 }
@@ -107,7 +107,10 @@ async function idOf(
 ): Promise<string> {
   if (attachment !== undefined) return attachment
   if (doctype === undefined || name === undefined || file === undefined)
-    throw new AppError('invalid', 'give attachment, or doctype, name and file_name')
+    throw new AppError(
+      'invalid',
+      'give attachment, or doctype, name and file_name (list_attachments names them)',
+    )
   const all = await listBelongings(documents, principal, doctype, name, 'attachment')
   const found = all.findLast((other) => other.file_name === file)
   if (found) return found.id

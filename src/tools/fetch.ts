@@ -1,27 +1,27 @@
-import { getDocument } from '../documents/reading.ts'
-import { partsOf, uriOf } from './document-id.ts'
+import { getDocument } from '../documents/asking/reading.ts'
+import { documentAddress, partsOf } from './document-id.ts'
 import { documentShape, objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** The contract of ChatGPT's connectors: one document as text. */
+/** Returns one document as text, as ChatGPT's connectors demand of `fetch`. */
 export const fetchDocument = defineTool({
   name: 'fetch',
   title: 'Fetch a document',
   description: 'Reads one document by the id that search returned.',
   category: 'read_only',
   input: objectWith({
-    id: { type: 'string', maxLength: 250, description: 'As search answers it: DOCTYPE/NAME.' },
+    id: { type: 'string', maxLength: 250 },
   }),
   output: objectShape(
     { id: textShape, title: textShape, text: textShape, url: textShape },
     { metadata: documentShape },
   ),
   example: { id: 'Sales Order/SO-00001' },
-  async run({ id }, { principal, documents }) {
+  async run({ id }, { principal, documents, publicUrl }) {
     const { doctype, name } = partsOf(id)
     const data = await getDocument(documents, principal, doctype, name)
-    // The title may be hidden from the caller; then the name stands for it.
+    // The title may be hidden from the caller; then the name takes its place.
     const titleField = documents.platform.doctypes.get(doctype)?.titleField
     const title = titleField === undefined ? undefined : data[titleField]
     return {
@@ -29,7 +29,7 @@ export const fetchDocument = defineTool({
       title:
         typeof title === 'string' && title !== name ? `${title} (${doctype} ${name})` : `${doctype} ${name}`,
       text: textOf(doctype, data),
-      url: uriOf(doctype, name),
+      url: documentAddress(publicUrl, doctype, name),
       metadata: { doctype, modified: data['modified'], owner: data['owner'], docstatus: data['docstatus'] },
     }
   },

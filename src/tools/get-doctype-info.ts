@@ -1,11 +1,15 @@
+import { Remembered } from '#leaf/remembered.ts'
+import { WrittenJson } from '#leaf/written-json.ts'
 import { describeDoctype } from '../documents/describing.ts'
-import { doctype } from './arguments.ts'
+import { doable } from './gate/powers.ts'
+import { doctype } from './gate/arguments.ts'
+import { asJson } from './gate/output.ts'
 import { documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
- * What a model must know before it writes: fields, rules and what it may do. Fields that the caller
+ * Tells a model what it must know before it writes: fields, rules and permitted actions. Fields that the caller
  * cannot know are missing, and so are rules about them.
  */
 export const getDoctypeInfo = defineTool({
@@ -17,6 +21,17 @@ export const getDoctypeInfo = defineTool({
   input: objectWith({ doctype }),
   largeOutput: documentShape,
   example: { doctype: 'Sales Order' },
-  run: ({ doctype }, { principal, documents }) =>
-    Promise.resolve(describeDoctype(documents, principal, doctype)),
+  run: ({ doctype }, { principal, documents, lacks }) => {
+    const info = describeDoctype(documents, principal, doctype)
+    const permissions = doable(lacks, doctype, info.permissions)
+    const written = (): WrittenJson => {
+      const { permissions: _, ...rest } = info
+      const value = asJson({ ...rest, permissions })
+      return new WrittenJson(JSON.stringify(value), () => value)
+    }
+    // Requests may ask for any set of tools, so what those make is not kept.
+    return Promise.resolve(principal.narrowing ? written() : answers.of(info, permissions.join(), written))
+  },
 })
+
+const answers = new Remembered<object, WrittenJson>()

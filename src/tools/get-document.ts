@@ -1,28 +1,31 @@
-import { getDocument } from '../documents/reading.ts'
+import { getDocument } from '../documents/asking/reading.ts'
 import { historyOf } from '../documents/history.ts'
 import { listBelongings } from '../documents/belongings.ts'
-import { doctype, name } from './arguments.ts'
-import { aboutDocument, documentShape } from './output-shapes.ts'
+import { documentAddress } from './document-id.ts'
+import { doctype, name } from './gate/arguments.ts'
+import { documentShape, objectShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** Everything about one document that the caller may see. One that it may not read is not there. */
+/** Returns everything about one document that the caller may see. One that it may not read is not found. */
 export const getDocumentTool = defineTool({
   name: 'get_document',
   title: 'Get a document',
-  description: 'One document with all fields and child rows, by its exact name (search_link finds it).',
+  description: 'One document with its child rows, by exact name (search_link finds it).',
   category: 'read_only',
+  early: true,
+  known: ['doctype', 'name'],
   input: objectWith(
     { doctype, name },
     {
-      fields: { type: 'array', items: { type: 'string' }, description: 'Only these.' },
-      include_history: { type: 'boolean', description: 'Also who changed what.' },
+      fields: { type: 'array', items: { type: 'string' } },
+      include_history: { type: 'boolean' },
       include_comments: { type: 'boolean', description: 'Also comments, assignments, attachments.' },
     },
   ),
-  largeOutput: aboutDocument({ data: documentShape }),
+  largeOutput: objectShape({ data: documentShape }),
   example: { doctype: 'Sales Order', name: 'SO-00001' },
-  async run(args, { principal, documents }) {
+  async run(args, { principal, documents, publicUrl }) {
     const {
       doctype,
       name,
@@ -34,6 +37,7 @@ export const getDocumentTool = defineTool({
     return {
       doctype,
       name,
+      ...(publicUrl !== undefined && { url: documentAddress(publicUrl, doctype, name) }),
       data,
       // The last fifty changes: more would crowd out the document itself.
       ...(history && { history: await historyOf(documents, principal, doctype, name, 50) }),

@@ -1,20 +1,22 @@
-import { pendingApprovals } from '../documents/workflow.ts'
-import { fitRows } from './fit-rows.ts'
+import { pendingApprovals } from '../documents/writing/workflow.ts'
+import { doctype } from './gate/arguments.ts'
+import { fitRows } from './gate/fit-rows.ts'
 import { rowsShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** What waits for the caller in any workflow, with the actions that it may take; `run_workflow` takes one. */
+/** Lists the documents of any workflow that wait for the caller, with its actions; `run_workflow` takes one. */
 export const getPendingApprovals = defineTool({
   name: 'get_pending_approvals',
   title: 'Pending approvals',
   description: 'Documents that wait for a workflow action of yours, oldest first.',
   category: 'read_only',
   view: 'approvals',
+  unlisted: ['limit'],
   input: objectWith(
     {},
     {
-      doctype: { type: 'string', description: 'Only of this doctype.' },
+      doctype,
       limit: { type: 'integer', minimum: 1, maximum: 200, description: 'Default 50.' },
     },
   ),

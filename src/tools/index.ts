@@ -40,7 +40,7 @@ import { submitDocumentTool } from './submit-document.ts'
 import type { Tool } from './tool.ts'
 import { updateDocumentTool } from './update-document.ts'
 
-/** The tools that need nothing but the documents and the library, so every installation has them. */
+/** The tools that need only the documents and the library, so that every installation has them. */
 export const builtInTools: readonly Tool[] = [
   listDocumentsTool,
   getDocumentTool,

@@ -1,18 +1,19 @@
-import type { submitDocument } from '../documents/lifecycle.ts'
-import { doctype, dryRun, name } from './arguments.ts'
+import type { submitDocument } from '../documents/writing/lifecycle.ts'
+import { doctype, dryRun, name } from './gate/arguments.ts'
 import { aboutDocument, documentShape, wholeNumberShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** What one of the tools that move a document from state to state has of its own. */
+/** The parts in which the tools that submit, cancel and amend differ. */
 interface Lifecycle {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly change: typeof submitDocument
+  readonly destructive?: true
 }
 
-/** A tool that submits, cancels or amends one document. */
+/** Makes a tool that submits, cancels or amends one document. */
 export function lifecycleTool({ change, ...own }: Lifecycle): Tool {
   return defineTool({
     ...own,

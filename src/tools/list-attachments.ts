@@ -1,18 +1,19 @@
 import { listBelongings } from '../documents/belongings.ts'
 import type { Attachment } from '../documents/belongings.ts'
-import { doctype, name } from './arguments.ts'
-import { aboutDocument, documentShape, listShape, wholeNumberShape } from './output-shapes.ts'
+import { doctype, name } from './gate/arguments.ts'
+import { aboutDocument, rowsOf, wholeNumberShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** Which files hang on a document; `extract_file_content` reads them by the ids given here. */
+/** Lists the files attached to a document; `extract_file_content` reads them by the ids given here. */
 export const listAttachmentsTool = defineTool({
   name: 'list_attachments',
   title: 'List attachments',
   description: 'The files attached to a document.',
   category: 'read_only',
+  rows: 'attachments',
   input: objectWith({ doctype, name }),
-  largeOutput: aboutDocument({ attachments: listShape(documentShape), count: wholeNumberShape }),
+  largeOutput: aboutDocument({ attachments: rowsOf, count: wholeNumberShape }),
   example: { doctype: 'Task', name: 'TASK-00001' },
   async run({ doctype, name }, { principal, documents }) {
     const attachments = (await listBelongings(documents, principal, doctype, name, 'attachment')).map(
@@ -22,7 +23,7 @@ export const listAttachmentsTool = defineTool({
   },
 })
 
-/** An attachment as tools show it. */
+/** Returns an attachment as tools show it. */
 export function attachmentView({
   id,
   file_name,

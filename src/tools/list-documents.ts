@@ -1,29 +1,33 @@
-import { listDocuments } from '../documents/reading.ts'
-import { doctype, filters, offset } from './arguments.ts'
-import { fitRows } from './fit-rows.ts'
-import { rowsShape, textShape } from './output-shapes.ts'
+import { listDocuments } from '../documents/asking/reading.ts'
+import { filters, offset } from './gate/arguments.ts'
+import { fitRows } from './gate/fit-rows.ts'
+import { rowsShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
- * The one to reach for first (specification §2.5 names its arguments). It lists only what the caller
+ * Lists documents: the tool to try first (specification §2.5 names its arguments). It lists only what the caller
  * may read, and refuses fields, filters and orders that would tell of the rest.
  */
 export const listDocumentsTool = defineTool({
   name: 'list_documents',
   title: 'List documents',
   description:
-    'Lists documents of one doctype that match filters, newest first, with the total (counted up to 10,000). search_documents finds by words. `aggregate` computes.',
+    'Lists documents of one doctype, newest first, with their number (up to 10,000). search_documents finds by words; `aggregate` computes.',
   category: 'read_only',
+  early: true,
+  known: ['doctype'],
+  unlisted: ['cursor'],
+  rows: 'data',
   input: objectWith(
-    { doctype },
+    { doctype: { type: 'string', description: 'As list_doctypes names it.' } },
     {
       filters,
       fields: {
         type: 'array',
         items: { type: 'string' },
         maxItems: 100,
-        description: '"*" for all; default name, title, creation, modified.',
+        description: '"*" for all.',
       },
       limit: {
         // A number, because the specification calls it one; `multipleOf` keeps it whole.
@@ -31,18 +35,18 @@ export const listDocumentsTool = defineTool({
         minimum: 1,
         maximum: 1000,
         multipleOf: 1,
-        description: 'Most rows; default 20.',
+        description: 'Default 20.',
       },
       offset,
       cursor: {
         type: 'string',
         maxLength: 8000,
-        description: 'next_cursor of the page before: pages that stay right while others write.',
+        description: 'Instead of offset, and right while others write: "", then each next_cursor.',
       },
       order_by: { type: 'string', description: 'Default "creation desc".' },
     },
   ),
-  largeOutput: rowsShape('data', { doctype: textShape }),
+  largeOutput: rowsShape('data'),
   example: { doctype: 'Customer', filters: { territory: 'North' }, limit: 5 },
   async run(
     { doctype, filters, fields, limit, offset, cursor, order_by: orderBy },
@@ -54,13 +58,14 @@ export const listDocumentsTool = defineTool({
       ...(fields && { fields }),
       ...(limit !== undefined && { limit }),
       ...(offset !== undefined && { offset }),
-      ...(cursor !== undefined && { cursor }),
+      ...(cursor !== undefined && cursor !== '' && { cursor }),
       ...(orderBy !== undefined && { orderBy }),
     })
     return fitRows(
       { doctype, data: page.data },
       'data',
-      cursor === undefined ? page : { ...page, offset: undefined },
+      // A cursor is long, and few ask for it.
+      cursor === undefined ? { ...page, cursorAfter: undefined } : { ...page, offset: undefined },
       budget,
     )
   },

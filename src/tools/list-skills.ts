@@ -1,24 +1,37 @@
+import { didYouMean } from '#leaf/names.ts'
 import { listShape, objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** For clients that show their model no resources: which skills there are. */
+/** Lists the skills, for clients that show their model no resources. */
 export const listSkillsTool = defineTool({
   name: 'list_skills',
   title: 'List skills',
-  description:
-    'Lists the skills: short guides on how to do a kind of task well with these tools. Call it before an unfamiliar task, then read_skill for the one that fits.',
+  description: 'Short guides to kinds of tasks: look before an unfamiliar one, then read_skill.',
   category: 'read_only',
+  unlisted: ['tool'],
   input: objectWith({}, { tool: { type: 'string', description: 'Only skills that teach this tool.' } }),
-  output: objectShape({
-    skills: listShape(
-      objectShape({ name: textShape, title: textShape, description: textShape, files: listShape(textShape) }),
-    ),
-  }),
+  output: objectShape(
+    {
+      skills: listShape(
+        objectShape({
+          name: textShape,
+          title: textShape,
+          description: textShape,
+          files: listShape(textShape),
+        }),
+      ),
+    },
+    { note: textShape },
+  ),
   example: {},
   async run({ tool }, { principal, library }) {
-    const skills = library.skills(principal).filter(({ tools }) => tool === undefined || tools.includes(tool))
+    const all = library.skills(principal)
+    const skills = all.filter(({ tools }) => tool === undefined || tools.includes(tool))
+    const taught = all.flatMap(({ tools }) => tools)
     return {
+      ...(tool !== undefined &&
+        skills.length === 0 && { note: `no skill teaches "${tool}"${didYouMean(tool, taught)}` }),
       skills: skills.map(({ name, title, description, files }) => ({
         name,
         title,

@@ -1,32 +1,35 @@
-import { getDocument, listDocuments } from '../documents/reading.ts'
-import type { Charts } from '../analysis/charts/charts.ts'
-import type { Clock } from '../core/clock.ts'
-import { AppError, messageOf } from '../core/errors.ts'
+import { getDocument, listDocuments } from '../documents/asking/reading.ts'
+import type { Charts } from '#sandbox/sandbox.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { meantOrKnown } from '#leaf/names.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
+import { chartStates } from '../analysis/chart-data.ts'
 import { drawStored, itemsOf } from './dashboards.ts'
+import { pageAddress } from './document-id.ts'
 import { objectShape, yesNoShape } from './output-shapes.ts'
 import { type Content, defineTool, type Tool, type ToolContext } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** Pictures are large, and a model hardly looks at more in one answer. */
+/** The most pictures in one answer: they are large, and a model hardly looks at more. */
 const mostPictures = 8
 
-/** The dashboards that the caller may see, and their pictures. */
+/** Lists the dashboards that the caller may see, with their pictures. */
 export function listUserDashboards(charts: Charts, clock: Clock): Tool {
   return defineTool({
     name: 'list_user_dashboards',
     title: 'List dashboards',
-    description:
-      'Lists the dashboards that you made or that are shared with you. With dashboard, draws the charts of that one over the data that you may read today.',
+    description: 'Dashboards of yours or shared with you; with dashboard, draws the charts of that one.',
     category: 'read_only',
+    computes: true,
     view: 'dashboards',
     input: objectWith(
       {},
       {
         include_shared: {
           type: 'boolean',
-          description: 'Also those of others that are shared with you; default true.',
+          description: 'Default true.',
         },
-        dashboard: { type: 'string', description: 'The id or name of one dashboard, to see its charts.' },
+        dashboard: { type: 'string', description: 'Its id or name.' },
       },
     ),
     largeOutput: objectShape({ success: yesNoShape }),
@@ -43,6 +46,7 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
       const listed = data.map((view) => ({
         dashboard_id: view['name'],
         dashboard_name: view['dashboard_name'],
+        ...pageAddress(context.publicUrl, 'desk', view['name']),
         owner: view['owner'],
         modified: view['modified'],
         shared: view['owner'] !== principal.user,
@@ -50,7 +54,14 @@ export function listUserDashboards(charts: Charts, clock: Clock): Tool {
       if (dashboard === undefined)
         return { success: true, dashboards: listed, count: listed.length, total_count: total }
       const chosen = listed.find((one) => one.dashboard_id === dashboard || one.dashboard_name === dashboard)
-      if (!chosen) throw new AppError('not_found', `there is no dashboard "${dashboard}" that you may see`)
+      if (!chosen)
+        throw new AppError(
+          'not_found',
+          `there is no dashboard "${dashboard}" that you may see${meantOrKnown(
+            dashboard,
+            data.map((view) => String(view['dashboard_name'])),
+          )}`,
+        )
       const items = itemsOf(await getDocument(documents, principal, 'Dashboard', String(chosen.dashboard_id)))
       const left = items.length - mostPictures
       const note = left > 0 && { note: `${left} more charts were not drawn` }
@@ -71,12 +82,14 @@ async function drawAll(
   for (const [index, { chart }] of items.entries()) {
     context.progress(index, items.length, `drawing ${chart}`)
     try {
-      const { name, points, image } = await drawStored(context, charts, chart, clock.now())
+      const { name, points, image, definition } = await drawStored(context, charts, chart, clock.now())
+      const counted = await chartStates(context.documents, context.principal, definition, clock.now())
       const drawn = { chart_id: chart, chart_name: name, data_points: points.length }
-      shown.push({ ...drawn, points: points.slice(0, 50) })
+      const note = image.part === undefined ? {} : { note: `only ${image.part} are drawn` }
+      shown.push({ ...drawn, ...(counted && { counted }), points: points.slice(0, 50), ...note })
       content.push({ type: 'image', data: image.data, mimeType: image.mimeType })
     } catch (error) {
-      // One chart that the caller may not see, or that its owner broke, does not hide the others.
+      // One chart that the caller may not see, or that its owner broke, must not hide the others.
       if (!(error instanceof AppError) || context.signal.aborted) throw error
       shown.push({ chart_id: chart, error: messageOf(error) })
     }

@@ -1,14 +1,14 @@
-/** The shapes that answers of tools have in common, as JSON Schemas for clients that read answers with a program. */
+/** The common shapes of tool answers, as JSON Schemas for clients that read answers with a program. */
 
 type Shape = Readonly<Record<string, unknown>>
 
 export const textShape: Shape = { type: 'string' }
 export const wholeNumberShape: Shape = { type: 'integer' }
 export const yesNoShape: Shape = { type: 'boolean' }
-/** A document or a part of one: its doctype says what is in it. */
+/** A document or a part of one: its doctype decides its fields. */
 export const documentShape: Shape = { type: 'object' }
 
-/** An object with these properties, and perhaps those. */
+/** Returns the schema of an object with these required properties, and perhaps the optional ones. */
 export function objectShape(
   required: Readonly<Record<string, Shape>>,
   optional: Readonly<Record<string, Shape>> = {},
@@ -16,12 +16,12 @@ export function objectShape(
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } }
 }
 
-/** A list of these. */
+/** Returns the schema of a list of these. */
 export function listShape(items: Shape): Shape {
   return { type: 'array', items }
 }
 
-/** An answer about one document. */
+/** Returns the schema of an answer about one document. */
 export function aboutDocument(
   required: Readonly<Record<string, Shape>>,
   optional: Readonly<Record<string, Shape>> = {},
@@ -29,17 +29,20 @@ export function aboutDocument(
   return objectShape({ doctype: textShape, name: textShape, ...required }, optional)
 }
 
-/** Rows that were cut to what fits (`fit-rows.ts`), and how to go on. */
+/** Rows: a list of objects or, of more than a handful, their columns and a list of lists (gate/tabled.ts). */
+export const rowsOf: Shape = { description: 'Objects; above five, {columns, rows}.' }
+
+/** Returns the schema of rows that were cut to the budget (`fit-rows.ts`), with the way to the next ones where there are more. */
 export function rowsShape(key: string, required: Readonly<Record<string, Shape>> = {}): Shape {
   return objectShape(
     {
       ...required,
-      [key]: listShape(documentShape),
+      [key]: rowsOf,
+    },
+    {
       count: wholeNumberShape,
       total_count: wholeNumberShape,
       has_more: yesNoShape,
-    },
-    {
       more_than_total: yesNoShape,
       next_offset: wholeNumberShape,
       next_cursor: textShape,
@@ -47,3 +50,10 @@ export function rowsShape(key: string, required: Readonly<Record<string, Shape>>
     },
   )
 }
+
+/** The schema of how many of the documents counted are drafts, submitted and cancelled. */
+export const statesShape = objectShape({
+  draft: wholeNumberShape,
+  submitted: wholeNumberShape,
+  cancelled: wholeNumberShape,
+})

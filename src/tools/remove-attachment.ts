@@ -1,11 +1,11 @@
 import { removeAttachment } from '../documents/belongings.ts'
-import { doctype, dryRun, name } from './arguments.ts'
+import { doctype, dryRun, name } from './gate/arguments.ts'
 import { attachmentView } from './list-attachments.ts'
 import { aboutDocument, documentShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** Removes a file from a document that the caller may write. Nothing keeps a copy, hence privileged. */
+/** Removes a file from a document that the caller may write. No copy is kept, hence privileged. */
 export const removeAttachmentTool = defineTool({
   name: 'remove_attachment',
   title: 'Remove an attachment',

@@ -1,26 +1,28 @@
-import { findReport } from '../documents/reports.ts'
+import { findReport } from '../documents/reports/reports.ts'
+import { pageAddress } from './document-id.ts'
 import { objectShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
-/** What a report wants to know before it runs, so that `generate_report` succeeds the first time. */
+/** Lists the filters of a report before it runs, so that `generate_report` succeeds the first time. */
 export const reportRequirements = defineTool({
   name: 'report_requirements',
   title: 'Describe a report',
   description: 'The filters and columns of a report; read it before generate_report.',
   category: 'read_only',
+  unlisted: ['include_columns', 'include_filters'],
   input: objectWith(
-    { report_name: { type: 'string', description: 'As report_list names it.' } },
+    { report_name: { type: 'string' } },
     {
-      include_columns: { type: 'boolean', description: 'Default true.' },
-      include_filters: { type: 'boolean', description: 'Default true.' },
+      include_columns: { type: 'boolean' },
+      include_filters: { type: 'boolean' },
     },
   ),
   largeOutput: objectShape({ report_name: textShape, report_type: textShape, description: textShape }),
   example: { report_name: 'Sales by Customer' },
   run: (
     { report_name: name, include_columns: columns = true, include_filters: filters = true },
-    { principal, documents },
+    { principal, documents, publicUrl },
   ) => {
     const report = findReport(documents, principal, name)
     const names = (required: boolean) =>
@@ -29,6 +31,7 @@ export const reportRequirements = defineTool({
       report_name: report.name,
       report_type: report.type,
       description: report.description,
+      ...pageAddress(publicUrl, 'reports', report.name),
       doctypes: report.doctypes,
       ...(columns &&
         report.columns.length > 0 && { columns: report.columns.map(({ name, label }) => ({ name, label })) }),

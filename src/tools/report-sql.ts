@@ -1,8 +1,7 @@
-import { isAvailable, type Unavailable } from '../analysis/analysis.ts'
+import { isAvailable, type Unavailable, type Sql } from '#sandbox/sandbox.ts'
 import { permittedTables } from '../analysis/permitted.ts'
-import type { Sql } from '../analysis/sql/sql.ts'
-import { AppError } from '../core/errors.ts'
-import type { RunSql } from '../documents/run-sql.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { RunSql } from '../documents/reports/run-sql.ts'
 
 /** Runs the statements of SQL reports where `query_and_analyze` runs its own. */
 export function reportSql(sql: Sql | Unavailable): RunSql {

@@ -1,25 +1,28 @@
-import { openTableRows } from '../documents/tables.ts'
+import { openTableRows } from '../documents/reports/tables.ts'
 import { columnOf } from '../analysis/permitted.ts'
-import type { Python, PythonProgram, PythonResult } from '../analysis/python/python.ts'
-import { optionalRoles } from './optional-tools.ts'
-import { filters } from './arguments.ts'
+import type { Python, PythonProgram, PythonResult } from '#sandbox/sandbox.ts'
+import { optionalRoles } from './gate/optional-tools.ts'
+import { likeFilters } from './gate/arguments.ts'
 import { objectShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, turnOf, type Content, type Tool, type ToolContext } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 const names = { type: 'array', items: { type: 'string', maxLength: 100 }, maxItems: 50 } as const
 
-/** Python in a sandbox over what the caller may read. */
+const timeoutOf = ({ usual, most }: Python['seconds']) =>
+  ({ type: 'integer', minimum: 1, maximum: most, description: `Seconds; default ${usual}.` }) as const
+
+/** Runs Python in a sandbox over the data that the caller may read. */
 export function runPythonCode(python: Python): Tool {
   return defineTool({
     name: 'run_python_code',
     title: 'Run Python code',
-    description: `Runs a Python ${python.versions['python'] ?? '3'} program without network and without files of this machine, and returns what it prints, the value of a last expression, return_variables and matplotlib figures. ${libraries(python)} data_query gives it data (a list of dicts) and df (a DataFrame); money is decimal.Decimal there. tools.<name>(…) calls the tools that read, as you: one program can replace many calls. For plain SQL use query_and_analyze.`,
+    description: `Runs a Python ${python.versions['python'] ?? '3'} program without network or files; returns what it prints, its last expression, return_variables and matplotlib figures. ${libraries(python)} data_query gives it data (a list of dicts; money is Decimal)${python.versions['pandas'] === undefined ? '' : ' and df'}. tools.<name>(…) calls tools that read.`,
     category: 'privileged',
-    // For System Managers unless the site says otherwise: a sandbox is a bound, not a reason for trust.
+    computes: true,
+    // A sandbox bounds a program, but is no reason for trust.
     roles: optionalRoles['run_python_code']!,
-    // Beyond the 300 seconds of a program, so that the sandbox stops it and can say where it was.
-    timeout: 320_000,
+    timeout: (python.seconds.most + 20) * 1000, // Longer than a program's, which the sandbox stops and can say where.
     input: objectWith(
       { code: { type: 'string', minLength: 1, maxLength: 200_000 } },
       {
@@ -28,15 +31,15 @@ export function runPythonCode(python: Python): Tool {
             { doctype: { type: 'string' } },
             {
               fields: { type: 'array', items: { type: 'string' }, maxItems: 100 },
-              filters,
+              filters: likeFilters,
               limit: { type: 'integer', minimum: 1, maximum: 100_000, description: 'Default 100.' },
             },
           ),
-          description: 'Documents that the program finds as data and df.',
+          description: 'Documents that the program finds as data.',
         },
-        timeout: { type: 'integer', minimum: 1, maximum: 300, description: 'Seconds; default 30.' },
-        capture_output: { type: 'boolean', description: 'Whether to return what is printed; default true.' },
-        return_variables: { ...names, description: 'Names of variables to return as JSON.' },
+        timeout: timeoutOf(python.seconds),
+        capture_output: { type: 'boolean', description: 'Default true.' },
+        return_variables: { ...names, description: 'Variables to return as JSON.' },
       },
     ),
     largeOutput: objectShape({ success: yesNoShape }),
@@ -73,9 +76,10 @@ export function runPythonCode(python: Python): Tool {
 
 function libraries({ versions }: Python): string {
   const found = ['numpy', 'pandas'].filter((name) => versions[name] !== undefined)
-  return found.length > 0
-    ? `${found.join(' and ')} are installed.`
-    : 'Only the standard library is installed.'
+  const installed =
+    found.length > 0 ? `${found.join(' and ')} are installed.` : 'Only the standard library is installed.'
+  const frame = found.includes('pandas') ? ' and df (a DataFrame)' : ''
+  return `${installed} data_query gives it data (a list of dicts)${frame};`
 }
 
 interface DataQuery {
@@ -119,7 +123,7 @@ function outputOf(
       execution_time_ms: Math.round(result.milliseconds * 10) / 10,
     },
   }
-  // Variables that were asked for come before output that was only printed.
+  // Requested variables come before output that was only printed.
   const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
   if (size(rest) + 300 > budget)
     return {
@@ -146,11 +150,16 @@ function outputOf(
 }
 
 const advice: Readonly<Record<string, string>> = {
-  TimeoutError: 'do less, or raise timeout (at most 300 seconds)',
+  TimeoutError: 'do less, or raise timeout',
   MemoryError: 'work on fewer rows or columns at a time',
   RecursionError: 'use a loop instead of recursion',
+  NameError:
+    'a program has what it defines and imports, tools, and with data_query also data (and df); it remembers nothing of earlier calls',
+  SyntaxError: 'code is one Python program, with its line ends and indents',
+  KeyError: 'print(list(data[0])) shows the columns of data_query',
   PermissionError:
     'programs cannot start other programs, reach files of this machine, or change system settings',
+  FileNotFoundError: 'no file of this machine is there; data_query and tools.<name>(…) bring documents',
   ModuleNotFoundError:
     'only the standard library and the installed packages can be imported; nothing can be installed',
 }

@@ -2,39 +2,39 @@ import type { AuditLog } from '../audit/open-audit.ts'
 import { auditStatuses } from '../audit/event.ts'
 import { filterOf } from '../audit/question.ts'
 import { tailAudit } from '../audit/search.ts'
-import type { Clock } from '../core/clock.ts'
-import { objectWith } from '../core/object-schema.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 import { auditor } from '../core/principal.ts'
-import { fitRows } from './fit-rows.ts'
+import { fitRows } from './gate/fit-rows.ts'
+import { rowsShape } from './output-shapes.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 const defaultLimit = 20
 
-/** The audit log for those who audit and have no shell here; the call itself stands in the log like any other. */
+/** Searches the audit log, for auditors without a shell on this machine; the call itself is logged like any other. */
 export function searchAuditTool(audit: Pick<AuditLog, 'place' | 'settled'>, clock: Clock): Tool {
   return defineTool({
     name: 'search_audit',
     title: 'Search the audit log',
-    description:
-      'Who did what and when, newest last: calls, sign-ins, changes with old and new values, and who was shown which document.',
+    description: 'Who did what and when, newest last, and who was shown which document.',
     category: 'read_only',
     roles: [auditor],
     input: objectWith(
       {},
       {
-        user: { type: 'string', description: 'Of this user.' },
-        document: { type: 'string', description: 'What changed or showed it, such as "Customer/ACME".' },
-        doctype: { type: 'string', description: 'What changed or showed documents of it.' },
-        text: { type: 'string', maxLength: 500, description: 'With this text in it.' },
-        target: { type: 'string', description: 'Of this tool, prompt or document.' },
-        type: { type: 'string', description: 'Such as tool.call, or "document." for all that begin so.' },
+        user: { type: 'string', description: 'Who.' },
+        document: { type: 'string', description: 'Such as "Customer/ACME".' },
+        doctype: { type: 'string', description: 'Of it.' },
+        text: { type: 'string', maxLength: 500, description: 'In it.' },
+        target: { type: 'string', description: 'Tool, prompt or document.' },
+        type: { type: 'string', description: 'Such as tool.call, or "document.".' },
         status: { type: 'string', enum: auditStatuses },
-        client: { type: 'string', description: 'Of this client id.' },
+        client: { type: 'string', description: 'A client id.' },
         since: {
           type: 'string',
-          description: 'A date, today, yesterday, or back from now: 2h, 7d (the default).',
+          description: 'A date, yesterday, or 2h, 7d (default).',
         },
-        until: { type: 'string', description: 'Before this moment.' },
+        until: { type: 'string', description: 'As since.' },
         limit: {
           type: 'integer',
           minimum: 1,
@@ -43,14 +43,29 @@ export function searchAuditTool(audit: Pick<AuditLog, 'place' | 'settled'>, cloc
         },
       },
     ),
+    largeOutput: rowsShape('events'),
     example: { document: 'Customer/CUST-00001', since: '7d' },
-    async run({ limit = defaultLimit, ...question }, { budget }) {
-      const filter = filterOf({ since: '7d', ...question }, clock.now())
+    async run({ limit = defaultLimit, ...question }, { budget, signal }) {
+      const { user, target } = question
+      const asked = {
+        ...question,
+        ...(user !== undefined && { user: user.includes('@') ? user.trim().toLowerCase() : user.trim() }),
+        ...(target !== undefined && { target: target.trim() }),
+      }
+      const filter = filterOf({ since: '7d', ...asked }, clock.now())
       await audit.settled()
-      const found = await tailAudit(audit.place, limit + 1, filter)
+      const found = await tailAudit(audit.place, limit + 1, filter, signal)
       const events = found.slice(-limit)
       const part = { total: events.length, offset: 0, more: found.length > limit }
-      return fitRows({ events }, 'events', part, budget)
+      // Nothing found may also mean that a name was written otherwise.
+      const names = Object.keys(asked).filter((key) => key !== 'since' && key !== 'until' && key !== 'text')
+      const note = `no event has exactly this ${names.join(' and ')}`
+      return fitRows(
+        { events, ...(events.length === 0 && names.length > 0 && { note }) },
+        'events',
+        part,
+        budget,
+      )
     },
   })
 }

@@ -1,8 +1,9 @@
-import { updateDocument } from '../documents/updating.ts'
-import { doctype, dryRun, name } from './arguments.ts'
+import { triedThere } from '../documents/writing/elsewhere.ts'
+import { updateDocument } from '../documents/writing/updating.ts'
+import { doctype, dryRun, name } from './gate/arguments.ts'
 import { aboutDocument, documentShape, listShape, textShape } from './output-shapes.ts'
 import { defineTool } from './tool.ts'
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 
 /**
  * Changes the fields given. Refused as a whole when one value is wrong or may not be set, when the
@@ -14,13 +15,14 @@ export const updateDocumentTool = defineTool({
   description:
     'Changes fields of one document; others stay. Child rows: with row "name" a row is patched ("_delete": true removes it), without it is added; rows that all lack a name replace the table.',
   category: 'write',
+  destructive: true,
   idempotent: true,
   input: objectWith(
-    { doctype, name, data: { type: 'object', description: 'New values by field.' } },
+    { doctype, name, data: { type: 'object' } },
     {
       expected_modified: {
         type: 'string',
-        description: 'The "modified" you read; refused when the document changed since.',
+        description: 'The modified that you read.',
       },
       dry_run: dryRun,
     },
@@ -44,7 +46,7 @@ export const updateDocumentTool = defineTool({
       doctype,
       name,
       updated_fields: updatedFields,
-      ...(dryRun && { dry_run: true }),
+      ...(dryRun && { dry_run: true, ...triedThere(documents, doctype) }),
       data: document,
       ...(warnings.length > 0 && { warnings }),
     }

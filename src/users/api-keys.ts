@@ -1,10 +1,9 @@
 /** API keys: `Authorization: token <API_KEY>:<API_SECRET>` for legacy clients and service identities (specification §5.2). */
-import { networksOf } from '../core/address.ts'
-import type { Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { randomId, randomSecret, sameText, sha256 } from '../core/secrets.ts'
-import type { Collection, Store, Stored } from '../store/store.ts'
-import type { People } from './people.ts'
+import { networksOf } from '#leaf/address.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { randomId, randomSecret, sameText, sha256 } from '#leaf/secrets.ts'
+import type { Collection, Store, Stored, Transaction } from '#state/store.ts'
+import { knownUser, type People } from './people.ts'
 
 /** An API key as it is stored; its id is the public half. */
 export interface ApiKey extends Stored {
@@ -12,27 +11,42 @@ export interface ApiKey extends Stored {
   readonly secretHash: string
   readonly label: string
   readonly createdAt: number
+  /** The network address from which it was made; absent when an operator made it. */
+  readonly from?: string
   readonly expiresAt?: number
-  /** Network addresses (CIDR) that it may be used from; any when absent. */
+  /** The network addresses (CIDR) from which it may be used; any when absent. */
   readonly addresses?: readonly string[]
   readonly revokedAt?: number
 }
 
-/** What a new key is for. */
+/** A request for a new key. */
 export interface ApiKeyRequest {
   readonly user: string
   readonly label?: string
   readonly seconds?: number
   readonly addresses?: readonly string[]
+  readonly from?: string
+}
+
+interface ApiKeysDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly people: () => People
+  /** Ends what a key keeps open beyond its request, such as streams, at all daemons once the transaction commits. */
+  readonly tellIn: (tx: Transaction, ended: { readonly user: string; readonly apiKey: string }) => void
 }
 
 /** All API keys. */
 export class ApiKeys {
+  readonly #store: Store
   readonly #clock: Clock
   readonly #people: () => People
   readonly #keys: Collection<ApiKey>
+  readonly #tellIn: ApiKeysDeps['tellIn']
 
-  constructor(deps: { store: Store; clock: Clock; people: () => People }) {
+  constructor(deps: ApiKeysDeps) {
+    this.#store = deps.store
+    this.#tellIn = deps.tellIn
     this.#clock = deps.clock
     this.#people = deps.people
     this.#keys = deps.store.collection<ApiKey>({ name: 'users.api_key', indexes: ['user'] })
@@ -40,8 +54,7 @@ export class ApiKeys {
 
   /** Makes a key; the secret is shown this once. AppError `not_found` for no such user, `invalid` for a wrong network. */
   async create(request: ApiKeyRequest): Promise<{ key: ApiKey; secret: string }> {
-    const user = this.#people().find(request.user)
-    if (!user) throw new AppError('not_found', `no user ${request.user}`)
+    const user = knownUser(this.#people(), request.user)
     networksOf(request.addresses ?? [])
     const secret = randomSecret('ac_sk_')
     const now = this.#clock.now()
@@ -52,13 +65,14 @@ export class ApiKeys {
       secretHash: sha256(secret),
       label: request.label ?? '',
       createdAt: now,
+      ...(request.from !== undefined && { from: request.from }),
       ...(request.seconds !== undefined && { expiresAt: now + request.seconds * 1000 }),
       ...(request.addresses && request.addresses.length > 0 && { addresses: request.addresses }),
     })
     return { key, secret }
   }
 
-  /** The key that these two halves prove, or why they prove none. */
+  /** Returns the key that these two halves prove, or the reason why they prove none. */
   async check(id: string, secret: string): Promise<{ key: ApiKey } | { fault: string }> {
     const key = id.length > 100 ? undefined : await this.#keys.get(id)
     const right = sameText(key?.secretHash ?? '', sha256(secret))
@@ -69,7 +83,7 @@ export class ApiKeys {
     return { key }
   }
 
-  /** Keys of a user, or all, newest first. */
+  /** Returns keys of a user, or all, newest first. */
   async list(user?: string): Promise<readonly ApiKey[]> {
     return this.#keys.find({
       where: user === undefined ? {} : { user },
@@ -77,11 +91,23 @@ export class ApiKeys {
     })
   }
 
-  /** Ends a key at once; false when there is no such key. */
+  /** Ends all keys of a user at once; returns how many ended. */
+  async revokeAll(user: string): Promise<number> {
+    const keys = (await this.list(user)).filter(({ revokedAt }) => revokedAt === undefined)
+    for (const { id } of keys) await this.revoke(id)
+    return keys.length
+  }
+
+  /** Ends a key at once, and what is open by it; false when there is no such key. */
   async revoke(id: string): Promise<boolean> {
-    const key = await this.#keys.update(id, (one) =>
-      one.revokedAt === undefined ? { ...one, revokedAt: this.#clock.now() } : undefined,
-    )
-    return key !== undefined
+    return await this.#store.transaction(async (tx) => {
+      const key = await tx
+        .in(this.#keys)
+        .update(id, (one) =>
+          one.revokedAt === undefined ? { ...one, revokedAt: this.#clock.now() } : undefined,
+        )
+      if (key) this.#tellIn(tx, { user: key.user, apiKey: id })
+      return key !== undefined
+    })
   }
 }

@@ -1,4 +1,4 @@
-/** The commonest passwords of leaked lists that are long enough to be taken, as the first eight digits of their SHA-256. */
+/** The commonest passwords of leaked lists, those long enough to be accepted, as the first eight digits of their SHA-256. */
 import { createHash } from 'node:crypto'
 
 const digests = new Set(
@@ -31,7 +31,7 @@ const digests = new Set(
 `.match(/[0-9a-f]{8}/g),
 )
 
-/** Whether a password, in lower case, is one that everybody tries. */
+/** True when a password, in lower case, is one that everybody tries. */
 export function isCommon(password: string): boolean {
   return digests.has(createHash('sha256').update(password).digest('hex').slice(0, 8))
 }

@@ -1,20 +1,20 @@
-/** Links that an operator makes and one person opens: they choose a password that nobody else knows. */
-import type { Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { randomSecret, sha256 } from '../core/secrets.ts'
-import type { Collection, Store, Stored } from '../store/store.ts'
+/** One-time links, each made by an operator and opened by one person, who chooses a password that nobody else knows. */
+import type { Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { randomSecret, sha256 } from '#leaf/secrets.ts'
+import type { Collection, Store, Stored } from '#state/store.ts'
 import type { People, User } from './people.ts'
 
-/** A link as it is stored: by the hash of its secret. */
+/** A stored link; its id is the hash of its secret. */
 export interface OneTimeLink extends Stored {
   readonly user: string
   readonly purpose: 'invite' | 'reset'
-  /** Whether using it also forgets the second factor, for somebody who lost it. */
+  /** True when using it also forgets the second factor, for somebody who lost it. */
   readonly secondFactor: boolean
   readonly expiresAt: number
 }
 
-/** All links that were not used yet. */
+/** All unused links. */
 export class OneTimeLinks {
   readonly #deps: { store: Store; clock: Clock; people: () => People }
   readonly #links: Collection<OneTimeLink>
@@ -42,11 +42,18 @@ export class OneTimeLinks {
     return { secret, link }
   }
 
-  /** Whose link it is, while it can be used. */
+  /** Returns a link and its user, while it can be used. */
   async find(secret: string): Promise<{ link: OneTimeLink; user: User } | undefined> {
     const link = await this.#links.get(sha256(secret))
     const user = link && this.#deps.people().find(link.user)
     return link && link.expiresAt > this.#deps.clock.now() && user?.enabled ? { link, user } : undefined
+  }
+
+  /** Ends all links of a user; returns how many ended. */
+  async end(user: string): Promise<number> {
+    const links = await this.#links.find({ where: { user } })
+    for (const { id } of links) await this.#links.delete(id)
+    return links.length
   }
 
   /** Uses the link up; false when somebody else was faster. */

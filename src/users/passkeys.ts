@@ -1,9 +1,9 @@
-/** Passkeys (WebAuthn Level 3): adding them, and signing in with them, each answer to a challenge once. */
+/** Passkeys (WebAuthn Level 3): adding them, and signing in with them; each challenge is answered once. */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import type { Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { hmac, randomId, sameText, sha256 } from '../core/secrets.ts'
-import type { Collection, Store, Stored } from '../store/store.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { hmac, randomId, sameText, sha256 } from '#leaf/secrets.ts'
+import type { Collection, Store, Stored } from '#state/store.ts'
 import type { Account, Accounts, Passkey } from './accounts.ts'
 
 interface UsedChallenge extends Stored {
@@ -23,7 +23,7 @@ export class Passkeys {
     this.#used = deps.store.collection({ name: 'users.used_challenge', expires: 'expiresAt' })
   }
 
-  /** What the browser needs to make a passkey; `key` is the secret of that browser. */
+  /** Returns the options with which the browser makes a passkey; `key` is the secret of that browser. */
   async creation(key: string, account: Account, names: { user: string; site: string }): Promise<object> {
     const { generateRegistrationOptions } = await import('@simplewebauthn/server')
     return generateRegistrationOptions({
@@ -31,7 +31,7 @@ export class Passkeys {
       rpID: this.#host(),
       userName: account.id,
       userDisplayName: names.user,
-      // WebAuthn §14.6.1: nothing in it that tells who they are.
+      // The user id must not tell who they are (WebAuthn §14.6.1).
       userID: new Uint8Array(Buffer.from(sha256(`passkey ${account.id}`), 'base64url')),
       challenge: this.#challenge(key),
       excludeCredentials: (account.passkeys ?? []).map(({ id }) => ({ id })),
@@ -39,8 +39,8 @@ export class Passkeys {
     })
   }
 
-  /** Keeps the passkey that the browser made. AppError `invalid`. */
-  async add(key: string, user: string, name: string, answer: string): Promise<void> {
+  /** Stores the passkey that the browser made. AppError `invalid`. */
+  async add(key: string, user: string, name: string, answer: string, from?: string): Promise<void> {
     const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
     const made = await this.#checked(() =>
       verifyRegistrationResponse({
@@ -60,6 +60,7 @@ export class Passkeys {
       counter,
       ...(transports && { transports }),
       createdAt: this.#deps.clock.now(),
+      ...(from !== undefined && { from }),
     }
     await this.#deps.accounts.change(user, (account) => {
       const known = account.passkeys ?? []
@@ -69,7 +70,7 @@ export class Passkeys {
     })
   }
 
-  /** What the browser needs to prove a passkey. */
+  /** Returns the options with which the browser proves a passkey. */
   async request(key: string): Promise<object> {
     const { generateAuthenticationOptions } = await import('@simplewebauthn/server')
     return generateAuthenticationOptions({
@@ -79,17 +80,17 @@ export class Passkeys {
     })
   }
 
-  /** Whose passkey it is that the browser proved; undefined when it proved none. */
-  async prove(key: string, answer: string): Promise<string | undefined> {
+  /** Returns the user whose passkey the browser proved; undefined when it proved none. */
+  async prove(key: string, answer: string, from: string): Promise<string | undefined> {
     try {
-      return await this.#proven(key, answer)
+      return await this.#proven(key, answer, from)
     } catch (error) {
       if (error instanceof AppError) return undefined
       throw error
     }
   }
 
-  async #proven(key: string, answer: string): Promise<string | undefined> {
+  async #proven(key: string, answer: string, from: string): Promise<string | undefined> {
     const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
     const response = await this.#checked(() => JSON.parse(answer) as AuthenticationResponseJSON)
     if (typeof response?.id !== 'string') return undefined
@@ -111,7 +112,8 @@ export class Passkeys {
     )
     if (!proof.verified) return undefined
     await this.#spend(answer)
-    const used = { counter: proof.authenticationInfo.newCounter, usedAt: this.#deps.clock.now() }
+    const { newCounter: counter } = proof.authenticationInfo
+    const used = { counter, usedAt: this.#deps.clock.now(), usedFrom: from }
     await this.#deps.accounts.change(owner.id, (account) => ({
       ...account,
       passkeys: (account.passkeys ?? []).map((one) => (one.id === known.id ? { ...one, ...used } : one)),
@@ -119,7 +121,7 @@ export class Passkeys {
     return owner.id
   }
 
-  /** What the library throws is about what the browser sent. */
+  /** Runs the library, whose errors are about what the browser sent. */
   async #checked<Result>(work: () => Result | Promise<Result>): Promise<Result> {
     try {
       return await work()
@@ -128,7 +130,7 @@ export class Passkeys {
     }
   }
 
-  /** Good for this browser and a while, without anything kept until it is used. */
+  /** Makes a challenge, valid for this browser and a while; nothing is stored until it is used. */
   #challenge(key: string): string {
     const parts = `${randomId()}.${this.#deps.clock.now()}`
     return `${parts}.${hmac(key, `passkey ${parts}`)}`
@@ -140,7 +142,7 @@ export class Passkeys {
     return age >= 0 && age <= challengeMilliseconds && sameText(proof, hmac(key, `passkey ${random}.${time}`))
   }
 
-  /** AppError `conflict` for an answer that came before. */
+  /** Spends the challenge of an answer. AppError `conflict` for an answer that came before. */
   async #spend(answer: string): Promise<void> {
     const { clientDataJSON } = (JSON.parse(answer) as { response: { clientDataJSON: string } }).response
     const { challenge } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString()) as {

@@ -1,11 +1,11 @@
 /** Users' passwords: argon2id, and the same time for users that do not exist. */
 import { hash, verify } from '@node-rs/argon2'
-import type { Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { randomId } from '../core/secrets.ts'
-import type { Collection, Store, Stored } from '../store/store.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { randomId } from '#leaf/secrets.ts'
+import type { Collection, Store, Stored } from '#state/store.ts'
 import { isCommon } from './common-passwords.ts'
-import type { People, User } from './people.ts'
+import { knownUser, type People, type User } from './people.ts'
 
 interface PasswordRecord extends Stored {
   readonly hash: string
@@ -20,7 +20,7 @@ const mostLength = 1024
 export class Passwords {
   readonly #deps: { store: Store; clock: Clock; people: () => People }
   readonly #passwords: Collection<PasswordRecord>
-  /** Compared with when there is no password, so that trying takes as long. */
+  /** The hash compared with when there is no password, so that an attempt takes as long. */
   #decoy: Promise<string> | undefined
 
   constructor(deps: { store: Store; clock: Clock; people: () => People }) {
@@ -38,16 +38,15 @@ export class Passwords {
     })
   }
 
-  /** Throws what `set` would, and sets nothing. */
+  /** Checks a password: throws what `set` would, and sets nothing. */
   check(email: string, password: string): User {
-    const user = this.#deps.people().find(email)
-    if (!user) throw new AppError('not_found', `no user ${email}`)
+    const user = knownUser(this.#deps.people(), email)
     const faults = passwordFaults(password, user.id)
     if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
     return user
   }
 
-  /** Whether this is the user's password; false, as slowly, for a user that has none. */
+  /** True when this is the user's password; false, as slowly, for a user without one. */
   async matches(email: string, password: string): Promise<boolean> {
     const user = this.#deps.people().find(email)
     const record = user && (await this.#passwords.get(user.id))
@@ -56,15 +55,20 @@ export class Passwords {
     return right && record !== undefined
   }
 
-  /** Whether a user has a password. */
+  /** Forgets a user's password: nobody signs in with one until another is chosen. */
+  async remove(user: string): Promise<void> {
+    await this.#passwords.delete(user)
+  }
+
+  /** True when a user has a password. */
   async has(email: string): Promise<boolean> {
     const user = this.#deps.people().find(email)
     return user !== undefined && (await this.#passwords.get(user.id)) !== undefined
   }
 
   /**
-   * On the first start of all, when no user has a password: makes one for that user and answers it, to be shown
-   * this once. Undefined when there is nothing to do.
+   * Makes a password for that user on the first start of all, when no user has one, and returns it, to be shown this
+   * once. Undefined when there is nothing to do.
    */
   async makeFirst(email: string): Promise<string | undefined> {
     const user = this.#deps.people().find(email)
@@ -92,7 +96,7 @@ function passwordFaults(password: string, user: string): string[] {
   ]
 }
 
-/** NIST SP 800-63B §5.1.1.2: the same characters, however a keyboard composes them. */
+/** Normalizes a password to the same characters, however a keyboard composes them (NIST SP 800-63B §5.1.1.2). */
 function normal(password: string): string {
   return password.normalize('NFKC')
 }

@@ -1,17 +1,18 @@
 /**
- * `config/users.yaml` and `config/roles.yaml`. The three roles that the program itself asks for always
+ * Reads `config/users.yaml` and `config/roles.yaml`. The three roles that the program itself asks for always
  * exist; roles.yaml describes them at will and adds the site's own.
  */
-import { objectWith } from '../core/object-schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
+import { references } from '#leaf/references.ts'
 import { assistantAdmin, assistantUser, systemManager } from '../core/principal.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '../core/schema.ts'
-import { checkDocument, checkNames, requiredDocument } from '../site/check-document.ts'
+import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { checkDocument, checkReferences, requiredDocument } from '../site/check-document.ts'
 import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
-import type { People, Role, User } from './people.ts'
+import { peopleOf, type People, type Role, type User } from './people.ts'
 
-/** Where users stand in a site. */
+/** The file of a site's users. */
 export const usersFile = 'config/users.yaml'
-/** Where roles stand in a site. */
+/** The file of a site's roles. */
 export const rolesFile = 'config/roles.yaml'
 
 const builtInRoles: readonly Role[] = [
@@ -26,19 +27,21 @@ const builtInRoles: readonly Role[] = [
 
 const roleName = {
   type: 'string',
-  pattern: '^[^\\s\\x00-\\x1f](?:[^\\x00-\\x1f]{0,98}[^\\s\\x00-\\x1f])?$',
+  title: 'one line without commas, which part the roles that row-level security is told',
+  pattern: '^[^\\s\\x00-\\x1f,](?:[^\\x00-\\x1f,]*[^\\s\\x00-\\x1f,])?$',
+  maxLength: 100,
 } as const
 
-/** The shape of `config/roles.yaml`. */
+/** The schema of `config/roles.yaml`. */
 export const rolesSchema = objectWith({
   roles: { type: 'array', items: objectWith({ name: roleName }, { description: { type: 'string' } }) },
 }) satisfies JSONSchema
 
-/** The shape of `config/users.yaml`. */
+/** The schema of `config/users.yaml`. */
 export const usersSchema = objectWith({
   users: {
     type: 'array',
-    // In this order faults are told.
+    // Faults are reported in this order.
     items: {
       type: 'object',
       additionalProperties: false,
@@ -47,9 +50,9 @@ export const usersSchema = objectWith({
         email: { type: 'string', format: 'email', maxLength: 254 },
         full_name: { type: 'string', minLength: 1, maxLength: 140 },
         enabled: { type: 'boolean', default: true },
-        // Specification §2.4: 0 or 1. Off by default: to be let in is a decision.
+        // 0 or 1 (specification §2.4). It is off by default, as access is a decision.
         assistant_enabled: { type: ['boolean', 'integer'], enum: [0, 1, true, false], default: 0 },
-        roles: { type: 'array', items: { type: 'string' } },
+        roles: { type: 'array', items: references('role', { type: 'string' }) },
       },
     },
   },
@@ -58,18 +61,18 @@ export const usersSchema = objectWith({
 const checkRoles = compileSchema(rolesSchema, { defaults: true })
 const checkUsers = compileSchema(usersSchema, { defaults: true })
 
-/** The site's users and roles. Faults are collected; where there is any, the answer is incomplete. */
+/** Reads the site's users and roles. Faults are collected; with any, the answer is incomplete. */
 export function readPeople(files: SiteFiles, faults: Fault[]): People {
   const roles = readRoles(files.documents.get(rolesFile), faults)
   const users = readUsers(requiredDocument(files, usersFile, faults), roles, faults)
-  return { users, roles, find: (email) => users.get(email.trim().toLowerCase()) }
+  return peopleOf({ users, roles })
 }
 
 function readRoles(document: SourceDocument | undefined, faults: Fault[]): Map<string, Role> {
   const roles = new Map(builtInRoles.map((role) => [role.name, role]))
   if (!document) return roles
   const data = checkDocument<FromSchema<typeof rolesSchema>>(document, checkRoles, faults)
-  // One fault in the file must not make every role that others name look unknown; nothing of it is used.
+  // One fault in the file must not make every role that others name look unknown; only the names are used.
   if (!data)
     for (const name of namesIn(document.data))
       roles.set(name, { name, description: '', source: document.file })
@@ -112,6 +115,7 @@ function readUsers(
   const users = new Map<string, User>()
   if (!document) return users
   const data = checkDocument<FromSchema<typeof usersSchema>>(document, checkUsers, faults)
+  if (data) checkReferences(document, usersSchema, { role: roles }, faults)
   for (const [index, entry] of (data?.users ?? []).entries()) {
     const id = entry.email.toLowerCase()
     const here = document.fault(['users', index, 'email'], '')
@@ -120,7 +124,6 @@ function readUsers(
       faults.push({ ...here, message: `"${entry.email}" is already given at ${first.source}` })
       continue
     }
-    checkNames(document, ['users', index, 'roles'], 'role', entry.roles, roles, faults)
     users.set(id, {
       id,
       fullName: entry.full_name,

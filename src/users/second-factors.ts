@@ -1,18 +1,18 @@
-/** Codes of an authenticator app (RFC 6238), and the recovery codes for the day when it is lost. */
+/** Codes of an authenticator app (RFC 6238), and the recovery codes for the day when the app is lost. */
 import { Secret, TOTP } from 'otpauth'
-import type { Clock } from '../core/clock.ts'
-import { AppError } from '../core/errors.ts'
-import { randomSecret, sha256 } from '../core/secrets.ts'
-import { hasSecondFactor, type Account, type Accounts } from './accounts.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { randomSecret, sha256 } from '#leaf/secrets.ts'
+import { hasSecondFactor, withoutProofs, type Account, type Accounts } from './accounts.ts'
 
 const period = 30
 const numberOfCodes = 10
 
-/** What an app needs to know of a new authenticator. */
+/** The data that an app needs for a new authenticator. */
 export interface NewAuthenticator {
-  /** Base32, which people may type. */
+  /** The secret in base32, which people may type. */
   readonly secret: string
-  /** `otpauth://…`, which the app opens. */
+  /** The URI `otpauth://…`, which the app opens. */
   readonly uri: string
 }
 
@@ -26,25 +26,26 @@ export class SecondFactors {
     this.#accounts = deps.accounts
   }
 
-  /** A new secret for an app, or the same again for the page that asks for its code; it counts once a code of it was shown. */
-  begin(label: string, issuer: string, secret = new Secret({ size: 20 }).base32): NewAuthenticator {
+  /** Returns a secret for an app: the `begun` one, to ask for its code again, or a new one. It counts once a code is shown. */
+  begin(label: string, issuer: string, begun = ''): NewAuthenticator {
+    const secret = isSecret(begun) ? begun : new Secret({ size: 20 }).base32
     return { secret, uri: new TOTP({ secret: Secret.fromBase32(secret), label, issuer, period }).toString() }
   }
 
-  /** Keeps an app whose code is right; answers fresh recovery codes. AppError `invalid`. */
-  async set(user: string, secret: string, code: string): Promise<readonly string[]> {
-    const step = /^[A-Z2-7]{32}$/.test(secret) ? this.#stepOf(secret, code) : undefined
+  /** Stores an app whose code is right; returns fresh recovery codes. AppError `invalid`. */
+  async set(user: string, secret: string, code: string, from?: string): Promise<readonly string[]> {
+    const step = isSecret(secret) ? this.#stepOf(secret, code) : undefined
     if (step === undefined) throw new AppError('invalid', 'the code is wrong')
     const codes = newCodes()
     await this.#accounts.change(user, (account) => ({
       ...account,
-      totp: { secret, usedStep: step },
+      totp: { secret, usedStep: step, createdAt: this.#clock.now(), ...(from !== undefined && { from }) },
       recoveryCodes: codes.map(recoveryHash),
     }))
     return codes
   }
 
-  /** Whether this is a code of the user's app, or a recovery code; either is good for once. */
+  /** True when this is a code of the user's app, or a recovery code; either counts once. */
   async spend(user: string, code: string): Promise<boolean> {
     let right = false
     await this.#accounts.change(user, (account) => {
@@ -61,28 +62,28 @@ export class SecondFactors {
     return right
   }
 
-  /** Fresh recovery codes; the old ones end. */
+  /** Returns fresh recovery codes; the old ones end. */
   async renewCodes(user: string): Promise<readonly string[]> {
     const codes = newCodes()
     await this.#accounts.change(user, (account) => ({ ...account, recoveryCodes: codes.map(recoveryHash) }))
     return codes
   }
 
-  /** Forgets one factor, or all; recovery codes go with the last one. AppError `conflict` when the last one must stay. */
+  /** Removes one factor; recovery codes go with the last one. AppError `conflict` when the last one must stay. */
   async remove(
     user: string,
-    which: { totp?: true; passkey?: string; all?: true },
+    which: { totp?: true; passkey?: string; codes?: true },
     needed: boolean,
   ): Promise<void> {
     await this.#accounts.change(user, (account) => {
-      const { totp, passkeys = [], recoveryCodes, ...rest } = account
-      const kept = which.all ? [] : passkeys.filter(({ id }) => id !== which.passkey)
+      const { totp, passkeys = [], recoveryCodes } = account
+      const kept = passkeys.filter(({ id }) => id !== which.passkey)
       const left: Account = {
-        ...rest,
-        ...(totp && !which.totp && !which.all && { totp }),
+        ...withoutProofs(account),
+        ...(totp && !which.totp && { totp }),
         ...(kept.length > 0 && { passkeys: kept }),
       }
-      if (hasSecondFactor(left)) return { ...left, ...(recoveryCodes && { recoveryCodes }) }
+      if (hasSecondFactor(left)) return { ...left, ...(recoveryCodes && !which.codes && { recoveryCodes }) }
       if (needed) throw new AppError('conflict', 'your role needs a second factor: add another one first')
       return left
     })
@@ -101,7 +102,11 @@ export class SecondFactors {
   }
 }
 
-/** 60 bits each, in groups that can be written down and typed. */
+function isSecret(text: string): boolean {
+  return /^[A-Z2-7]{32}$/.test(text)
+}
+
+/** Makes recovery codes of 60 bits each, in groups that can be written down and typed. */
 function newCodes(): string[] {
   return Array.from({ length: numberOfCodes }, () => {
     const letters = sha256(randomSecret(''))

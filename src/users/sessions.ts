@@ -1,43 +1,43 @@
-/** Browser sessions, kept on the server and known by the hash of a secret that only the browser's cookie has. */
-import type { Clock } from '../core/clock.ts'
-import { randomSecret, sha256 } from '../core/secrets.ts'
+/** Browser sessions, kept on the server under the hash of a secret that only the browser's cookie has. */
+import type { Clock } from '#leaf/clock.ts'
+import { randomSecret, sha256 } from '#leaf/secrets.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Collection, Store, Stored } from '../store/store.ts'
+import type { Collection, Store, Stored } from '#state/store.ts'
 import type { Account, Accounts } from './accounts.ts'
 import type { People, User } from './people.ts'
 
-/** How somebody proved who they are. */
+/** The method by which somebody proved who they are. */
 export type SignInMethod = 'password' | 'oidc' | 'passkey'
 
-/** What is known of a browser that signs in. */
+/** The data of a browser that signs in. */
 export interface NewSession extends Pick<Session, 'user' | 'method' | 'address' | 'agent' | 'pending'> {
-  /** When the user proved who they are, if not just now. */
+  /** The time when the user proved who they are, if not just now. */
   readonly authTime?: number
 }
 
-/** Whoever has the password alone must be quick. */
+/** Milliseconds that a pending session lasts: whoever has the password alone must be quick. */
 const pendingMilliseconds = 600_000
 
-/** One signed-in browser. */
+/** A signed-in browser. */
 export interface Session extends Stored {
   readonly user: string
-  /** When the user proved who they are, milliseconds. */
+  /** The time when the user proved who they are, in milliseconds. */
   readonly authTime: number
   readonly method: SignInMethod
   readonly address: string
-  /** What the browser says of itself. */
+  /** The browser's `User-Agent`. */
   readonly agent?: string
-  /** What is missing before anybody is signed in by it: the second factor, or setting one up. */
+  /** The step that is missing before anybody is signed in: proving the second factor, or setting one up. */
   readonly pending?: 'prove' | 'enrol'
   readonly expiresAt: number
 }
 
-/** A session together with who it belongs to now. */
+/** A session together with its user as of now. */
 export interface SignedIn {
   readonly session: Session
   readonly user: User
   readonly account: Account
-  /** The cookie's value: what forms of this browser are bound to. */
+  /** The cookie's value, to which forms of this browser are bound. */
   readonly secret: string
 }
 
@@ -63,7 +63,7 @@ export class Sessions {
     })
   }
 
-  /** Opens a session and answers its secret. Every sign-in gets a new one, so none can be planted beforehand. */
+  /** Opens a session and returns its secret. Every sign-in gets a new one, so none can be planted beforehand. */
   async open(session: NewSession): Promise<string> {
     const { user, method, address, agent, pending, authTime = this.#deps.clock.now() } = session
     const secret = randomSecret('ac_ss_')
@@ -81,19 +81,19 @@ export class Sessions {
     return secret
   }
 
-  /** The session of that secret, while it lasts and its user may sign in. */
+  /** Returns the session of that secret, while it lasts and its user may sign in. */
   async find(secret: string | undefined): Promise<SignedIn | undefined> {
     const found = await this.#find(secret)
     return found?.session.pending ? undefined : found
   }
 
-  /** The session of that secret that still lacks something. */
+  /** Returns the session of that secret that still lacks a step. */
   async findPending(secret: string | undefined): Promise<SignedIn | undefined> {
     const found = await this.#find(secret)
     return found?.session.pending ? found : undefined
   }
 
-  /** Where a user is signed in, newest first. */
+  /** Returns a user's sessions, newest first. */
   async list(user: string): Promise<readonly Session[]> {
     const now = this.#deps.clock.now()
     const sessions = await this.#sessions.find({ where: { user } })
@@ -122,7 +122,7 @@ export class Sessions {
     await this.#sessions.delete(id)
   }
 
-  /** Ends all sessions of a user but one that is kept; answers how many. */
+  /** Ends all sessions of a user except one that is kept; returns how many ended. */
   async closeAll(user: string, kept?: string): Promise<number> {
     const sessions = (await this.#sessions.find({ where: { user } })).filter(({ id }) => id !== kept)
     for (const session of sessions) await this.#sessions.delete(session.id)

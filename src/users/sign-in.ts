@@ -1,14 +1,14 @@
 /** Signing in with a password: one answer for every reason to refuse, and growing delays after failures. */
 import type { Audit } from '../audit/audit.ts'
-import { networkKey } from '../core/address.ts'
-import type { Clock } from '../core/clock.ts'
-import { randomId, sha256 } from '../core/secrets.ts'
+import { networkKey } from '#leaf/address.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { randomId, sha256 } from '#leaf/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '#state/store.ts'
 import type { Passwords } from './passwords.ts'
 import type { People, User } from './people.ts'
 
-/** What came of an attempt. */
+/** The outcome of an attempt. */
 export type SignInOutcome =
   | { readonly kind: 'signed_in'; readonly user: User }
   | { readonly kind: 'refused' }
@@ -34,7 +34,7 @@ interface Failures {
 }
 
 interface Rule {
-  /** Failures that cost nothing. */
+  /** The number of failures without a delay. */
   readonly free: number
   readonly longest: number
 }
@@ -51,7 +51,7 @@ const topic = 'sign_in '
 const forgottenAfter = 3_600_000
 const mostKeys = 20_000
 
-/** Whether a role of the user needs more than a password to sign in. */
+/** True when a role of the user needs more than a password to sign in. */
 export function needsSecondFactor(user: Pick<User, 'roles'>, { login }: Pick<Settings, 'login'>): boolean {
   return linesOf(login.second_factor_roles).some((role) => user.roles.has(role))
 }
@@ -64,11 +64,11 @@ interface SignInParts {
   readonly audit: Audit
 }
 
-/** The door that passwords go through. */
+/** The one place that checks passwords at sign-in. */
 export class SignIn {
   readonly #deps: SignInParts
   readonly #failures = new Map<string, Failures>()
-  /** By which this process knows what it told itself. */
+  /** The id by which this process recognizes its own messages. */
   readonly #self = randomId()
 
   constructor(deps: SignInParts) {
@@ -76,7 +76,7 @@ export class SignIn {
     deps.store.hear((message) => this.#hear(message))
   }
 
-  /** Tries a password. Whoever must wait is not tried at all, right or wrong. */
+  /** Tries a password. A person who must wait is not tried at all, right or wrong. */
   async attempt(
     attempt: { readonly username: string; readonly password: string },
     origin: Origin,
@@ -88,7 +88,7 @@ export class SignIn {
     )
   }
 
-  /** The same for what is asked for after a right password; it is counted apart, or each right password would pardon guesses. */
+  /** Tries the second step. It is counted apart, or each right password would pardon guesses at the second step. */
   async attemptSecond(
     username: string,
     origin: Origin,
@@ -110,7 +110,7 @@ export class SignIn {
       await tell('sign_in.wait', 'denied', username)
       return { kind: 'wait', seconds: Math.ceil(wait / 1000) }
     }
-    // Counted before the proof is looked at: simultaneous guesses count one by one.
+    // The attempt is counted before the proof is checked, so simultaneous guesses count one by one.
     this.#count(keys)
     await this.#tellOthers('tried', keys)
     const right = await isRight()
@@ -138,7 +138,7 @@ export class SignIn {
       const count = stale ? 1 : known.count + 1
       const { free, longest } = rules[kind]
       const delay = count < free ? 0 : Math.min(longest, 1000 * 2 ** Math.min(count - free, 20))
-      // Set anew, so that the map stays in order of use and the oldest goes first.
+      // The entry is set anew, so that the map stays in order of use and the oldest goes first.
       this.#failures.delete(keys[kind])
       this.#failures.set(keys[kind], { count, blockedUntil: now + delay })
     }
@@ -152,7 +152,7 @@ export class SignIn {
     if (known) this.#failures.set(address, { count: known.count - 1, blockedUntil: this.#deps.clock.now() })
   }
 
-  /** Every daemon counts every attempt: who goes from one to the next waits as long. */
+  /** Tells the other daemons, so that each counts every attempt: an attacker who goes from one to the next waits as long. */
   async #tellOthers(what: 'tried' | 'right', { pair, user, address }: Keys): Promise<void> {
     const message = topic + [this.#self, what, pair, user, address].join(' ')
     await this.#deps.store.transaction(async (transaction) => transaction.announce(message))
@@ -167,7 +167,7 @@ export class SignIn {
   }
 }
 
-// Digests: other daemons are told of them, and whoever can connect to the database hears it.
+// The keys are digests: of one length and without blanks, whatever somebody types as a name.
 function keysOf(username: string, from: string): Keys {
   const address = networkKey(from)
   return {

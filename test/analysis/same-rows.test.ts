@@ -1,20 +1,26 @@
 /** One evaluator (D5): for random rules and users, every way to business data shows the same rows and values. */
-import { deleteDocument, updateDocument } from '../../src/documents/updating.ts'
-import { readTableRows, readableTables } from '../../src/documents/tables.ts'
-import { listDocuments } from '../../src/documents/reading.ts'
-import { createDocument } from '../../src/documents/creating.ts'
+import { deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
+import { readTableRows, readableTables } from '../../src/documents/reports/tables.ts'
+import { listDocuments } from '../../src/documents/asking/reading.ts'
+import { createDocument } from '../../src/documents/writing/creating.ts'
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
 import { columnOf, permittedTables } from '../../src/analysis/permitted.ts'
-import { Python } from '../../src/analysis/python/python.ts'
-import { Sql } from '../../src/analysis/sql/sql.ts'
-import { isoTime } from '../../src/core/clock.ts'
+import { Python } from '#sandbox/python/python.ts'
+import { Sql } from '#sandbox/sql/sql.ts'
+import { isoTime } from '#leaf/clock.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { collectionFor } from '../../src/documents/documents.ts'
 import { accessTo } from '../../src/documents/permission.ts'
 import { type Company, openCompany, siteOf, someone } from '../documents/trading-company.ts'
-import { isolation, settings, signal, withoutPython, withoutSql } from './machine.ts'
+import {
+  isolation,
+  settings,
+  signal,
+  withoutPython,
+  withoutSql,
+} from '../../packages/sandbox/test/machine.ts'
 
 const rule = fc.record({
   role: fc.constantFrom('Clerk', 'Boss', 'Guest'),

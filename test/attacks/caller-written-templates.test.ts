@@ -1,12 +1,16 @@
 /** Templates that a caller wrote: whatever they do, the daemon's own thread has nothing of it. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import process from 'node:process'
 import { after, describe, it } from 'node:test'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
-import { Previews } from '../../src/library/previews.ts'
-import { compileContent } from '../../src/library/render.ts'
+import { Previews } from '../../src/library/prompts/previews.ts'
+import { compileContent } from '../../src/library/prompts/render.ts'
 import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import { Browser } from '../helpers/browser.ts'
 import { startDaemon } from '../helpers/daemon.ts'
 import { tokenOf } from './lag.ts'
@@ -30,7 +34,7 @@ describe('brackets', () => {
     const faults: unknown[] = []
     // A parser would stop at `1 2`, and a lexer that looks at depth later at the text that does not end.
     const source = `{{ 1 2 ${'('.repeat(30_000)} 'no end`
-    compileContent('Jinja2', source, (...fault) => faults.push(fault))
+    compileContent('Jinja2', source, (message, { line, column }) => faults.push([message, line, column]))
     assert.deepEqual(faults, [['nested deeper than 200 levels', 1, source.indexOf('(') + 201]])
   })
 })
@@ -81,16 +85,12 @@ describe('a preview', () => {
   })
 
   it('that the engine cannot end is ended from outside', async () => {
-    // A pattern is linear, but nothing says how long; the engine that counts steps has no part in it.
+    // Each choice is looked for among all that are allowed; the engine that counts steps has no part in it.
+    const choices = Array.from({ length: 60_000 }, (_, index) => `choice ${index}`)
     const slow = body('{{ a }}', {
-      arguments: { a: 'a'.repeat(100_000) },
+      arguments: { a: choices },
       declared_arguments: [
-        {
-          argument_name: 'a',
-          argument_type: 'string',
-          max_length: 100_000,
-          validation_regex: '(a?){1000}(b?){1000}',
-        },
+        { argument_name: 'a', argument_type: 'multiselect', allowed_values: choices.join('\n') },
       ],
     })
     await assert.rejects(previews.render('mallory', slow, nothingThere), {
@@ -98,6 +98,21 @@ describe('a preview', () => {
       message: /takes longer than 250 ms/,
     })
     assert.equal(await previews.render('mallory', body('{{ 1 + 1 }}'), nothingThere), '2')
+  })
+
+  it('has its time of the processor, however busy the machine is', async (t) => {
+    await previews.render('alice', body('{{ 1 }}'), nothingThere)
+    const programs = Array.from({ length: 2 * availableParallelism() }, () =>
+      spawn(process.execPath, ['-e', 'console.log(); for (;;);'], { stdio: ['ignore', 'pipe', 'ignore'] }),
+    )
+    t.after(() => programs.forEach((program) => program.kill('SIGKILL')))
+    await Promise.all(programs.map(({ stdout }) => once(stdout, 'data')))
+    const counted = await previews.render(
+      'alice',
+      body('{% for i in range(40000) %}{{ i % 7 }}{% endfor %}'),
+      nothingThere,
+    )
+    assert.equal(counted.length, 40_000)
   })
 
   it('takes no more memory than a thread may have', async () => {
@@ -183,7 +198,7 @@ describe('previews of one user who floods', () => {
     )
     assert.equal(set.code, 0, set.stderr)
     const browser = new Browser()
-    const page = await browser.open(`${daemon.url}${paths.signIn}`)
+    const page = await browser.open(`${daemon.url}${pages.signIn.path}`)
     assert.ok(!('away' in page))
     await browser.submit(page, { username: 'sales@example.com', password })
     const cookie = browser.cookiesFor(daemon.url)

@@ -11,11 +11,11 @@ import type { RunningDaemon } from '../helpers/daemon.ts'
 import { own, tokenOf, watchedDaemon, type Lag } from './lag.ts'
 
 /**
- * What is allowed, as the daemon's own monitor sees it. Where the machine runs something else, a thread that is ready
- * waits for its turn: what the kernel counts of that is taken off. One round of three must hold, since what the
- * code does it does each time, and what the machine does it does not.
+ * What is allowed, as the daemon's own monitor sees it; the 20 ms between two looks are part of it. Where the machine runs
+ * something else, a thread that is ready waits for its turn: what the kernel counts of that is taken off. One round of three
+ * must hold, since what the code does it does each time, and what the machine does it does not.
  */
-const allowed = { p99: 50, max: 250 }
+const allowed = { p99: 60, max: 250 }
 const rounds = 3
 
 const templates = [

@@ -1,9 +1,10 @@
 /** Whoever asks for much waits for itself: another user's small job is done at once. */
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { Charts } from '../../src/analysis/charts/charts.ts'
-import { Files } from '../../src/analysis/files/files.ts'
-import { caller, isolation, settings } from '../analysis/machine.ts'
+import { Charts } from '#sandbox/charts/charts.ts'
+import { Files } from '#sandbox/files/files.ts'
+import { Python } from '#sandbox/python/python.ts'
+import { caller, isolation, settings, withoutPython } from '../../packages/sandbox/test/machine.ts'
 
 const part = {
   firstPage: 1,
@@ -35,6 +36,34 @@ describe('places for files', () => {
     // One of the slow ones may have ended first; seven were waiting for their own kind.
     assert.ok(order.indexOf('small') <= 1, order.join(', '))
     await Promise.all(eight)
+  })
+})
+
+describe('places for Python', { skip: withoutPython }, () => {
+  const python = new Python(isolation, settings.python)
+  after(() => python.close())
+
+  it('are given up by two users who hold all of them for five minutes to a third, who has nothing running', async () => {
+    const holding = new AbortController()
+    const held = Array.from({ length: 6 }, (_, n) =>
+      python
+        .run({
+          code: 'while True: pass',
+          timeout: 300_000,
+          owner: n % 2 === 0 ? 'a' : 'b',
+          signal: holding.signal,
+        })
+        .then(({ error }) => JSON.stringify(error), String),
+    )
+    const { output } = await python.run({
+      code: 'print(2)',
+      owner: 'c',
+      signal: new AbortController().signal,
+    })
+    assert.equal(output, '2\n')
+    assert.match(await Promise.race(held), /others wait for a place/)
+    holding.abort()
+    await Promise.all(held)
   })
 })
 

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import type { AuditLine } from '../../src/audit/event.ts'
 import { operate, stream } from '../../src/cli/control.ts'
 import { folders, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
-import { smallDisk, until } from '../store/state-folder.ts'
+import { smallDisk, until } from '../../packages/state/test/state-folder.ts'
 
 const timeout = 120_000
 
@@ -79,6 +79,47 @@ describe('a service on a full disk', () => {
         type: 'tool.call',
       })
       assert.equal(count, accepted, 'each call that was answered is told once')
+    },
+  )
+})
+
+describe('a service whose disk one user fills', () => {
+  it(
+    'refuses what is new while there is room for deleting and for what must be told',
+    { timeout },
+    async (t) => {
+      const disk = await smallDisk(t, 40_000_000)
+      if ('reason' in disk) return t.skip(disk.reason)
+      const where = folders(t)
+      const state = join(disk.folder, 'state')
+      const service = await runService(t, { ...where, state, options: { ...where.options, state } })
+      const token = await tokenOf(service)
+      const names: string[] = []
+      const write = async (): Promise<string> => {
+        const data = { title: 'large', content: 'x'.repeat(90_000) }
+        const args = { doctype: 'Note', data }
+        const { text } = await ask(service, token, 'tools/call', 'create_document', args)
+        const [, name] = /\\"name\\":\\"(\w+)\\"/.exec(text) ?? []
+        if (!text.includes('"isError":true')) names.push(name!)
+        return text
+      }
+      let refused = ''
+      while (!refused.includes('"isError":true')) refused = await write()
+      assert.match(refused, /no room for anything new \(\d+ MB of the disk are free, of which 4 are kept\)/)
+      const kept = service.daemon.services.store.stats().documents['document.note']
+      for (let n = 0; n < 20; n++) assert.match(await write(), /"isError":true/)
+      assert.equal(service.daemon.services.store.stats().documents['document.note'], kept)
+      const fallen = service.lines.filter(({ level }) => level === 'error')
+      assert.deepEqual(
+        fallen.map(({ msg }) => msg),
+        ['there is no room for what is new; it is refused until there is'],
+        'nothing failed to be written',
+      )
+      for (const name of names) {
+        const args = { doctype: 'Note', name }
+        const { text } = await ask(service, token, 'tools/call', 'delete_document', args)
+        assert.doesNotMatch(text, /"isError":true/)
+      }
     },
   )
 })

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { after, before, describe, it } from 'node:test'
-import { Files } from '../../src/analysis/files/files.ts'
-import { Python, type PythonResult } from '../../src/analysis/python/python.ts'
+import { Files } from '#sandbox/files/files.ts'
+import { Python, type PythonResult } from '#sandbox/python/python.ts'
 import { join } from 'node:path'
-import { viewForWorker } from '../../src/analysis/sandbox/node-program.ts'
-import { spawnChild } from '../../src/analysis/sandbox/spawned.ts'
+import { viewForWorker } from '#sandbox/isolation/node-program.ts'
+import { spawnChild } from '#sandbox/isolation/spawned.ts'
 import {
   allGone,
   caller,
@@ -17,7 +17,7 @@ import {
   signal,
   withoutPython,
   withoutSql,
-} from '../analysis/machine.ts'
+} from '../../packages/sandbox/test/machine.ts'
 
 describe('a program beside others', { skip: withoutPython }, () => {
   const python = new Python(isolation, settings.python)
@@ -128,7 +128,7 @@ print(made, os.path.isdir('/tmp'))
 `
 
 describe('what reads files, draws charts or runs SQL', { skip: withoutPython }, () => {
-  const source = join(import.meta.dirname, '../../src/analysis')
+  const source = join(import.meta.dirname, '../../packages/sandbox/src')
   const kinds: [what: string, worker: string, packages: string[]][] = [
     ['files', 'files/worker.mjs', ['yauzl', 'saxes', 'csv-parse/sync', 'unpdf']],
     ['charts', 'charts/worker.mjs', ['vega', 'vega-lite']],

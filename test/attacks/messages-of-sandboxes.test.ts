@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import process from 'node:process'
 import { after, before, describe, it } from 'node:test'
-import { Python, type PythonResult } from '../../src/analysis/python/python.ts'
-import { Sql } from '../../src/analysis/sql/sql.ts'
+import { Python, type PythonResult } from '#sandbox/python/python.ts'
+import { Sql } from '#sandbox/sql/sql.ts'
 import {
   allGone,
   descendants,
@@ -14,7 +14,7 @@ import {
   tablesOf,
   withoutPython,
   withoutSql,
-} from '../analysis/machine.ts'
+} from '../../packages/sandbox/test/machine.ts'
 
 // A busy machine stalls everybody for a moment; the attacks stalled for one to fifty seconds.
 const longestStall = 400

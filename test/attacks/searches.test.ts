@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { collectionFor } from '../../src/documents/documents.ts'
-import { searchDocuments } from '../../src/documents/searching.ts'
-import type { StoredDocument } from '../../src/documents/stored.ts'
+import { searchDocuments } from '../../src/documents/asking/searching.ts'
+import type { StoredDocument } from '../../src/documents/writing/stored.ts'
 import { openCompany, siteOf, someone } from '../documents/trading-company.ts'
 
 const clerk = someone('ann@example.com', 'Clerk')

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import { startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 
 const attackers = 5000
@@ -84,7 +85,7 @@ describe('slow bodies', () => {
       `answers in 3 s: ${JSON.stringify([...before])} before, ${JSON.stringify([...under])} under attack`,
     )
     assert.deepEqual([...under.keys()], [200], 'every call is answered')
-    assert.equal((await fetch(`${daemon.url}${paths.signIn}`)).status, 200)
+    assert.equal((await fetch(`${daemon.url}${pages.signIn.path}`)).status, 200)
     const form = new URLSearchParams({
       grant_type: 'refresh_token',
       refresh_token: 'none',

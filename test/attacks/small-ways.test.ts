@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, it } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { isPublicAddress } from '../../src/core/public-address.ts'
-import { isDocumentUrl } from '../../src/oauth/client-documents.ts'
+import { isPublicAddress } from '#leaf/public-address.ts'
+import { isDocumentUrl } from '../../src/oauth/clients/client-documents.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import { startDaemon } from '../helpers/daemon.ts'
 import {
@@ -96,8 +96,8 @@ describe('a redirect URI', () => {
 describe('a client id that is a URL', () => {
   it('has a name for its host, and not the address of a cloud host agent', () => {
     assert.ok(isDocumentUrl('https://app.example/client.json'))
-    for (const url of ['https://93.184.216.34/client.json', 'https://[2606:2800:220:1::1]/client.json'])
-      assert.ok(!isDocumentUrl(url), url)
+    for (const host of ['93.184.216.34', '[2606:2800:220:1::1]', '169.254.169.254', '2822734096'])
+      assert.ok(!isDocumentUrl(`https://${host}/client.json`), host)
     assert.ok(!isPublicAddress('168.63.129.16'))
     assert.ok(isPublicAddress('168.63.129.17'))
   })

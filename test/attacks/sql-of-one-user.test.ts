@@ -1,9 +1,9 @@
 /** What one statement leaves behind changes no later statement: not its memory, and not the rows that it had read. */
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import type { PermittedTables } from '../../src/analysis/permitted.ts'
-import { Sql, type SqlResult } from '../../src/analysis/sql/sql.ts'
-import { isolation, settings, signal, tablesOf, withoutSql } from '../analysis/machine.ts'
+import type { PermittedTables } from '#sandbox/tables.ts'
+import { Sql, type SqlResult } from '#sandbox/sql/sql.ts'
+import { isolation, settings, signal, tablesOf, withoutSql } from '../../packages/sandbox/test/machine.ts'
 
 const columns = [
   { name: 'name', type: 'text' },

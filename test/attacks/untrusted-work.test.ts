@@ -8,7 +8,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
 import { paths } from '../../src/oauth/urls.ts'
-import { withoutPython, withoutSql } from '../analysis/machine.ts'
+import { withoutPython, withoutSql } from '../../packages/sandbox/test/machine.ts'
 import { copyOfShippedSite, type RunningDaemon, startDaemon } from '../helpers/daemon.ts'
 import { own, tokenOf, watchLag } from './lag.ts'
 

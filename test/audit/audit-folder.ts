@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { AuditLine } from '../../src/audit/event.ts'
-import { listLogFiles, readLogFile } from '../../src/audit/log-files.ts'
+import { listLogFiles, readLogFile } from '../../src/audit/files/log-files.ts'
 import { type AuditLog, openAudit } from '../../src/audit/open-audit.ts'
 import type { AuditSettings } from '../../src/audit/settings.ts'
-import type { EmbeddedStore } from '../../src/store/embedded.ts'
+import type { EmbeddedStore } from '#state/embedded/store.ts'
 import {
   afterwards,
   openStore,
@@ -15,7 +15,7 @@ import {
   type TestClock,
   testLog,
   type TestLog,
-} from '../store/state-folder.ts'
+} from '../../packages/state/test/state-folder.ts'
 
 export interface OpenedAudit {
   readonly audit: AuditLog
@@ -56,6 +56,14 @@ export async function startAudit(
       await close()
       return await startAudit(t, next, home, clock)
     },
+  }
+}
+
+/** Lets days pass, each of which the store sees: a clock that jumps is not believed. */
+export function daysLater({ clock, store }: Pick<OpenedAudit, 'clock' | 'store'>, days: number): void {
+  for (let day = 0; day < days; day++) {
+    clock.advance(86_400_000)
+    store.believed.now()
   }
 }
 

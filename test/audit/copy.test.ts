@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { chmod, cp, mkdir, readdir, readFile, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { copyAudit } from '../../src/audit/copy.ts'
+import { copyLog } from '../../src/audit/copy.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { listLogFiles } from '../../src/audit/log-files.ts'
+import { listLogFiles } from '../../src/audit/files/log-files.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { temporaryFolder, testLog } from '../store/state-folder.ts'
+import { AppError } from '#leaf/errors.ts'
+import { temporaryFolder, testLog } from '../../packages/state/test/state-folder.ts'
 import { linesOf, startAudit } from './audit-folder.ts'
 
 const day = 86_400_000
@@ -22,12 +22,12 @@ describe('a copy of the audit log', () => {
       for (let index = 0; index < 300; index++) await audit.record(call)
     })()
     for (let index = 0; index < 5; index++) {
-      await copyAudit(folder, to, log)
+      await copyLog(undefined, folder, to, log)
       await audit.tidy()
     }
     await writing
     await audit.settled()
-    const copy = await copyAudit(folder, to, log)
+    const copy = await copyLog(undefined, folder, to, log)
     assert.deepEqual(await linesOf(to), await linesOf(folder))
     assert.ok(copy.ok && copy.lines > 300)
     assert.ok(!(await readdir(to)).some((name) => name.endsWith('.new')))
@@ -50,12 +50,12 @@ describe('a copy of the audit log', () => {
     await mkdir(to)
     for (const name of ['head.json.new', 'key.pem.new', 'audit-link.new'])
       await symlink(precious, join(to, name))
-    assert.ok((await copyAudit(folder, to, log)).ok)
+    assert.ok((await copyLog(undefined, folder, to, log)).ok)
     await mkdir(other)
     await writeFile(join(other, 'holiday.txt'), 'mine')
     await Promise.all([chmod(other, 0o755), chmod(join(other, 'holiday.txt'), 0o644)])
     await assert.rejects(
-      copyAudit(folder, other, log),
+      copyLog(undefined, folder, other, log),
       (error) => error instanceof AppError && /holds other things, such as holiday.txt/.test(error.message),
     )
     const modes = [precious, other, join(other, 'holiday.txt')].map(
@@ -71,12 +71,12 @@ describe('a copy of the audit log', () => {
     const to = join(await temporaryFolder(t), 'copy')
     for (let index = 0; index < 70; index++) await audit.record(call)
     await audit.tidy()
-    const first = await copyAudit(folder, to, log)
+    const first = await copyLog(undefined, folder, to, log)
     assert.ok(first.copied > 3)
-    assert.equal((await copyAudit(folder, to, log)).copied, 0)
+    assert.equal((await copyLog(undefined, folder, to, log)).copied, 0)
     await audit.record(call)
     await audit.settled()
-    const again = await copyAudit(folder, to, log)
+    const again = await copyLog(undefined, folder, to, log)
     const { seq } = await audit.stats()
     assert.ok(again.copied <= 2, 'the file that grew, and one that was begun')
     assert.deepEqual([again.last, again.lines > first.lines], [seq, true])
@@ -91,7 +91,7 @@ describe('a copy of the audit log', () => {
       await audit.record(call)
       clock.advance(day)
       await audit.tidy()
-      await copyAudit(folder, to, log)
+      await copyLog(undefined, folder, to, log)
     }
     const days = async (where: string) => (await listLogFiles(where)).map(({ day }) => day)
     assert.deepEqual(await days(to), await days(folder))
@@ -102,7 +102,7 @@ describe('a copy of the audit log', () => {
     const before = await days(to)
     const [oldest] = await listLogFiles(folder)
     await unlink(oldest!.path)
-    await copyAudit(folder, to, log)
+    await copyLog(undefined, folder, to, log)
     assert.deepEqual(await days(to), before)
   })
 
@@ -113,7 +113,7 @@ describe('a copy of the audit log', () => {
     await store.close()
     const [file] = await listLogFiles(folder)
     await writeFile(file!.path, (await readFile(file!.path, 'utf8')).replace('xxx', 'yyy'))
-    await assert.rejects(copyAudit(folder, join(await temporaryFolder(t), 'copy'), log), (error) => {
+    await assert.rejects(copyLog(undefined, folder, join(await temporaryFolder(t), 'copy'), log), (error) => {
       assert.ok(error instanceof AppError)
       assert.match(
         error.message,
@@ -129,9 +129,9 @@ describe('a copy of the audit log', () => {
     await one.audit.record(call)
     await two.audit.record(call)
     const to = join(await temporaryFolder(t), 'copy')
-    await copyAudit(one.folder, to, log)
+    await copyLog(undefined, one.folder, to, log)
     const before = await linesOf(to)
-    await assert.rejects(copyAudit(two.folder, to, log), /holds the copy of another audit log/)
+    await assert.rejects(copyLog(undefined, two.folder, to, log), /holds the copy of another audit log/)
     assert.deepEqual(await linesOf(to), before)
   })
 
@@ -140,9 +140,9 @@ describe('a copy of the audit log', () => {
     for (let index = 0; index < 3; index++) await first.audit.record(call)
     await first.audit.settled()
     const to = join(await temporaryFolder(t), 'copy')
-    await copyAudit(first.folder, to, log)
+    await copyLog(undefined, first.folder, to, log)
     const state = await temporaryFolder(t)
-    await copyAudit(to, join(state, 'audit'), log)
+    await copyLog(undefined, to, join(state, 'audit'), log)
     const second = await startAudit(t, {}, state)
     await second.audit.record(call)
     await second.audit.settled()
@@ -153,10 +153,10 @@ describe('a copy of the audit log', () => {
 
   it('of no log at all is refused', async (t) => {
     const empty = await temporaryFolder(t)
-    await assert.rejects(copyAudit(empty, join(empty, 'copy'), log), /there is no audit log/)
+    await assert.rejects(copyLog(undefined, empty, join(empty, 'copy'), log), /there is no audit log/)
     assert.deepEqual(await readdir(empty), [])
     await rm(empty, { recursive: true })
     await cp(import.meta.dirname, empty, { recursive: true })
-    await assert.rejects(copyAudit(empty, join(empty, 'copy'), log), /there is no audit log/)
+    await assert.rejects(copyLog(undefined, empty, join(empty, 'copy'), log), /there is no audit log/)
   })
 })

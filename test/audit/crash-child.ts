@@ -4,10 +4,10 @@
  */
 import { join } from 'node:path'
 import process from 'node:process'
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock } from '#leaf/clock.ts'
 import { openAudit } from '../../src/audit/open-audit.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
-import { say, testLog } from '../store/state-folder.ts'
+import { openEmbeddedStore } from '#state/embedded/store.ts'
+import { say, testLog } from '../../packages/state/test/state-folder.ts'
 
 const [folder = '', first = '0'] = process.argv.slice(2)
 const log = testLog()

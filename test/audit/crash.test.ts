@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
-import { listLogFiles } from '../../src/audit/log-files.ts'
+import { listLogFiles } from '../../src/audit/files/log-files.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
-import { temporaryFolder } from '../store/state-folder.ts'
+import { temporaryFolder } from '../../packages/state/test/state-folder.ts'
 import { linesOf, startAudit } from './audit-folder.ts'
 
 const kills = Number(process.env['CRASH_KILLS'] ?? 25)

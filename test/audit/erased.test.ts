@@ -61,7 +61,7 @@ describe('an audit log that somebody erased', () => {
     const third = await startAudit(t, {}, first.state)
     assert.match(
       (await third.audit.verify()).faults.join('\n'),
-      /it ends at line 4, and line 9 had been written/,
+      /it ends at line 4, and line 10 had been written/,
     )
     assert.equal((await third.audit.stats()).losses[0]?.found, 4)
   })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import { openAudit } from '../../src/audit/open-audit.ts'
-import { isApp } from '../store/contract.ts'
+import { isApp } from '../../packages/state/test/contract.ts'
 import {
   afterwards,
   openStore,
@@ -12,7 +12,7 @@ import {
   testClock,
   testLog,
   until,
-} from '../store/state-folder.ts'
+} from '../../packages/state/test/state-folder.ts'
 import { linesOf } from './audit-folder.ts'
 
 const call = { type: 'tool.call', status: 'ok', data: { text: 'x'.repeat(8000) } } as const

@@ -4,22 +4,21 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { Client } from 'pg'
-import { copyLedger } from '../../src/audit/copy.ts'
+import { describe, it } from 'node:test'
+import { copyLog } from '../../src/audit/copy.ts'
 import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
+import { FileLedger } from '../../src/audit/files/file-ledger.ts'
 import { exportedLogs, importLog } from '../../src/audit/import-log.ts'
-import type { LogPlace } from '../../src/audit/ledger-lines.ts'
 import { endOf, followAudit, searchAudit, tailAudit } from '../../src/audit/search.ts'
 import { summarizeAudit } from '../../src/audit/summary.ts'
-import { type AuditLog, openAudit } from '../../src/audit/open-audit.ts'
-import type { AuditSettings } from '../../src/audit/settings.ts'
-import { type Clock, systemClock } from '../../src/core/clock.ts'
-import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
-import { isApp } from '../store/contract.ts'
-import { afterwards, temporaryFolder, testLog, type TestLog, until } from '../store/state-folder.ts'
+import type { Ledger } from '#state/ledger.ts'
+import { systemClock } from '#leaf/clock.ts'
+import { openPostgresStore } from '#state/postgres/store.ts'
+import { noPostgres, startPostgres, suitePostgres } from '../helpers/postgres.ts'
+import { isApp } from '../../packages/state/test/contract.ts'
+import { afterwards, temporaryFolder, testLog, until } from '../../packages/state/test/state-folder.ts'
 import { startAudit } from './audit-folder.ts'
+import { all, clientOf, introduce, isTold, startWriter as start } from './shared-ledger.ts'
 
 const looked: AuditEvent = {
   type: 'tool.call',
@@ -28,30 +27,15 @@ const looked: AuditEvent = {
   target: 'list_documents',
 }
 
-/** A daemon as far as the log is concerned. */
-interface Writer {
-  readonly audit: AuditLog
-  readonly store: PostgresStore
-  readonly folder: string
-  readonly log: TestLog
-  close(): Promise<void>
-}
-
 describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_000 }, () => {
-  const closers: (() => unknown)[] = []
-  let server: TestPostgres
-  before(async () => {
-    server = await startPostgres({ after: (close) => void closers.push(close as () => unknown) })
-  })
-  after(async () => {
-    for (const close of closers.reverse()) await close()
-  })
+  const server = suitePostgres()
 
   it('is one: each tells what all of them wrote, in the order in which it happened', async (t) => {
     const url = await server.newDatabase()
     const [a, b, c] = [await start(t, url), await start(t, url), await start(t, url)]
     for (const [n, { audit }] of [a, b, c, a, b, c].entries())
       await audit.record({ ...looked, target: `t${n}` })
+    await introduce(a)
     for (const { audit } of [a, b, c]) {
       assert.deepEqual(
         (await all(audit)).map(({ target }) => target),
@@ -75,6 +59,17 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
       await readdir(join(a.folder)).then((names) => names.filter((name) => name.startsWith('audit-'))),
       [],
     )
+  })
+
+  it('misses the file that says how far a daemon had come', async (t) => {
+    const url = await server.newDatabase()
+    const { audit, store, folder } = await start(t, url)
+    await audit.record(looked)
+    assert.deepEqual((await audit.verify()).faults, [])
+    const head = `head-${await store.ledger.name()}.json`
+    await rm(join(folder, head))
+    const missed = `${head}: the file is missing; lines cut off the end would not be noticed`
+    assert.deepEqual((await audit.verify()).faults, [missed])
   })
 
   it('keeps the event of a change in the transaction of the change, and of nothing that is not kept', async (t) => {
@@ -166,7 +161,11 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
       looked,
       { ...looked, status: 'denied', user: 'bob', error: 'who reads Patient/PAT-1?' },
       { ...looked, documents: [{ doctype: 'Patient', names: ['PAT-1', 'a/b'], count: 2 }], client: 'c1' },
-      { ...looked, target: 'get_document', data: { arguments: { doctype: 'Patient', name: 'PAT-2' } } },
+      {
+        ...looked,
+        target: 'get_document',
+        data: { arguments: { doctype: 'Patient', name: 'PAT-2' } as never },
+      },
       {
         ...looked,
         type: 'document.update',
@@ -290,6 +289,7 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
         await transaction.in(notes).insert({ id: String(n) })
         await b.audit.recordIn(transaction, { ...looked, type: 'document.create', target: `Note/${n}` })
       })
+    await introduce(a)
     await rm(b.folder, { recursive: true })
     await a.audit.record(looked)
     assert.equal((await all(a.audit, { type: 'document.create' })).length, 40)
@@ -301,6 +301,7 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
     await again.audit.record(looked)
     assert.match((await a.audit.verify()).faults.join('\n'), /now key \S+ lies there/)
     assert.equal((await a.audit.acceptLosses('ann', 'the disk was lost')).length, 1)
+    await introduce(a)
     const { faults, notes: said } = await a.audit.verify()
     assert.deepEqual(faults, [])
     assert.match(said.join('\n'), /accepted by ann: the disk was lost/)
@@ -347,6 +348,7 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
       const [a, b] = [await start(t, url), await start(t, url)]
       for (let n = 0; n < 5; n++) await b.audit.record({ ...looked, target: `t${n}` })
       const [{ writer } = {}] = await all(b.audit, { target: 't0' })
+      await introduce(a)
       await b.close()
       // Who writes signs how far the others have come.
       const state = join(a.folder, '..')
@@ -427,7 +429,7 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
     for (let n = 0; n < 5; n++) await files.audit.record({ ...looked, target: `file${n}` })
     await files.audit.close()
     const lines: string[] = []
-    for await (const line of searchAudit(files.folder)) lines.push(JSON.stringify(line))
+    for await (const line of searchAudit(new FileLedger(files.folder))) lines.push(JSON.stringify(line))
     const key = JSON.parse(await readFile(join(files.folder, 'head.json'), 'utf8')).key as string
     // What waited in the database: one that the files have, one of this daemon, one of a daemon that is gone, one of a living one.
     const early = await openPostgresStore({ url, clock: systemClock, log: testLog() })
@@ -481,6 +483,8 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
     await b.close()
     const clock = { now: () => Date.now() + 400 * 86_400_000 }
     const a = await start(t, url, { clock })
+    // Its last line is a signature, which goes only when somebody else has signed on.
+    await a.audit.tidy()
     await a.audit.record({ ...looked, target: 'new' })
     await a.audit.tidy()
     assert.deepEqual(
@@ -527,10 +531,10 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
     const [a, b] = [await start(t, url), await start(t, url)]
     for (const { audit } of [a, b]) await audit.record(looked)
     const to = join(await temporaryFolder(t), 'copy')
-    const first = await copyLedger(a.store.ledger, a.folder, to, testLog())
+    const first = await copyLog(a.store.ledger, a.folder, to, testLog())
     assert.deepEqual([first.ok, first.copied], [true, 2])
     await b.audit.record({ ...looked, target: 'more' })
-    const second = await copyLedger(a.store.ledger, a.folder, to, testLog())
+    const second = await copyLog(a.store.ledger, a.folder, to, testLog())
     assert.deepEqual([second.ok, second.copied, second.lines], [true, 1, first.lines + 1])
     const logs = await exportedLogs(to)
     const other = await openPostgresStore({
@@ -540,56 +544,15 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
     })
     afterwards(t, () => other.close())
     for (const one of logs) await importLog(one.folder, other.ledger, one, testLog())
-    const texts = async (place: LogPlace): Promise<string[]> => {
+    const texts = async (place: Ledger): Promise<string[]> => {
       const lines: string[] = []
       for await (const line of searchAudit(place)) lines.push(JSON.stringify(line))
       return lines
     }
     assert.deepEqual(await texts(other.ledger), await texts(a.audit.place))
-    await assert.rejects(copyLedger(a.store.ledger, a.folder, a.folder, testLog()), isApp('conflict'))
+    await assert.rejects(copyLog(a.store.ledger, a.folder, a.folder, testLog()), isApp('conflict'))
   })
-
-  async function start(
-    t: TestContext,
-    url: string,
-    {
-      state,
-      clock = systemClock,
-      settings = {},
-    }: { state?: string; clock?: Clock; settings?: Partial<AuditSettings> } = {},
-  ): Promise<Writer> {
-    const home = state ?? (await temporaryFolder(t))
-    const log = testLog()
-    const store = await openPostgresStore({ url, clock, databaseClock: clock, log })
-    const folder = join(home, 'audit')
-    const audit = await openAudit({ folder, store, clock: store.clock, log, settings }).catch(
-      async (error: unknown) => {
-        await store.close()
-        throw error
-      },
-    )
-    let closed = false
-    const close = async (): Promise<void> => {
-      if (closed) return
-      closed = true
-      await audit.close()
-      await store.close()
-    }
-    afterwards(t, close)
-    return { audit, store, folder, log, close }
-  }
 })
-
-/** What was told, without what the log tells of itself. */
-function isTold({ type }: AuditLine): boolean {
-  return !type.startsWith('audit.')
-}
-
-async function all(audit: AuditLog, filter = {}): Promise<AuditLine[]> {
-  const lines: AuditLine[] = []
-  for await (const line of searchAudit(audit.place, filter)) if (isTold(line)) lines.push(line)
-  return lines
-}
 
 /** What was told, without its place in a log. */
 function content(line: AuditLine): object {
@@ -603,12 +566,4 @@ function throwsUnavailable(work: () => void): boolean {
   } catch (error) {
     return isApp('unavailable')(error)
   }
-}
-
-async function clientOf(t: TestContext, url: string): Promise<Client> {
-  const client = new Client(url)
-  client.on('error', () => undefined)
-  await client.connect()
-  afterwards(t, () => client.end())
-  return client
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import * as fc from '../helpers/random.ts'
 import type { AuditEvent, AuditLine } from '../../src/audit/event.ts'
 import { firstPrev, lineText, parseLine, tellEvent } from '../../src/audit/line.ts'
-import { redact } from '../../src/core/redact.ts'
-import { WrittenJson } from '../../src/core/written-json.ts'
+import { redact } from '#leaf/redact.ts'
+import { WrittenJson } from '#leaf/written-json.ts'
 
 const time = '2026-01-02T03:04:05.000Z'
 // Every kind of character that a caller may send, those that terminals act on more often than others.
@@ -41,7 +41,7 @@ const event: fc.Arbitrary<AuditEvent> = fc.record(
     execution_time: fc.double(),
     success: fc.boolean(),
     error: text,
-    result: fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }),
+    result: fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }) as fc.Arbitrary<any>,
     documents: fc.array(fc.record({ doctype: text, names: fc.array(text), count: fc.nat() }), {
       maxLength: 3,
     }),

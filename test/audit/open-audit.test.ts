@@ -3,9 +3,10 @@ import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import { stat } from 'node:fs/promises'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { listLogFiles } from '../../src/audit/log-files.ts'
+import { FileLedger } from '../../src/audit/files/file-ledger.ts'
+import { listLogFiles } from '../../src/audit/files/log-files.ts'
 import { tailAudit } from '../../src/audit/search.ts'
-import { isApp } from '../store/contract.ts'
+import { isApp } from '../../packages/state/test/contract.ts'
 import { currentText, linesOf, startAudit } from './audit-folder.ts'
 
 const call: AuditEvent = {
@@ -66,7 +67,7 @@ describe('the audit log', () => {
       error: 'Bearer abcdefghijklmnop was refused',
       target: 'ac_at_0123456789abcdef0123',
       data: {
-        arguments: { list: [{ password: 'hunter2', note: 'token ac_rt_0123456789abcdef0123' }] },
+        arguments: { list: [{ password: 'hunter2', note: 'token ac_rt_0123456789abcdef0123' }] } as never,
         api_key: 'k',
       },
     })
@@ -120,10 +121,10 @@ describe('the audit log', () => {
     for (let index = 0; index < 30; index++) void audit.record({ ...call, target: `t${index}` })
     await audit.settled()
     assert.deepEqual(
-      (await tailAudit(folder, 3)).map(({ target }) => target),
+      (await tailAudit(new FileLedger(folder), 3)).map(({ target }) => target),
       ['t27', 't28', 't29'],
     )
-    assert.equal((await tailAudit(folder, 1000)).length, 30)
+    assert.equal((await tailAudit(new FileLedger(folder), 1000)).length, 30)
   })
 })
 

@@ -2,8 +2,9 @@ import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import type { AuditLine } from '../../src/audit/event.ts'
 import { exportCsv, exportJsonl } from '../../src/audit/export.ts'
+import { FileLedger } from '../../src/audit/files/file-ledger.ts'
 import { renderLine, showEvent, pictured } from '../../src/audit/render.ts'
-import { listLogFiles } from '../../src/audit/log-files.ts'
+import { listLogFiles } from '../../src/audit/files/log-files.ts'
 import { searchAudit } from '../../src/audit/search.ts'
 import { readFile } from 'node:fs/promises'
 import { startAudit } from './audit-folder.ts'
@@ -98,7 +99,10 @@ describe('exporting events', () => {
     await audit.record({ type: 'a.b', status: 'ok', user: hostile, data: { ä: [1.5, null, '🦊'] } })
     await audit.record({ type: 'a.c', status: 'ok' })
     const [file] = await listLogFiles(folder)
-    assert.equal(await textOf(exportJsonl(searchAudit(folder))), await readFile(file!.path, 'utf8'))
+    assert.equal(
+      await textOf(exportJsonl(searchAudit(new FileLedger(folder)))),
+      await readFile(file!.path, 'utf8'),
+    )
   })
 
   it('as CSV quotes, and disarms what a spreadsheet would calculate', async () => {

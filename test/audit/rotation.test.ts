@@ -4,10 +4,10 @@ import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { listLogFiles } from '../../src/audit/log-files.ts'
+import { listLogFiles } from '../../src/audit/files/log-files.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
-import { temporaryFolder } from '../store/state-folder.ts'
-import { linesOf, startAudit } from './audit-folder.ts'
+import { temporaryFolder } from '../../packages/state/test/state-folder.ts'
+import { daysLater, linesOf, startAudit } from './audit-folder.ts'
 
 const day = 86_400_000
 const call: AuditEvent = { type: 'tool.call', status: 'ok', target: 'x'.repeat(100) }
@@ -42,17 +42,18 @@ describe('rotation of the audit log', () => {
   })
 
   it('removes files that are older than allowed, says so, and the rest still verifies', async (t) => {
-    const { audit, folder, clock } = await startAudit(t, { retention_days: 3 })
+    const opened = await startAudit(t, { retention_days: 33 })
+    const { audit, folder } = opened
     for (let index = 0; index < 8; index++) {
       await audit.record(call)
-      clock.advance(day)
+      daysLater(opened, 10)
     }
     await audit.record(call)
     await audit.tidy()
     const files = await listLogFiles(folder)
     assert.deepEqual(
-      files.map(({ day }) => day.slice(-2)),
-      ['07', '08', '09', '10'],
+      files.map(({ day }) => day.slice(-5)),
+      ['02-21', '03-03', '03-13', '03-23'],
     )
     const { ok, faults, first, last } = await verifyAudit(folder)
     assert.ok(ok, faults.join('\n'))
@@ -63,10 +64,13 @@ describe('rotation of the audit log', () => {
   })
 
   it('removes the oldest files while all together are too large', async (t) => {
-    const { audit, folder } = await startAudit(t, { max_file_bytes: 1500, max_total_bytes: 6000 })
+    const opened = await startAudit(t, { max_file_bytes: 1500, max_total_bytes: 6000 })
+    const { audit, folder } = opened
     for (let index = 0; index < 200; index++)
       void audit.record({ ...call, target: `${index}`.padEnd(150, '.') })
     for (let index = 0; index < 50; index++) await audit.record({ ...call, request_id: `${index}` })
+    daysLater(opened, 32)
+    await audit.record(call)
     await audit.tidy()
     await audit.tidy()
     const files = await listLogFiles(folder)
@@ -145,13 +149,14 @@ describe('the end of the audit log after a crash', () => {
       const lines = await linesOf(folder)
       assert.deepEqual(
         lines.map(({ seq }) => seq),
-        [1, 2, 3, 4],
+        [1, 2, 3, 4, 5],
       )
       assert.deepEqual(
         lines.slice(2).map(({ type }) => type),
-        ['audit.repair', 'tool.call'],
+        // Behind the end of a run the next one signs first.
+        ['audit.checkpoint', 'audit.repair', 'tool.call'],
       )
-      const aside = String(lines[2]!.data?.['kept_as'])
+      const aside = String(lines[3]!.data?.['kept_as'])
       assert.deepEqual(await readFile(join(folder, aside)), line.subarray(0, length))
       assert.deepEqual((await readFile(join(folder, file!.name))).subarray(0, whole.length), whole)
       assert.deepEqual((await again.audit.verify()).faults, [])

@@ -4,9 +4,9 @@ import { describe, it, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { lineHash } from '../../src/audit/line.ts'
-import { listLogFiles } from '../../src/audit/log-files.ts'
+import { listLogFiles } from '../../src/audit/files/log-files.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
-import { during } from '../store/state-folder.ts'
+import { during } from '../../packages/state/test/state-folder.ts'
 import { linesOf, type OpenedAudit, startAudit } from './audit-folder.ts'
 
 /** A closed log of two files, the older one compressed. */
@@ -207,7 +207,7 @@ describe('verifying the audit log', () => {
     const fourth = await third.reopen()
     assert.match(
       (await fourth.audit.verify()).faults.join('\n'),
-      /lines were missing here: 4 had been written, 2 were found/,
+      /lines were missing here: 5 had been written, 2 were found/,
     )
   })
 
@@ -239,5 +239,75 @@ describe('verifying the audit log', () => {
     assert.deepEqual((await audit.verify()).faults, [])
     await rm(folder, { recursive: true })
     assert.equal((await verifyAudit(folder)).ok, true)
+  })
+})
+
+describe('verifying on from what was found whole', () => {
+  const target = (n: number): { type: string; status: 'ok'; target: string } => ({
+    type: 'tool.call',
+    status: 'ok',
+    target: `t${n}`,
+  })
+
+  /** A log of two files, the first of which is compressed; all of it was found whole. */
+  async function verified(t: TestContext): Promise<OpenedAudit> {
+    const opened = await startAudit(t)
+    const { audit, clock } = opened
+    for (let n = 0; n < 5; n++) await audit.record(target(n))
+    clock.advance(86_400_000)
+    for (let n = 5; n < 10; n++) await audit.record(target(n))
+    await audit.tidy()
+    assert.deepEqual((await audit.verify()).faults, [])
+    return opened
+  }
+
+  it('reads the lines behind the last signed one, tells so, and gives the same numbers', async (t) => {
+    const { audit, clock } = await verified(t)
+    const whole = await audit.verifyOn()
+    assert.deepEqual([whole.first, whole.from, whole.last, whole.signed], [1, 6, 11, 6])
+    for (let n = 10; n < 15; n++) await audit.record(target(n))
+    clock.advance(1_000)
+    const { before, from, ...on } = await audit.verifyOn()
+    assert.equal(from, 6)
+    assert.match(before!, /^\d{4}-/)
+    const { from: start, before: none, ...all } = await audit.verify()
+    assert.deepEqual([start, none], [1, undefined])
+    assert.deepEqual(on, all)
+  })
+
+  it('finds what was changed behind it, and in front of it from the start', async (t) => {
+    const { audit, folder } = await verified(t)
+    const [old, path] = (await listLogFiles(folder)).map((file) => file.path) as [string, string]
+    const [oldBytes, bytes] = [await readFile(old), await readFile(path)]
+    await writeFile(path, bytes.toString().replace('"t7"', '"tx"'))
+    const { ok, faults, from } = await audit.verifyOn()
+    assert.deepEqual([ok, from], [false, 1], 'all of it is read where something is wrong')
+    assert.match(faults.join('\n'), /:3: this line was changed/)
+    await writeFile(path, bytes)
+    await writeFile(old, gzipSync(gunzipSync(oldBytes).toString().replace('"t2"', '"tx"')))
+    assert.equal((await audit.verifyOn()).ok, true)
+    const found = await audit.verify()
+    assert.match(found.faults.join('\n'), /:3: this line was changed/)
+    // And that something was wrong is not forgotten by what is told next.
+    await audit.record(target(20))
+    await writeFile(old, oldBytes)
+    assert.equal((await audit.verify()).ok, true)
+  })
+
+  it('believes no other mark than its own key signed, and none whose line is not there', async (t) => {
+    const { audit, folder } = await verified(t)
+    const path = join(folder, 'verified.json')
+    const text = await readFile(path, 'utf8')
+    assert.equal((await audit.verifyOn()).from, 6)
+    await writeFile(path, text.replace('"seq":6', '"seq":7'))
+    assert.deepEqual([(await audit.verifyOn()).from, (await audit.verifyOn()).from], [1, 6])
+    const [, last] = await listLogFiles(folder)
+    await rm(path)
+    assert.equal((await audit.verifyOn()).from, 1)
+    // The first lines are gone, and nobody says that they were removed.
+    await unlink((await listLogFiles(folder))[0]!.path)
+    const { ok, faults } = await audit.verifyOn()
+    assert.equal(ok, false)
+    assert.match(faults.join('\n'), new RegExp(`${last!.name}:1: lines 1 to 6 are missing`))
   })
 })

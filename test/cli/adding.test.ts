@@ -1,37 +1,92 @@
 /** What the programmer's README says about adding a command or an operation is all there is to it, and nothing can be forgotten. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { describe, it } from 'node:test'
+import { Command } from '../../src/cli/command.ts'
+import { addCommands } from '../../src/cli/commands.ts'
+import { createProgram } from '../../src/cli/main.ts'
 import { operations } from '../../src/control/index.ts'
+import type { Operation } from '../../src/control/operation.ts'
 
 const src = join(import.meta.dirname, '../../src')
+const packages = join(src, '../packages')
+const offered = new Set(createProgram().every.map(({ path }) => path.join(' ')))
 
 describe('adding', () => {
-  it('a command: a function in cli/<noun>.ts, called in cli/main.ts', () => {
-    const main = readFileSync(join(src, 'cli/main.ts'), 'utf8')
-    const added = matches('cli', /export function (add\w+Commands?)\(program/g)
-    assert.ok(added.length > 10)
+  it('a command: described in cli/<noun>.ts, and in the outline of cli/commands.ts', () => {
+    const described = matches('cli', /defineCommand\(\{\s*name: '([\w -]+)'/g)
+    assert.ok(described.length > 20)
     assert.deepEqual(
-      added.filter((name) => !main.includes(`  ${name}(program)\n`)),
+      described.filter((name) => !offered.has(name)),
       [],
     )
   })
 
-  it('an operation: written in control/<noun>.ts, listed in control/index.ts, asked by a command or a page', () => {
-    const pattern = /(?:defineOperation\(\{\s*name: |methodOperation\()'([\w.]+)'/g
+  it('an operation: written in control/<noun>.ts, listed in control/index.ts, asked by its command, another one, or a page', () => {
+    const pattern = /(?:defineOperation\(\{|methodOperation\([^{]*\{)(?:\s*\/\/.*)*\s*name: '([\w.]+)'/g
     const written = [...matches('control', pattern), ...matches('control/doctor', pattern)]
-    assert.deepEqual([...written].sort(), Object.keys(operations).sort())
+    assert.deepEqual(written.toSorted(), Object.keys(operations).sort())
     const asked = new Set([
-      ...matches('cli', /\b(?:askAndPrint|operate|askDaemon|stream)\([^)]*?'([\w.]+)'/g),
+      ...matches('cli', /\b(?:operate|askDaemon|stream)\([^)]*?'([\w.]+)'/g),
+      ...matches('control', /\bask\([^)]*?'([\w.]+)'/g),
       ...matches('pages', /\bask\([^)]*?'([\w.]+)'/g),
     ])
+    const silent = Object.values<Operation>(operations).filter(({ does }) => does === undefined)
+    assert.ok(silent.length > 5)
     assert.deepEqual(
-      written.filter((name) => !asked.has(name)),
+      silent.filter(({ name }) => !asked.has(name)).map(({ name }) => name),
       [],
+    )
+  })
+
+  it('an operation: which loads nothing that a running daemon has not loaded, so that its files may be replaced', () => {
+    const loaded = loadedBy(join(src, 'daemon.ts'))
+    const later = readdirSync(join(src, 'control')).flatMap((file) =>
+      file.endsWith('.ts') ? specifiers(join(src, 'control', file), /\bimport\('([^']+)'\)/g) : [],
+    )
+    assert.ok(later.length > 10)
+    assert.deepEqual(
+      later.filter((file) => !loaded.has(file)),
+      [],
+    )
+  })
+
+  it('an operation: without loading, for every command, what only its run needs', () => {
+    const loaded = [...loadedBy(join(src, 'cli/main.ts'))].map((file) => relative(src, file))
+    assert.ok(loaded.includes('control/site.ts'))
+    // A table of addresses is not large.
+    const large =
+      /^(analysis|house|documents|mcp|pages(?!\/pages\.ts)|tools)\/|^\.\.\/packages\/(sandbox|state\/src\/(?!lines)|jinja|leaf\/src\/schema\.ts)|^daemon\.ts$/
+    assert.deepEqual(
+      loaded.filter((file) => large.test(file)),
+      [],
+    )
+  })
+
+  it('either without a place in the outline is told at once', () => {
+    const lost = { ...operations['keys.list'], name: 'keys.lost' }
+    assert.throws(
+      () => addCommands(new Command('assistant-core'), { ...operations, 'keys.lost': lost }),
+      /no place in the outline for: keys lost/,
     )
   })
 })
+
+/** The files that importing one brings along, types aside. */
+function loadedBy(file: string, known = new Set<string>()): Set<string> {
+  if (known.has(file) || !file.endsWith('.ts')) return known
+  known.add(file)
+  for (const next of specifiers(file, /^(?:import|export)\s+(?!type\b)(?:[^'";]*?from\s+)?'([.#][^']+)'/gm))
+    loadedBy(next, known)
+  return known
+}
+
+function specifiers(file: string, pattern: RegExp): string[] {
+  const placed = (path: string): string =>
+    path.startsWith('#') ? join(packages, path.replace(/^#(\w+)\//, '$1/src/')) : resolve(dirname(file), path)
+  return [...readFileSync(file, 'utf8').matchAll(pattern)].map(([, path]) => placed(path!))
+}
 
 function matches(folder: string, pattern: RegExp): string[] {
   return readdirSync(join(src, folder))

@@ -113,4 +113,27 @@ describe('the audit log of a service', () => {
     const none = await cli('audit', 'verify', '--anchor', join(where.site, 'config/settings.yaml'))
     assert.deepEqual([none.code, /neither a checkpoint/.test(none.stderr)], [1, true], none.stderr)
   })
+
+  it(
+    'says from where it was verified, and reads all of it where that is asked for',
+    { timeout },
+    async (t) => {
+      const where = folders(t)
+      await runService(t, where)
+      const cli = (...args: string[]): ReturnType<typeof runCli> =>
+        runCli(['audit', 'verify', ...args, '--site', where.site, '--state', where.state])
+      await operate(where.options, 'audit.change_key', {})
+      const whole = await cli()
+      assert.doesNotMatch(whole.stdout, /read now/)
+      const on = await cli()
+      assert.match(
+        on.stdout,
+        /^whole: .*\n\d+ of them were read now, all of them last at \d{4}-.*--from-start reads all\n/,
+      )
+      const { from, first } = await operate(where.options, 'audit.verify', {})
+      assert.ok(from > first)
+      const all = await cli('--from-start')
+      assert.deepEqual([all.code, all.stdout.includes('read now')], [0, false])
+    },
+  )
 })

@@ -4,16 +4,16 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
-import { zsh as zshScript, bash as bashScript, fish as fishScript } from '../../src/cli/completion.ts'
-import { commandTree, everyCommand, type CommandNode } from '../../src/cli/command-tree.ts'
+import type { Command } from '../../src/cli/command.ts'
+import { completionScripts } from '../../src/cli/completion.ts'
 import { createProgram } from '../../src/cli/main.ts'
 import { manualPage } from '../../src/cli/manual.ts'
 import { colourful } from '../../src/cli/output.ts'
 import { temporaryFolder } from '../helpers/daemon.ts'
 import { goldenText } from './golden.ts'
 
-const root = commandTree(createProgram())
-const all = everyCommand(root)
+const root = createProgram()
+const all = root.every
 const leaves = all.filter((node) => node.commands.length === 0)
 
 describe('the help', () => {
@@ -24,7 +24,7 @@ describe('the help', () => {
 
   it('has a description and an example of itself for every command', () => {
     assert.deepEqual(
-      leaves.filter((node) => node.description === '' || node.examples.length === 0).map(pathOf),
+      leaves.filter((node) => node.description() === '' || node.examples.length === 0).map(pathOf),
       [],
     )
     const others = leaves.filter((node) =>
@@ -71,11 +71,8 @@ describe('the manual page', () => {
 })
 
 describe('the completion script', () => {
-  for (const [shell, script] of [
-    ['bash', bashScript(root)],
-    ['zsh', zshScript(root)],
-    ['fish', fishScript(root)],
-  ] as const) {
+  for (const shell of ['bash', 'zsh', 'fish'] as const) {
+    const script = completionScripts[shell](root)
     it(`of ${shell} has every command and is read without complaint`, (t) => {
       for (const node of leaves) assert.ok(script.includes(node.path.at(-1)!), pathOf(node))
       const file = join(temporaryFolder(t), 'script')
@@ -88,7 +85,7 @@ describe('the completion script', () => {
 
   it('of fish completes commands and options', (t) => {
     const file = join(temporaryFolder(t), 'script.fish')
-    writeFileSync(file, fishScript(root))
+    writeFileSync(file, completionScripts.fish(root))
     const ask = (typed: string): string[] => {
       const answer = spawnSync('fish', ['--no-config', '-c', `source ${file}; complete -C '${typed}'`], {
         encoding: 'utf8',
@@ -117,7 +114,7 @@ describe('the completion script', () => {
         '_describe() { print -l -- ${(P)2}; command ls / >/dev/null || print NO PATH }',
         `words=(${typed.map((word) => `'${word}'`).join(' ')}); CURRENT=${typed.length}; PREFIX='${typed.at(-1)}'`,
       ]
-      const answer = spawnSync('zsh', ['-f', '-c', `${stubs.join('\n')}\n${zshScript(root)}`], {
+      const answer = spawnSync('zsh', ['-f', '-c', `${stubs.join('\n')}\n${completionScripts.zsh(root)}`], {
         encoding: 'utf8',
       })
       assert.equal(answer.stderr, '')
@@ -140,7 +137,7 @@ describe('the completion script', () => {
         'bash',
         [
           '-c',
-          `${bashScript(root)}\nCOMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _assistant_core; echo "\${COMPREPLY[@]}"`,
+          `${completionScripts.bash(root)}\nCOMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _assistant_core; echo "\${COMPREPLY[@]}"`,
         ],
         { encoding: 'utf8' },
       )
@@ -171,7 +168,7 @@ describe('colour', () => {
   })
 })
 
-function helpOf(node: CommandNode): string {
+function helpOf(node: Command): string {
   let command = createProgram()
   for (const word of node.path) command = command.commands.find((child) => child.name() === word)!
   let text = ''
@@ -184,6 +181,6 @@ function helpOf(node: CommandNode): string {
   return text
 }
 
-function pathOf(node: CommandNode): string {
+function pathOf(node: Command): string {
   return node.path.join(' ')
 }

@@ -1,18 +1,26 @@
 /** The same operations with and without a daemon: the same results, of the shapes that scripts rely on. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
 import type { Options } from '../../src/cli/options.ts'
 import { operations } from '../../src/control/index.ts'
-import { AppError } from '../../src/core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import { goldenText, shapeOf } from './golden.ts'
 import { folders, noPython, runService, type Folders } from './running-service.ts'
 
 const user = 'sales@example.com'
 const redirect_uris = ['https://portal.example.com/callback']
+const run = '0'.repeat(32)
+const imported = [
+  { index: 0, line: 2, data: { customer_name: 'Imported', credit_limit: 12.345 } },
+  { index: 1, line: 3, data: { customer_name: 'Imported', territory: 'Nowhere' } },
+]
 type Made = Readonly<Record<string, string>>
 
 /** What an operator does, in order; later parameters use what earlier results gave. */
@@ -21,6 +29,8 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['users.passwd', () => ({ user, password: 'a long pass phrase' })],
   ['users.invite', () => ({ user: 'hr@example.com' })],
   ['users.reset', () => ({ user, second_factor: true, seconds: 600 })],
+  ['users.reset', () => ({ user: 'hr@example.com', everything: true })],
+  ['users.cut_off', () => ({ user: 'hr@example.com', passkeys: true })],
   ['api_keys.create', () => ({ user, label: 'nightly', seconds: 3600 })],
   ['api_keys.list', () => ({ user })],
   ['api_keys.revoke', ({ api_key }) => ({ api_key })],
@@ -33,12 +43,21 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['tokens.list', () => ({ user })],
   ['access.explain', ({ client_id: client }) => ({ user, subject: 'create_document', client })],
   ['access.explain', () => ({ user, subject: 'Customer' })],
-  ['access.overview', () => ({ user })],
+  ['access.explain', () => ({ user })],
+  ['access.explain', () => ({ user, subject: 'write_prompts' })],
   ['tools.list', () => ({})],
   ['grants.list', () => ({ user })],
   ['tokens.revoke', () => ({ user })],
   ['clients.prune', () => ({ dry_run: true })],
   ['clients.remove', ({ client_id }) => ({ client_id })],
+  ['documents.import_target', () => ({ doctype: 'Customer' })],
+  ['documents.import_mark', () => ({ run })],
+  [
+    'documents.import_rows',
+    () => ({ doctype: 'Customer', run, from: 0, next: 2, refused: 0, last: true, rows: imported }),
+  ],
+  ['documents.import_mark', () => ({ run })],
+  ['documents.export', () => ({ doctype: 'Customer', user, fields: 'name' })],
   ['keys.list', () => ({})],
   ['keys.rotate', () => ({})],
   ['oauth.trace', () => ({})],
@@ -48,12 +67,12 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
     'prompts.preview',
     () => ({ prompt: 'sales_analysis', user, arguments: { analysis_focus: 'revenue_trends' } }),
   ],
-  ['prompts.search', () => ({ user, body: { query: 'sales' } })],
-  ['prompts.usage', () => ({ body: { limit: 1 } })],
-  ['prompts.history', () => ({ body: { prompt_id: 'visit' } })],
-  ['prompts.version', () => ({ body: { prompt_id: 'visit', notes: 'for the spring' } })],
-  ['prompts.restore', () => ({ body: { prompt_id: 'visit', version: 1 } })],
-  ['prompts.duplicate', () => ({ user, body: { prompt_id: 'sales_analysis' } })],
+  ['prompts.search', () => ({ user, query: 'sales' })],
+  ['prompts.usage', () => ({ limit: 1 })],
+  ['prompts.history', () => ({ prompt_id: 'visit' })],
+  ['prompts.version', () => ({ prompt_id: 'visit', notes: 'for the spring' })],
+  ['prompts.restore', () => ({ prompt_id: 'visit', version: 1 })],
+  ['prompts.duplicate', () => ({ user, prompt_id: 'sales_analysis' })],
   ['site.reload', () => ({})],
   ['site.state_problems', ({ site }) => ({ site })],
   ['store.backup', () => ({})],
@@ -62,7 +81,7 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['audit.stats', () => ({ type: 'cli.' })],
   ['audit.verify', () => ({})],
   ['audit.change_key', () => ({})],
-  ['audit.accept_loss', () => ({ by: 'root', reason: 'nothing is missing' })],
+  ['audit.accept_loss', () => ({ reason: 'nothing is missing' })],
   ['status', () => ({})],
 ]
 
@@ -81,8 +100,9 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['tokens.issue', { usr: user }, '"user" is required; usr: unknown key; did you mean "user"?'],
   ['users.passwd', { user, password: 'short' }, 'password'],
   ['clients.show', { client_id: 'none' }, 'no client none'],
-  ['access.explain', { user, subject: 'Costumer' }, '"Costumer" is neither a tool nor a doctype'],
+  ['access.explain', { user, subject: 'Costumer' }, '"Costumer" is neither a tool, a power nor a doctype'],
   ['access.explain', { user, subject: 'Customer', name: 'none' }, 'none'],
+  ['audit.accept_writer', { writer: 'x', reason: 'it is ours' }, 'this daemon alone writes'],
 ]
 
 /** What comes piece by piece is documented where it is made. */
@@ -90,6 +110,7 @@ const streams: Readonly<Record<string, string>> = {
   'audit.tail': 'lines of the audit log',
   'audit.search': 'lines of the audit log',
   'store.backup': 'the text of a backup',
+  'documents.export': 'the text of documents, as CSV or lines of JSON',
 }
 
 interface Outcome {
@@ -116,7 +137,7 @@ describe('operations', () => {
   )
 
   it('are all compared so, but for those that only a daemon has', () => {
-    const compared = new Set(deeds.map(([name]) => name))
+    const compared = new Set([...deeds, ...refusals].map(([name]) => name))
     const missing = Object.keys(operations).filter((name) => !compared.has(name) && !daemonOnly.has(name))
     assert.deepEqual(missing, [])
   })
@@ -165,6 +186,29 @@ describe('operations', () => {
     await assert.rejects(operate(options, 'metrics', {}), /no daemon runs on this state/)
   })
 
+  it('are refused at the socket where nobody says who asks, and then nothing is kept or recorded', async (t) => {
+    const service = await runService(t)
+    for (const body of [{}, { actor: '' }, { actor: 7 }]) {
+      const sent = request({
+        socketPath: join(service.state, 'control.sock'),
+        path: '/audit.accept_loss',
+        method: 'POST',
+      })
+      sent.end(JSON.stringify({ ...body, params: { reason: 'the disk died' } }))
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      const { error } = (await json(response)) as { error: { code: string; message: string } }
+      assert.deepEqual([error.code, error.message], ['invalid', 'actor must say who asks'])
+    }
+    const recorded: unknown[] = []
+    for await (const item of stream(service.options, 'audit.tail', { count: 100 }))
+      recorded.push((item as { type: string }).type)
+    assert.ok(recorded.length > 0)
+    assert.deepEqual(
+      recorded.filter((type) => type === 'audit.accept' || type === 'cli.run'),
+      [],
+    )
+  })
+
   it('take a socket that a dead daemon left for no daemon', async (t) => {
     const service = await runService(t)
     await service.daemon.stop()
@@ -203,7 +247,8 @@ async function actAll(options: Options): Promise<Outcome> {
     for (const key of ['api_key', 'client_id'])
       if (/create|register/.test(name)) made[key] ??= (results[0] as Made)[key]!
     // Streams of events: what an event may hold besides is told by the audit log's own documentation.
-    shapes[shapes[name] === undefined ? name : `${name} (doctype)`] = streams[name] ?? shapeOf(results[0])
+    const times = Object.keys(shapes).filter((one) => one.replace(/ \(\d\)$/, '') === name).length
+    shapes[times === 0 ? name : `${name} (${times + 1})`] = streams[name] ?? shapeOf(results[0])
     if (streams[name] !== undefined) assert.ok(results.length > 0, name)
   }
   const refused: string[] = []

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { Clock } from '../../src/core/clock.ts'
-import { createLog } from '../../src/core/log.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { createLog } from '#leaf/log.ts'
 import { startDaemon, type Daemon } from '../../src/daemon.ts'
 import type { Options } from '../../src/cli/options.ts'
 import { atEnd, copyOfShippedSite, temporaryFolder } from '../helpers/daemon.ts'
@@ -21,7 +21,10 @@ export interface Folders {
 export const noPython: [string, string] = ['  python:\n    enabled: true', '  python:\n    enabled: false']
 
 /** A site and a state; `settings` replaces texts of the shipped settings, which must be there. */
-export function folders(t: Pick<TestContext, 'after'>, settings: readonly [string, string][] = []): Folders {
+export function folders(
+  t: Pick<TestContext, 'after'>,
+  settings: readonly (readonly [string, string])[] = [],
+): Folders {
   const site = copyOfShippedSite(t as TestContext)
   const state = join(temporaryFolder(t as TestContext), 'state')
   const path = join(site, 'config/settings.yaml')

@@ -1,6 +1,6 @@
 /** Backup, restore and verification as the operator meets them. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
@@ -43,6 +43,48 @@ describe('backup and restore', () => {
     assert.ok(!existsSync(third), 'a damaged log changes nothing')
   })
 
+  it(
+    'are no tampering: the new log tells where the old one had ended, with and without it',
+    { timeout },
+    async (t) => {
+      const service = await runService(t)
+      await operate(service.options, 'api_keys.create', { user: 'sales@example.com' })
+      const folder = temporaryFolder(t)
+      const [file, log] = [join(folder, 'one.backup'), join(folder, 'audit')]
+      const cli = (...args: string[]): ReturnType<typeof runCli> => runCli([...args, '--site', service.site])
+      // The log that is brought may be older than the state, and then lacks what came between.
+      await service.daemon.services.audit.changeKey()
+      assert.equal(
+        (await cli('backup', join(folder, 'first.backup'), '--audit', log, '--state', service.state)).code,
+        0,
+      )
+      await operate(service.options, 'api_keys.create', { user: 'sales@example.com' })
+      await service.daemon.services.audit.changeKey()
+      assert.equal((await cli('backup', file, '--state', service.state)).code, 0)
+      for (const [name, brought, begins] of [
+        ['without', [], 'this log begins at'],
+        ['with', ['--audit', log], 'this log goes on from'],
+      ] as const) {
+        const state = join(folder, name)
+        const restored = await cli('restore', file, ...brought, '--state', state)
+        assert.equal(restored.code, 0, restored.stderr)
+        const options = { ...service.options, state }
+        for (const time of ['at once', 'after another start']) {
+          const { ok, faults, notes } = await operate(options, 'audit.verify', {})
+          assert.ok(ok, `${name}, ${time}: ${faults.join()}`)
+          assert.match(
+            notes.join('\n'),
+            new RegExp(`${begins} the restore, .* of the backup one\\.backup of .*to line \\d+ \\(log, key `),
+          )
+          await operate(options, 'api_keys.create', { user: 'sales@example.com' })
+        }
+        const verified = await cli('audit', 'verify', '--state', state)
+        assert.equal(verified.code, 0, verified.stdout)
+        assert.match(verified.stdout, /note: .*the restore/)
+      }
+    },
+  )
+
   it('take the state of a running daemon to another folder, whole', { timeout }, async (t) => {
     const service = await runService(t)
     const { api_key: key } = await operate(service.options, 'api_keys.create', {
@@ -74,6 +116,10 @@ describe('backup and restore', () => {
     assert.deepEqual([inUse.code, /in use by process/.test(inUse.stderr)], [1, true], inUse.stderr)
 
     const other = join(folder, 'other')
+    // What the operator laid there is no state, and stays.
+    const secret = join(other, 'secrets/database-url')
+    mkdirSync(join(other, 'secrets'), { recursive: true, mode: 0o700 })
+    writeFileSync(secret, 'postgresql://')
     assert.equal((await cli('restore', file, '--state', other)).code, 0)
     const keys = await operate({ ...service.options, state: other }, 'api_keys.list', {})
     assert.deepEqual(
@@ -114,7 +160,8 @@ describe('backup and restore', () => {
       readdirSync(movedTo)
         .filter((name) => name !== 'lock')
         .sort(),
-      before.filter((name) => name !== 'lock'),
+      before.filter((name) => name !== 'lock' && name !== 'secrets'),
     )
+    assert.equal(readFileSync(secret, 'utf8'), 'postgresql://')
   })
 })

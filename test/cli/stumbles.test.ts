@@ -1,14 +1,14 @@
 /** Where an operator stumbled who had read nothing but the README. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { operate } from '../../src/cli/control.ts'
+import { operate, stream } from '../../src/cli/control.ts'
 import { createProgram, withHelpOption } from '../../src/cli/main.ts'
-import { table } from '../../src/cli/output.ts'
 import { initSite } from '../../src/cli/site.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { lockState } from '../../src/store/lock.ts'
+import { columns, table } from '../../src/control/text.ts'
+import { systemClock } from '#leaf/clock.ts'
+import { lockState } from '#state/lock.ts'
 import { copyOfShippedSite, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { folders, runService } from './running-service.ts'
 
@@ -31,8 +31,19 @@ describe('a command', () => {
   })
 
   it('with an empty result says so in words that are words', () => {
-    assert.equal(table([], { started: () => '' }, 'no authorization attempts'), 'no authorization attempts')
-    assert.equal(table([], { user: () => '' }), 'no users')
+    assert.equal(table([], [['user', () => '']]), 'no users')
+    assert.equal(table([], columns('attempt: started')), 'no attempts')
+  })
+
+  it('says which of its words is not the number that it must be', async () => {
+    for (const words of [
+      ['audit', 'show', 'last'],
+      ['prompts', 'restore', 'visit', 'first'],
+    ]) {
+      const { code, stderr } = await runCli(words)
+      assert.equal(code, 2)
+      assert.match(stderr, new RegExp(`argument value '${words.at(-1)}' is invalid.*must be a whole number`))
+    }
   })
 
   it('that may not reach a path names the path and no line of the program', async (t) => {
@@ -68,7 +79,7 @@ describe('`check` and `reload`', () => {
     change('config/settings.yaml', 'drain_seconds: 0', 'drain_seconds: soon')
     change('config/users.yaml', '- Sales User', '- Sails User')
     const lines = [
-      /^  tools\/double\.ts:1:1 cannot be run: .* \(1 fault elsewhere follows from it\)$/,
+      /^  tools\/double\.ts:2:1 cannot be run: .* \(1 fault elsewhere follows from it\)$/,
       /^  config\/settings\.yaml:\d+:\d+ server\.drain_seconds: /,
       /^  config\/users\.yaml:\d+:\d+ .*unknown role "Sails User"/,
     ]
@@ -116,9 +127,47 @@ describe('`tokens revoke`', () => {
     assert.deepEqual([known.code, known.stdout], [0, '0 revoked\n'])
   })
 
+  it('of an empty name ends nothing', async (t) => {
+    const { options, site, state } = folders(t)
+    await operate(options, 'tokens.issue', { user: 'sales@example.com' })
+    const run = (...args: string[]) => runCli(['tokens', 'revoke', '--site', site, '--state', state, ...args])
+    for (const flag of ['--user', '--client', '--token']) {
+      const { code, stdout } = await run(flag, '')
+      assert.ok(code === 1 || stdout === '0 revoked\n', flag)
+    }
+    const tokens = await operate(options, 'tokens.list', {})
+    assert.deepEqual(
+      tokens.map(({ status }) => status),
+      ['Active'],
+    )
+    const audited: unknown[] = []
+    for await (const event of stream(options, 'audit.search', { type: 'token.revoke' })) audited.push(event)
+    assert.deepEqual(audited, [])
+  })
+
   it('without saying whose is wrong usage', async (t) => {
     const { code, stderr } = await runCli(['tokens', 'revoke', '--site', copyOfShippedSite(t)])
     assert.deepEqual([code, stderr], [2, 'error: say which: --user, --client, --token or --all\n'])
+  })
+})
+
+describe('`restore`', () => {
+  it('of a file that is no backup names it, and prints nothing of it', async (t) => {
+    const folder = temporaryFolder(t)
+    const file = join(folder, 'passwd')
+    writeFileSync(file, 'root:x:0:0\nsecret:line\n')
+    const state = join(folder, 'state')
+    const { code, stdout, stderr } = await runCli(['restore', file, '--state', state])
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.equal(stderr, `assistant-core: error: ${file} is not a backup: it does not begin as one\n`)
+    assert.equal(existsSync(state), false)
+  })
+})
+
+describe('`check` of the product as it comes', () => {
+  it('has nothing to tell of its own skills', async () => {
+    const { code, stderr } = await runCli(['check', '--site', projectRoot])
+    assert.deepEqual([code, stderr], [0, ''])
   })
 })
 

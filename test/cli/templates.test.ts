@@ -5,13 +5,15 @@ import { join, posix } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { siteSchemas } from '../../src/build/site-schemas.ts'
-import { readWholeSite, type Snapshot } from '../../src/build/snapshot.ts'
+import { siteSchemas } from '../../src/house/site-schemas.ts'
+import { noMeans } from '../../src/house/check-sql.ts'
+import { checksSeeds } from '../../src/house/seeding.ts'
+import { readWholeSite, type Snapshot } from '../../src/house/snapshot.ts'
 import { operate } from '../../src/cli/control.ts'
-import { initSite, templates, type Template } from '../../src/cli/site.ts'
+import { firstPerson, initSite, templates, type Template } from '../../src/cli/site.ts'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
-import { Stop } from '../../src/core/stop.ts'
-import { runPromptTests } from '../../src/library/prompt-tests.ts'
+import { Stop } from '#leaf/stop.ts'
+import { runPromptTests } from '../../src/library/prompts/prompt-tests.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { faultText } from '../../src/site/site-files.ts'
 import { projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
@@ -35,7 +37,10 @@ function schemaLine(file: string): string | undefined {
 describe('`init --template`', () => {
   for (const template of templates)
     it(`${template} writes a site without faults and warnings, whose prompts pass their tests`, async (t) => {
-      const { reading, faults, warnings } = await readWholeSite(await siteOf(t, template))
+      const { reading, faults, warnings } = await readWholeSite(await siteOf(t, template), undefined, {
+        ...noMeans,
+        ...checksSeeds,
+      })
       assert.deepEqual([faults.map(faultText), warnings.map(faultText)], [[], []])
       const results = await runPromptTests(reading.library.templates.values())
       assert.ok(results.length > 0)
@@ -47,13 +52,14 @@ describe('`init --template`', () => {
 
   it('minimal has no people, no doctypes and no seeds, and says where to begin', async (t) => {
     const site = join(temporaryFolder(t), 'site')
-    const { code, stdout, stderr } = await runCli(['init', site, '--template', 'minimal'])
+    const { code, stdout, stderr } = await runCli(['init', site])
     assert.deepEqual([code, stderr], [0, ''])
     assert.match(
       stdout,
       /is a site: no people, doctypes or documents yet: begin with config\/users\.yaml\nwrote \d+ files/,
     )
-    const { reading } = await readWholeSite(site)
+    assert.ok(stdout.includes(firstPerson(`assistant-core --site ${site}`)), stdout)
+    const { reading } = await readWholeSite(site, undefined, { ...noMeans, ...checksSeeds })
     assert.deepEqual(
       [reading.people.users.size, reading.platform.doctypes.size, reading.seeds.length],
       [0, 0, 0],
@@ -64,9 +70,22 @@ describe('`init --template`', () => {
     await runService(t, { site, state: join(temporaryFolder(t), 'state'), options: {} as never })
   })
 
-  it('asks nothing, begins as the trading company, and tells what it wrote', async (t) => {
+  it('minimal lets in whoever does what it says', async (t) => {
     const site = join(temporaryFolder(t), 'site')
-    const { code, stdout } = await runCli(['init', site, '--json'])
+    const state = join(temporaryFolder(t), 'state')
+    assert.equal((await runCli(['init', site])).code, 0)
+    const users = join(site, 'config/users.yaml')
+    const [, example] = /^((?:#   .*\n)+)users: \[\]$/m.exec(readFileSync(users, 'utf8'))!
+    const entry = example!.slice(example!.indexOf('#   - email')).replaceAll(/^#   /gm, '  ')
+    writeFileSync(users, `users:\n${entry}`)
+    const invited = await runCli(['users', 'invite', 'you@example.com', '--site', site, '--state', state])
+    assert.equal(invited.code, 0, invited.stderr)
+    assert.match(invited.stdout, /http\S+/)
+  })
+
+  it('asks nothing, and tells what it wrote', async (t) => {
+    const site = join(temporaryFolder(t), 'site')
+    const { code, stdout } = await runCli(['init', site, '--template', 'trading', '--json'])
     const { template, files } = JSON.parse(stdout) as { template: string; files: string[] }
     assert.deepEqual([code, template], [0, 'trading'])
     assert.ok(files.includes('config/doctypes/customer.yaml') && files.includes('.schemas/doctype.json'))
@@ -77,7 +96,7 @@ describe('`init --template`', () => {
     const site = join(temporaryFolder(t), 'site')
     const { code, stderr } = await runCli(['init', site, '--template', 'bakery'])
     assert.equal(code, 2)
-    assert.match(stderr, /Allowed choices are trading, minimal, clinic/)
+    assert.match(stderr, /Allowed choices are minimal, trading, clinic/)
     assert.equal(existsSync(site), false)
   })
 })

@@ -73,6 +73,9 @@ export const claudeCode: Go = async (walk, folder) => {
     ...surroundings(walk, folder),
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     ENABLE_TOOL_SEARCH: 'false',
+    // By itself it asks its model after five seconds, with what tools have come by then.
+    MCP_CONNECT_TIMEOUT_MS: '120000',
+    MCP_TIMEOUT: '120000',
   }
   const at = { env, cwd: walk.home }
   must(await run(claude, ['mcp', 'add', '--transport', 'http', 'assistant', walk.url], at), /Added/)

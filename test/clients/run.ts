@@ -66,7 +66,7 @@ if (process.env[isolated] === undefined) {
 
 const folder = process.env[isolated]
 const chosen = clients.filter(
-  ({ name }) => words.length === 0 || words.some((word) => name.toLowerCase().includes(word)),
+  ({ name }) => words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase())),
 )
 const results: Result[] = []
 // One after the other through a service; the services side by side.

@@ -1,9 +1,9 @@
 /** Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document), as the MCP revisions from 2025-11-25 on prefer them. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isDocumentUrl } from '../../src/oauth/client-documents.ts'
-import { HostUnreachable, type GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
-import { knownDocuments } from '../../src/oauth/known-documents.ts'
+import { isDocumentUrl } from '../../src/oauth/clients/client-documents.ts'
+import { HostUnreachable, type GuardedFetch } from '../../src/oauth/clients/guarded-fetch.ts'
+import { knownDocuments } from '../../src/oauth/clients/known-documents.ts'
 import { authorize, authorizeUrl, callMcp, pkcePair, redeem, refresh } from '../oauth/browser.ts'
 import { startServer } from '../oauth/server.ts'
 
@@ -240,12 +240,35 @@ describe('client ID metadata documents', () => {
       assert.deepEqual((await server.clients.find(claudeCode))?.redirectUris, ['http://localhost/ours'])
     })
 
-    it('a stranger is told what failed and what an administrator can do', async (t) => {
-      const server = await startServer(t, { fetch: noWayOut, settings: always })
-      const { page } = await authorize(server, { client: url, redirectUri })
-      assert.equal(page.status, 400)
-      assert.match(page.body, /ENOTFOUND claude\.example.*oauth\.egress_proxy.*oauth\.client_documents/s)
-      assert.match(server.trace.last(1)[0]?.reason ?? '', /ENOTFOUND.*connects anew$/s)
+    it('a stranger is told what an administrator can do, and the same whatever failed; oauth trace says what', async (t) => {
+      const told = new Set<string>()
+      const reasons: string[] = []
+      const outcomes: GuardedFetch[] = [
+        noWayOut,
+        () => Promise.reject(new Error('it answered 302')),
+        () => Promise.reject(new Error('it is not JSON')),
+        () => Promise.reject(new HostUnreachable('it took too long')),
+        () => Promise.resolve({ body: { ...good, client_id: 'https://evil.example/x' } }),
+        () => Promise.resolve({ body: { ...good, redirect_uris: [] } }),
+      ]
+      for (const fetch of outcomes) {
+        const server = await startServer(t, { fetch, settings: always })
+        const { page } = await authorize(server, { client: url, redirectUri })
+        assert.equal(page.status, 400)
+        assert.match(page.body, /oauth trace.*oauth\.egress_proxy.*oauth\.client_documents/s)
+        told.add(page.body.replace(/<code>[^<]*<\/code>/, ''))
+        reasons.push(server.trace.last(1)[0]?.reason ?? '')
+      }
+      assert.equal(told.size, 1, [...told].join('\n'))
+      for (const [at, why] of [
+        /ENOTFOUND/,
+        /302/,
+        /not JSON/,
+        /too long/,
+        /not its URL/,
+        /redirect_uri/,
+      ].entries())
+        assert.match(reasons[at]!, why)
     })
 
     it('a document that was fetched and is wrong has no copy; one that was approved goes before a copy', async (t) => {

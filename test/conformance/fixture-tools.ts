@@ -329,6 +329,7 @@ const roundTools: readonly Tool[] = [
 const schemaTools: readonly Tool[] = [
   defineTool({
     name: 'json_schema_2020_12_tool',
+    asWritten: true,
     title: 'JSON Schema 2020-12',
     description: 'Tool with JSON Schema 2020-12 features',
     category: 'read_only',

@@ -7,12 +7,12 @@ import type { Call, Reply } from '../../src/mcp/call.ts'
 import { errorCodes, JsonRpcError, objectParam } from '../../src/mcp/json-rpc.ts'
 import { type Method, methods } from '../../src/mcp/methods.ts'
 import { shapeContent, shapePrompt, shapeResource } from '../../src/mcp/shape.ts'
-import type { Services } from '../../src/build/services.ts'
-import type { ServedSnapshot, Snapshot } from '../../src/build/snapshot.ts'
+import type { Services } from '../../src/house/services.ts'
+import type { ServedSnapshot, Snapshot } from '../../src/house/snapshot.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { createCalls } from '../../src/tools/calls.ts'
-import type { Catalogue } from '../../src/tools/catalogue.ts'
-import { createCatalogue } from '../../src/tools/create-catalogue.ts'
+import { createCalls } from '../../src/tools/gate/calls.ts'
+import type { Catalogue } from '../../src/tools/gate/catalogue.ts'
+import { createCatalogue } from '../../src/tools/gate/create-catalogue.ts'
 import type { AskClient, Content } from '../../src/tools/tool.ts'
 import { fixtureTools, form, triggerTool } from './fixture-tools.ts'
 import { pngPixel } from './media.ts'
@@ -52,8 +52,14 @@ export function offerFixtures(services: Services): void {
     const seen = (principal: Principal): ServedSnapshot => {
       const served = snapshot.for(principal)
       const promptsDigest = (): string => `${served.library.promptsDigest(principal)} ${promptChanges}`
-      const own = Object.create(served.library) as typeof served.library
-      return { ...served, catalogue, library: Object.assign(own, { promptsDigest }) }
+      const library = new Proxy(served.library, {
+        get: (real, name) => {
+          if (name === 'promptsDigest') return promptsDigest
+          const value: unknown = Reflect.get(real, name, real)
+          return typeof value === 'function' ? (value.bind(real) as unknown) : value
+        },
+      })
+      return { ...served, catalogue, library }
     }
     return { ...snapshot, catalogue, for: seen }
   }
@@ -86,6 +92,8 @@ function both(own: Catalogue, added: Catalogue, changes: () => string): Catalogu
       return outcome
     },
     lacks: (principal) => own.lacks(principal),
+    effect: (...call) => own.effect(...call),
+    recorded: (...call) => own.recorded(...call),
     tellMalformed: (...call) => own.tellMalformed(...call),
     digest: (principal) => `${own.digest(principal)} ${changes()}`,
   }

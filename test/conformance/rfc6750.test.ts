@@ -1,7 +1,7 @@
 /** RFC 6750, bearer tokens, in the shape of specification §5 and §7.2. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sha256 } from '../../src/core/secrets.ts'
+import { sha256 } from '#leaf/secrets.ts'
 import { paths, resourceOf } from '../../src/oauth/urls.ts'
 import { callMcp, connect } from '../oauth/browser.ts'
 import { makeUser, startServer, type TestServer } from '../oauth/server.ts'

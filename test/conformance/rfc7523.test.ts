@@ -16,11 +16,12 @@ interface Agent {
   readonly publicJwk: JWK
 }
 
-async function start(t: TestContext): Promise<Agent> {
+async function start(t: TestContext, noKeys?: { why: string }): Promise<Agent> {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const publicJwk = { ...(await exportJWK(publicKey)), kid: 'k1' }
   const fetch = async (asked: string): Promise<{ body: unknown }> => {
     if (asked === 'https://agent.example/jwks.json') {
+      if (noKeys) throw new Error(noKeys.why)
       return { body: { keys: [{ kty: 'FUTURE', kid: 'k0' }, publicJwk] } }
     }
     return {
@@ -73,6 +74,18 @@ describe('RFC 7523', () => {
       client_assertion_type: type,
     })
     assert.equal(reply.status, 200, JSON.stringify(reply.body))
+  })
+
+  it('tells a client that its keys cannot be had, and nothing of what is where it says they are', async (t) => {
+    const noKeys = { why: '' }
+    const agent = await start(t, noKeys)
+    for (noKeys.why of ['it answered 302', 'it took too long', 'connect ECONNREFUSED 10.1.2.3:443']) {
+      const { status, body } = await attempt(agent, await sign(agent, claims(agent.server)), {
+        client_id: url,
+      })
+      assert.deepEqual([status, body.error_description], [401, "the client's keys cannot be had"])
+      assert.ok(agent.server.logged.join('').includes(noKeys.why), 'the operator learns it')
+    }
   })
 
   it('§3 takes the issuer as audience as well, alone in a list or not', async (t) => {

@@ -1,7 +1,7 @@
 /** RFC 7591, dynamic client registration, with the rules of specification §4.4. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sha256 } from '../../src/core/secrets.ts'
+import { sha256 } from '#leaf/secrets.ts'
 import { callback, connect, postJson, register } from '../oauth/browser.ts'
 import { startServer } from '../oauth/server.ts'
 

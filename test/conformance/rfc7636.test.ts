@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
-import { isChallenge, isVerifier, verifierMatches } from '../../src/oauth/pkce.ts'
+import { isChallenge, isVerifier, verifierMatches } from '../../src/oauth/tokens/pkce.ts'
 import { authorize, authorizeUrl, Browser, callback, pkcePair, redeem, register } from '../oauth/browser.ts'
 import { startServer } from '../oauth/server.ts'
 

@@ -17,6 +17,8 @@ describe('RFC 8707', () => {
       own.replace('host.example', 'host.example:443'),
       'https://host.example',
       'https://host.example/',
+      `${own}?tools=get_*&read_only=true`,
+      `${own}/?exclude_tools=fetch`,
     ]
     for (const value of same) assert.equal(meansResource(value, own), true, value)
   })
@@ -29,6 +31,8 @@ describe('RFC 8707', () => {
       'https://host.example/other',
       `${own}/deeper`,
       `${own}?x=1`,
+      `${own}?tools=fetch&x=1`,
+      'https://host.example/?tools=fetch',
       `${own}#fragment`,
       `${own}//`,
       own.toUpperCase(),

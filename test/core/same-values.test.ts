@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Float } from '#jinja/values.ts'
-import { readArguments } from '../../src/library/argument-rows.ts'
-import { compileArguments } from '../../src/library/arguments.ts'
+import { readArguments } from '../../src/library/prompts/argument-rows.ts'
+import { compileArguments } from '../../src/library/prompts/arguments.ts'
 import type { ArgumentType } from '../../src/library/words.ts'
-import { filterTypes, type FieldType } from '../../src/documents/platform.ts'
-import { readReportFilters } from '../../src/documents/report-filters.ts'
-import { countDocuments } from '../../src/documents/aggregating.ts'
+import { filterTypes, type FieldType } from '../../src/documents/platform/platform.ts'
+import { readReportFilters } from '../../src/documents/reports/report-filters.ts'
+import { countDocuments } from '../helpers/count-documents.ts'
 import { readValue } from '../../src/documents/values.ts'
-import { readPlatform } from '../../src/documents/read-platform.ts'
+import { readPlatform } from '../../src/documents/platform/read-platform.ts'
 import { type Fault, faultText } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
-import { compileSchema } from '../../src/core/schema.ts'
-import { typedArguments } from '../../src/tools/typed-arguments.ts'
+import { compileSchema } from '#leaf/schema.ts'
+import { typedArguments } from '../../src/tools/gate/typed-arguments.ts'
 import { openOffice } from '../tools/offices.ts'
 import { type Company, openCompany, sales, siteOf, someone } from '../documents/trading-company.ts'
 
@@ -79,7 +79,7 @@ function asArgument(type: FieldType, row: Row, supplied: Record<string, unknown>
   const faults: string[] = []
   const rows = readArguments([row], (_, message) => faults.push(message))
   const check = compileArguments(rows, (_row, _property, message) => faults.push(message))
-  const { values, problems } = check(supplied)
+  const { values, problems } = check(supplied, Date.now())
   if (faults.length + problems.length > 0) return refused
   const value = values['x'] instanceof Float ? values['x'].value : values['x']
   return type === 'datetime'
@@ -198,14 +198,40 @@ type: sql
 doctypes: []
 sql: SELECT 1
 filters:
-  - { name: since, type: date, default: tomorrow }
+  - { name: since, type: date, default: soon }
   - { name: until, type: date, default: today-30 }
   - { name: open, type: check, default: "TRUE" }`,
     })
     const faults: Fault[] = []
     readPlatform(site, faults, readPeople(site, []))
     assert.deepEqual(faults.map(faultText), [
-      'config/reports/wrong.yaml:7:41 filters[0].default: must be a date such as 2026-03-31, not "tomorrow"',
+      'config/reports/wrong.yaml:7:41 filters[0].default: must be a date such as 2026-03-31, or today, today-30, yesterday, this month, last quarter, 2026-03, start of this year, not "soon"',
     ])
+  })
+
+  it('is an object or a list where a tool wants one and a client writes it as text', () => {
+    const properties = {
+      data: { type: 'object' },
+      filters: { type: ['object', 'array'] },
+      fields: { type: 'array', items: { type: 'string' } },
+      code: { type: 'string' },
+      any: { type: ['string', 'object'] },
+    }
+    const given = {
+      data: '{"title": "x"}',
+      filters: '[["a", "=", 1]]',
+      fields: 'name, title',
+      code: '{"a": 1}',
+      any: '{"a": 1}',
+    }
+    assert.deepEqual(typedArguments({ properties }, given), {
+      ...given,
+      data: { title: 'x' },
+      filters: [['a', '=', 1]],
+      fields: ['name', 'title'],
+    })
+    // What is no such JSON stays, for the check to name it.
+    for (const data of ['{"a": 1', '[1]', 'title', '{"a": 1, "a": 2}'])
+      assert.deepEqual(typedArguments({ properties }, { data }), { data })
   })
 })

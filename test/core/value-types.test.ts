@@ -1,11 +1,11 @@
 /** Whoever adds a type of argument or field is led to every place that must know it, by errors of the compiler. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { register } from 'tsx/esm/api'
+import { compileFaults } from '../helpers/compiler.ts'
 import { projectRoot, temporaryFolder } from '../helpers/daemon.ts'
 
 /** The source and what compiles it, in a folder that a test may change. */
@@ -14,36 +14,26 @@ function copyOfSource(t: TestContext): string {
   for (const part of ['src', 'packages', 'package.json'])
     cpSync(join(projectRoot, part), join(copy, part), { recursive: true })
   symlinkSync(join(projectRoot, 'node_modules'), join(copy, 'node_modules'))
-  const { compilerOptions } = JSON.parse(readFileSync(join(projectRoot, 'tsconfig.json'), 'utf8')) as {
-    compilerOptions: object
-  }
-  const include = ['library/arguments.ts', 'analysis/permitted.ts', 'analysis/sql/sql-values.mjs']
-  const config = {
-    compilerOptions: { ...compilerOptions, noEmit: true },
-    files: include.map((file) => `src/${file}`),
-  }
-  writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify(config))
   return copy
 }
 
 function edit(copy: string, file: string, what: string, into: string): void {
-  const path = join(copy, 'src', file)
+  const path = join(copy, file)
   const text = readFileSync(path, 'utf8')
   assert.ok(text.includes(what), `${file} has no ${what}`)
   writeFileSync(path, text.replace(what, into))
 }
 
 /** The files that do not compile. */
-function unfinished(copy: string): Promise<string[]> {
-  const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc')
-  return new Promise((resolve) => {
-    execFile(process.execPath, [compiler, '-p', copy], { cwd: copy }, (_error, out) => {
-      const files = [...out.matchAll(/^(?:.*\/)?src\/([\w./-]+)\(\d+,\d+\): error/gm)].map(
-        (match) => match[1]!,
-      )
-      resolve([...new Set(files)].sort())
-    })
-  })
+async function unfinished(copy: string): Promise<string[]> {
+  const faults = await compileFaults(copy, [
+    'src/library/prompts/arguments.ts',
+    'src/analysis/permitted.ts',
+    'packages/sandbox/src/sql/sql-values.mjs',
+  ])
+  return [
+    ...new Set(faults.map((fault) => /((?:src|packages)\/[\w./-]+)\(/.exec(fault)?.[1] ?? fault)),
+  ].sort()
 }
 
 describe('a new type of value', () => {
@@ -54,29 +44,42 @@ describe('a new type of value', () => {
       const copy = copyOfSource(t)
       assert.deepEqual(await unfinished(copy), [])
       // Its names alone: as the type of an argument, of a field, and with a column that SQL does not have yet.
-      edit(copy, 'library/words.ts', "  'link',\n] as const", "  'link',\n  'time',\n] as const")
+      edit(copy, 'src/library/words.ts', "  'link',\n] as const", "  'link',\n  'time',\n] as const")
       edit(
         copy,
-        'documents/platform.ts',
+        'src/documents/platform/platform.ts',
         "  'attachment',\n] as const",
         "  'attachment',\n  'time',\n] as const",
       )
-      edit(copy, 'core/values.ts', "| 'datetime' | 'json'", "| 'datetime' | 'json' | 'time'")
+      edit(copy, 'packages/sandbox/src/tables.ts', "| 'datetime' | 'json'", "| 'datetime' | 'json' | 'time'")
       assert.deepEqual(await unfinished(copy), [
-        'analysis/sql/sql-values.mjs',
-        'documents/values.ts',
-        'library/argument-types.ts',
+        'packages/sandbox/src/sql/sql-values.mjs',
+        'src/documents/values.ts',
+        'src/library/prompts/argument-types.ts',
       ])
-      edit(copy, 'library/argument-types.ts', "  link: 'link',\n", "  link: 'link',\n  time: 'time',\n")
-      edit(copy, 'documents/values.ts', '  table: null,\n', "  table: null,\n  time: { type: 'time' },\n")
-      edit(copy, 'analysis/sql/sql-values.mjs', '  json: VARCHAR,\n', '  json: VARCHAR,\n  time: VARCHAR,\n')
-      assert.deepEqual(await unfinished(copy), ['documents/values.ts', 'library/argument-types.ts'])
-      const kind = (schema: string) =>
-        `  time: { read: readTime, complete: usually, column: 'time'${schema} },\n  link: { read`
-      edit(copy, 'core/values.ts', '  link: { read', kind(''))
       edit(
         copy,
-        'core/values.ts',
+        'src/library/prompts/argument-types.ts',
+        "  link: 'link',\n",
+        "  link: 'link',\n  time: 'time',\n",
+      )
+      edit(copy, 'src/documents/values.ts', '  table: null,\n', "  table: null,\n  time: { type: 'time' },\n")
+      edit(
+        copy,
+        'packages/sandbox/src/sql/sql-values.mjs',
+        '  json: VARCHAR,\n',
+        '  json: VARCHAR,\n  time: VARCHAR,\n',
+      )
+      assert.deepEqual(await unfinished(copy), [
+        'src/documents/values.ts',
+        'src/library/prompts/argument-types.ts',
+      ])
+      const kind = (schema: string) =>
+        `  time: { read: readTime, complete: usually, column: 'time'${schema} },\n  link: { read`
+      edit(copy, 'src/core/values.ts', '  link: { read', kind(''))
+      edit(
+        copy,
+        'src/core/values.ts',
         'function readJson(',
         `function readTime(given: unknown): ReadValue {
         return /^[0-2]\\d:[0-5]\\d$/.test(String(given)) ? { value: given } : { problem: 'must be a time' }
@@ -84,20 +87,20 @@ describe('a new type of value', () => {
       function readJson(`,
       )
       assert.ok(
-        (await unfinished(copy)).includes('core/values.ts'),
+        (await unfinished(copy)).includes('src/core/values.ts'),
         'a type that JSON Schema does not describe',
       )
-      edit(copy, 'core/values.ts', kind(''), kind(", schema: { type: 'string', format: 'time' }"))
+      edit(copy, 'src/core/values.ts', kind(''), kind(", schema: { type: 'string', format: 'time' }"))
       assert.deepEqual(await unfinished(copy), [])
 
       t.after(register())
       const load = async (file: string): Promise<Record<string, (...args: unknown[]) => never>> =>
-        (await import(pathToFileURL(join(copy, 'src', file)).href)) as never
-      const { readValue } = await load('documents/values.ts')
+        (await import(pathToFileURL(join(copy, file)).href)) as never
+      const { readValue } = await load('src/documents/values.ts')
       assert.deepEqual(readValue!({ type: 'time', options: [] }, '09:30'), { value: '09:30' })
       assert.deepEqual(readValue!({ type: 'time', options: [] }, 'noon'), { problem: 'must be a time' })
-      const { readArguments } = await load('library/argument-rows.ts')
-      const { compileArguments } = await load('library/arguments.ts')
+      const { readArguments } = await load('src/library/prompts/argument-rows.ts')
+      const { compileArguments } = await load('src/library/prompts/arguments.ts')
       const rows = readArguments!(
         [{ argument_name: 'at', argument_type: 'time', default_value: '08:00' }],
         () => undefined,
@@ -108,7 +111,7 @@ describe('a new type of value', () => {
       }
       assert.deepEqual({ ...check({}).values }, { at: '08:00' })
       assert.deepEqual(check({ at: 'noon' }).problems, [{ argument: 'at', problem: 'must be a time' }])
-      const { columnOf } = await load('analysis/permitted.ts')
+      const { columnOf } = await load('src/analysis/permitted.ts')
       assert.deepEqual(columnOf!({ name: 'at', type: 'time' }), { name: 'at', type: 'time' })
     },
   )

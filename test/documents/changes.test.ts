@@ -1,18 +1,18 @@
-import { deleteDocument, updateDocument } from '../../src/documents/updating.ts'
-import { searchDocuments } from '../../src/documents/searching.ts'
-import { runReport } from '../../src/documents/reports.ts'
-import { getDocument, listDocuments } from '../../src/documents/reading.ts'
+import { deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
+import { searchDocuments } from '../../src/documents/asking/searching.ts'
+import { runReport } from '../../src/documents/reports/reports.ts'
+import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
 import { historyOf } from '../../src/documents/history.ts'
 import { explainAccess } from '../../src/documents/explaining.ts'
-import { createDocument } from '../../src/documents/creating.ts'
+import { createDocument } from '../../src/documents/writing/creating.ts'
 import { addComment, attachFile, listBelongings, readAttachment } from '../../src/documents/belongings.ts'
-import { countDocuments } from '../../src/documents/aggregating.ts'
+import { countDocuments } from '../helpers/count-documents.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AppError } from '../../src/core/errors.ts'
+import type { AppError } from '#leaf/errors.ts'
 import { type Fault, faultText } from '../../src/site/site-files.ts'
-import { readPlatform } from '../../src/documents/read-platform.ts'
-import type { RunSql } from '../../src/documents/run-sql.ts'
+import { readPlatform } from '../../src/documents/platform/read-platform.ts'
+import type { RunSql } from '../../src/documents/reports/run-sql.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import {
   admin,
@@ -167,6 +167,31 @@ describe('what was read can be sent back', () => {
   })
 })
 
+describe('a document with very many comments and changes', () => {
+  it('shows the newest of them, oldest first for comments, up to about a megabyte', async (t) => {
+    const { documents } = await openCompany(t)
+    const { document } = await createDocument(documents, admin, 'Note', { title: 'much' })
+    const name = String(document['name'])
+    for (let n = 0; n < 110; n++) {
+      await addComment(documents, admin, 'Note', name, `${n} ${'c'.repeat(9990)}`)
+      if (n < 20)
+        await updateDocument(documents, admin, 'Note', name, { content: `${n}${'x'.repeat(90_000)}` })
+    }
+    const comments = await listBelongings(documents, admin, 'Note', name, 'comment')
+    assert.ok(comments.length > 90 && comments.length < 110, String(comments.length))
+    const numbers = comments.map(({ text }) => Number(text.split(' ')[0]))
+    assert.deepEqual(
+      numbers,
+      [...numbers].sort((a, b) => a - b),
+    )
+    assert.equal(numbers.at(-1), 109)
+    const changes = (await historyOf(documents, admin, 'Note', name, 1000)).filter(
+      (one) => one.changes.length,
+    )
+    assert.ok(changes.length < 12, String(changes.length))
+  })
+})
+
 describe('a document of a deleted one’s name', () => {
   it('has none of its history, comments or files', async (t) => {
     const { documents } = await openCompany(t)
@@ -274,6 +299,23 @@ describe('reports', () => {
     clock.forward(301_000)
     await run(sales)
     assert.equal(runs, 3)
+  })
+
+  it('read days in words as lists do, and refuse a period where one day is due', async (t) => {
+    const { documents } = await openCompany(t, { runSql })
+    const run = (name: string, filters: Readonly<Record<string, unknown>>) =>
+      runReport(documents, salesManager, name, filters, { signal: new AbortController().signal, wait: 1000 })
+    const item = await run('Item Sales', { from_date: 'start of last quarter' })
+    assert.ok('rows' in item)
+    assert.equal(item.rows[0]!['from'], '2026-04-01')
+    await assert.rejects(
+      run('Item Sales', { from_date: 'last quarter' }),
+      /is a period, 2026-04-01 to 2026-06-30/,
+    )
+    const listed = await run('Sales by Customer', { from_date: 'last quarter' })
+    assert.ok('rows' in listed)
+    assert.equal(listed.filters['from_date'], '2026-04-01')
+    await assert.rejects(run('Sales by Customer', { from_date: 'soon' }), /from_date: must be a date such as/)
   })
 
   it('answer that they still run, and what came of it later', async (t) => {

@@ -213,7 +213,14 @@ export const doctypes: fc.Arbitrary<DrawnDoctype> = fields.chain((drawn) =>
 )
 
 /** The site that has the doctype. */
-export function siteWith({ fields, rules }: DrawnDoctype): ReturnType<typeof siteOf> {
+export function siteWith(
+  { fields, rules }: DrawnDoctype,
+  also: {
+    readonly thing?: object
+    readonly field?: (field: DrawnField) => object
+    readonly files?: Record<string, string>
+  } = {},
+): ReturnType<typeof siteOf> {
   const more: Partial<Record<DrawnField['type'], (field: DrawnField) => object>> = {
     currency: ({ precision }) => ({ precision }),
     select: () => ({ options: ['Open', 'open', 'Öffen'] }),
@@ -222,7 +229,7 @@ export function siteWith({ fields, rules }: DrawnDoctype): ReturnType<typeof sit
   }
   const doctype = {
     doctype: 'Thing',
-    naming: { rule: 'hash' },
+    ...(also.thing ?? { naming: { rule: 'hash' } }),
     title_field: fields[0]!.name,
     fields: fields.map((field) => ({
       fieldname: field.name,
@@ -230,6 +237,7 @@ export function siteWith({ fields, rules }: DrawnDoctype): ReturnType<typeof sit
       ...(field.indexed && field.type !== 'json' && field.type !== 'table' && { index: true }),
       ...(field.level > 0 && { level: field.level }),
       ...more[field.type]?.(field),
+      ...also.field?.(field),
     })),
     permissions: rules.map(({ when, ifOwner, levels }, index) => ({
       role: index % 2 ? 'Boss' : 'Clerk',
@@ -243,6 +251,7 @@ export function siteWith({ fields, rules }: DrawnDoctype): ReturnType<typeof sit
     'config/doctypes/item.yaml':
       'doctype: Item\nchild: true\nfields: [{fieldname: item, type: text}, {fieldname: price, type: number}]',
     'config/doctypes/thing.yaml': JSON.stringify(doctype),
+    ...also.files,
   })
 }
 

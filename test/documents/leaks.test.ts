@@ -3,22 +3,23 @@
  * value that the evaluator denies it. Every hidden value and every hidden name is a word that
  * stands nowhere else, so one search of everything that was said finds a leak.
  */
-import { readableTables } from '../../src/documents/tables.ts'
-import { searchDocuments, suggestLinks } from '../../src/documents/searching.ts'
-import { runReport } from '../../src/documents/reports.ts'
-import { getDocument, listDocuments } from '../../src/documents/reading.ts'
+import { readableTables } from '../../src/documents/reports/tables.ts'
+import { searchDocuments, suggestLinks } from '../../src/documents/asking/searching.ts'
+import { runReport } from '../../src/documents/reports/reports.ts'
+import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
 import { historyOf } from '../../src/documents/history.ts'
 import { describeDoctype } from '../../src/documents/describing.ts'
-import { createDocument } from '../../src/documents/creating.ts'
-import { aggregateDocuments, countDocuments } from '../../src/documents/aggregating.ts'
+import { createDocument } from '../../src/documents/writing/creating.ts'
+import { aggregateDocuments } from '../../src/documents/asking/aggregating.ts'
+import { countDocuments } from '../helpers/count-documents.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
-import { AppError } from '../../src/core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { collectionFor } from '../../src/documents/documents.ts'
 import { accessTo } from '../../src/documents/permission.ts'
-import type { StoredDocument } from '../../src/documents/stored.ts'
+import type { StoredDocument } from '../../src/documents/writing/stored.ts'
 import { allRows, type Company, openCompany, siteOf, someone } from './trading-company.ts'
 
 const clerk = someone('clerk@example.com', 'Clerk')

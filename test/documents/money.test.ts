@@ -1,10 +1,10 @@
 /** Amounts of money are added up as decimals: what is computed from them has all of their digits and no others. */
-import { runReport } from '../../src/documents/reports.ts'
-import { createDocument } from '../../src/documents/creating.ts'
-import { aggregateDocuments } from '../../src/documents/aggregating.ts'
+import { runReport } from '../../src/documents/reports/reports.ts'
+import { createDocument } from '../../src/documents/writing/creating.ts'
+import { aggregateDocuments } from '../../src/documents/asking/aggregating.ts'
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Decimal } from '../../src/core/decimal.ts'
+import type { Decimal } from '#leaf/decimal.ts'
 import { type Company, openCompany, siteOf, someone } from './trading-company.ts'
 
 const files = siteOf({

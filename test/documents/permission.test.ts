@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { tester } from '../../src/core/conditions.ts'
+import { tester } from '#state/questions/conditions.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { Shown } from '../../src/core/shown.ts'
-import { createDocument } from '../../src/documents/creating.ts'
+import { createDocument } from '../../src/documents/writing/creating.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
-import { amendDocument, cancelDocument, submitDocument } from '../../src/documents/lifecycle.ts'
+import { amendDocument, cancelDocument, submitDocument } from '../../src/documents/writing/lifecycle.ts'
 import { accessTo } from '../../src/documents/permission.ts'
-import { type Action, actions, type Field } from '../../src/documents/platform.ts'
-import type { StoredDocument } from '../../src/documents/stored.ts'
-import { updateDocument } from '../../src/documents/updating.ts'
-import { runWorkflow } from '../../src/documents/workflow.ts'
+import { type Action, actions, type Field } from '../../src/documents/platform/platform.ts'
+import type { StoredDocument } from '../../src/documents/writing/stored.ts'
+import { updateDocument } from '../../src/documents/writing/updating.ts'
+import { runWorkflow } from '../../src/documents/writing/workflow.ts'
 import { type Company, openCompany, siteOf, someone } from './trading-company.ts'
 
 const boss = someone('boss@example.com', 'Boss')
@@ -287,7 +287,7 @@ describe('a change of state', () => {
     const name = await cancelled(company)
     await refused(
       company,
-      { code: 'forbidden', message: 'you may not create Thing documents' },
+      { code: 'forbidden', message: 'you may not create Thing documents; you may read, amend' },
       (documents) => amendDocument(documents, clerk, 'Thing', name),
     )
     assert.equal((await amendDocument(company.documents, boss, 'Thing', name))['amended_from'], name)

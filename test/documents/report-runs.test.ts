@@ -1,17 +1,18 @@
 /** Reports in the background on several daemons: begun at one, asked, fetched and cancelled at another, and lost with none. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { Decimal } from '../../src/core/decimal.ts'
-import { Cancelled } from '../../src/core/errors.ts'
+import { describe, it, type TestContext } from 'node:test'
+import { Decimal } from '#leaf/decimal.ts'
+import { Cancelled } from '#leaf/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import type { Documents } from '../../src/documents/documents.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
-import { leaveReports } from '../../src/documents/report-runs.ts'
-import { runReport } from '../../src/documents/reports.ts'
-import type { RunSql } from '../../src/documents/run-sql.ts'
-import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
-import { afterwards, testClock, until } from '../store/state-folder.ts'
+import { leaveReports } from '../../src/documents/reports/report-runs.ts'
+import { runReport } from '../../src/documents/reports/reports.ts'
+import { Stop } from '#leaf/stop.ts'
+import type { ReadableTables, RunSql } from '../../src/documents/reports/run-sql.ts'
+import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
+import { noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { afterwards, testClock, until } from '../../packages/state/test/state-folder.ts'
 import { openCompany, silent, siteOf, someone } from './trading-company.ts'
 
 const clerk = someone('clerk@example.com', 'Assistant User', 'Clerk')
@@ -44,13 +45,7 @@ const rows = {
 let server: TestPostgres
 
 describe('a report in the background', { skip: noPostgres, timeout: 120_000 }, () => {
-  const cleanups: (() => Promise<void>)[] = []
-  before(async () => {
-    server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
-  })
-  after(async () => {
-    for (const step of cleanups) await step()
-  })
+  server = suitePostgres()
 
   it('that one daemon runs is waited for and fetched at another, decimals and all', async (t) => {
     const { one, two, running } = await startTwo(t)
@@ -122,6 +117,22 @@ describe('a report in the background', { skip: noPostgres, timeout: 120_000 }, (
     running[0]!.end()
     assert.ok('rows' in (await ask(two, clerk, 20_000)))
     assert.equal(running.length, 1)
+  })
+
+  it('asks on about documents when the call that began it is over', async (t) => {
+    const { one, advance } = await startTwo(t)
+    const stop = new Stop()
+    const tables: ReadableTables[] = []
+    const runSql: RunSql = async (query) => {
+      tables.push(query.tables)
+      stop.end(new Error('gone'))
+      await query.tables.tables[0]!.read()
+      return rows
+    }
+    await ask({ ...one, runSql, stop }, clerk, 0).catch(() => undefined)
+    advance(1)
+    assert.ok('rows' in (await ask({ ...one, runSql }, clerk, 20_000)))
+    assert.equal(tables.length, 1)
   })
 
   it('of a daemon that is gone is taken over by the one that is asked, and does not hang for ever', async (t) => {

@@ -3,26 +3,27 @@
  * which looks at every document by itself.
  */
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, describe, it, type TestContext } from 'node:test'
 import * as fc from '../helpers/random.ts'
 import { permittedTables } from '../../src/analysis/permitted.ts'
-import { Sql } from '../../src/analysis/sql/sql.ts'
-import { always, type Condition, tester } from '../../src/core/conditions.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { order as sortingOf } from '../../src/core/expression-values.ts'
+import { Sql } from '#sandbox/sql/sql.ts'
+import { always, type Condition, tester } from '#state/questions/conditions.ts'
+import { AppError } from '#leaf/errors.ts'
+import { order as sortingOf } from '#state/questions/expression-values.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { aggregateDocuments, countDocuments, type Metric } from '../../src/documents/aggregating.ts'
+import { aggregateDocuments, type Metric } from '../../src/documents/asking/aggregating.ts'
+import { countDocuments } from '../helpers/count-documents.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
-import { conditionOf, readFilters } from '../../src/documents/filters.ts'
+import { conditionOf, readFilters } from '../../src/documents/asking/filters.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
 import { accessTo } from '../../src/documents/permission.ts'
-import { listDocuments } from '../../src/documents/reading.ts'
-import type { StoredDocument } from '../../src/documents/stored.ts'
-import { searchDocuments, suggestLinks } from '../../src/documents/searching.ts'
-import { readableTables } from '../../src/documents/tables.ts'
-import { openPostgresStore } from '../../src/store/postgres.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
-import { isolation, settings, withoutSql } from '../analysis/machine.ts'
+import { listDocuments } from '../../src/documents/asking/reading.ts'
+import type { StoredDocument } from '../../src/documents/writing/stored.ts'
+import { searchDocuments, suggestLinks } from '../../src/documents/asking/searching.ts'
+import { readableTables } from '../../src/documents/reports/tables.ts'
+import { openPostgresStore } from '#state/postgres/store.ts'
+import { noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { isolation, settings, withoutSql } from '../../packages/sandbox/test/machine.ts'
 import {
   documentsOf,
   doctypes,
@@ -38,16 +39,9 @@ const cases = Number(process.env['SAME_ANSWERS_CASES'] ?? 1_000)
 const perSite = 500
 
 describe('the same answers', { skip: noPostgres }, () => {
-  let server: TestPostgres
-  const cleanups: (() => Promise<void>)[] = []
   const sql = new Sql(isolation, settings.sql)
   after(() => sql.close())
-  before(async () => {
-    server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
-  })
-  after(async () => {
-    for (const step of cleanups) await step()
-  })
+  const server = suitePostgres()
 
   it(`are given by every store to ${cases} questions`, async (t) => {
     for (let done = 0; done < cases; done += perSite) {

@@ -6,19 +6,19 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Audit } from '../../src/audit/audit.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import type { Log } from '../../src/core/log.ts'
+import type { Log } from '#leaf/log.ts'
 import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
 import type { Documents } from '../../src/documents/documents.ts'
-import type { Seed } from '../../src/documents/seed-schema.ts'
 import { createDocumentMemory } from '../../src/documents/memory.ts'
-import type { Platform } from '../../src/documents/platform.ts'
-import { readPlatform } from '../../src/documents/read-platform.ts'
-import { noSql, type ReadableTable, type RunSql } from '../../src/documents/run-sql.ts'
-import { loadSeeds, readSeeds } from '../../src/documents/seeds.ts'
+import type { Platform } from '../../src/documents/platform/platform.ts'
+import { readPlatform } from '../../src/documents/platform/read-platform.ts'
+import { noSql, type ReadableTable, type RunSql } from '../../src/documents/reports/run-sql.ts'
+import { type PlacedSeed, readSeeds } from '../../src/documents/platform/read-seeds.ts'
+import { loadSeeds } from '../../src/documents/platform/seeds.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { parseSource } from '../../src/site/parse-source.ts'
 import { type Fault, faultText, type SiteFiles } from '../../src/site/site-files.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import { openEmbeddedStore } from '#state/embedded/store.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 
 export const root = join(import.meta.dirname, '../..')
@@ -51,7 +51,7 @@ export interface Company {
 /** Opens a company of the files given (or the shipped site) with its seeds. */
 export async function openCompany(
   t: TestContext,
-  options: { files?: SiteFiles; seeds?: boolean; runSql?: RunSql } = {},
+  options: { files?: SiteFiles; seeds?: boolean; runSql?: RunSql; quota?: Documents['quota'] } = {},
 ): Promise<Company> {
   const { platform, seeds } = options.files ? understood(options.files) : await (shipped ??= readShipped())
   const folder = await mkdtemp(join(tmpdir(), 'documents-'))
@@ -72,15 +72,18 @@ export async function openCompany(
     clock,
     memory: createDocumentMemory(),
     runSql: options.runSql ?? noSql,
+    quota: options.quota ?? unlimited,
   }
   if (options.seeds ?? true) await loadSeeds(documents, seeds)
   events.length = 0
   return { documents, platform, events, clock }
 }
 
+const unlimited = { max_documents_per_user: 0, max_bytes_per_user: 0 }
+
 interface Understood {
   readonly platform: Platform
-  readonly seeds: readonly Seed[]
+  readonly seeds: readonly PlacedSeed[]
 }
 
 let shipped: Promise<Understood> | undefined
@@ -98,13 +101,16 @@ function understood(files: SiteFiles): Understood {
   return { platform, seeds }
 }
 
-async function seedOnce(platform: Platform, seeds: readonly Seed[]): Promise<string> {
+async function seedOnce(platform: Platform, seeds: readonly PlacedSeed[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'documents-seeded-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const clock = movingClock()
   const store = await openEmbeddedStore({ folder, clock, log: silent })
   const memory = createDocumentMemory()
-  await loadSeeds({ platform, store, audit: listAudit([]), clock, memory, runSql: noSql }, seeds)
+  await loadSeeds(
+    { platform, store, audit: listAudit([]), clock, memory, runSql: noSql, quota: unlimited },
+    seeds,
+  )
   await store.close()
   return folder
 }
@@ -122,12 +128,17 @@ export function listAudit(events: AuditEvent[]): Audit {
 export function siteOf(texts: Readonly<Record<string, string>>): SiteFiles {
   const documents = new Map()
   const faults: Fault[] = []
+  const assets = new Map<string, Uint8Array>()
   for (const [file, text] of Object.entries({ ...people, ...texts })) {
+    if (file.startsWith('config/seeds/')) {
+      assets.set(file, Buffer.from(text))
+      continue
+    }
     const parsed = parseSource(file, Buffer.from(text))
     faults.push(...parsed.faults)
     if (parsed.document) documents.set(file, parsed.document)
   }
-  return { folder: '/site', documents, assets: new Map(), faults, digest: 'test' }
+  return { folder: '/site', documents, assets, faults, digest: 'test' }
 }
 
 /** Every row of a table as a principal may read it. */

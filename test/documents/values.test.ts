@@ -1,8 +1,8 @@
-import { compared, tester } from '../../src/core/conditions.ts'
+import { compared, tester } from '#state/questions/conditions.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
-import { type FieldType, fieldTypes } from '../../src/documents/platform.ts'
+import { type FieldType, fieldTypes } from '../../src/documents/platform/platform.ts'
 import { readValue } from '../../src/documents/values.ts'
 
 const read = (type: FieldType, value: unknown, more: { length?: number; precision?: number } = {}) =>

@@ -8,7 +8,7 @@ import axe from 'axe-core'
 import { Secret, TOTP } from 'otpauth'
 import type { Browser, Page } from 'playwright-core'
 import { authorizeInBrowser } from '../helpers/browser.ts'
-import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { endOn, noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { furnish, pagesOf, people } from '../helpers/every-page.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 import { isWanted, picture } from '../helpers/pictures.ts'
@@ -87,8 +87,8 @@ describe('the pages', { skip }, () => {
     const settings = join(site, 'config/settings.yaml')
     const text = readFileSync(settings, 'utf8')
       .replace('second_factor_roles: []', 'second_factor_roles: [HR User]')
-      .replace('commit: false', 'commit: true')
-    assert.match(text, /\[HR User\][^]*commit: true/)
+      .replace('edit_in_browser: false', 'edit_in_browser: true')
+    assert.match(text, /\[HR User\][^]*edit_in_browser: true/)
     writeFileSync(settings, text)
     for (const words of [
       ['init', '-q'],
@@ -125,7 +125,7 @@ describe('the pages', { skip }, () => {
     await visit(enrolling, 'recovery-codes')
     await enrolling.goto(`${daemon.url}/account`)
     await visit(enrolling, 'account-second-factor')
-    await enrolling.getByRole('button', { name: 'Make new recovery codes' }).click()
+    await endOn(enrolling, 'Make new recovery codes')
     await enrolling.getByText('Each signs you in once').waitFor()
     await visit(enrolling, 'account-codes')
     const again = await opened('hr@example.com', '/account')
@@ -179,8 +179,8 @@ async function promptStates(
   await visit(page, 'prompt-by-hand')
   await page.goto(`${url}/prompts/letter/edit`)
   await visit(page, 'prompt-edit')
-  const text = page.getByLabel('The whole file')
-  await text.fill(`${await text.inputValue()}{% if who %}{{ whom }}`)
+  const text = await page.locator('textarea[name="text"]').inputValue()
+  await page.getByRole('textbox', { name: 'The whole file' }).fill(`${text}{% if who %}{{ whom }}`)
   await press('Check')
   await visit(page, 'prompt-faults')
   await page.goto(`${url}/prompts/letter/edit`)

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
-import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { endOn, noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 
 const password = 'correct horse battery staple'
@@ -65,14 +65,15 @@ describe('an administrator', { skip }, () => {
     }
     const [own, apps] = [await tokenFor(), await tokenFor('--client', client_id)]
     await page.goto(`${daemon.url}/admin/people?user=${sales}`)
-    assert.equal(await page.getByRole('button', { name: /^Revoke the token/ }).count(), 2)
+    assert.equal(await page.getByLabel(/^Revoke the token/).count(), 2)
     const row = page.getByRole('row').filter({ hasText: 'assistant-core command line' })
+    await row.locator('summary').press('Enter')
     await row.getByRole('button').press('Enter')
     await page.getByRole('status').getByText('The token has ended').waitFor()
     assert.equal(await ping(daemon, own), 401)
     assert.equal(await ping(daemon, apps), 200)
     await page.getByRole('link', { name: 'script' }).press('Enter')
-    await press(page, 'Remove the client')
+    await endOn(page, 'Remove the client')
     await page.getByRole('status').getByText('The client was removed').waitFor()
     assert.equal(await ping(daemon, apps), 401)
     assert.deepEqual(complaints, [])
@@ -133,7 +134,10 @@ async function signedIn(
   const site = copyOfShippedSite(t)
   if (commits) {
     const settings = join(site, 'config/settings.yaml')
-    writeFileSync(settings, readFileSync(settings, 'utf8').replace('commit: false', 'commit: true'))
+    writeFileSync(
+      settings,
+      readFileSync(settings, 'utf8').replace('edit_in_browser: false', 'edit_in_browser: true'),
+    )
     const git = (...words: string[]): unknown => execFileSync('git', ['-C', site, ...words])
     git('init', '-q')
     git('add', '.')
@@ -152,7 +156,7 @@ async function signedIn(
   await page.getByLabel('E-mail address').fill(manager)
   await page.getByLabel('Password').fill(password)
   await page.keyboard.press('Enter')
-  await page.getByText(`You are signed in as ${manager}`).waitFor()
+  await page.getByRole('link', { name: 'Sign out' }).waitFor()
   return { daemon, page, complaints }
 }
 

@@ -57,7 +57,7 @@ describe('confirm: page', () => {
     const list = await browser.open(`${daemon.url}/approvals`)
     assert.ok('html' in list && list.html.includes(`href="${new URL(url).pathname}"`), JSON.stringify(list))
     const home = await browser.open(daemon.url)
-    assert.ok('html' in home && /Waiting for you<\/a> \(1\)/.test(home.html), JSON.stringify(home))
+    assert.ok('html' in home && home.html.includes(`href="${new URL(url).pathname}"`), JSON.stringify(home))
     const done = await browser.submit(page, { decision: 'approve' })
     assert.ok('html' in done && /approved/.test(done.html))
 

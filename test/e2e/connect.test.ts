@@ -8,7 +8,7 @@ import process from 'node:process'
 import { describe, it } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { openZip } from '../../src/analysis/files/zip.mjs'
+import { openZip } from '../../packages/sandbox/src/files/zip.mjs'
 import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { startDaemon } from '../helpers/daemon.ts'
 

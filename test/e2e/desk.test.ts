@@ -51,7 +51,7 @@ describe('the desk', () => {
     // For who cannot see the picture, and with its place kept while it comes.
     assert.match(
       page.html,
-      /<summary>The numbers of Tasks &lt;b&gt;[^]*<th scope="row"[^>]*>High<\/th><td>\d+<\/td>/,
+      /<summary>The numbers of Tasks &lt;b&gt;[^]*<th scope="row"[^>]*><a [^>]*>High<\/a><\/th><td[^>]*>\d+<\/td>/,
     )
     assert.match(page.html, /<img [^>]*width="640" height="400"/)
     const picture = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`)
@@ -64,7 +64,7 @@ describe('the desk', () => {
       return sizeOf(Buffer.from(await drawn.arrayBuffer()))
     })
     const [wide, dark, narrow, narrowDark] = await Promise.all(looks)
-    assert.ok(page.html.includes(`charts/${chart.chart_id}?narrow&amp;dark`))
+    assert.ok(page.html.includes(`charts/${chart.chart_id}?narrow&amp;dark&amp;`))
     assert.deepEqual(wide, dark)
     assert.deepEqual(narrow, narrowDark)
     assert.ok(wide![0]! > 600 && narrow![0]! < 320, JSON.stringify([wide, narrow]))

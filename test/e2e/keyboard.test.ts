@@ -47,6 +47,8 @@ describe('with a keyboard alone', { skip }, () => {
     await page.getByText('read').first().waitFor()
     await tabTo(page, /^Revoke access/)
     await page.keyboard.press('Enter')
+    await tabTo(page, 'Yes, end it')
+    await page.keyboard.press('Enter')
     await page.getByRole('status').getByText('Access was revoked').waitFor()
     await page.goto(`${daemon.url}/nowhere`)
     await page.getByText('Request id:').waitFor()
@@ -64,8 +66,9 @@ describe('with a keyboard alone', { skip }, () => {
     const { page, complaints } = await newPage(t)
     await page.goto(`${daemon.url}/sign-in`)
     await signIn(page, people.admin)
-    await page.getByText('(4)').waitFor()
-    await follow(page, 'Waiting for you')
+    await page.getByRole('link', { name: 'Update a document' }).waitFor()
+    assert.equal(await page.locator('main a[href^="/approvals/"]').count(), 4)
+    await follow(page, 'Waiting for you 4')
     await page.getByRole('heading', { level: 1 }).waitFor()
     await tabTo(page, /Update a document/)
     await page.keyboard.press('Enter')
@@ -76,6 +79,7 @@ describe('with a keyboard alone', { skip }, () => {
     await tabTo(page, 'Allow this once')
     await page.keyboard.press('Enter')
     await page.getByText('was approved').waitFor()
+    await page.getByRole('link', { name: 'Waiting for you 3' }).waitFor()
 
     await follow(page, 'Dashboards')
     await follow(page, 'Sales this quarter')
@@ -84,6 +88,8 @@ describe('with a keyboard alone', { skip }, () => {
     await page.getByRole('rowheader', { name: 'High' }).waitFor()
 
     await follow(page, 'Audit log')
+    await tabTo(page, 'Filters')
+    await page.keyboard.press('Enter')
     await tabTo(page, 'Type')
     await page.keyboard.type('tool.approve')
     await page.keyboard.press('Enter')
@@ -106,7 +112,7 @@ describe('another site', { skip }, () => {
     const { page } = await newPage(t)
     await page.goto(`${daemon.url}/sign-in`)
     await signIn(page, people.sales)
-    await page.getByText('You are signed in').waitFor()
+    await page.getByRole('link', { name: 'Sign out' }).waitFor()
     // Of the same host, so that cookies come along: only our own checks are in the way.
     const evil = await serving(
       t,

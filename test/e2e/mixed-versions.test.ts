@@ -3,15 +3,10 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import {
-  copyOfProgram,
-  copyOfShippedSite,
-  type RunningDaemon,
-  startDaemon,
-  temporaryFolder,
-} from '../helpers/daemon.ts'
-import { noPostgres, startPostgres } from '../helpers/postgres.ts'
-import { until } from '../store/state-folder.ts'
+import { copyOfProgram, type RunningDaemon, startDaemon } from '../helpers/daemon.ts'
+import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
+import { until } from '../../packages/state/test/state-folder.ts'
+import { folders, noPython } from '../cli/running-service.ts'
 
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const person = 'sales@example.com'
@@ -92,23 +87,15 @@ describe('daemons of two versions on one database', { skip: noPostgres, timeout:
   })
 
   async function siteOn(t: TestContext): Promise<string> {
-    const file = join(temporaryFolder(t), 'url')
-    writeFileSync(file, `${await (await startPostgres(t)).newDatabase()}\n`, { mode: 0o600 })
-    const site = copyOfShippedSite(t)
-    const settings = join(site, 'config/settings.yaml')
-    const text = readFileSync(settings, 'utf8')
-      .replace('  kind: embedded\n', '  kind: postgres\n')
-      .replace('  url_file: null\n', `  url_file: ${file}\n`)
-      .replace('  python:\n    enabled: true', '  python:\n    enabled: false')
-    writeFileSync(settings, text)
-    return site
+    const url = await (await startPostgres(t)).newDatabase()
+    return folders(t, [...inDatabase(t, url), noPython]).site
   }
 })
 
 /** This program with one more migration, as the next release would have it. */
 function newerProgram(t: TestContext): string {
   const folder = copyOfProgram(t)
-  const file = join(folder, 'src/store/migrations.ts')
+  const file = join(folder, 'packages/state/src/migrations.ts')
   const text = readFileSync(file, 'utf8')
   const changed = text.replace('readonly Migration[] = []', () => `readonly Migration[] = ${step}`)
   assert.notEqual(changed, text, 'there is a migration now: this test is to add the one after it')
@@ -123,8 +110,9 @@ async function notes(daemon: RunningDaemon, token: string): Promise<Map<string, 
     fields: ['name', 'title'],
     limit: 1000,
   })
-  const data = result!['data'] as { name: string; title: string }[]
-  return new Map(data.map(({ name, title }) => [name, title]))
+  const { columns, rows } = result!['data'] as { columns: string[]; rows: [string, string][] }
+  assert.deepEqual(columns, ['name', 'title'])
+  return new Map(rows)
 }
 
 interface Answer {

@@ -1,17 +1,20 @@
 /** Two daemons, each with a state folder of its own, over one database: to their peers they are one service. */
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
-import { systemClock } from '../../src/core/clock.ts'
-import { createLog } from '../../src/core/log.ts'
-import { openPostgresStore } from '../../src/store/postgres.ts'
-import { copyOfShippedSite, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
-import type { CopyReport } from '../../src/store/copy.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts'
-import { until } from '../store/state-folder.ts'
+import { systemClock } from '#leaf/clock.ts'
+import { createLog } from '#leaf/log.ts'
+import { sha256 } from '#leaf/secrets.ts'
+import { openPostgresStore } from '#state/postgres/store.ts'
+import { signForEachOther, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
+import type { CopyReport } from '#state/copy.ts'
+import { inDatabase, noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { until } from '../../packages/state/test/state-folder.ts'
+import { folders, noPython } from '../cli/running-service.ts'
 
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
@@ -19,13 +22,7 @@ const person = { username: 'sales@example.com', password: 'correct horse battery
 let server: TestPostgres
 
 describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, () => {
-  const cleanups: (() => Promise<void>)[] = []
-  before(async () => {
-    server = await startPostgres({ after: (step) => void cleanups.push(step as () => Promise<void>) })
-  })
-  after(async () => {
-    for (const step of cleanups) await step()
-  })
+  server = suitePostgres()
 
   it('are one service: tokens, sign-ins, documents and revocations hold on both at once', async (t) => {
     const site = await siteOn(t)
@@ -67,11 +64,50 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
 
     const status = JSON.parse(await done(two, ['status', '--json'])) as { state: { kind: string } }
     assert.equal(status.state.kind, 'postgres')
+    await signForEachOther([one, two])
     for (const daemon of [one, two]) {
       const verified = await daemon.cli(['audit', 'verify', '--json'])
       assert.equal(verified.code, 0, verified.stderr)
       assert.equal(await daemon.stop(), 0)
     }
+  })
+
+  it('end a stream whose revocation was not heard, and no other because a role that may only connect says so', async (t) => {
+    const site = await siteOn(t)
+    const daemon = await startDaemon(t, { site })
+    const url = readFileSync(
+      /url_file: (\S+)/.exec(readFileSync(join(site, 'config/settings.yaml'), 'utf8'))![1]!,
+    )
+    const database = new Client({ connectionString: url.toString().trim() })
+    await database.connect()
+    t.after(() => database.end())
+    const issue = async (): Promise<string> => {
+      const args = ['tokens', 'issue', '--user', person.username, '--json']
+      return (JSON.parse(await done(daemon, args)) as { access_token: string }).access_token
+    }
+    const [one, two] = [await issue(), await issue()]
+    const [ended, open] = [await openStream(daemon, one), await openStream(daemon, two)]
+    let isOver = false
+    // The daemon's end cuts it.
+    open.ended.then(
+      () => (isOver = true),
+      () => undefined,
+    )
+    // What a daemon writes whose announcement is lost.
+    const { rowCount } = await database.query(
+      `UPDATE assistant_core.document SET body = replace(body, '"status":"Active"', '"status":"Revoked"')
+        WHERE collection = 'oauth.token' AND body LIKE $1`,
+      [`%${sha256(one)}%`],
+    )
+    assert.equal(rowCount, 1)
+    await database.query('CREATE ROLE passer_by')
+    await database.query('SET ROLE passer_by')
+    await database.query("NOTIFY assistant_core, 'tokens.revoked *'")
+    await ended.ended
+    await wait(200)
+    assert.equal(isOver, false)
+    const metrics = await done(daemon, ['metrics'])
+    assert.match(metrics, /store_unproven_announcements 1\n/)
   })
 
   it('begin a new database together: one makes the first documents and keys', async (t) => {
@@ -156,7 +192,25 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     const backup = join(temporaryFolder(t), 'state.backup')
     await done(daemon, ['backup', backup])
     assert.match((await daemon.cli(['store', 'copy', '--to', 'embedded'])).stderr, /in use/)
-    assert.match(await done(daemon, ['doctor', '--json']), /"state.database"[^}]*records/)
+    const file = /url_file: (.*)/.exec(readFileSync(settings, 'utf8'))![1]!
+    const database = new URL(readFileSync(file, 'utf8')).pathname.slice(1)
+    const open = await done(daemon, ['doctor', '--json'])
+    assert.match(open, /"state.database"[^}]*records/)
+    // What PostgreSQL does by itself: whoever connects can announce, and take connections and locks.
+    assert.match(
+      open,
+      /"state.connect"[^}]*"warning"[^}]*every role of its server may connect to the database/,
+    )
+    assert.match(
+      open,
+      /"state.connections"[^}]*"ok"[^}]*1 daemons may hold 9 of the \d+ connections that the server gives/,
+    )
+    assert.match(open, /"audit.holds"[^}]*\d+ bytes an event/)
+    await server.admin.query(`REVOKE CONNECT ON DATABASE "${database}" FROM PUBLIC`)
+    assert.match(
+      await done(daemon, ['doctor', '--json']),
+      /"state.connect"[^}]*only roles that were given it/,
+    )
     await daemon.stop()
     assert.match(await done(daemon, ['store', 'verify']), /^whole: /)
     assert.match(await done(daemon, ['store', 'migrate', '--dry-run']), /nothing to do/)
@@ -174,14 +228,19 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     await daemon.stop()
 
     // The backup of the one kind is a backup of the other.
-    const file = join(temporaryFolder(t), 'url')
-    writeFileSync(file, await server.newDatabase(), { mode: 0o600 })
-    writeFileSync(settings, readFileSync(settings, 'utf8').replace(/url_file: .*/, `url_file: ${file}`))
-    keep('postgres')
     const elsewhere = join(temporaryFolder(t), 'state')
+    mkdirSync(join(elsewhere, 'secrets'), { recursive: true, mode: 0o700 })
+    writeFileSync(join(elsewhere, 'secrets/database-url'), await server.newDatabase(), { mode: 0o600 })
+    writeFileSync(settings, readFileSync(settings, 'utf8').replace(/url_file: .*/, 'url_file: database-url'))
+    keep('postgres')
     await done(daemon, ['restore', backup, '--state', elsewhere])
     daemon = await startDaemon(t, { site, state: elsewhere })
     assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
+    const verified = await done(daemon, ['audit', 'verify'])
+    assert.match(
+      verified,
+      /^whole: .*note: .*this log begins at the restore, .* of the backup state\.backup/s,
+    )
   })
 
   it('serve and write 200,000 documents while their indexes are built, and tell how many are still to come', async (t) => {
@@ -193,11 +252,13 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     t.after(() => client.end())
     // Documents as `store copy` leaves them: none of their indexes is there yet.
     const log = createLog('silent', process.stderr)
-    await (await openPostgresStore({ url, clock: systemClock, log })).close()
+    const store = await openPostgresStore({ url, clock: systemClock, log })
+    await store.collection({ name: 'document.task' }).delete('none')
+    await store.close()
     await client.query(manyTasks)
     // An index that is built beside the work waits for everybody who was there before.
     await client.query(
-      'BEGIN; UPDATE assistant_core.document SET ends = NULL WHERE false; SELECT txid_current()',
+      "BEGIN; UPDATE assistant_core.document SET body = body WHERE collection = 'document.task' AND id = ''; SELECT txid_current()",
     )
     const daemon = await startDaemon(t, { site })
     const { access_token: token } = JSON.parse(
@@ -216,8 +277,15 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
       const { name } = await call(daemon, token, 'create_document', { doctype: 'Task', data })
       await call(daemon, token, 'update_document', { doctype: 'Task', name, data: { priority: 'High' } })
     }
-    await until(async () => (await building()) > 0)
+    // Indexes of other tables are built before; the one of the held row waits.
+    await until(async () => {
+      const { rowCount } = await client.query(
+        "SELECT 1 FROM pg_locks WHERE locktype = 'virtualxid' AND NOT granted",
+      )
+      return rowCount === 1
+    })
     const wanted = await building()
+    assert.ok(wanted > 0)
     for (let n = 0; n < 5; n++) await write()
     assert.equal(await building(), wanted)
     assert.match(
@@ -264,17 +332,8 @@ const manyTasks = `INSERT INTO assistant_core.document (collection, id, body)
 
 /** A copy of the shipped site whose state is a new database. */
 async function siteOn(t: TestContext): Promise<string> {
-  const file = join(temporaryFolder(t), 'url')
-  writeFileSync(file, `${await server.newDatabase()}\n`, { mode: 0o600 })
-  const site = copyOfShippedSite(t)
-  const settings = join(site, 'config/settings.yaml')
-  const text = readFileSync(settings, 'utf8')
-    .replace('  kind: embedded\n', '  kind: postgres\n')
-    .replace('  url_file: null\n', `  url_file: ${file}\n`)
-    // What is computed in other processes is not what this is about.
-    .replace('  python:\n    enabled: true', '  python:\n    enabled: false')
-  writeFileSync(settings, text)
-  return site
+  // What is computed in other processes is not what this is about.
+  return folders(t, [...inDatabase(t, await server.newDatabase()), noPython]).site
 }
 
 async function done(daemon: RunningDaemon, args: readonly string[], input?: string): Promise<string> {

@@ -60,7 +60,7 @@ describe('prompts on pages', { skip }, () => {
     await page.getByRole('button', { name: 'Publish' }).press('Enter')
     await page.getByRole('status').getByText('It is saved.').waitFor()
     assert.equal(gitIn(daemon.site, 'log', '-1', '--format=%ae %s'), `${sales} prompts: letter is Published`)
-    assert.equal(await page.locator('main img, main script').count(), 0)
+    assert.equal(await page.locator('main img, main script:not([src^="/assets/"])').count(), 0)
     assert.deepEqual(complaints, [])
   })
 
@@ -70,14 +70,16 @@ describe('prompts on pages', { skip }, () => {
     await page.goto(`${daemon.url}/new-prompt`)
     await page.getByRole('textbox', { name: 'Name for programs' }).fill('offer')
     const text = page.getByRole('textbox', { name: 'The whole file' })
-    const good = (await text.inputValue()).replace("title: ''", 'title: Offer')
+    const good = (await textOf(page)).replace("title: ''", 'title: Offer')
     await text.fill(good.replace('Write about {{ topic }}', 'Line one\n{% if topic %}'))
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('alert').getByText('It has faults').waitFor()
-    await page.getByText('Line 13, column').first().waitFor()
-    assert.match(await text.inputValue(), /\{% if topic %\}/)
+    await page
+      .getByRole('link', { name: /^Line 13, column/ })
+      .first()
+      .waitFor()
+    assert.match(await textOf(page), /\{% if topic %\}/)
     await text.fill(good)
-    await page.getByText('Values to try it with').press('Enter')
     await page.getByRole('textbox', { name: 'Topic' }).fill('tea')
     await page.getByRole('button', { name: 'Preview' }).press('Enter')
     await page.getByRole('region', { name: 'Preview' }).getByText('Write about tea.').waitFor()
@@ -93,6 +95,16 @@ describe('prompts on pages', { skip }, () => {
     await page.getByRole('heading', { name: 'friendlier' }).waitFor()
     await page.getByText('What changed').first().press('Enter')
     await page.getByRole('group', { name: 'What changed' }).getByText('+Tell me about').waitFor()
+    await page.getByRole('combobox', { name: 'Compare version' }).selectOption('2')
+    await page.getByRole('combobox', { name: 'with version' }).selectOption('1')
+    await page.getByRole('button', { name: 'Compare' }).press('Enter')
+    await page
+      .getByRole('group', { name: 'From version 2 to version 1' })
+      .getByText('-Tell me about')
+      .waitFor()
+    await page.goto(`${daemon.url}/prompts/offer/history?from=1&to=9`)
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
+    await page.goBack()
     await page.getByRole('button', { name: 'Restore version 1' }).press('Enter')
     await page.getByRole('status').getByText('It is saved.').waitFor()
     assert.equal(
@@ -110,7 +122,7 @@ describe('prompts on pages', { skip }, () => {
     for (const { page } of [mine, theirs]) await page.goto(`${daemon.url}/prompts/letter/edit`)
     const write = async (page: Page, word: string): Promise<void> => {
       const text = page.getByRole('textbox', { name: 'The whole file' })
-      await text.fill((await text.inputValue()).replace('Esteemed', word))
+      await text.fill((await textOf(page)).replace('Esteemed', word))
       await page.getByRole('button', { name: 'Save' }).press('Enter')
     }
     await write(mine.page, 'Honoured')
@@ -124,14 +136,14 @@ describe('prompts on pages', { skip }, () => {
       .getByText('+{% if formal %}Revered')
       .waitFor()
     assert.match(readFileSync(join(daemon.site, letter), 'utf8'), /Honoured/)
-    assert.match(await page.getByRole('textbox', { name: 'The whole file' }).inputValue(), /Revered/)
+    assert.match(await textOf(page), /Revered/)
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('status').getByText('It is saved.').waitFor()
     assert.match(readFileSync(join(daemon.site, letter), 'utf8'), /Revered/)
     assert.deepEqual(theirs.complaints, [])
   })
 
-  it('go onto the branch of a channel, or are shown to be copied where the server does not commit', async (t) => {
+  it('go onto the branch of a channel, or into the file alone where the server does not commit', async (t) => {
     const { daemon } = await library(t, { channels: '{ Assistant Admin: next }' })
     const { page } = await signedInAs(t, daemon, admin)
     await page.goto(`${daemon.url}/prompts/letter/edit`)
@@ -139,7 +151,7 @@ describe('prompts on pages', { skip }, () => {
       .getByRole('combobox', { name: 'Where to' })
       .selectOption({ label: 'branch next (Assistant Admin)' })
     const text = page.getByRole('textbox', { name: 'The whole file' })
-    await text.fill((await text.inputValue()).replace('Esteemed', 'Tried first'))
+    await text.fill((await textOf(page)).replace('Esteemed', 'Tried first'))
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('status').getByText('It is saved.').waitFor()
     assert.match(gitIn(daemon.site, 'show', `next:${letter}`), /Tried first/)
@@ -149,11 +161,57 @@ describe('prompts on pages', { skip }, () => {
     const reader = await signedInAs(t, shown.daemon, sales)
     await reader.page.goto(`${shown.daemon.url}/prompts/letter`)
     await reader.page.getByRole('button', { name: 'Publish' }).press('Enter')
-    await reader.page
-      .getByRole('region', { name: 'Put this into the file' })
-      .getByText('status: Published')
-      .waitFor()
-    assert.equal(readFileSync(join(shown.daemon.site, letter), 'utf8'), original)
+    await reader.page.getByRole('status').waitFor()
+    assert.match(readFileSync(join(shown.daemon.site, letter), 'utf8'), /status: Published/)
+  })
+
+  it('are asked to be offered by who may not offer them, until a System Manager does it or declines', async (t) => {
+    const { daemon } = await library(t)
+    const [mine, theirs] = [await signedInAs(t, daemon, sales), await signedInAs(t, daemon, admin)]
+    const waiting = theirs.page.getByRole('heading', { name: 'Their owners ask' })
+    const ask = async (): Promise<void> => {
+      await mine.page.goto(`${daemon.url}/prompts/letter`)
+      await mine.page.getByRole('button', { name: 'Ask for it to be offered' }).press('Enter')
+      await mine.page.getByText(`${sales} asks for it to be offered`).waitFor()
+    }
+    await ask()
+    await mine.page.goto(`${daemon.url}/prompts`)
+    assert.equal(await mine.page.getByRole('heading', { name: 'Their owners ask' }).count(), 0)
+    await theirs.page.goto(`${daemon.url}/prompts`)
+    await waiting.waitFor()
+    await theirs.page.getByRole('link', { name: hostile }).first().press('Enter')
+    await theirs.page.getByRole('button', { name: 'Decline' }).press('Enter')
+    await theirs.page.getByRole('button', { name: 'Decline' }).waitFor({ state: 'detached' })
+    await theirs.page.goto(`${daemon.url}/prompts`)
+    assert.equal(await waiting.count(), 0)
+
+    await ask()
+    await theirs.page.goto(`${daemon.url}/prompts/letter/edit`)
+    await theirs.page
+      .getByRole('textbox', { name: 'The whole file' })
+      .fill(
+        (await textOf(theirs.page))
+          .replace('visibility: Private', 'visibility: Public')
+          .replace('status: Draft', 'status: Published'),
+      )
+    await theirs.page.getByRole('button', { name: 'Save' }).press('Enter')
+    await theirs.page.getByRole('status').getByText('It is saved.').waitFor()
+    await theirs.page.goto(`${daemon.url}/prompts`)
+    assert.equal(await waiting.count(), 0)
+    await mine.page.goto(`${daemon.url}/prompts/letter`)
+    assert.equal(await mine.page.getByRole('button', { name: 'Ask for it to be offered' }).count(), 0)
+
+    // Who is no owner of it cannot ask, and it is told.
+    const page = await (await signedOver(daemon, hr)).open(`${daemon.url}/prompts/letter`)
+    assert.ok('html' in page && !page.html.includes('Ask for it to be offered'))
+    const told = async (type: string): Promise<string[]> =>
+      (await daemon.cli(['audit', 'search', '--type', type, '--json'])).stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { status: string; user: string })
+        .map(({ status, user }) => `${user} ${status}`)
+    assert.deepEqual(await told('prompt.ask'), [`${sales} ok`, `${sales} ok`])
+    assert.deepEqual(await told('prompt.decline'), [`${admin} ok`])
   })
 
   it('are not there for who may not see them, and no form of another page or person changes one', async (t) => {
@@ -186,6 +244,8 @@ describe('prompts on pages', { skip }, () => {
       'status',
       'version',
       'duplicate',
+      'ask',
+      'decline',
       'edit/save',
       'history/restore',
     ]) {
@@ -195,7 +255,8 @@ describe('prompts on pages', { skip }, () => {
     const theirToken = /name="csrf" value="([^"]+)"/.exec(
       ((await them.open(`${daemon.url}/prompts/sales_analysis`)) as { html: string }).html,
     )![1]!
-    assert.equal(await send(them, 'status', { csrf: theirToken, status: 'Published' }), 404)
+    for (const path of ['status', 'ask', 'decline'])
+      assert.equal(await send(them, path, { csrf: theirToken, status: 'Published' }), 404, path)
     assert.equal(readFileSync(join(daemon.site, letter), 'utf8'), original)
     const told = (await daemon.cli(['audit', 'search', '--type', 'prompt.status', '--json'])).stdout
       .trim()
@@ -233,6 +294,11 @@ async function library(
   return { daemon }
 }
 
+/** The text that the form would send. */
+function textOf(page: Page): Promise<string> {
+  return page.locator('textarea[name="text"]').inputValue()
+}
+
 function gitIn(folder: string, ...args: string[]): string {
   const by = { GIT_AUTHOR_NAME: 'Pat', GIT_AUTHOR_EMAIL: 'p@example.com' }
   const committer = { GIT_COMMITTER_NAME: 'Pat', GIT_COMMITTER_EMAIL: 'p@example.com' }
@@ -246,7 +312,7 @@ async function signedInAs(
   user: string,
 ): Promise<{ page: Page; complaints: string[] }> {
   const page = await (await startChromium(t)).newPage()
-  page.setDefaultTimeout(8_000)
+  page.setDefaultTimeout(60_000)
   const complaints: string[] = []
   page.on('console', (message) => {
     // A form that is refused is told by the browser too.

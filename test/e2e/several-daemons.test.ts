@@ -1,7 +1,7 @@
 /** Three real daemons on one database behind a plain proxy, each request to the next: to clients they are one service. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
-import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -17,16 +17,18 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { authorizeInBrowser, Browser } from '../helpers/browser.ts'
 import {
-  copyOfShippedSite,
   launcher,
+  signForEachOther,
   startDaemon,
   temporaryFolder,
   type RunningDaemon,
 } from '../helpers/daemon.ts'
-import { noPostgres, startPostgres } from '../helpers/postgres.ts'
+import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { Provider } from '../helpers/provider.ts'
 import { type RoundRobin, startRoundRobin } from '../helpers/round-robin.ts'
-import { until } from '../store/state-folder.ts'
+import { getStream } from '../mcp/stream.ts'
+import { until } from '../../packages/state/test/state-folder.ts'
+import { folders, noPython } from '../cli/running-service.ts'
 
 const admin = { username: 'admin@example.com', password: 'correct horse battery staple' }
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
@@ -337,6 +339,7 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
         await create(),
       ]
       await until(() => names.every((name) => followed.includes(name)))
+      await signForEachOther(daemons)
       for (const daemon of daemons) {
         const told = async (...args: string[]): Promise<string> => {
           const { code, stdout, stderr } = await daemon.cli(['audit', ...args])
@@ -400,6 +403,7 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
     rmSync(lost.state, { recursive: true })
     const { stdout } = await daemons[1]!.cli(['audit', 'search', '--type', 'document.create', '--json'])
     for (const name of acknowledged) assert.ok(stdout.includes(`"Note/${name}"`), name)
+    await signForEachOther([daemons[1]!])
     const verified = await daemons[1]!.cli(['audit', 'verify', '--json'])
     assert.deepEqual(JSON.parse(verified.stdout).faults, [])
     await client.close()
@@ -419,6 +423,30 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
     assert.equal(done.code, 0, done.stderr)
     for (const _ of daemons) assert.equal((await ping()).status, 401)
     await client.close()
+  })
+
+  it('end the stream of an API key that is revoked, whichever of them holds it', async (t) => {
+    const [holder, revoker] = [daemons[0]!, daemons[1]!]
+    const cli = async (...args: string[]): Promise<Record<string, string>> => {
+      const done = await revoker.cli(['api-keys', ...args, '--json'])
+      assert.equal(done.code, 0, done.stderr)
+      return JSON.parse(done.stdout)
+    }
+    const open = ({ authorization }: Record<string, string>) =>
+      getStream(t, holder.url + mcpPath, { authorization: authorization! })
+    const [one, other] = [
+      await cli('create', '--user', admin.username),
+      await cli('create', '--user', admin.username),
+    ]
+    const [stream, left] = [await open(one), await open(other)]
+    let hasEnded = false
+    void left.next().then(
+      () => (hasEnded = true),
+      () => undefined,
+    )
+    await cli('revoke', one['api_key']!)
+    assert.equal(await stream.next(), undefined, 'it is over')
+    assert.equal(hasEnded, false, 'that of another key goes on')
   })
 
   it('have one budget for registrations, not one each', async () => {
@@ -455,21 +483,13 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
   }
 
   function siteFor(database: string, slowPort: number): string {
-    const file = join(temporaryFolder(context), 'url')
-    writeFileSync(file, `${database}\n`, { mode: 0o600 })
-    const site = copyOfShippedSite(context)
-    const settings = join(site, 'config/settings.yaml')
-    const text = readFileSync(settings, 'utf8')
-      .replace('  kind: embedded\n', '  kind: postgres\n')
-      .replace('  url_file: null\n', `  url_file: ${file}\n`)
-      .replace('    points: 600\n    seconds: 3600', `    points: ${mostRegistrations}\n    seconds: 3600`)
-      .replace(
-        '    # A statement that takes longer is killed.\n    timeout_seconds: 10',
-        '    timeout_seconds: 55',
-      )
+    const { site } = folders(context, [
+      ...inDatabase(context, database),
+      ['    points: 600\n    seconds: 3600', `    points: ${mostRegistrations}\n    seconds: 3600`],
+      ['    # A statement that takes longer is killed.\n    timeout_seconds: 10', '    timeout_seconds: 55'],
       // What is computed in other processes is not what this is about.
-      .replace('  python:\n    enabled: true', '  python:\n    enabled: false')
-    writeFileSync(settings, text)
+      noPython,
+    ])
     const tools = 'tools: { delete_document: { confirm: page }, add_comment: { confirm: client } }\n'
     writeFileSync(join(site, 'config/tools.yaml'), tools)
     writeFileSync(

@@ -49,6 +49,23 @@ export class Browser {
     })
   }
 
+  /** Sends the form with this action as it stands on the page, as a browser without scripts, with the values given; null leaves one out. */
+  async fill(
+    page: Page,
+    action: string,
+    values: Readonly<Record<string, string | null>> = {},
+  ): Promise<Page | { readonly away: string }> {
+    const fields = fieldsOn(page, action)
+    for (const [name, value] of Object.entries(values))
+      if (value === null) fields.delete(name)
+      else fields.set(name, value)
+    return this.open(new URL(formOn(page, action).action, page.url).href, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(page.url).origin },
+      body: fields,
+    })
+  }
+
   /** What it sends to a site as `Cookie`. */
   cookiesFor(url: string): string {
     const cookies = this.#cookies.get(new URL(url).origin) ?? []
@@ -66,6 +83,35 @@ export class Browser {
       else jar.set(pair.slice(0, at), pair.slice(at + 1))
     }
   }
+}
+
+/** The form whose action is this, whatever its query. */
+function formOn({ html, url }: Page, path: string): { readonly action: string; readonly form: string } {
+  for (const [, own = '', form = ''] of html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/gi)) {
+    const action = attribute(own, 'action')
+    if (action.split('?')[0] === path) return { action, form }
+  }
+  throw new Error(`no form for ${path} on ${url}:\n${html}`)
+}
+
+/** What a browser sends of a form: what its inputs, boxes, choices and texts hold. */
+export function fieldsOn(page: Page, action: string): URLSearchParams {
+  const { form } = formOn(page, action)
+  const fields = new URLSearchParams()
+  for (const [, input, tag, opening, inner = ''] of form.matchAll(
+    /<input\b([^>]*)>|<(select|textarea)\b([^>]*)>([\s\S]*?)<\/\2>/gi,
+  )) {
+    const attributes = input ?? opening ?? ''
+    const [name, type] = [attribute(attributes, 'name'), attribute(attributes, 'type')]
+    if (name === '' || type === 'file' || (type === 'checkbox' && !/\schecked/.test(attributes))) continue
+    if (tag === 'textarea') fields.set(name, plain(inner.replace(/^\n/, '')))
+    else if (tag === 'select') {
+      const options = [...inner.matchAll(/<option([^>]*)>([^<]*)/gi)]
+      const [, own = '', text = ''] = options.find(([, one]) => /\sselected/.test(one!)) ?? options[0] ?? []
+      fields.set(name, /\bvalue=/.test(own) ? attribute(own, 'value') : plain(text))
+    } else fields.set(name, attribute(attributes, 'value') || (type === 'checkbox' ? 'on' : ''))
+  }
+  return fields
 }
 
 /** Walks from an authorization URL over sign-in and consent to the address that the client gets. */
@@ -87,7 +133,11 @@ export async function authorizeInBrowser(
 
 function attribute(tag: string, name: string): string {
   const match = new RegExp(`\\b${name}=(?:"([^"]*)"|'([^']*)'|([^\\s>]+))`, 'i').exec(tag)
-  return (match?.[1] ?? match?.[2] ?? match?.[3] ?? '')
+  return plain(match?.[1] ?? match?.[2] ?? match?.[3] ?? '')
+}
+
+function plain(text: string): string {
+  return text
     .replaceAll('&amp;', '&')
     .replaceAll('&quot;', '"')
     .replaceAll('&#39;', "'")

@@ -1,4 +1,5 @@
 /** Starts the real program in a child process, from another directory, over folders of the test's own. */
+import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -165,5 +166,20 @@ function parsed(line: string): Record<string, unknown> | undefined {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
     return undefined
+  }
+}
+
+/** Has daemons that write one audit log know each other: whoever began first has not seen the others yet. */
+export async function signForEachOther(daemons: readonly RunningDaemon[]): Promise<void> {
+  for (const daemon of daemons) {
+    for (;;) {
+      const { code, stdout } = await daemon.cli(['audit', 'verify', '--json'])
+      const [, stranger] = /accept-writer --reason WHY -- ([\w-]+)/.exec(stdout) ?? []
+      assert.equal(code === 0, stranger === undefined, stdout)
+      if (stranger === undefined) break
+      const args = ['audit', 'accept-writer', '--reason', 'set up today', '--', stranger]
+      const accepted = await daemon.cli(args)
+      assert.equal(accepted.code, 0, accepted.stderr)
+    }
   }
 }

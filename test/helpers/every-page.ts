@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type PageRow, type PageName, pages } from '../../src/pages/pages.ts'
 import { mcpPath } from '../cli/running-service.ts'
 import type { RunningDaemon } from './daemon.ts'
 
@@ -12,35 +13,52 @@ export const people = {
   auditor: 'audit@example.com',
 } as const
 
-const fixed = {
-  apps: '/connected-apps',
-  account: '/account',
-  connect: '/connect',
-  documents: '/documents',
-  records: '/documents/Sales%20Order',
-  record: '/documents/Sales%20Order/SO-00001',
-  prompts: '/prompts',
-  prompt: '/prompts/sales_analysis',
-  'prompt-history': '/prompts/sales_analysis/history',
-  'prompt-new': '/new-prompt',
-  skills: '/skills',
-  skill: '/skills/finding-documents',
-  'skill-file': '/skills/finding-documents/files/references/filters.md',
-  passkey: '/sign-in/passkey',
-  admin: '/admin',
-  'admin-people': '/admin/people',
+/** Pages that are met only on a way, and in several states. */
+const onTheWay: readonly PageName[] = ['home', 'signIn', 'secondStep', 'oneTimeLink', 'consent']
+
+type Drawn = {
+  [Name in PageName]: (typeof pages)[Name] extends { readonly view: string } ? Name : never
+}[PageName]
+
+/** Pages of which there are many. */
+type WithParameters = {
+  [Name in Drawn]: (typeof pages)[Name]['path'] extends `${string}:${string}` ? Name : never
+}[Drawn]
+
+/** Each page whose address says everything, by the name of its picture. */
+const fixed = Object.fromEntries(
+  (Object.entries(pages) as [PageName, PageRow][])
+    .filter(([name, { path, view }]) => view !== undefined && !path.includes(':') && !onTheWay.includes(name))
+    .map(([name, { path }]) => [name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), path]),
+)
+
+/** Those of which there are many, as they are looked at, by the names of their pictures. */
+const examples: Record<
+  Exclude<WithParameters, 'dashboard' | 'approval'>,
+  Readonly<Record<string, string>>
+> = {
+  records: { records: '/documents/Sales%20Order' },
+  record: { record: '/documents/Sales%20Order/SO-00001' },
+  changeDocument: { 'change-document': '/documents/Sales%20Order/SO-00001/edit' },
+  newDocument: { 'new-document': '/new-document/Sales%20Order' },
+  adminTool: { 'admin-tool': '/admin/tools/list_documents' },
+  report: { report: '/reports/Sales%20by%20Customer' },
+  prompt: { prompt: '/prompts/sales_analysis' },
+  promptHistory: { 'prompt-history': '/prompts/sales_analysis/history' },
+  promptEditor: { 'prompt-edit': '/prompts/letter/edit' },
+  skill: { skill: '/skills/finding-documents' },
+  skillFile: { 'skill-file': '/skills/finding-documents/files/references/filters.md' },
+}
+
+/** What pages of the administration show of one thing. */
+const details = {
   'admin-person': '/admin/people?user=sales@example.com&subject=Customer',
-  'admin-tools': '/admin/tools',
-  'admin-clients': '/admin/clients',
   'admin-client': '/admin/clients?client=assistant-core-cli',
-  'admin-files': '/admin/files',
   'admin-file': '/admin/files?file=config/users.yaml',
-  'sign-out': '/sign-out',
-  'prompt-edit': '/prompts/letter/edit',
-  desk: '/desk',
-  audit: '/audit',
-  approvals: '/approvals',
-} as const
+}
+
+/** The names of the pages that are there without anything being made first. */
+export const namesOfPages = [fixed, details, ...Object.values(examples)].flatMap((some) => Object.keys(some))
 
 const letter = `---
 title: A letter to somebody
@@ -109,17 +127,19 @@ export async function pagesOf(
   const code = 'rows = tools.list_documents("Customer")\nfor row in rows:\n    print(row["name"])\n'
   const charts = await dashboard(call)
   await letCallsWait(daemon)
-  return {
-    ...fixed,
-    dashboard: `/desk/${charts}`,
-    'approval-create': await approval('create_document', { doctype: 'Note', data: note }),
-    'approval-update': await approval('update_document', {
-      ...customer,
-      data: { territory: 'South', credit_limit: 250000 },
-    }),
-    'approval-delete': await approval('delete_document', customer),
-    'approval-program': await approval('run_python_code', { code }),
+  const made: Record<Exclude<WithParameters, keyof typeof examples>, Readonly<Record<string, string>>> = {
+    dashboard: { dashboard: `/desk/${charts}` },
+    approval: {
+      'approval-create': await approval('create_document', { doctype: 'Note', data: note }),
+      'approval-update': await approval('update_document', {
+        ...customer,
+        data: { territory: 'South', credit_limit: 250000 },
+      }),
+      'approval-delete': await approval('delete_document', customer),
+      'approval-program': await approval('run_python_code', { code }),
+    },
   }
+  return Object.assign({}, fixed, details, ...Object.values(examples), ...Object.values(made))
 }
 
 /** A dashboard with a chart of each kind. */

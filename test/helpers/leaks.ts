@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Every secret of ours begins so: access and refresh tokens, codes, client secrets, API keys, sessions, page tokens. */
-const secret = /\bac_[a-z]{2}_[\w-]{20,}/g
+/** Every secret of ours begins so, and is longer than an id or a digest in which chance may write the same: access and refresh tokens, codes, client secrets, API keys, sessions, page tokens. */
+const secret = /\bac_[a-z]{2}_[\w-]{40,}/g
 
 /** Fails when a folder that the program wrote, or what it logged, holds a secret of ours. */
 export function requireNoSecrets(folder: string, logged = ''): void {

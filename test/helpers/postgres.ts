@@ -5,9 +5,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import type { TestContext } from 'node:test'
+import { after, before, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
+import { atEnd, temporaryFolder } from './daemon.ts'
 
 const folders = [
   '/usr/lib/postgresql/17/bin',
@@ -40,15 +41,27 @@ export interface TestPostgres {
   start(): Promise<void>
 }
 
-/** Starts a server that is stopped, and whose folder is removed, after the test; unless it is `durable`, it waits for no disk. */
+/** Starts a server that is stopped, and whose folder is removed, after the test; unless it is `durable`, it waits for no disk. What it has to write first, its WAL, lies in that folder even where its data lie on another `disk`. */
 export async function startPostgres(
   t: Pick<TestContext, 'after'>,
-  { durable = false }: { readonly durable?: boolean } = {},
+  { durable = false, disk }: { readonly durable?: boolean; readonly disk?: string } = {},
 ): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
   if (account?.uid !== undefined) chownSync(folder, account.uid, account.gid!)
-  const data = join(folder, 'data')
-  const initial = ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C']
+  if (disk !== undefined && account?.uid !== undefined) chownSync(disk, account.uid, account.gid!)
+  const data = join(disk ?? folder, 'data')
+  const initial = [
+    '-D',
+    data,
+    '-X',
+    join(folder, 'wal'),
+    '-U',
+    'postgres',
+    '--auth=trust',
+    '--no-sync',
+    '--encoding=UTF8',
+    '--locale=C',
+  ]
   execFileSync(join(bin!, 'initdb'), initial, { stdio: 'ignore', cwd: folder, ...account })
   const port = await freePort()
   let server: ChildProcess | undefined
@@ -71,7 +84,7 @@ export async function startPostgres(
     server = undefined
     await admin?.end().catch(() => undefined)
   }
-  t.after(async () => {
+  atEnd(t, async () => {
     await stop()
     rmSync(folder, { recursive: true, force: true })
   })
@@ -91,11 +104,47 @@ export async function startPostgres(
   }
 }
 
-/** A standby of a server, with a server's own data from then on; `promote` makes it the one that is written to. */
+/** The server of a suite, which is started before its tests and stopped after them. */
+export function suitePostgres(): TestPostgres {
+  const closers: (() => unknown)[] = []
+  const server = {} as TestPostgres
+  before(async () => {
+    const started = await startPostgres({ after: (close) => void closers.push(close as () => unknown) })
+    Object.defineProperties(server, Object.getOwnPropertyDescriptors(started))
+  })
+  after(async () => {
+    for (const close of closers) await close()
+  })
+  return server
+}
+
+/** The lines of the shipped settings that keep the state in a database, each behind the one that it replaces. */
+export function inDatabase(t: Pick<TestContext, 'after'>, url: string): readonly [string, string][] {
+  const file = join(temporaryFolder(t as TestContext), 'url')
+  writeFileSync(file, `${url}\n`, { mode: 0o600 })
+  return [
+    ['  kind: embedded\n', '  kind: postgres\n'],
+    ['  url_file: null\n', `  url_file: ${file}\n`],
+  ]
+}
+
+/** A standby of a server, and what becomes of it. */
+export interface TestStandby {
+  readonly port: number
+  readonly admin: Client
+  /** Makes it the one that is written to, with a server's own data from then on. */
+  promote(): Promise<void>
+  /** Follows no more: what the primary keeps from now on it will lack. */
+  cutOff(): Promise<void>
+  stop(): Promise<void>
+  start(): Promise<void>
+}
+
+/** Starts a standby of a server. */
 export async function startStandby(
   t: Pick<TestContext, 'after'>,
   primary: TestPostgres,
-): Promise<{ readonly port: number; promote(): Promise<void> }> {
+): Promise<TestStandby> {
   const folder = mkdtempSync(join(tmpdir(), 'standby-'))
   if (account?.uid !== undefined) chownSync(folder, account.uid, account.gid!)
   const data = join(folder, 'data')
@@ -104,16 +153,53 @@ export async function startStandby(
   execFileSync(join(bin!, 'pg_basebackup'), [...from, '-D', data, '-R', '-X', 'stream', '-c', 'fast'], how)
   const port = await freePort()
   const settings = ['-c', 'listen_addresses=127.0.0.1', '-k', folder, '-F']
-  const server = spawn(join(bin!, 'postgres'), ['-D', data, '-p', String(port), ...settings], how)
-  t.after(async () => {
+  let server: ChildProcess
+  let admin: Client
+  const start = async (): Promise<void> => {
+    server = spawn(join(bin!, 'postgres'), ['-D', data, '-p', String(port), ...settings], how)
+    admin = await connectTo(port)
+  }
+  const stop = async (): Promise<void> => {
+    if (server.exitCode !== null) return
     const ended = new Promise((resolve) => server.once('exit', resolve))
     server.kill('SIGQUIT')
     await ended
+    await admin.end().catch(() => undefined)
+  }
+  await start()
+  atEnd(t, async () => {
+    await stop()
     rmSync(folder, { recursive: true, force: true })
   })
-  const admin = await connectTo(port)
-  t.after(() => admin.end().catch(() => undefined))
-  return { port, promote: async () => void (await admin.query('SELECT pg_promote()')) }
+  return {
+    port,
+    get admin() {
+      return admin
+    },
+    promote: async () => void (await admin.query('SELECT pg_promote()')),
+    cutOff: async () => {
+      await admin.query("ALTER SYSTEM SET primary_conninfo = ''")
+      await admin.query('SELECT pg_reload_conf()')
+      for (;;) {
+        const { rows } = await admin.query('SELECT pid FROM pg_stat_wal_receiver')
+        if (rows.length === 0) return
+        await wait(50)
+      }
+    },
+    stop,
+    start,
+  }
+}
+
+/** Waits until the standbys of a server have all that it has. */
+export async function caughtUp(primary: TestPostgres): Promise<void> {
+  for (;;) {
+    const { rows } = await primary.admin.query(
+      'SELECT bool_and(replay_lsn >= pg_current_wal_lsn()) AS caught_up FROM pg_stat_replication',
+    )
+    if (rows[0].caught_up === true) return
+    await wait(50)
+  }
 }
 
 /** PgBouncer as Debian has it, which is not everywhere. */
@@ -139,7 +225,7 @@ export async function startPgBouncer(
   if (account?.uid !== undefined)
     for (const path of [folder, config]) chownSync(path, account.uid, account.gid!)
   const pooler = spawn(pgBouncer!, ['-q', config], { stdio: 'ignore', cwd: folder, ...account })
-  t.after(async () => {
+  atEnd(t, async () => {
     const ended = new Promise((resolve) => pooler.once('exit', resolve))
     pooler.kill('SIGKILL')
     await ended

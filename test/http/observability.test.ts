@@ -3,13 +3,17 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { createServer, request } from 'node:http'
+import { pbkdf2 } from 'node:crypto'
+import { createServer, get, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
+import process from 'node:process'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { operate } from '../../src/cli/control.ts'
 import { folders, mcpPath, noPython, runService, type RunningService } from '../cli/running-service.ts'
+import { metricText } from '../../src/http/metric-text.ts'
 import { freePort } from '../helpers/free-port.ts'
 
 interface Ready {
@@ -102,6 +106,25 @@ describe('addresses', () => {
 })
 
 describe('readiness', () => {
+  it('is a question of its own: whether the service lives is answered while the disk does not answer', async () => {
+    const { hostname, port } = new URL(service.url)
+    // Whatever waits for the disk waits behind these.
+    const busy = Array.from({ length: 8 }, () =>
+      promisify(pbkdf2)('password', 'salt', 400_000, 64, 'sha512').then(() => 'the disk'),
+    )
+    const health = new Promise<string>((done, failed) => {
+      // An address needs no look-up, which would wait, too.
+      const address = hostname === 'localhost' ? '127.0.0.1' : hostname
+      get({ host: address, port, path: '/healthz' }, (response) => {
+        response.resume()
+        done(`healthz ${response.statusCode}`)
+      }).on('error', failed)
+    })
+    const first = Promise.race([health, Promise.all(busy.slice(0, 4)).then(() => 'the disk')])
+    assert.equal(await first, 'healthz 200')
+    await Promise.all(busy)
+  })
+
   it('is 200 with every check while requests are served', async () => {
     const response = await fetch(`${service.url}/readyz`)
     assert.equal(response.status, 200)
@@ -113,10 +136,13 @@ describe('readiness', () => {
         'switch',
         'site',
         'store',
+        'room',
         'clock',
         'audit',
+        'audit_log',
         'audit_forward',
         'analysis',
+        'own_tools',
         'clients',
         'client_documents',
       ],
@@ -165,12 +191,57 @@ describe('the metrics', () => {
     assert.equal((await callTool('list_doctypes')).status, 200)
     await callTool('made_up_tool_name')
     await (await fetch(`${service.url}/made/up/path`)).text()
+    await (await fetch(`${service.url}/documents/Customer`, { redirect: 'manual' })).text()
     await until(async () => /endpoint="other",method="GET",status="404"/.test(await metricsText()))
+    await until(async () => /endpoint="pages",method="GET",status="303"/.test(await metricsText()))
     const text = await metricsText()
     assert.match(text, /assistant_core_http_requests_total\{endpoint="mcp",method="POST",status="200"\} \d+/)
     assert.match(text, /assistant_core_tool_calls_total\{tool="list_doctypes",status="ok"\} 1/)
     assert.match(text, /assistant_core_audit_events_total\{type="token\.issue",status="ok"\}|type="cli\.run"/)
     assert.doesNotMatch(text, /made_up|made\/up/)
+  })
+
+  it('tell how long requests and tools took, in buckets', async () => {
+    assert.equal((await callTool('list_doctypes')).status, 200)
+    const text = await metricsText()
+    for (const name of ['http_request_seconds', 'tool_call_seconds']) {
+      const label = name.startsWith('tool') ? 'tool="list_doctypes"' : 'endpoint="mcp"'
+      const read = (what: string): number =>
+        Number(new RegExp(`^assistant_core_${name}_${what}\\} (\\S+)$`, 'm').exec(text)?.[1])
+      const count = read(`count\\{${label}`)
+      assert.ok(count > 0, name)
+      assert.ok(read(`sum\\{${label}`) > 0, name)
+      assert.equal(read(`bucket\\{le="\\+Inf",${label}`), count, name)
+    }
+  })
+
+  it('tell what any process of Node can, by the names that dashboards know', async () => {
+    const text = await metricsText()
+    const cpu = ['cpu_user_seconds_total', 'cpu_system_seconds_total', 'cpu_seconds_total']
+    const bytes = ['resident_memory_bytes', 'virtual_memory_bytes', 'heap_bytes']
+    const names = [...cpu, ...bytes, 'start_time_seconds', 'open_fds', 'max_fds'].map(
+      (name) => `process_${name}`,
+    )
+    const lag = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map((name) => `lag_${name}_seconds`)
+    const ofNode = [
+      ...['lag_seconds', ...lag].map((name) => `eventloop_${name}`),
+      ...['resources', 'handles', 'requests'].map((name) => `active_${name}_total`),
+      ...['size_total', 'size_used'].map((name) => `heap_${name}_bytes`),
+      'external_memory_bytes',
+    ].map((name) => `nodejs_${name}`)
+    for (const name of [...names, ...ofNode]) assert.match(text, new RegExp(`^${name} [\\d.e+-]+$`, 'm'))
+    for (const size of ['total', 'used', 'available'])
+      assert.match(text, new RegExp(`^nodejs_heap_space_size_${size}_bytes\\{space="old"\\} \\d+$`, 'm'))
+    assert.match(text, /^nodejs_active_resources\{type="\w+"\} \d+$/m)
+    assert.ok(text.includes(`nodejs_version_info{version="${process.version}",major="`))
+    assert.match(text, /^# TYPE nodejs_gc_duration_seconds histogram$/m)
+  })
+
+  it('write labels so that a text with quotes, backslashes and line breaks stays one label', () => {
+    assert.equal(
+      metricText('gauge', 'made_up', 'A help', [[1.5, { a: 'b"c\\d\ne', f: '' }]]),
+      '# HELP made_up A help\n# TYPE made_up gauge\nmade_up{a="b\\"c\\\\d\\ne",f=""} 1.5\n',
+    )
   })
 
   it('count credentials by kind, and what runs in the sandboxes', async () => {
@@ -260,7 +331,7 @@ describe('the log', () => {
 
 describe('too many requests at once', () => {
   it('are refused with 503 and Retry-After while health answers, and room comes back', async () => {
-    const held = [0, 1, 2].map(() => service.daemon.services.places.take('192.0.2.1', true, 0))
+    const held = [0, 1, 2].map(() => service.daemon.services.places.take('192.0.2.1', 'somebody', 0))
     const refused = await callTool('list_doctypes')
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
     assert.equal((await fetch(`${service.url}/healthz`)).status, 200)

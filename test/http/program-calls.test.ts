@@ -3,12 +3,15 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
+import { WholeAnswers } from '#front/whole-answer.ts'
 import { answerBare } from '../../src/http/program-calls.ts'
 import { silent } from '../documents/trading-company.ts'
 
 describe('a request that is answered outside Koa', () => {
   it('gets 500 when a guard throws before it promises anything, and the next one is served', async (t) => {
     let broken = true
+    const logged: unknown[] = []
+    const log = { ...silent, error: (_: string, fields: unknown) => void logged.push(fields) }
     const server = createServer((request, response) => {
       answerBare(
         request,
@@ -20,7 +23,7 @@ describe('a request that is answered outside Koa', () => {
           exchange.body = 'served'
           return Promise.resolve()
         },
-        silent,
+        { log, answers: new WholeAnswers() },
       )
     }).listen(0)
     t.after(() => server.close())
@@ -28,7 +31,9 @@ describe('a request that is answered outside Koa', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
     const failed = await fetch(url, { method: 'POST' })
     assert.equal(failed.status, 500)
-    assert.deepEqual(await failed.json(), { error: 'server_error', message: 'internal error' })
+    const { request_id: id, ...said } = (await failed.json()) as { request_id: string }
+    assert.deepEqual(said, { error: 'server_error', message: 'internal error' })
+    assert.equal((logged[0] as { request_id: string }).request_id, id)
     broken = false
     assert.equal(await (await fetch(url, { method: 'POST' })).text(), 'served')
   })

@@ -6,7 +6,7 @@ import { maySee } from '../../src/library/access.ts'
 import type { PromptStatus, Visibility } from '../../src/library/words.ts'
 import { Views, type Viewed } from '../../src/library/views.ts'
 import { promptMethods } from '../../src/library/prompt-methods.ts'
-import { as, openWith, template } from './library-site.ts'
+import { as, openWith, template, refusalOf } from './library-site.ts'
 
 const file = (lines: string): string => template(lines)
 
@@ -76,6 +76,7 @@ describe('§5.6 and §3.3: who may see a template', () => {
     const { library, world } = await openWith(t, Object.fromEntries(files))
     const admin = as('admin@example.com')
     const methods = promptMethods({
+      refusalOf,
       library: () => library,
       usage: world.librarian.usage,
       writer: undefined as never,
@@ -131,7 +132,9 @@ describe('§5.6 and §3.3: who may see a template', () => {
         fc.array(thing, { maxLength: 12 }),
         fc.array(person, { minLength: 1, maxLength: 4 }),
         (list, persons) => {
-          const things = new Map<string, Viewed>(list.map((entry, index) => [`t${index}`, entry]))
+          const things = new Map<string, Viewed>(
+            list.map((entry, index) => [`t${index}`, { ...entry, name: `t${index}` }]),
+          )
           const views = new Views(things)
           for (const { user, roles: held } of persons) {
             const principal = as(user, held)
@@ -158,6 +161,7 @@ describe('§5.6 and §3.3: who may see a template', () => {
       sharedWithRoles: [],
       isSystem: false,
       owner: '',
+      name: digest,
       digest,
       ...more,
     })

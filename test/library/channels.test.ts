@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Channels } from '../../src/library/versions/channels.ts'
+import type { Library } from '../../src/library/library.ts'
+import { faultText } from '../../src/site/site-files.ts'
 import { as, check, commitAll, folderWith, git, open, template, world, write } from './library-site.ts'
 
 const beta = as('beta@example.com')
@@ -15,6 +18,54 @@ async function repository(t: Parameters<typeof folderWith>[0]): Promise<string> 
   await git(folder, 'checkout', '--quiet', 'main')
   return folder
 }
+
+/** A library as far as channels know it. */
+const libraryAt = (branch?: string): Library => ({ lineage: { branch } }) as Library
+
+describe('the line of a library', () => {
+  const libraries = {
+    default: libraryAt('HEAD'),
+    beta: libraryAt('next'),
+    'HR User': libraryAt(),
+    site: libraryAt(),
+  }
+  const { default: _, ...withoutDefault } = libraries
+  const siteFirst = Object.fromEntries(Object.entries(libraries).toReversed())
+  const rows: readonly (readonly [
+    says: string,
+    lines: Readonly<Record<string, Library>>,
+    roles: readonly string[],
+    seen: keyof typeof libraries,
+    written: keyof typeof libraries,
+  ])[] = [
+    ['is that of the role', libraries, ['beta'], 'beta', 'beta'],
+    ['is the first of several in the order of the setting', libraries, ['HR User', 'beta'], 'beta', 'beta'],
+    ['is the default for everybody else', libraries, ['Assistant User'], 'default', 'default'],
+    ['is the working tree where there is no default', withoutDefault, [], 'site', 'site'],
+    ['is written to in the working tree where it is no branch', libraries, ['HR User'], 'HR User', 'site'],
+    ['is none for a role that is called like the default', libraries, ['default', 'beta'], 'beta', 'beta'],
+    ['is none for a role that is called site', libraries, ['site'], 'default', 'default'],
+    ['is none for a role called site before a channel either', siteFirst, ['site', 'beta'], 'beta', 'beta'],
+  ]
+  for (const [says, lines, roles, seen, written] of rows)
+    it(says, () => {
+      const channels = new Channels(new Map(Object.entries(lines)))
+      const who = as('x@example.com', [...roles])
+      assert.equal(channels.lineOf(who), seen)
+      assert.equal(channels.for(who), libraries[seen])
+      assert.equal(channels.writtenLine(seen), written)
+      assert.equal(channels.site, libraries.site)
+    })
+
+  it('is replaced by itself, and the others stay', () => {
+    const channels = new Channels(new Map(Object.entries(libraries)))
+    const newer = libraryAt('next')
+    channels.replace(new Map([['beta', newer]]))
+    assert.deepEqual([...channels.all().keys()], Object.keys(libraries))
+    assert.equal(channels.for(as('x@example.com', ['beta'])), newer)
+    assert.equal(channels.site, libraries.site)
+  })
+})
 
 describe('channels (library.channels)', () => {
   it('shows a role the library of its branch, read from git and not from the working tree', async (t) => {
@@ -33,6 +84,20 @@ describe('channels (library.channels)', () => {
     )
     assert.throws(() => library.for(sales).prompt(sales, 'y'), { code: 'not_found' })
     assert.notEqual(library.for(beta).promptsDigest(beta), library.for(sales).promptsDigest(sales))
+  })
+
+  it('have the name of their branch wherever the site is: pulled, cloned, or where it is worked on', async (t) => {
+    const folder = await repository(t)
+    const shown = async (ref: string): Promise<string> => {
+      const { library } = await open(await world(t), folder, { channels: { beta: ref } })
+      return (await library.for(beta).render(beta, 'x', {})).text.trim()
+    }
+    assert.deepEqual(await Promise.all(['next', 'site/next'].map(shown)), ['next', 'next'])
+    for (const remote of ['site', 'origin']) {
+      await git(folder, 'update-ref', `refs/remotes/${remote}/later`, 'next')
+      assert.deepEqual(await Promise.all(['later', 'site/later'].map(shown)), ['next', 'next'], remote)
+      await git(folder, 'update-ref', '-d', `refs/remotes/${remote}/later`)
+    }
   })
 
   it('gives everybody else the working tree when there is no default channel', async (t) => {
@@ -85,6 +150,29 @@ describe('channels (library.channels)', () => {
         { target: 'beta', data: { ref: 'next', from: back, to: from } },
       ],
     )
+  })
+
+  it('keeps a channel where it was when a Published prompt of its branch begins to fail its tests', async (t) => {
+    const tested = (body: string, part: string): string => template(`tests: [{ contains: ${part} }]`, body)
+    const folder = await repository(t)
+    const commit = async (files: Record<string, string>): Promise<void> => {
+      await git(folder, 'checkout', '--quiet', 'next')
+      await write(folder, files)
+      await commitAll(folder, 'more')
+      await git(folder, 'checkout', '--quiet', 'main')
+    }
+    await commit({ 'prompts/x.md': tested('passes', 'passes'), 'prompts/z.md': tested('passes', 'passes') })
+    const w = await world(t)
+    const { library } = await open(w, folder, { channels: { beta: 'next' } })
+    await commit({ 'prompts/x.md': tested('fails', 'passes') })
+    const refused = await w.librarian.refresh(library)
+    assert.deepEqual(refused.faults.map(faultText), [
+      'next:prompts/x.md:5:9 tests[0]: test 1: does not contain "passes"',
+    ])
+    assert.equal((await library.for(beta).render(beta, 'x', {})).text.trim(), 'passes')
+    await commit({ 'prompts/x.md': tested('passes', 'passes'), 'prompts/z.md': tested('new', 'new') })
+    assert.deepEqual((await w.librarian.refresh(library)).faults, [])
+    assert.equal((await library.for(beta).render(beta, 'z', {})).text.trim(), 'new')
   })
 
   it('keeps a channel where it was when its branch has faults or is gone', async (t) => {

@@ -2,11 +2,22 @@ import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import type { Channels } from '../../src/library/channels.ts'
-import { fileChanges } from '../../src/library/history.ts'
-import { PromptWriter } from '../../src/library/writing.ts'
+import type { Channels } from '../../src/library/versions/channels.ts'
+import { fileChanges } from '../../src/library/versions/history.ts'
+import { PromptWriter } from '../../src/library/writing/writing.ts'
 import { fileDigest } from '../../src/site/read-site.ts'
-import { as, commitAll, folderWith, git, open, template, world, write } from './library-site.ts'
+import {
+  as,
+  commitAll,
+  endings,
+  folderWith,
+  git,
+  open,
+  template,
+  world,
+  write,
+  unbounded,
+} from './library-site.ts'
 
 const admin = as('admin@example.com')
 const sales = as('sales@example.com')
@@ -41,6 +52,7 @@ async function desk(
     audit: w.parts.audit,
     commits: () => commits,
     isPulled,
+    ...unbounded,
     reload,
   }
   const text = (): Promise<string> => readFile(join(folder, file), 'utf8')
@@ -131,7 +143,7 @@ describe('editing a template', () => {
       await assert.rejects(d.writer.edit(sales, 'x', { text, began: d.began(), note: '' }), { message: told })
     assert.equal(await d.text(), first)
     assert.equal(await git(d.folder, 'rev-list', '--count', 'HEAD'), '1')
-    assert.deepEqual(await d.audited('prompt.edit'), [])
+    assert.deepEqual(await endings(d.audited('prompt.edit')), ['error', 'error', 'denied', 'error'])
   })
 
   it('is for the owner and System Managers, and a template that one may not see is not there', async (t) => {
@@ -156,7 +168,7 @@ describe('editing a template', () => {
     assert.match((await d.shower.setStatus(sales, 'x', 'Deprecated')).text!, /status: Deprecated/)
     await assert.rejects(d.shower.edit(hr, 'x', edit), { code: 'forbidden' })
     assert.equal(await d.text(), first)
-    assert.deepEqual(await d.audited('prompt.edit'), [])
+    assert.deepEqual(await endings(d.audited('prompt.edit')), ['denied'])
   })
 })
 
@@ -165,13 +177,17 @@ describe('making and publishing a template', () => {
     const d = await desk(t)
     const draft = template('owner: hr@example.com\nstatus: Draft\nvisibility: Private', 'New')
     const made = await d.writer.create(hr, 'letter', { text: draft, note: '' })
-    assert.equal(made.file, 'prompts/users/hr/letter.md')
+    assert.equal(made.file, 'prompts/users/hr@example.com/letter.md')
     await assert.rejects(d.writer.create(hr, 'letter', { text: draft, note: '' }), {
       message: /letter\.md|already used|exists already/,
     })
     await assert.rejects(d.writer.setStatus(hr, 'letter', 'Archived'), { code: 'invalid' })
     await d.writer.setStatus(hr, 'letter', 'Published')
-    const changes = await fileChanges(d.library().site.line, d.library().site.read('letter'), 10)
+    const changes = await fileChanges(
+      d.library().site.line,
+      d.library().site.read('hr@example.com:letter'),
+      10,
+    )
     assert.deepEqual(
       changes.map(({ version, begins, subject, author }) => [version, begins, subject, author]),
       [
@@ -199,7 +215,7 @@ describe('making and publishing a template', () => {
       began: d.began(),
       note: '',
     })
-    await assert.rejects(stat(join(d.folder, 'prompts/users/hr/letter.md')), { code: 'ENOENT' })
+    await assert.rejects(stat(join(d.folder, 'prompts/users/hr@example.com/letter.md')), { code: 'ENOENT' })
   })
 })
 

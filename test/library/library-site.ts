@@ -1,4 +1,6 @@
 /** Sites with prompts and skills in temporary folders, and libraries opened over real state. */
+import type { RefusalOf } from '../../src/core/effects.ts'
+import { offerOfEffect } from '../../src/tools/gate/offer.ts'
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,17 +9,18 @@ import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import type { AuditLine } from '../../src/audit/event.ts'
+import { FileLedger } from '../../src/audit/files/file-ledger.ts'
 import { searchAudit } from '../../src/audit/search.ts'
 import type { Surroundings } from '../../src/library/check-library.ts'
 import { Librarian } from '../../src/library/librarian.ts'
-import type { Channels } from '../../src/library/channels.ts'
+import type { Channels } from '../../src/library/versions/channels.ts'
 import type { LinkTargets } from '../../src/library/library.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '#state/store.ts'
 import type { People, Role, User } from '../../src/users/people.ts'
 import { startAudit } from '../audit/audit-folder.ts'
-import type { TestClock } from '../store/state-folder.ts'
+import type { TestClock } from '../../packages/state/test/state-folder.ts'
 
 export const packageFolder = resolve(import.meta.dirname, '../..')
 
@@ -85,6 +88,19 @@ export async function write(folder: string, files: Readonly<Record<string, strin
   }
 }
 
+/** What is no tool is decided as for clients of a site that says nothing of it. */
+export const refusalOf: RefusalOf = (principal, name) => {
+  const { refusal, reason } = offerOfEffect(principal, name, { settings: new Map() })
+  return refusal && reason
+}
+
+/** What a writer is given where nobody writes too much. */
+export const unbounded = {
+  refusalOf,
+  secondsToWait: (): number => 0,
+  bounds: () => ({ max_drafts_per_user: 200, max_draft_bytes_per_user: 5_000_000 }),
+}
+
 export const doctypeNames = new Set([
   'Customer',
   'Supplier',
@@ -121,6 +137,7 @@ export function source(more: Partial<Surroundings> = {}): Surroundings {
 
 /** Links to three customers, of which only sales people see one. */
 export const links: LinkTargets = {
+  reads: () => true,
   exists: (principal, doctype, name) =>
     Promise.resolve(doctype === 'Customer' && customersFor(principal).includes(name)),
   find: (principal, doctype, typed, limit) => {
@@ -165,7 +182,7 @@ export async function world(t: TestContext): Promise<World> {
     audited: async (type) => {
       await new Promise((done) => setTimeout(done, 60))
       const lines: AuditLine[] = []
-      for await (const line of searchAudit(folder)) if (line.type === type) lines.push(line)
+      for await (const line of searchAudit(new FileLedger(folder))) if (line.type === type) lines.push(line)
       return lines
     },
   }
@@ -216,6 +233,11 @@ export async function check(
   const warnings: Fault[] = []
   await librarian.read(site, faults, warnings, source(more))
   return { faults: faults.map(faultText), warnings: warnings.map(faultText) }
+}
+
+/** How the events ended, in their order. */
+export async function endings(events: Promise<readonly AuditLine[]>): Promise<string[]> {
+  return (await events).map(({ status }) => status)
 }
 
 /** Runs git in a folder; the first call of a test is usually `init`. */

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
-import { AppError } from '../../src/core/errors.ts'
-import type { PromptRow } from '../../src/library/prompt-rows.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { PromptRow } from '../../src/library/prompts/prompt-rows.ts'
 import { promptMethods, type PromptMethod } from '../../src/library/prompt-methods.ts'
-import { Previews } from '../../src/library/previews.ts'
-import { PromptWriter } from '../../src/library/writing.ts'
+import { Previews } from '../../src/library/prompts/previews.ts'
+import { PromptWriter } from '../../src/library/writing/writing.ts'
 import { parseSource } from '../../src/site/parse-source.ts'
 import type { SiteFiles, SourceDocument } from '../../src/site/site-files.ts'
-import { as, folderWith, lacksNothing, links, source, world } from './library-site.ts'
+import { as, folderWith, lacksNothing, links, source, world, unbounded, refusalOf } from './library-site.ts'
 
 const roles = ['System Manager', 'Assistant User', 'Sales User', 'HR User']
 const owners = ['sales@example.com', 'hr@example.com', 'beta@example.com']
@@ -75,9 +75,11 @@ describe('what is listed is what can be had, but for System Managers, who can ge
             audit: parts.audit,
             commits: () => false,
             isPulled: () => false,
+            ...unbounded,
             reload: () => Promise.resolve(),
           })
           const methods: Readonly<Record<string, PromptMethod>> = promptMethods({
+            refusalOf,
             library: () => library,
             usage,
             writer,

@@ -6,11 +6,11 @@ import type { Principal } from '../../src/core/principal.ts'
 import type { CategoryNode } from '../../src/library/category-tree.ts'
 import { promptMethods, type PromptMethod } from '../../src/library/prompt-methods.ts'
 import { promptMethodPrefix, promptMethodsEndpoint } from '../../src/library/prompt-methods-endpoint.ts'
-import type { PromptHistoryEntry } from '../../src/library/history.ts'
-import type { PromptRow } from '../../src/library/prompt-rows.ts'
-import { Previews } from '../../src/library/previews.ts'
-import { PromptWriter } from '../../src/library/writing.ts'
-import { as, folderWith, open, template, world, write } from './library-site.ts'
+import type { PromptHistoryEntry } from '../../src/library/versions/history.ts'
+import type { PromptRow } from '../../src/library/prompts/prompt-rows.ts'
+import { Previews } from '../../src/library/prompts/previews.ts'
+import { PromptWriter } from '../../src/library/writing/writing.ts'
+import { as, folderWith, open, template, world, write, unbounded, refusalOf } from './library-site.ts'
 
 const sales = as('sales@example.com')
 const hr = as('hr@example.com')
@@ -40,9 +40,11 @@ async function methodsOf(t: TestContext, files: Record<string, string>): Promise
     audit: w.parts.audit,
     commits: () => false,
     isPulled: () => false,
+    ...unbounded,
     reload,
   })
   const methods: Readonly<Record<string, PromptMethod>> = promptMethods({
+    refusalOf,
     library: () => library,
     usage,
     writer,
@@ -333,7 +335,12 @@ describe('the methods on the network', () => {
       if (ctx.get('x-user') !== '') ctx.state['principal'] = as(ctx.get('x-user'))
       return next()
     })
-    app.use(promptMethodsEndpoint(() => methods))
+    app.use(
+      promptMethodsEndpoint(
+        () => methods,
+        (_, body) => body,
+      ),
+    )
     const server = app.listen(0, '127.0.0.1')
     await new Promise((done) => server.once('listening', done))
     t.after(() => server.close())
@@ -382,6 +389,8 @@ describe('the methods on the network', () => {
       ],
       ['get_version_history', { body: '{"prompt_id": "nothing"}' }, 404, 'not_found', /there is no prompt/],
       ['restore_version', { body: '{"prompt_id": "x", "version": 1}' }, 403, 'forbidden', /only its owner/],
+      ['restore_version', { body: '{}' }, 400, 'invalid', /^"version" is required$/],
+      ['create_version', { body: '{}' }, 400, 'invalid', /^"prompt_id" is required$/],
       ['no_such_method', {}, 404, 'not_found', /no method/],
       ['constructor', {}, 404, 'not_found', /no method/],
       ['search_prompts', { headers: { 'x-user': '' } }, 401, 'invalid_token', /authentication/],

@@ -122,7 +122,7 @@ arguments:
         'prompts/categories.yaml:4:71 categories[2].parent_category: leads back to the category itself',
         'prompts/d.md:4:21 shared_with_roles[0]: unknown role "Sales Usr"; did you mean "Sales User"?',
         'prompts/d.md:6:11 category: unknown category "sale"; did you mean "sales"?',
-        'prompts/e.md:4:13 visibility: a Private template (the default) needs an owner',
+        'prompts/e.md:4:13 visibility: a Private template needs an owner',
         'prompts/g.md:5:12 prompt_id: "dup" is already used by prompts/f.md',
         'prompts/h.md:7:5 template_content: a single "{"; write "{{" for the brace itself',
         'prompts/h.md:8:11 template_content: "{name.attr}" is not a plain name; write "{{" and "}}" for the braces themselves',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { compileSchema } from '../../src/core/schema.ts'
+import { compileSchema } from '#leaf/schema.ts'
 import { readLibrary } from '../../src/library/read-library.ts'
-import { runPromptTests } from '../../src/library/prompt-tests.ts'
+import { runPromptTests } from '../../src/library/prompts/prompt-tests.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
 import { builtInTools } from '../../src/tools/index.ts'
-import { optionalTools } from '../../src/tools/optional-tools.ts'
+import { optionalTools } from '../../src/tools/gate/optional-tools.ts'
 import { packageFolder, source } from './library-site.ts'
 
 const shippedTools = new Set([...builtInTools.map(({ name }) => name), ...optionalTools])
@@ -104,11 +104,14 @@ describe('§2.8 the library that comes with the package', () => {
       for (const argument of template.arguments) {
         const values = argument.type === 'boolean' ? ['true', 'false'] : argument.allowedValues
         for (const value of values) {
-          const { values: checked, problems } = check({
-            ...fixed,
-            ...(focus && { [focus.name]: focus.allowedValues.at(-1) }),
-            [argument.name]: value,
-          })
+          const { values: checked, problems } = check(
+            {
+              ...fixed,
+              ...(focus && { [focus.name]: focus.allowedValues.at(-1) }),
+              [argument.name]: value,
+            },
+            0,
+          )
           assert.deepEqual(problems, [])
           const text = content.render(checked)
           assert.doesNotMatch(text, /\{\{|\{%|undefined|None\b/, template.id)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Float } from '#jinja/values.ts'
-import { suppliedArguments } from '../../src/library/supplied-arguments.ts'
+import { suppliedArguments } from '../../src/library/prompts/supplied-arguments.ts'
 
 describe('the arguments inside a request', () => {
   it('keep what JavaScript loses: 1.0, big integers, the order of keys', () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { libraryDifference, versionHistory } from '../../src/library/history.ts'
-import { isStatusStep } from '../../src/library/versions.ts'
+import { libraryDifference, versionHistory } from '../../src/library/versions/history.ts'
+import { isStatusStep } from '../../src/library/versions/versions.ts'
 import { as, commitAll, folderWith, git, open, template, world, write, type World } from './library-site.ts'
 
 const admin = as('admin@example.com')

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import type { Channels } from '../../src/library/channels.ts'
-import { PromptWriter } from '../../src/library/writing.ts'
+import type { Channels } from '../../src/library/versions/channels.ts'
+import { PromptWriter } from '../../src/library/writing/writing.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import {
   as,
   commitAll,
+  endings,
   folderWith,
   git,
   open,
@@ -16,6 +17,7 @@ import {
   world,
   write,
   type World,
+  unbounded,
 } from './library-site.ts'
 
 const admin = as('admin@example.com')
@@ -50,6 +52,7 @@ async function desk(
     audit: w.parts.audit,
     commits: () => commits,
     isPulled: () => false,
+    ...unbounded,
     reload,
   })
   return { writer, library: () => library, world: w, folder, reload }
@@ -175,7 +178,12 @@ describe('§9.6 restore_version', () => {
       message: 'prompt "x" has no version 9',
     })
     assert.equal(await readFile(join(d.folder, 'prompts/x.md'), 'utf8'), second)
-    assert.deepEqual(await d.world.audited('prompt.restore'), [])
+    assert.deepEqual(await endings(d.world.audited('prompt.restore')), [
+      'denied',
+      'denied',
+      'denied',
+      'denied',
+    ])
     await d.writer.restore(admin, 'x', 1)
     assert.equal(d.library().for(sales).prompt(sales, 'x').engine, 'Jinja2')
   })
@@ -189,8 +197,8 @@ describe('§9.6 restore_version', () => {
     await assert.rejects(d.writer.restore(narrow, 'x', 1), refusal)
     await assert.rejects(d.writer.duplicate(narrow, 'x'), refusal)
     assert.equal(await readFile(join(d.folder, 'prompts/x.md'), 'utf8'), second)
-    assert.deepEqual(await d.world.audited('prompt.restore'), [])
-    assert.deepEqual(await d.world.audited('prompt.duplicate'), [])
+    assert.deepEqual(await endings(d.world.audited('prompt.restore')), ['denied'])
+    assert.deepEqual(await endings(d.world.audited('prompt.duplicate')), ['denied'])
     await d.writer.restore(sales, 'x', 1)
   })
 
@@ -213,7 +221,7 @@ describe('§9.6 restore_version', () => {
       else await chmod(join(d.folder, 'prompts'), 0o755)
     }
     assert.equal(await readFile(join(d.folder, 'prompts/x.md'), 'utf8'), second)
-    assert.deepEqual(await d.world.audited('prompt.restore'), [])
+    assert.deepEqual(await endings(d.world.audited('prompt.restore')), ['denied'])
   })
 
   it('does not follow a link out of the site', async (t) => {
@@ -268,10 +276,10 @@ describe('§9.8 private duplicates', () => {
     assert.deepEqual(
       made.map(({ prompt_id, file }) => `${prompt_id} ${file}`),
       [
-        'x_copy_hr prompts/users/hr/x_copy_hr.md',
-        'x_copy_hr_2 prompts/users/hr/x_copy_hr_2.md',
-        'sales_analysis_copy_hr prompts/users/hr/sales_analysis_copy_hr.md',
-        'y_copy_hr prompts/users/hr/y_copy_hr.yaml',
+        'x_copy_hr prompts/users/hr@example.com/x_copy_hr.md',
+        'x_copy_hr_2 prompts/users/hr@example.com/x_copy_hr_2.md',
+        'sales_analysis_copy_hr prompts/users/hr@example.com/sales_analysis_copy_hr.md',
+        'y_copy_hr prompts/users/hr@example.com/y_copy_hr.yaml',
       ],
     )
     const copy = d.library().for(hr).prompt(hr, 'sales_analysis_copy_hr')
@@ -314,10 +322,15 @@ describe('§9.8 private duplicates', () => {
   it('leave alone what stands in their place', async (t) => {
     const d = await desk(t, { 'prompts/x.md': template('') })
     // A file that gives itself another id.
-    await write(d.folder, { 'prompts/users/sales/x_copy_sales.md': template('prompt_id: other', 'mine') })
+    await write(d.folder, {
+      'prompts/users/sales@example.com/x_copy_sales.md': template('prompt_id: other', 'mine'),
+    })
     await d.reload()
     await assert.rejects(d.writer.duplicate(sales, 'x'), { code: 'conflict', message: /exists already/ })
-    assert.match(await readFile(join(d.folder, 'prompts/users/sales/x_copy_sales.md'), 'utf8'), /mine/)
+    assert.match(
+      await readFile(join(d.folder, 'prompts/users/sales@example.com/x_copy_sales.md'), 'utf8'),
+      /mine/,
+    )
   })
 })
 
@@ -337,7 +350,10 @@ describe('git.commit', () => {
     )
     assert.equal(await git(d.folder, 'show', '--format=', '--name-only'), file)
     assert.equal((await d.library().for(hr).render(hr, 'x_copy_hr', {})).commit, commit)
-    assert.equal((await d.library().site.line.version('x_copy_hr', 1)).author, 'hr@example.com')
+    assert.equal(
+      (await d.library().site.line.version('hr@example.com:x_copy_hr', 1)).author,
+      'hr@example.com',
+    )
   })
 
   it('takes back what could not be committed', async (t) => {
@@ -346,7 +362,9 @@ describe('git.commit', () => {
       code: 'conflict',
       message: /not in a git repository/,
     })
-    await assert.rejects(stat(join(d.folder, 'prompts/users/hr/x_copy_hr.md')), { code: 'ENOENT' })
-    assert.deepEqual(await d.world.audited('prompt.duplicate'), [])
+    await assert.rejects(stat(join(d.folder, 'prompts/users/hr@example.com/x_copy_hr.md')), {
+      code: 'ENOENT',
+    })
+    assert.deepEqual(await endings(d.world.audited('prompt.duplicate')), ['error'])
   })
 })

@@ -68,14 +68,14 @@ describe('a call that its user must approve on a page', () => {
       server.events.map(({ type, user, status }) => `${type} ${user} ${status}`),
       [
         'tool.approval_request user@example.com ok',
-        'tool.call user@example.com error',
-        'tool.call user@example.com error',
+        'tool.call user@example.com waiting',
+        'tool.call user@example.com waiting',
         'tool.approve user@example.com ok',
         'tool.approval_request user@example.com ok',
-        'tool.call user@example.com error',
+        'tool.call user@example.com waiting',
         'tool.call user@example.com ok',
         'tool.approval_request user@example.com ok',
-        'tool.call user@example.com error',
+        'tool.call user@example.com waiting',
       ],
     )
   })

@@ -1,3 +1,4 @@
+import { portable } from '../../src/tools/gate/portable-schema.ts'
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
@@ -52,7 +53,7 @@ describe('the MCP endpoint at 2025-06-18', () => {
     assert.deepEqual(await names('user'), ['add', 'echo', 'fail'])
     assert.deepEqual(await names('admin'), ['add', 'admin_only', 'echo', 'fail'])
     const { json } = await server.call('tools/list')
-    assert.deepEqual(json.result.tools[1].inputSchema, echo.input)
+    assert.deepEqual(json.result.tools[1].inputSchema, portable(echo.input).schema)
     assert.equal(json.result.tools[1].annotations.readOnlyHint, true)
     assert.equal(json.result.tools[1].annotations.openWorldHint, false)
   })
@@ -184,7 +185,7 @@ describe('the MCP endpoint at 2025-06-18', () => {
         ['ok', 'greet', true, { who: 'moon' }],
         ['denied', 'nothing', false, undefined],
         ['error', 'greet', false, undefined],
-        ['ok', 'greet', true, secret],
+        ['ok', 'greet', true, { ...secret, api_key: '[redacted]' }],
         ['error', 'greet', false, []],
         ['error', '', false, { who: 'moon' }],
       ],
@@ -221,6 +222,8 @@ describe('the MCP endpoint at 2025-06-18', () => {
       ['{"jsonrpc":"2.0","id":1,"method":7}', 200, -32600],
       ['{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', 200, -32600],
       ['{"jsonrpc":"2.0","id":null,"method":"ping"}', 200, -32600],
+      // It could not be answered with the id that was sent.
+      ['{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"ping"}', 200, -32600],
       ['{"jsonrpc":"2.0","method":"tools/list"}', 200, -32600],
       ['{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', 200, -32600],
       ['{"jsonrpc":"2.0","id":1,"method":"ping","params":{"__proto__":{"a":1}}}', 200, -32600],

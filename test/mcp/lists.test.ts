@@ -94,6 +94,36 @@ describe('list methods', () => {
     assert.match(json.result.instructions, /- demo: How to do demo/)
     assert.doesNotMatch(json.result.instructions, /secret/)
   })
+
+  it('say whom the model works for, with roles and day, before all skills', async (t) => {
+    const server = await startServer(t, { tools: [readSkill], skills: [skillOf('demo', { 'SKILL.md': '' })] })
+    const { json } = await server.call('initialize', { protocolVersion: '2025-06-18', capabilities: {} })
+    assert.match(
+      json.result.instructions.slice(0, 512),
+      /You work for .+ \(.+@.+; roles: .*Assistant User.*\), who is "me" in filters\. Today is \d{4}-\d\d-\d\d; days and times are UTC\./,
+    )
+  })
+
+  it('say which language and time zone the person has chosen, and the currency of the site', async (t) => {
+    const server = await startServer(t, {
+      settings: (settings) => (settings.documents.currency = 'CHF'),
+      choices: { language: 'de', timezone: 'Asia/Tokyo' },
+    })
+    const { json } = await server.call('initialize', { protocolVersion: '2025-06-18', capabilities: {} })
+    assert.match(json.result.instructions, /They read German\. Their pages show times of Asia\/Tokyo\./)
+    assert.match(json.result.instructions, /days and times are UTC\. Amounts are in CHF\./)
+  })
+
+  it('leave instructions of the site as they are written', async (t) => {
+    const own = 'Ask before you write.\n'
+    const server = await startServer(t, {
+      tools: [readSkill],
+      skills: [skillOf('demo', { 'SKILL.md': '' })],
+      settings: (settings) => (settings.mcp.instructions = own),
+    })
+    const { json } = await server.call('initialize', { protocolVersion: '2025-06-18', capabilities: {} })
+    assert.equal(json.result.instructions, own)
+  })
 })
 
 describe('completion/complete', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
 import { Run } from '#jinja/limits.ts'
-import { StoredCollection } from '../../src/store/stored-collection.ts'
+import { StoredCollection } from '#state/stored-collection.ts'
 import { mcpPath, runService } from '../cli/running-service.ts'
 
 const project = join(import.meta.dirname, '../..')
@@ -74,7 +74,10 @@ function wholePath(t: TestContext, stacks: readonly string[][]): string[] {
 describe('the path of a request', () => {
   it('has at most 11 functions of ours from the socket to the store, for get_document', async (t) => {
     const call = await service(t)
-    const listed = await call('tools/call', { name: 'list_documents', arguments: { doctype: 'Customer' } })
+    const listed = await call('tools/call', {
+      name: 'list_documents',
+      arguments: { doctype: 'Customer', limit: 1 },
+    })
     const { name } = JSON.parse(listed.result.content[0].text).data[0]
     const asked = { name: 'get_document', arguments: { doctype: 'Customer', name } }
     let answer: any

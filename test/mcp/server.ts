@@ -7,28 +7,31 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import Koa from 'koa'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { systemClock, type Clock } from '../../src/core/clock.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { createLog } from '../../src/core/log.ts'
+import { systemClock, type Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { createLog } from '#leaf/log.ts'
 import { roleKeyOf, sessionIdOf, type Principal } from '../../src/core/principal.ts'
 import type { WaitingApproval } from '../../src/core/suspended.ts'
-import { compileSchema, problemsText } from '../../src/core/schema.ts'
-import { sha256 } from '../../src/core/secrets.ts'
+import { compileSchema, problemsText } from '#leaf/schema.ts'
+import { sha256 } from '#leaf/secrets.ts'
 import { settingsSchema, type Settings } from '../../src/core/settings.ts'
+import { WholeAnswers } from '#front/whole-answer.ts'
 import type { PromptTemplate, Skill } from '../../src/library/words.ts'
 import { mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
 import { originGuard } from '../../src/mcp/origin-endpoint.ts'
-import type { McpSnapshot } from '../../src/mcp/call.ts'
-import { RunningCalls } from '../../src/mcp/running.ts'
+import type { Choices, McpSnapshot } from '../../src/mcp/call.ts'
+import { Pages } from '../../src/mcp/lists.ts'
+import { KeptStreams } from '../../src/mcp/kept-streams.ts'
+import { LogLevels, RunningCalls } from '../../src/mcp/running.ts'
 import { Subscriptions } from '../../src/mcp/subscriptions.ts'
 import { SuspendedCalls } from '../../src/mcp/suspended-calls.ts'
 import { Tasks } from '../../src/mcp/tasks.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
-import type { Store } from '../../src/store/store.ts'
-import { createCalls } from '../../src/tools/calls.ts'
-import type { Confirmation } from '../../src/tools/catalogue.ts'
-import { type CatalogueParts, createCatalogue } from '../../src/tools/create-catalogue.ts'
-import type { ToolSetting } from '../../src/tools/read-tools.ts'
+import { openEmbeddedStore } from '#state/embedded/store.ts'
+import type { Store } from '#state/store.ts'
+import { createCalls } from '../../src/tools/gate/calls.ts'
+import type { Confirmation } from '../../src/tools/gate/catalogue.ts'
+import { type CatalogueParts, createCatalogue } from '../../src/tools/gate/create-catalogue.ts'
+import type { ToolSetting } from '../../src/tools/gate/read-tools.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 
 export interface Options {
@@ -40,6 +43,8 @@ export interface Options {
   readonly skills?: readonly Skill[]
   readonly settings?: (settings: Settings) => void
   readonly clock?: Clock
+  /** What everybody has chosen on their account page. */
+  readonly choices?: Choices
   /** A state to share with another server. */
   readonly store?: Store
   /** Who a bearer token is; any other token is `user`. */
@@ -125,7 +130,7 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
     audit,
     clock,
     log,
-    key: 'test key',
+    signingKey: 'test key',
     publicUrl,
     version: '9.9.9',
     views: {
@@ -134,15 +139,33 @@ export async function startServer(t: TestContext, options: Options = {}): Promis
       about: (call: WaitingApproval) => ({ title: call.title, url: suspended.urlOf(call) }),
     },
     refreshed,
+    accounts: {
+      of: () => Promise.resolve(options.choices ?? {}),
+    },
   }
   const folder = await mkdtemp(join(tmpdir(), 'assistant-core-mcp-'))
   const store = options.store ?? (await openEmbeddedStore({ folder, clock, log }))
-  const suspended = new SuspendedCalls({ store, clock, audit, publicUrl })
-  const running = new RunningCalls(store)
+  const suspended = new SuspendedCalls({
+    store,
+    clock,
+    audit,
+    pageOf: (id) => `${publicUrl()}/approvals/${id}`,
+  })
+  const running = new RunningCalls(store, audit)
   const tasks = new Tasks({ store, clock, running })
   const subscriptions = new Subscriptions(deps)
   app.use(originGuard({ publicUrl, settings: () => deps.snapshot().settings }))
-  const endpoint = mcpEndpoint({ ...deps, suspended, running, subscriptions, tasks })
+  const endpoint = mcpEndpoint({
+    ...deps,
+    suspended,
+    running,
+    kept: new KeptStreams({ store, clock, log }),
+    subscriptions,
+    tasks,
+    listPages: new Pages(deps.signingKey, deps.version),
+    logLevels: new LogLevels(),
+    answers: new WholeAnswers(),
+  })
   app.use((ctx) => {
     ctx.respond = false
     return endpoint(ctx)
@@ -270,6 +293,7 @@ export function skillOf(
     isSystem: true,
     owner: 'admin@example.com',
     tools: [],
+    doctypes: [],
     frontmatter: { name, description: `How to do ${name}` },
     files: Object.entries(files).map(([path, content]) => {
       const bytes = typeof content === 'string' ? Buffer.from(content) : content
@@ -289,6 +313,7 @@ export function skillOf(
 export function promptOf(id: string, change: Partial<PromptTemplate> = {}): PromptTemplate {
   return {
     id,
+    name: id,
     title: `Prompt ${id}`,
     description: `What ${id} does`,
     status: 'Published',
@@ -348,7 +373,7 @@ function snapshotOf(
     tools,
     settings: { settings: new Map(said), profiles: [] },
     limits: settings.tools,
-    documents: { platform: { confidential: new Set() } } as never,
+    documents: { platform: { confidential: new Set(), translated: new Map() } } as never,
     calls: createCalls(),
   })
   const names = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { RunningCalls } from '../../src/mcp/running.ts'
+import { Stop } from '#leaf/stop.ts'
 import { taskRecords, Tasks } from '../../src/mcp/tasks.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { MovableClock } from '../oauth/server.ts'
@@ -213,7 +213,7 @@ describe('a call that takes long', () => {
     assert.equal(id, taskId)
     const owner = { ...someUser, user, ...(client !== undefined && { client: { id: client, name: client } }) }
     clock.pass(31)
-    const another = new Tasks({ store: server.store, clock, running: new RunningCalls(server.store) })
+    const another = new Tasks({ store: server.store, clock, running: server.running })
     const found = await another.find(owner, taskId)
     assert.deepEqual(
       [found.status, found.error?.message],
@@ -221,6 +221,30 @@ describe('a call that takes long', () => {
     )
     clock.pass(3600)
     await assert.rejects(another.find(owner, taskId), /no such task/)
+  })
+
+  it('is kept after its end while it is among the newest of its user, in number and in size', async (t) => {
+    const clock = new MovableClock()
+    const { store, running } = await startServer(t, { clock })
+    const all = new Tasks({ store, clock, running })
+    const ended = async (user: string, characters: number): Promise<string> => {
+      clock.pass(1)
+      const task = (await all.open({ ...someUser, user }, 'slow', new Stop()))!
+      const content = [{ type: 'text', text: 'x'.repeat(characters) }]
+      await task.end({ status: 'completed', result: { content } })
+      return task.record.id
+    }
+    const kept = async (user: string): Promise<ReadonlySet<string>> =>
+      new Set((await store.collection(taskRecords).find({ where: { user } })).map(({ id }) => id))
+    const others = await ended('other@example.com', 3_900_000)
+    const small: string[] = []
+    for (let n = 0; n < 103; n++) small.push(await ended('ann@example.com', 10))
+    assert.deepEqual(await kept('ann@example.com'), new Set(small.slice(3)))
+    const large: string[] = []
+    for (let n = 0; n < 6; n++) large.push(await ended('ann@example.com', 3_900_000))
+    assert.deepEqual(await kept('ann@example.com'), new Set(large.slice(2)))
+    await assert.rejects(all.find({ ...someUser, user: 'ann@example.com' }, large[0]!), /no such task/)
+    assert.deepEqual(await kept('other@example.com'), new Set([others]))
   })
 
   it('goes on without a task where a user has fifty', async (t) => {

@@ -1,5 +1,5 @@
 /** A handful of tools that each show one thing. */
-import { AppError } from '../../src/core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 
 export const echo = defineTool({

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hash } from '@node-rs/argon2'
-import { sha256 } from '../../src/core/secrets.ts'
-import { commandLineClient } from '../../src/oauth/clients.ts'
+import { sha256 } from '#leaf/secrets.ts'
+import { commandLineClient } from '../../src/oauth/clients/clients.ts'
 import { clientRecords } from '../../src/oauth/records.ts'
 import { paths, resourceOf } from '../../src/oauth/urls.ts'
 import { authorize, callMcp, connect, postForm, redeem, refresh, register } from './browser.ts'
@@ -142,17 +142,19 @@ describe('clients', () => {
 })
 
 describe('usage', () => {
-  it('is counted by day, survives a flush and forgets after a month', async (t) => {
+  it('is counted by day, survives a flush, forgets after a month, and is known by the last address', async (t) => {
     const server = await startServer(t)
-    server.usage.count('a')
-    server.usage.count('a')
-    assert.deepEqual(await server.usage.of(['a']), { lastUsedAt: server.clock.now(), calls: 2 })
+    server.usage.count('a', '192.0.2.1')
+    server.usage.count('a', '192.0.2.2')
+    const told = (from: string, calls: number) => ({ lastUsedAt: server.clock.now(), from, calls })
+    assert.deepEqual(await server.usage.of(['a']), told('192.0.2.2', 2))
     await server.usage.flush()
+    assert.deepEqual(await server.usage.of(['a']), told('192.0.2.2', 2))
     server.clock.pass(86_400)
-    server.usage.count('a')
-    assert.deepEqual(await server.usage.of(['a', 'b']), { lastUsedAt: server.clock.now(), calls: 3 })
+    server.usage.count('a', '192.0.2.3')
+    assert.deepEqual(await server.usage.of(['a', 'b']), told('192.0.2.3', 3))
     server.clock.pass(28.5 * 86_400)
-    server.usage.count('a')
+    server.usage.count('a', '192.0.2.1')
     await server.usage.flush()
     assert.equal((await server.usage.of(['a'])).calls, 2)
     assert.deepEqual(await server.usage.of(['nothing']), { calls: 0 })
@@ -174,6 +176,10 @@ describe('rate limits', () => {
       0,
       'a wider budget is another',
     )
+    limits.pay('register', from('c'), 5990)
+    assert.equal(await limits.secondsToWait('register', from('c')), 0, 'one of 600 was left')
+    assert.ok((await limits.secondsToWait('register', from('c'))) > 0, 'a point for each ten milliseconds')
+    assert.equal(await limits.secondsToWait('register', from('a')), 0)
     await assert.rejects(limits.take('token', from('a')), {
       code: 'temporarily_unavailable',
       status: 429,

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import { startServer } from './server.ts'
 
 const origin = 'https://inspector.example'
-const restricted = [paths.register, paths.token, paths.revoke, paths.userinfo, paths.mcp]
+const restricted = [paths.register, paths.pushed, paths.token, paths.revoke, paths.userinfo, paths.mcp]
 const preflight = {
   method: 'OPTIONS',
   headers: {
@@ -111,7 +112,7 @@ describe('calls from browser pages of other origins', () => {
 
   it('never reach the pages', async (t) => {
     const server = await startServer(t, { settings: { oauth: { allowed_public_client_origins: ['*'] } } })
-    for (const path of [paths.authorize, paths.signIn, paths.connectedApps, paths.introspect]) {
+    for (const path of [paths.authorize, pages.signIn.path, pages.connectedApps.path, paths.introspect]) {
       const reply = await fetch(server.url + path, { headers: { Origin: origin }, redirect: 'manual' })
       assert.equal(reply.headers.get('access-control-allow-origin'), null, path)
     }

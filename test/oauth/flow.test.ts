@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import { authorize, Browser, callMcp, connect, redeem, refresh, register } from './browser.ts'
 import { startServer } from './server.ts'
 
@@ -53,7 +53,7 @@ describe('connecting a client', () => {
     const server = await startServer(t)
     const { browser, tokens, client } = await connect(server)
     await callMcp(server, `Bearer ${tokens.access_token}`)
-    const page = await browser.open(paths.connectedApps)
+    const page = await browser.open(pages.connectedApps.path)
     assert.match(page.body, /Test App/)
     assert.match(page.body, /<dt>Calls in 30 days<\/dt><dd>1<\/dd>/)
     const after = await browser.submit(page, {})
@@ -65,9 +65,9 @@ describe('connecting a client', () => {
   it('signs out', async (t) => {
     const server = await startServer(t)
     const { browser } = await connect(server)
-    const page = await browser.open(paths.signOut)
+    const page = await browser.open(pages.signOut.path)
     assert.match((await browser.submit(page, {})).body, /You are signed out/)
-    assert.match((await browser.open(paths.connectedApps)).body, /name="password"/)
+    assert.match((await browser.open(pages.connectedApps.path)).body, /name="password"/)
     assert.ok(new Browser(server))
   })
 })

@@ -1,11 +1,11 @@
 /** What is remembered of an approval: wide enough to be asked once, and never wider than what was approved. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { Grants, type Approval } from '../../src/oauth/grants.ts'
+import { Grants, type Approval } from '../../src/oauth/tokens/grants.ts'
 import type { Grant } from '../../src/oauth/records.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
+import { openEmbeddedStore } from '#state/embedded/store.ts'
 import { silent } from '../documents/trading-company.ts'
-import { afterwards, temporaryFolder } from '../store/state-folder.ts'
+import { afterwards, temporaryFolder } from '../../packages/state/test/state-folder.ts'
 
 const asked: Approval = {
   user: 'ann@example.com',
@@ -77,13 +77,5 @@ describe('an approval', () => {
     const wide = await approve()
     assert.equal('readOnly' in wide, false)
     assert.equal((await approve({ readOnly: true })).readOnly, true)
-  })
-
-  it('is found by its own user only', async (t) => {
-    const { grants, approve } = await opened(t)
-    const grant = await approve()
-    assert.deepEqual(await grants.find(grant.id, asked.user), grant)
-    assert.equal(await grants.find(grant.id, 'bob@example.com'), undefined)
-    assert.equal(await grants.find('nothing', asked.user), undefined)
   })
 })

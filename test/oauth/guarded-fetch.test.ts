@@ -7,8 +7,9 @@ import { connect, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { isPublicAddress } from '../../src/core/public-address.ts'
-import { guardedFetch, type FetchOptions } from '../../src/oauth/guarded-fetch.ts'
+import { isPublicAddress, isPublicHost } from '#leaf/public-address.ts'
+import { startServer } from './server.ts'
+import { guardedFetch, HostUnreachable, type FetchOptions } from '../../src/oauth/clients/guarded-fetch.ts'
 
 function openssl(): string | false {
   try {
@@ -148,18 +149,30 @@ describe('fetching what a stranger named', () => {
       })
       await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
       t.after(() => proxy.close())
+      const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
       const fetch = guardedFetch({
         ...options,
         resolve: () => Promise.reject(new Error('looked up here')),
-        isAllowed: isPublicAddress,
-        proxy: () => `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+        isAllowed: isPublicHost,
+        proxy: () => proxyUrl,
       })
       assert.deepEqual((await fetch('https://docs.example/x')).body, { here: true })
       assert.deepEqual(asked, ['docs.example:443'])
       await assert.rejects(fetch('https://other.example/x'), /altnames/)
       await assert.rejects(fetch('https://forbidden.example/x'), /the egress proxy answered 403/)
-      await assert.rejects(fetch('https://10.0.0.1/x'), /not on the public internet/)
+      // In 2.13.1 all of these names came to the proxy.
+      const inner =
+        'localhost LOCALHOST localhost. x.localhost intranet printer.local metadata.google.internal'
+      for (const host of `10.0.0.1 docs.example. nas.home.arpa ${inner}`.split(' '))
+        await assert.rejects(fetch(`https://${host}/x`), /not on the public internet/, host)
       assert.equal(asked.length, 3)
+      const own = guardedFetch({ ...options, proxy: () => proxyUrl, isAllowed: () => true })
+      await assert.rejects(
+        own('https://forbidden/x'),
+        /altnames/,
+        'what the operator named may be in the own network',
+      )
+      assert.equal(asked.at(-1), 'forbidden:443')
       const nowhere = guardedFetch({ proxy: () => 'http://127.0.0.1:1' })
       await assert.rejects(nowhere('https://docs.example/x'), /the egress proxy cannot be used/)
     },
@@ -190,6 +203,26 @@ describe('fetching what a stranger named', () => {
     await assert.rejects(fetch(at('/gone')))
   })
 
+  it('of one slow document leaves the other documents of its host to everybody', { skip }, async (t) => {
+    const documents: Record<string, unknown> = {}
+    const { port, options } = await serve(t, (request, response) => {
+      const body = documents[request.url ?? '']
+      if (body !== undefined) json(body)(request, response)
+      else if (request.url === '/begun')
+        response.writeHead(200, { 'Content-Type': 'application/json' }).write('{')
+      // Else a stranger chose a path that takes its time.
+    })
+    const at = (path: string): string => `https://docs.example:${port}${path}`
+    const redirect_uris = ['http://localhost/callback']
+    documents['/client.json'] = { client_id: at('/client.json'), client_name: 'App', redirect_uris }
+    const server = await startServer(t, { fetch: guardedFetch({ ...options, timeoutMilliseconds: 400 }) })
+    for (const path of ['/slow', '/begun']) {
+      assert.equal(await server.clients.find(at(path)), undefined)
+      assert.match(server.clients.lastFetch(at(path))?.why ?? '', /took too long/)
+    }
+    assert.equal((await server.clients.find(at('/client.json')))?.name, 'App')
+  })
+
   it('takes neither much nor long', { skip }, async (t) => {
     const { port, options } = await serve(t, (request, response) => {
       response.writeHead(200, { 'Content-Type': 'application/json' })
@@ -199,6 +232,13 @@ describe('fetching what a stranger named', () => {
     const fetch = guardedFetch({ ...options, timeoutMilliseconds: 400 })
     await assert.rejects(fetch(`https://docs.example:${port}/large`), /larger than 16384 bytes/)
     await assert.rejects(fetch(`https://docs.example:${port}/slow`), /took too long/)
+    // What one document does says nothing of its host; that no connection comes about does.
+    for (const path of ['large', 'slow'])
+      await assert.rejects(
+        fetch(`https://docs.example:${port}/${path}`),
+        (error) => !(error instanceof HostUnreachable),
+      )
+    await assert.rejects(fetch(`https://docs.example:1/x`), HostUnreachable)
     const stuck = guardedFetch({ resolve: () => new Promise(() => {}), timeoutMilliseconds: 100 })
     await assert.rejects(stuck('https://docs.example/x'), /took too long/)
   })

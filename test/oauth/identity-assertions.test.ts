@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { discoverAndRequestJwtAuthGrant, exchangeJwtAuthGrant } from '@modelcontextprotocol/client'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import type { GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
+import { operations } from '../../src/control/index.ts'
+import { byOperator } from '../helpers/operator.ts'
+import type { GuardedFetch } from '../../src/oauth/clients/guarded-fetch.ts'
 import { paths, resourceOf } from '../../src/oauth/urls.ts'
 import { callMcp, postForm, register } from './browser.ts'
 import { startServer, type TestServer } from './server.ts'
@@ -207,6 +209,77 @@ describe('identity assertions', () => {
     const { status } = await bring(server, client, await provider.sign(claimsFor(server, client, named)))
     assert.equal(status, 200)
     assert.equal((await server.tokens.list())[0]?.user, 'hr@example.com')
+  })
+
+  it('named by sub mean exactly whom the provider writes; an address may be in other letters', async (t) => {
+    const { provider, server, client } = await setUp(t, { claim: 'sub' })
+    for (const sub of ['HR@example.com', ' hr@example.com', 'hr@example.com\n']) {
+      const { status, body } = await bring(
+        server,
+        client,
+        await provider.sign(claimsFor(server, client, { sub })),
+      )
+      assert.deepEqual([status, body.error], [400, 'invalid_grant'], sub)
+      assert.match(body.error_description, /names nobody/)
+    }
+    assert.deepEqual(await server.tokens.list(), [])
+    assert.equal((await server.auditEvents('token.refuse')).length, 3)
+    const exact = await provider.sign(claimsFor(server, client, { sub: 'hr@example.com' }))
+    assert.equal((await bring(server, client, exact)).status, 200)
+    const named = await setUp(t)
+    for (const email of [' sales@example.com', 'sales@example.com\n']) {
+      const signed = await named.provider.sign(claimsFor(named.server, named.client, { email }))
+      assert.match((await bring(named.server, named.client, signed)).body.error_description, /names nobody/)
+    }
+  })
+
+  it('give a client no more scope than the provider did (in 2.13.1 it asked for all, and got it)', async (t) => {
+    const { provider, server, client } = await setUp(t)
+    const scopeOf = async (given: unknown, asked?: string): Promise<string> => {
+      const assertion = await provider.sign(claimsFor(server, client, { scope: given }))
+      const { body } = await bring(server, client, assertion, asked === undefined ? {} : { scope: asked })
+      return (body.scope ?? body.error) as string
+    }
+    assert.equal(await scopeOf('openid', 'all'), 'openid')
+    assert.equal(await scopeOf('openid profile', 'openid email'), 'openid')
+    assert.equal(await scopeOf('openid email'), 'openid email')
+    assert.equal(await scopeOf('all', 'openid'), 'openid')
+    assert.equal(await scopeOf('all', 'all'), 'all')
+    assert.equal(await scopeOf(undefined, 'all'), 'all', 'the provider says nothing of scopes')
+    const issued = (await server.tokens.list()).length
+    assert.equal(await scopeOf('openid', 'email'), 'invalid_scope')
+    assert.equal(await scopeOf('chat.read', 'all'), 'invalid_scope')
+    // What is no text was taken for nothing said, and gave all.
+    for (const odd of [['openid'], null, { openid: true }])
+      assert.equal(await scopeOf(odd, 'all'), 'invalid_grant')
+    assert.equal((await server.tokens.list()).length, issued)
+    const refused = await server.auditEvents('token.refuse')
+    assert.deepEqual(
+      refused.map(({ status, user }) => [status, user]),
+      [
+        ['denied', 'sales@example.com'],
+        ['denied', 'sales@example.com'],
+        ...Array.from({ length: 3 }, () => ['denied', undefined]),
+      ],
+    )
+    assert.match(String(refused.at(-1)!.error), /scope of the assertion is not a text/)
+  })
+
+  it('of an address that the provider gave to somebody else let them in only when an operator says so', async (t) => {
+    const { provider, server, client } = await setUp(t)
+    const as = async (sub: unknown) =>
+      bring(server, client, await provider.sign(claimsFor(server, client, { sub })))
+    assert.equal((await as('u-1')).status, 200)
+    const { status, body } = await as('u-2')
+    assert.deepEqual([status, body.error], [400, 'invalid_grant'])
+    assert.match(body.error_description, /means another account by this user than before/)
+    assert.equal((await server.tokens.list()).length, 1)
+    const [told] = await server.auditEvents('token.refuse')
+    assert.deepEqual([told?.user, told?.status], ['sales@example.com', 'denied'])
+    assert.equal((await as(7)).status, 400, 'no text')
+    await operations['users.reset'].run({ user: 'sales@example.com', everything: true }, server, byOperator())
+    assert.equal((await as('u-2')).status, 200)
+    assert.equal((await as('u-1')).status, 400)
   })
 
   it('go on when the provider changes its keys, which are not asked for at every request', async (t) => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import { requireNoSecrets } from '../helpers/leaks.ts'
 import { authorize, callMcp, connect, postForm, redeem, refresh, register } from './browser.ts'
 import { password, startServer } from './server.ts'
@@ -63,7 +64,7 @@ describe('secrets', () => {
     await callMcp(server, `token ${key.key.id}:${key.secret}`)
     await callMcp(server, `token ${key.key.id}:${key.secret}x`)
     const typo = 'a pasword for tests'
-    const page = await browser.open(paths.signIn)
+    const page = await browser.open(pages.signIn.path)
     await browser.submit(page, { username: 'sales@example.com', password: typo })
     keep(key.secret, typo, ...browser.cookies.values())
     await server.usage.flush()

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
-import { authenticateClient } from '../../src/oauth/client-authentication.ts'
-import { plainText } from '../../src/oauth/client-metadata.ts'
-import { descriptionText, OAuthError, readParams } from '../../src/oauth/protocol.ts'
+import { authenticateClient } from '../../src/oauth/clients/client-authentication.ts'
+import { plainText } from '../../src/oauth/clients/client-metadata.ts'
+import { descriptionText, OAuthError } from '../../src/oauth/protocol.ts'
+import { readParams } from '../../src/web/params.ts'
 import {
   firstRefreshToken,
   isGenuine,
   readRefreshToken,
   successorOf,
-} from '../../src/oauth/refresh-tokens.ts'
+} from '../../src/oauth/tokens/refresh-tokens.ts'
 import { narrowScopes, supportedScopes } from '../../src/oauth/scopes.ts'
 import { register } from './browser.ts'
 import { makeSettings, startServer } from './server.ts'
@@ -119,6 +120,10 @@ describe('what holds for every input', () => {
       'a',
       'b',
     ])
+  })
+
+  it('sections of specifications are told in letters that an error_description may have', () => {
+    assert.equal(descriptionText('RFC 7636 §4.1'), 'RFC 7636 section 4.1')
   })
 
   it('texts for headers and pages have only what may be in them', () => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { tokenRecords, type AccessToken } from '../../src/oauth/records.ts'
-import { Tokens } from '../../src/oauth/tokens.ts'
+import { Tokens } from '../../src/oauth/tokens/tokens.ts'
 import { paths } from '../../src/oauth/urls.ts'
-import type { Query } from '../../src/store/store.ts'
+import { pages } from '../../src/pages/pages.ts'
+import type { Query } from '#state/store.ts'
 import { authorize, callMcp, connect, postForm, postJson, redeem, refresh, register } from './browser.ts'
 import { startServer } from './server.ts'
 
@@ -157,15 +158,12 @@ describe('a revocation', () => {
 describe('every way of ending tokens', () => {
   it('tells what holds something open for them', async (t) => {
     const server = await startServer(t, unlimited)
-    const family = async (client: string): Promise<string> =>
-      (await server.tokens.families({ client }))[0]!.id
     const expectTold = async (client: string, end: () => Promise<unknown>): Promise<void> => {
-      const id = await family(client)
       server.ended.length = 0
       await end()
       assert.deepEqual(
-        server.ended.map((one) => one.id),
-        [id],
+        server.ended.map((one) => one.client),
+        [client],
       )
     }
     const revoked = await connect(server)
@@ -183,7 +181,7 @@ describe('every way of ending tokens', () => {
     await expectTold(twice.client, () => redeem(server, twice))
     server.clock.pass(1)
     const page = await connect(server)
-    const apps = await page.browser.open(paths.connectedApps)
+    const apps = await page.browser.open(pages.connectedApps.path)
     await expectTold(page.client, () => page.browser.submit(apps, {}))
   })
 })

@@ -8,7 +8,7 @@ import {
   redirectUriFault,
   withParams,
   type RedirectRules,
-} from '../../src/oauth/redirect-uris.ts'
+} from '../../src/oauth/clients/redirect-uris.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import { Browser, postJson, pkcePair, authorizeUrl } from './browser.ts'
 import { honestRedirects, hostileRedirects } from './hostile-redirects.ts'

@@ -5,21 +5,26 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Router } from '@koa/router'
-import Koa from 'koa'
+import Koa, { type Context } from 'koa'
 import type { AuditLine } from '../../src/audit/event.ts'
 import { openAudit } from '../../src/audit/open-audit.ts'
-import type { Clock } from '../../src/core/clock.ts'
-import { createLog } from '../../src/core/log.ts'
+import type { Clock } from '#leaf/clock.ts'
+import { createLog } from '#leaf/log.ts'
 import type { Powers, PowersOf } from '../../src/core/powers.ts'
 import type { Principal } from '../../src/core/principal.ts'
-import { compileSchema } from '../../src/core/schema.ts'
+import { compileSchema } from '#leaf/schema.ts'
+import { secretsIn } from '#leaf/secret-files.ts'
 import { settingsSchema, type Settings } from '../../src/core/settings.ts'
-import { Assertions } from '../../src/oauth/assertions.ts'
-import { authorizationEndpoint, decisionEndpoint } from '../../src/oauth/authorization-endpoint.ts'
-import { bearer, type ClientLimits } from '../../src/oauth/bearer.ts'
-import { ClientDocuments } from '../../src/oauth/client-documents.ts'
-import { Clients } from '../../src/oauth/clients.ts'
-import { Codes } from '../../src/oauth/codes.ts'
+import { RunningCalls } from '../../src/mcp/running.ts'
+import { SuspendedCalls } from '../../src/mcp/suspended-calls.ts'
+import { Tasks } from '../../src/mcp/tasks.ts'
+import { Assertions } from '../../src/oauth/clients/assertions.ts'
+import type { ClientLimits } from '../../src/oauth/acting.ts'
+import { bearer } from '../../src/oauth/bearer.ts'
+import { ClientDocuments } from '../../src/oauth/clients/client-documents.ts'
+import { Clients } from '../../src/oauth/clients/clients.ts'
+import { Codes } from '../../src/oauth/tokens/codes.ts'
+import { PushedRequests } from '../../src/oauth/pushed-requests.ts'
 import { crossOrigin } from '../../src/oauth/cors.ts'
 import {
   authorizationServerEndpoint,
@@ -27,52 +32,38 @@ import {
   openidConfigurationEndpoint,
   protectedResourceEndpoint,
   unknownWellKnownEndpoint,
-} from '../../src/oauth/discovery-endpoint.ts'
-import { Grants } from '../../src/oauth/grants.ts'
-import { guardedFetch, type GuardedFetch } from '../../src/oauth/guarded-fetch.ts'
-import { introspectionEndpoint } from '../../src/oauth/introspection-endpoint.ts'
+} from '../../src/oauth/endpoints/discovery-endpoint.ts'
+import { Grants } from '../../src/oauth/tokens/grants.ts'
+import { guardedFetch, type GuardedFetch } from '../../src/oauth/clients/guarded-fetch.ts'
+import { introspectionEndpoint } from '../../src/oauth/endpoints/introspection-endpoint.ts'
 import { IdentityProviders } from '../../src/oauth/identity-assertions.ts'
-import { Keys } from '../../src/oauth/keys.ts'
+import { Keys } from '../../src/oauth/tokens/keys.ts'
 import type { Family } from '../../src/oauth/records.ts'
 import { RateLimits } from '../../src/oauth/rate-limits.ts'
-import { registrationEndpoint } from '../../src/oauth/registration-endpoint.ts'
-import { revocationEndpoint } from '../../src/oauth/revocation-endpoint.ts'
-import { tokenEndpoint } from '../../src/oauth/token-endpoint.ts'
-import { Tokens } from '../../src/oauth/tokens.ts'
+import { pushedRequestEndpoint } from '../../src/oauth/endpoints/pushed-request-endpoint.ts'
+import { registrationEndpoint } from '../../src/oauth/endpoints/registration-endpoint.ts'
+import { revocationEndpoint } from '../../src/oauth/endpoints/revocation-endpoint.ts'
+import { tokenEndpoint } from '../../src/oauth/endpoints/token-endpoint.ts'
+import { Tokens } from '../../src/oauth/tokens/tokens.ts'
 import { Trace } from '../../src/oauth/trace.ts'
-import { aliases, paths } from '../../src/oauth/urls.ts'
+import { aliases, paths, resourceOf } from '../../src/oauth/urls.ts'
+import { signedIn } from '../../src/web/browser-middleware.ts'
 import { OpenIdProvider } from '../../src/oauth/upstream.ts'
-import { TokenUsage } from '../../src/oauth/usage.ts'
-import { userinfoEndpoint } from '../../src/oauth/userinfo-endpoint.ts'
-import { accountPage } from '../../src/pages/account-page.ts'
+import { TokenUsage } from '../../src/oauth/tokens/usage.ts'
+import { userinfoEndpoint } from '../../src/oauth/endpoints/userinfo-endpoint.ts'
 import { authorizationPages } from '../../src/pages/authorization-pages.ts'
-import { connectedAppsPage } from '../../src/pages/connected-apps-page.ts'
-import { homeEndpoint } from '../../src/pages/home-endpoint.ts'
-import { oneTimeLinkEndpoint, oneTimeLinkPageEndpoint } from '../../src/pages/one-time-link-endpoint.ts'
-import { routeOwnPage } from '../../src/pages/own-page.ts'
-import {
-  passkeyEndpoint,
-  passkeyPageEndpoint,
-  secondStepEndpoint,
-  secondStepPageEndpoint,
-} from '../../src/pages/second-step-endpoint.ts'
-import {
-  signInEndpoint,
-  signInPageEndpoint,
-  signOutEndpoint,
-  signOutPageEndpoint,
-} from '../../src/pages/sign-in-endpoint.ts'
-import { stylesheetEndpoint } from '../../src/pages/assets-endpoint.ts'
-import { upstreamCallbackEndpoint, upstreamEndpoint } from '../../src/pages/upstream-endpoint.ts'
+import { pages } from '../../src/pages/pages.ts'
+import { routePage } from '../../src/pages/route-page.ts'
+import { answers } from '../../src/pages/routes.ts'
 import { createViews } from '../../src/pages/views.ts'
-import { openEmbeddedStore } from '../../src/store/embedded.ts'
-import type { Store, Stored } from '../../src/store/store.ts'
+import { openEmbeddedStore } from '#state/embedded/store.ts'
+import type { Store, Stored } from '#state/store.ts'
 import { Accounts } from '../../src/users/accounts.ts'
 import { ApiKeys } from '../../src/users/api-keys.ts'
 import { OneTimeLinks } from '../../src/users/one-time-links.ts'
 import { Passkeys } from '../../src/users/passkeys.ts'
 import { Passwords } from '../../src/users/passwords.ts'
-import type { People, User } from '../../src/users/people.ts'
+import { peopleOf, type People, type User } from '../../src/users/people.ts'
 import { SecondFactors } from '../../src/users/second-factors.ts'
 import { Sessions } from '../../src/users/sessions.ts'
 import { SignIn } from '../../src/users/sign-in.ts'
@@ -126,11 +117,13 @@ const shipped = [
 /** The server of these tests has no platform; what the real one says, `test/e2e/powers.test.ts` compares. */
 const somePowers: Powers = {
   read: ['Customer', 'Item'],
+  create: ['Customer'],
   change: ['Customer'],
   remark: [],
   delete: [],
   programs: false,
   others: [],
+  effects: ['use_library'],
   tools: ['List documents'],
 }
 
@@ -159,6 +152,21 @@ async function givePasswords(store: Store, passwords: Passwords, users: readonly
   for (const id of users) await kept.put({ ...hashed!, id })
 }
 
+/** The pages that need no site. */
+const served = [
+  'signIn',
+  'signInPasskey',
+  'secondStep',
+  'oneTimeLink',
+  'account',
+  'signInUpstream',
+  'signInUpstreamCallback',
+  'signOut',
+  'connectedApps',
+  'consent',
+  'stylesheet',
+] as const
+
 export type TestServer = Awaited<ReturnType<typeof startServer>>
 
 /** Starts it; everything ends with the test. */
@@ -170,11 +178,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   let settings = makeSettings(options.settings)
   let users = new Map(shipped.map((user) => [user.id, user]))
   let publicUrl = ''
-  const people = (): People => ({
-    users,
-    roles: new Map(),
-    find: (email) => users.get(email.toLowerCase()),
-  })
+  const people = (): People => peopleOf({ users, roles: new Map() })
   const base = {
     settings: () => settings,
     people,
@@ -205,6 +209,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     clientDocuments: documents,
     passwords,
     codes: new Codes({ ...base, store }),
+    pushed: new PushedRequests({ ...base, store }),
     grants: new Grants({ ...base, store }),
     keys: new Keys({ ...base, store }),
     accounts,
@@ -212,19 +217,31 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     passkeys: new Passkeys({ ...base, store, accounts }),
     secondFactors: new SecondFactors({ ...base, accounts }),
     sessions: new Sessions({ ...base, store, accounts }),
-    apiKeys: new ApiKeys({ ...base, store }),
+    apiKeys: new ApiKeys({ ...base, store, tellIn: (tx, ended) => tokens.tellIn(tx, [ended]) }),
     signIn: new SignIn({ ...base, store, passwords, audit }),
     assertions,
     identityProviders: new IdentityProviders({ ...base, assertions, fetch }),
     limits: new RateLimits({ ...base, store }),
     trace: new Trace({ ...base, store }),
-    upstream: new OpenIdProvider({ ...base, store, folder }),
+    suspended: new SuspendedCalls({ ...base, store, audit, pageOf: (id) => id }),
+    tasks: new Tasks({ ...base, store, running: new RunningCalls(store, audit) }),
+    upstream: new OpenIdProvider({
+      ...base,
+      store,
+      callback: pages.signInUpstreamCallback.path,
+      secretPath: secretsIn({ secrets_folder: null }, { site: folder, state: folder }),
+    }),
     usage: new TokenUsage({ ...base, store }),
     clientLimits: options.clientLimits ?? (() => undefined),
-    render: createViews(base),
+    render: createViews({ ...base, doctypes: () => new Map() }),
   }
   const powers: PowersOf = (user) => (people().find(user)?.assistantEnabled ? somePowers : undefined)
-  const deps = { ...nouns, powers, pages: authorizationPages(nouns.render) }
+  const deps = {
+    ...nouns,
+    powers,
+    pages: authorizationPages(nouns.render),
+    refreshed: (principal: Principal) => principal,
+  }
 
   const router = new Router()
   router.get(paths.openidConfiguration, openidConfigurationEndpoint(deps))
@@ -235,25 +252,19 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   router.get(/^\/\.well-known\//, unknownWellKnownEndpoint())
   router.get(paths.jwks, jwksEndpoint(deps))
   for (const path of [paths.register, aliases.register]) router.post(path, registrationEndpoint(deps))
-  for (const path of [paths.authorize, aliases.authorize]) router.get(path, authorizationEndpoint(deps))
-  router.post(paths.authorize, decisionEndpoint(deps))
+  router.post(paths.pushed, pushedRequestEndpoint(deps))
   for (const path of [paths.token, aliases.token]) router.post(path, tokenEndpoint(deps))
   router.post(paths.revoke, revocationEndpoint(deps))
   router.post(paths.introspect, introspectionEndpoint(deps))
   router.get(paths.userinfo, userinfoEndpoint(deps)).post(paths.userinfo, userinfoEndpoint(deps))
-  router.get(paths.signIn, signInPageEndpoint(deps)).post(paths.signIn, signInEndpoint(deps))
-  router.get(paths.signInPasskey, passkeyPageEndpoint(deps)).post(paths.signInPasskey, passkeyEndpoint(deps))
-  router.get(paths.secondStep, secondStepPageEndpoint(deps)).post(paths.secondStep, secondStepEndpoint(deps))
-  router
-    .get(paths.oneTimeLink, oneTimeLinkPageEndpoint(deps))
-    .post(paths.oneTimeLink, oneTimeLinkEndpoint(deps))
-  routeOwnPage(router, accountPage(deps), deps)
-  router.get(paths.signInUpstream, upstreamEndpoint(deps))
-  router.get(paths.signInUpstreamCallback, upstreamCallbackEndpoint(deps))
-  router.get(paths.signOut, signOutPageEndpoint(deps)).post(paths.signOut, signOutEndpoint(deps))
-  routeOwnPage(router, connectedAppsPage(deps), deps)
-  router.get(paths.home, homeEndpoint({ ...deps, suspended: { waitingFor: () => Promise.resolve([]) } }))
-  router.get(paths.stylesheet, stylesheetEndpoint(base.settings))
+  // Its start page has no documents to tell of.
+  const home = async (ctx: Context) => {
+    const { user = '' } = (await signedIn(ctx, deps)) ?? {}
+    const goodbye = ctx.querystring === 'signed_out=1'
+    return { user, goodbye, mcp: resourceOf(deps.publicUrl()), work: undefined, steps: [] }
+  }
+  routePage(router, pages.home, home, deps)
+  for (const name of served) routePage(router, pages[name], answers[name](deps), deps)
   router.all(paths.mcp, bearer(deps), (ctx) => {
     const { roles, ...principal } = ctx.state['principal'] as Principal
     ctx.body = { ...principal, roles: [...roles] }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Provider } from 'oidc-provider'
-import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import { Browser, type Page } from './browser.ts'
 import { startServer } from './server.ts'
 
@@ -80,7 +80,7 @@ async function atCompany(start: string): Promise<string> {
     if (location !== null) {
       url = new URL(location, url).href
       init = {}
-      if (url.includes(paths.signInUpstreamCallback)) return url
+      if (url.includes(pages.signInUpstreamCallback.path)) return url
       continue
     }
     const page = await response.text()
@@ -109,14 +109,16 @@ async function start(t: TestContext, claims: Record<string, unknown>) {
     label: 'Sign in with ACME',
   }
   const server = await startServer(t, { settings: { login: { passwords: false, oidc } } })
-  company.allow(server.url + paths.signInUpstreamCallback)
+  // The provider's clock is the machine's.
+  server.clock.pass((Date.now() - server.clock.now()) / 1000)
+  company.allow(server.url + pages.signInUpstreamCallback.path)
   company.claims = claims
   return { company, server }
 }
 
 /** From the sign-in page to the company and to the door of ours again. */
 async function leave(browser: Browser, next: string): Promise<string> {
-  const page: Page = await browser.open(`${paths.signIn}?next=${encodeURIComponent(next)}`)
+  const page: Page = await browser.open(`${pages.signIn.path}?next=${encodeURIComponent(next)}`)
   assert.doesNotMatch(page.body, /name="password"/)
   const link = /<a class="button" href="([^"]+)">Sign in with ACME<\/a>/.exec(page.body)?.[1]
   const away = await browser.open(link!.replaceAll('&amp;', '&'))
@@ -126,13 +128,16 @@ async function leave(browser: Browser, next: string): Promise<string> {
 
 describe('signing in with the company', () => {
   it('signs in the user of the verified e-mail address, and comes back to where it began', async (t) => {
-    const { server } = await start(t, { email: 'Sales@example.com', email_verified: true })
+    const { server, company } = await start(t, { email: 'Sales@example.com', email_verified: true })
     const browser = new Browser(server)
-    const back = await leave(browser, paths.connectedApps)
+    const back = await leave(browser, pages.connectedApps.path)
     const page = await browser.open(back)
-    assert.equal(new URL(page.url).pathname, paths.connectedApps)
+    assert.equal(new URL(page.url).pathname, pages.connectedApps.path)
     assert.match(page.body, /Connected apps/)
     const [event] = await server.auditEvents('sign_in.ok')
+    assert.deepEqual((await server.accounts.of('sales@example.com')).subjects, {
+      [company.issuer]: 'employee-7',
+    })
     assert.equal(event?.user, 'sales@example.com')
     assert.deepEqual(event?.data, { method: 'oidc' })
     const replay = await browser.open(back)
@@ -174,11 +179,11 @@ describe('signing in with the company', () => {
     const back = await leave(attacker, '/')
     const victim = new Browser(server)
     assert.equal((await victim.open(back)).status, 403, 'no visit at all')
-    await victim.open(paths.signIn)
+    await victim.open(pages.signIn.path)
     assert.equal((await victim.open(back)).status, 403, 'another visit')
     assert.equal(victim.cookies.has('assistant_core_session'), false)
     for (const query of ['', '?code=x', '?code=x&state=made-up', '?error=access_denied']) {
-      assert.equal((await attacker.open(paths.signInUpstreamCallback + query)).status, 403, query)
+      assert.equal((await attacker.open(pages.signInUpstreamCallback.path + query)).status, 403, query)
     }
     const late = await leave(attacker, '/')
     server.clock.pass(601)
@@ -188,10 +193,10 @@ describe('signing in with the company', () => {
   it('says so when the company cannot be reached, or there is none', async (t) => {
     const oidc = { issuer: 'http://localhost:1', client_id: 'x', client_secret_file: '/dev/null' }
     const server = await startServer(t, { settings: { login: { oidc } } })
-    const page = await new Browser(server).open(paths.signInUpstream)
+    const page = await new Browser(server).open(pages.signInUpstream.path)
     assert.equal(page.status, 503)
     assert.match(page.body, /cannot be reached now/)
     server.change({ login: { oidc: null } })
-    assert.equal((await new Browser(server).open(paths.signInUpstream)).status, 404)
+    assert.equal((await new Browser(server).open(pages.signInUpstream.path)).status, 404)
   })
 })

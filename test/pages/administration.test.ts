@@ -1,76 +1,28 @@
 /** The pages of the administration: what the command line answers, in the same words and with the same audit events, for two roles. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
-import { stream } from '../../src/cli/control.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { folders, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
+import { describe, it } from 'node:test'
+import { operate, stream } from '../../src/cli/control.ts'
+import { createSiteEditor } from '../../src/pages/site-editor.ts'
+import { fileDigest } from '../../src/site/read-site.ts'
+import { mcpPath, type RunningService } from '../cli/running-service.ts'
 import { Browser, type Page } from '../helpers/browser.ts'
+import { runCli } from '../helpers/daemon.ts'
+import {
+  administered,
+  assistantAdmin,
+  audited,
+  git,
+  manager,
+  page,
+  password,
+  sales,
+  send,
+  signIn,
+} from './administered.ts'
 
-const password = 'correct horse battery staple'
-const [manager, assistantAdmin, sales] = ['admin@example.com', 'helper@example.com', 'sales@example.com']
 const pages = ['/admin', '/admin/people', '/admin/tools', '/admin/clients', '/admin/files']
-
-/** A service whose clock can be moved, with somebody of each role. */
-async function administered(
-  t: TestContext,
-  { commits = false } = {},
-): Promise<RunningService & { pass(seconds: number): void }> {
-  let ahead = 0
-  const where = folders(t, commits ? [['commit: false', 'commit: true']] : [])
-  const users = join(where.site, 'config/users.yaml')
-  writeFileSync(
-    users,
-    `${readFileSync(users, 'utf8').trimEnd()}\n  - { email: ${assistantAdmin}, full_name: Hal Helper, roles: [Assistant Admin], assistant_enabled: 0 }\n`,
-  )
-  if (commits) git(where.site, 'init', '-q')
-  if (commits) git(where.site, 'add', '.')
-  if (commits)
-    git(where.site, '-c', 'user.name=Seed', '-c', 'user.email=seed@example.com', 'commit', '-qm', 'x')
-  const clock = { now: () => systemClock.now() + ahead }
-  const service = await runService(t, where, undefined, clock)
-  for (const user of [manager, assistantAdmin, sales])
-    await service.daemon.services.passwords.set(user, password)
-  return { ...service, pass: (seconds) => void (ahead += seconds * 1000) }
-}
-
-function git(site: string, ...words: string[]): string {
-  return execFileSync('git', ['-C', site, ...words], { encoding: 'utf8' })
-}
-
-async function signIn({ url }: RunningService, username: string): Promise<Browser> {
-  const browser = new Browser()
-  await browser.submit(page(await browser.open(`${url}/sign-in`)), { username, password })
-  return browser
-}
-
-function page(found: Page | { readonly away: string }): Page {
-  assert.ok('html' in found, JSON.stringify(found))
-  return found
-}
-
-/** Sends a form of the page at an address, with the token that the page has. */
-async function send(
-  { url }: RunningService,
-  browser: Browser,
-  path: string,
-  action: string,
-  fields: Record<string, string>,
-): Promise<Page> {
-  const csrf = /name="csrf" value="([^"]+)"/.exec(page(await browser.open(url + path)).html)?.[1] ?? ''
-  const body = new URLSearchParams({ csrf, ...fields })
-  const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: url }
-  return page(await browser.open(url + action, { method: 'POST', headers, body }))
-}
-
-async function audited({ options }: RunningService, type: string): Promise<string[]> {
-  const found: string[] = []
-  for await (const line of stream(options, 'audit.search', { type }))
-    found.push([line.user, line.target, line.status].join(' '))
-  return found
-}
 
 async function tokenOf({ daemon }: RunningService, user: string): Promise<string> {
   const { accessToken } = await daemon.services.tokens.issue({
@@ -147,12 +99,45 @@ describe('the administration', () => {
     assert.ok(told.length > 5)
     for (const source of told.flatMap((text) => text.split(', '))) assert.ok(shown.includes(source), source)
     assert.match(shown, /href="\/admin\/files\?file=config%2Fdoctypes%2Fsales-order\.yaml#L\d+"/)
-    assert.match(await open(`/admin/people?user=${sales}&subject=Nonsense`), /neither a tool nor a doctype/)
+    assert.match(
+      await open(`/admin/people?user=${sales}&subject=Nonsense`),
+      /neither a tool, a power nor a doctype/,
+    )
     assert.match(await open('/admin/tools'), /config\/tools\.yaml:\d+/)
   })
 
+  it('tells who keeps most, and what will leave the log, as status, doctor and /readyz do', async (t) => {
+    const service = await administered(t)
+    const { site, options, url } = service
+    const settings = join(site, 'config/settings.yaml')
+    const text = readFileSync(settings, 'utf8')
+      .replace('max_documents_per_user: 250000', 'max_documents_per_user: 11')
+      .replace('retention_days: 180', 'retention_days: 90')
+    writeFileSync(settings, text)
+    await operate(options, 'site.reload', {})
+    const token = await tokenOf(service, sales)
+    const note = { doctype: 'Note', data: { title: 'Kept' } }
+    const params = { name: 'create_document', arguments: note }
+    // Beside ten of the first documents.
+    await fetch(url + mcpPath, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    })
+    const health = page(await (await signIn(service, manager)).open(`${url}/admin`, html))
+    assert.match(health.html, new RegExp(`${sales}</th><td>Note</td><td>11</td>.*class="fault">100 %`))
+    const announced = /from \S+ on the log is kept for 90 days/
+    assert.match(health.html, announced)
+    const { stdout } = await runCli(['status', '--site', site, '--state', service.state])
+    assert.match(stdout, new RegExp(`nearly full: ${sales} keeps 11 Note documents, .*: 100 % of what is`))
+    assert.match(stdout, announced)
+    assert.match(await (await fetch(`${url}/readyz`)).text(), announced)
+    const doctor = await runCli(['doctor', '--site', site, '--state', service.state])
+    assert.match(doctor.stdout, announced)
+  })
+
   it('tells the admin of the assistant nothing of business data, and lets them edit nothing', async (t) => {
-    const service = await administered(t, { commits: true })
+    const service = await administered(t, { edits: true })
     const browser = await signIn(service, assistantAdmin)
     const open = async (path: string): Promise<Page> => page(await browser.open(service.url + path))
     const one = await open(`/admin/people?user=${sales}&subject=Customer&name=NO-SUCH-CUSTOMER`)
@@ -261,7 +246,7 @@ describe('the configuration', () => {
   }
 
   it('is edited as a commit in the name of whoever edits, and is in use at once', async (t) => {
-    const service = await administered(t, { commits: true })
+    const service = await administered(t, { edits: true })
     const browser = await signIn(service, manager)
     const { text, hash } = await opened(service, browser)
     const wanted = text.replace('Hal Helper', 'Hal "Prince" Helper-Ünal').replaceAll('\n', '\r\n')
@@ -278,7 +263,7 @@ describe('the configuration', () => {
   })
 
   it('is not overwritten by who began before another saved: they see both, and nothing typed is lost', async (t) => {
-    const service = await administered(t, { commits: true })
+    const service = await administered(t, { edits: true })
     const [one, other] = [await signIn(service, manager), await signIn(service, manager)]
     const { text, hash } = await opened(service, one)
     await opened(service, other)
@@ -301,7 +286,7 @@ describe('the configuration', () => {
   })
 
   it('is checked whole before it is written; what is wrong is told at its line, and nothing changed', async (t) => {
-    const service = await administered(t, { commits: true })
+    const service = await administered(t, { edits: true })
     const browser = await signIn(service, manager)
     const { text, hash } = await opened(service, browser)
     const head = git(service.site, 'rev-parse', 'HEAD')
@@ -321,12 +306,27 @@ describe('the configuration', () => {
     assert.equal(service.daemon.services.site.state().faults.length, 0)
   })
 
-  it('is only shown where the site does not say that the service commits', async (t) => {
-    const service = await administered(t)
+  it('is only shown where the site does not say that browsers edit it, even where prompts are committed', async (t) => {
+    const service = await administered(t, { commits: true })
     const browser = await signIn(service, manager)
     const { html } = page(await browser.open(service.url + address))
-    assert.match(html, /git\.commit is off/)
+    assert.match(html, /git\.edit_in_browser is off/)
     assert.doesNotMatch(html, /<textarea/)
     assert.match(html, /<li id="L1"><code>/)
+    const text = readFileSync(join(service.site, file), 'utf8')
+    const head = git(service.site, 'rev-parse', 'HEAD')
+    const csrf = /name="csrf" value="([^"]+)"/.exec(
+      page(await browser.open(`${service.url}/admin/files`)).html,
+    )
+    assert.equal(csrf, null, 'there is no form')
+    const editor = createSiteEditor(service.daemon.services)
+    const edit = { text: `${text}# more\n`, hash: fileDigest(Buffer.from(text)) }
+    const user = service.daemon.services.people().find(manager)!
+    await assert.rejects(editor.save(user, file, edit), {
+      code: 'forbidden',
+      message: /git\.edit_in_browser/,
+    })
+    assert.equal(readFileSync(join(service.site, file), 'utf8'), text)
+    assert.equal(git(service.site, 'rev-parse', 'HEAD'), head)
   })
 })

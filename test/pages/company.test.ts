@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { accentContrast, darkAccent } from '../../src/core/contrast.ts'
+import { sha256 } from '#leaf/secrets.ts'
+import { accentContrast, darkAccent } from '../../src/site/contrast.ts'
 import { copyOfShippedSite, startDaemon } from '../helpers/daemon.ts'
 import { startServer } from '../oauth/server.ts'
 
@@ -34,6 +35,7 @@ describe('the pages of a company', () => {
     const [, sheet] = /rel="stylesheet" href="([^"]+)"/.exec(page)!
     const css = await (await fetch(daemon.url + sheet!)).text()
     assert.match(css, /--accent: #7a1f5c[^]*--accent: #[0-9a-f]{6}/)
+    assert.equal(sheet!.split('?')[1], sha256(css).slice(0, 8), 'a browser keeps no older one')
     const picture = await fetch(`${daemon.url}/assets/logo`)
     assert.equal(await picture.text(), logo)
     assert.match(picture.headers.get('content-security-policy')!, /default-src 'none'.*sandbox/)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import {
   authorize,
   authorizeUrl,
@@ -37,7 +38,7 @@ function request(
 
 async function signIn(server: TestServer, user = 'sales@example.com'): Promise<Browser> {
   const browser = new Browser(server)
-  await browser.submit(await browser.open(paths.signIn), { username: user, password })
+  await browser.submit(await browser.open(pages.signIn.path), { username: user, password })
   return browser
 }
 
@@ -56,7 +57,7 @@ describe('the consent page', () => {
     assert.match(page.body, /Unverified/)
     assert.match(page.body, /It will act as you in/)
     assert.match(page.body, /read documents of 2 kinds<\/summary>Customer, Item/)
-    assert.match(page.body, /create and change documents of 1 kind<\/summary>Customer/)
+    assert.match(page.body, /change documents of 1 kind<\/summary>Customer/)
     assert.equal(page.body.match(/class="note"/g)?.length, 1, 'one notice, not two')
     assert.match(page.body, /sales@example\.com/)
   })
@@ -67,9 +68,36 @@ describe('the consent page', () => {
     const browser = await signIn(server)
     const page = await browser.open(request(server, client, callback, { scope: 'email' }))
     assert.match(page.body, /It will act as you in/)
-    assert.match(page.body, /create and change documents of 1 kind/)
+    assert.match(page.body, /change documents of 1 kind/)
     assert.match(page.body, /It also learns your e-mail address\./)
     assert.doesNotMatch(page.body, /<li>See your e-mail address/)
+  })
+
+  it('says of all scopes what userinfo and the ID token then tell: each tells the address', async (t) => {
+    const server = await startServer(t)
+    const told: string[] = []
+    for (const scope of [
+      'openid',
+      'profile',
+      'email',
+      'all',
+      'openid profile',
+      'openid email',
+      'openid all',
+    ]) {
+      const { client_id: client } = await register(server, { redirect_uris: [webCallback] })
+      const browser = await signIn(server)
+      const page = await browser.open(request(server, client, webCallback, { scope }))
+      const says = /It also learns your (name and )?e-mail address/.exec(page.body)
+      const { tokens } = await connect(server, { client, redirectUri: webCallback, scope })
+      const headers = { authorization: `Bearer ${tokens.access_token}` }
+      const claims = (await (await fetch(server.url + paths.userinfo, { headers })).json()) as object
+      const values = Object.values(claims)
+      assert.equal(says !== null, values.includes('sales@example.com'), scope)
+      assert.equal(says?.[1] !== undefined, values.includes('sales'), scope)
+      told.push(`${scope}: ${says?.[0]}`)
+    }
+    assert.equal(told.filter((one) => one.includes('name and')).length, 4, told.join('\n'))
   })
 
   it('sets the part of a host off that somebody registered', async (t) => {
@@ -99,7 +127,7 @@ describe('the consent page', () => {
     assert.equal(await readOnlyOf(server, (later.body as { access_token: string }).access_token), true)
     const [event] = await server.auditEvents('grant.approve')
     assert.equal((event!.data as { readOnly?: boolean }).readOnly, true)
-    assert.match((await narrow.browser.open(paths.connectedApps)).body, /but only reads/)
+    assert.match((await narrow.browser.open(pages.connectedApps.path)).body, /but only reads/)
 
     // Remembered as narrow: the same visit again gives no more.
     const again = await connect(server, {
@@ -239,7 +267,7 @@ describe('the consent page', () => {
     assert.match(form.body, /class="warning".*skip_authorization is on/)
     const answer = await browser.submit(form, { username: 'sales@example.com', password })
     assert.match(answer.location ?? '', /\?code=/)
-    for (const path of [paths.home, paths.connectedApps, paths.signOut]) {
+    for (const path of [pages.home.path, pages.connectedApps.path, pages.signOut.path]) {
       assert.match((await browser.open(path)).body, /class="warning"/, path)
     }
   })
@@ -264,7 +292,7 @@ describe('the sign-in page', () => {
   it('needs its own form, from its own browser and site', async (t) => {
     const server = await startServer(t)
     const browser = new Browser(server)
-    const page = await browser.open(paths.signIn)
+    const page = await browser.open(pages.signIn.path)
     const fields = { username: 'sales@example.com', password }
     const stranger = new Browser(server)
     assert.equal((await stranger.submit(page, fields)).status, 403)
@@ -280,7 +308,7 @@ describe('the sign-in page', () => {
     const browser = new Browser(server)
     const bodies: string[] = []
     for (const username of ['sales@example.com', 'nobody@example.com']) {
-      const page = await browser.submit(await browser.open(paths.signIn), {
+      const page = await browser.submit(await browser.open(pages.signIn.path), {
         username,
         password: 'wrong password',
       })
@@ -294,7 +322,7 @@ describe('the sign-in page', () => {
   it('tells how long to wait', async (t) => {
     const server = await startServer(t)
     const browser = new Browser(server)
-    const page = await browser.open(paths.signIn)
+    const page = await browser.open(pages.signIn.path)
     for (let n = 0; n < 5; n++)
       await browser.submit(page, { username: 'sales@example.com', password: 'wrong' })
     const waiting = await browser.submit(page, { username: 'sales@example.com', password })
@@ -317,7 +345,7 @@ describe('the sign-in page', () => {
     ]
     for (const next of hostile) {
       const browser = new Browser(server)
-      const page = await browser.open(`${paths.signIn}?next=${encodeURIComponent(next)}`)
+      const page = await browser.open(`${pages.signIn.path}?next=${encodeURIComponent(next)}`)
       const after = await browser.submit(page, { username: 'sales@example.com', password, next })
       assert.equal(new URL(after.url).pathname, '/', next)
     }
@@ -325,7 +353,7 @@ describe('the sign-in page', () => {
 
   it('can be without passwords', async (t) => {
     const server = await startServer(t, { settings: { login: { passwords: false } } })
-    const page = await new Browser(server).open(paths.signIn)
+    const page = await new Browser(server).open(pages.signIn.path)
     assert.doesNotMatch(page.body, /name="password"/)
     assert.match(page.body, /switched off/)
   })
@@ -336,10 +364,10 @@ describe('every page', () => {
     const server = await startServer(t)
     const { browser, client } = await connect(server)
     const urls = [
-      paths.home,
-      paths.signIn,
-      paths.signOut,
-      paths.connectedApps,
+      pages.home.path,
+      pages.signIn.path,
+      pages.signOut.path,
+      pages.connectedApps.path,
       request(server, client),
       `${paths.authorize}?x=1`,
     ]
@@ -358,7 +386,7 @@ describe('every page', () => {
       for (const [, id] of page.body.matchAll(/<label for="([^"]+)"/g))
         assert.match(page.body, new RegExp(`id="${id}"`))
     }
-    const css = await fetch(server.url + paths.stylesheet)
+    const css = await fetch(server.url + pages.stylesheet.path)
     assert.match(css.headers.get('content-type') ?? '', /^text\/css/)
     assert.match(await css.text(), /prefers-color-scheme: dark/)
   })
@@ -368,7 +396,7 @@ describe('every page', () => {
     const mine = await connect(server)
     const theirs = await connect(server, { user: 'hr@example.com' })
     const [grant] = await server.grants.list({ user: 'hr@example.com' })
-    const page = await mine.browser.open(paths.connectedApps)
+    const page = await mine.browser.open(pages.connectedApps.path)
     assert.doesNotMatch(page.body, new RegExp(grant!.id))
     const stolen = await mine.browser.submit(page, { grant: grant!.id })
     const unknown = await mine.browser.submit(page, { grant: 'nothing' })
@@ -376,7 +404,10 @@ describe('every page', () => {
     assert.equal(stolen.body, unknown.body, 'another user grant does not exist')
     assert.equal((await server.tokens.find(theirs.tokens.access_token)).kind, 'active')
     assert.equal((await mine.browser.submit(page, { csrf: 'x' })).status, 403)
-    assert.equal((await new Browser(server).open(paths.connectedApps)).body.includes('name="password"'), true)
+    assert.equal(
+      (await new Browser(server).open(pages.connectedApps.path)).body.includes('name="password"'),
+      true,
+    )
     assert.equal((await server.auditEvents('grant.revoke')).length, 0)
   })
 
@@ -384,12 +415,15 @@ describe('every page', () => {
     const server = await startServer(t)
     const { client_id: client } = await register(server)
     const { browser } = await authorize(server, { client })
-    assert.match((await browser.open(paths.connectedApps)).body, /Waiting for the app to finish connecting/)
+    assert.match(
+      (await browser.open(pages.connectedApps.path)).body,
+      /Waiting for the app to finish connecting/,
+    )
     const connected = await connect(server, { client, browser })
-    assert.doesNotMatch((await connected.browser.open(paths.connectedApps)).body, /<dt>State/)
+    assert.doesNotMatch((await connected.browser.open(pages.connectedApps.path)).body, /<dt>State/)
     const [family] = await server.tokens.families({ client })
     await server.tokens.revoke({ family: family!.id }, 'test')
-    assert.match((await connected.browser.open(paths.connectedApps)).body, /Its access has ended/)
+    assert.match((await connected.browser.open(pages.connectedApps.path)).body, /Its access has ended/)
   })
 
   it('shows and ends the tokens and API keys that an operator made, too', async (t) => {
@@ -406,7 +440,7 @@ describe('every page', () => {
     const issued = await server.tokens.issue({ ...request, label: 'nightly report' })
     const { key, secret } = await server.apiKeys.create({ user, label: 'scanner' })
     const theirs = await server.apiKeys.create({ user: 'hr@example.com', label: 'of another' })
-    const page = await browser.open(paths.connectedApps)
+    const page = await browser.open(pages.connectedApps.path)
     for (const name of ['Test App', 'nightly report', 'API key: scanner'])
       assert.ok(page.body.includes(name), name)
     assert.ok(!page.body.includes('of another'))
@@ -416,9 +450,9 @@ describe('every page', () => {
     await browser.submit(page, { grant: '', key: key.id })
     assert.ok('fault' in (await server.apiKeys.check(key.id, secret)))
     assert.equal((await server.tokens.find(issued.accessToken)).kind, 'active')
-    await browser.submit(await browser.open(paths.connectedApps), { all: '1' })
+    await browser.submit(await browser.open(pages.connectedApps.path), { all: '1' })
     assert.equal((await server.tokens.find(issued.accessToken)).kind, 'inactive')
-    assert.match((await browser.open(paths.connectedApps)).body, /No app has access to you/)
+    assert.match((await browser.open(pages.connectedApps.path)).body, /No app has access to you/)
     const types = ['api_key.revoke', 'grant.revoke', 'token.revoke']
     for (const type of types) {
       const events = (await server.auditEvents(type)).filter((event) => event.user === user)

@@ -54,6 +54,32 @@ describe('every page', () => {
     for (const page of new Set(forms.map((form) => form.page)))
       theirForms.push(...formsOn(page, (await open(service, other, page)).html))
     const before = await eventsOf(service)
+    for (const [how, status, said, type, body, encoding] of [
+      [
+        'too large',
+        413,
+        /larger than 65536 bytes/,
+        'application/x-www-form-urlencoded',
+        'x'.repeat(65_537),
+        '',
+      ],
+      ['as JSON', 400, /must be application\/x-www-form-urlencoded/, 'application/json', '{}', ''],
+      ['packed', 400, /not supported/, 'application/x-www-form-urlencoded', 'csrf=x', 'gzip'],
+      [
+        'no UTF-8',
+        400,
+        /not UTF-8/,
+        'application/x-www-form-urlencoded',
+        Buffer.from([0x61, 0x3d, 0xff]),
+        '',
+      ],
+    ] as const) {
+      const headers = { 'content-type': type, ...(encoding && { 'content-encoding': encoding }) }
+      const answer = await fetch(`${service.url}/account/password`, { method: 'POST', headers, body })
+      assert.equal(answer.status, status, how)
+      assert.match(await answer.text(), said, how)
+      assert.match(answer.headers.get('content-security-policy') ?? '', /default-src 'none'/, how)
+    }
     for (const { page, action, fields } of forms) {
       const theirs = theirForms.find((one) => one.page === page && one.action === action)
       const attempts: Readonly<Record<string, Promise<Page>>> = {

@@ -19,6 +19,49 @@ const sources = [
     .map((name) => textOf(join(pages, name))),
 ]
 
+const source = join(import.meta.dirname, '../../src')
+
+/** The files whose faults forms show: of documents, reports, prompts, people, and of forms themselves. */
+const reached =
+  /^(core\/values|documents\/(asking\/(filters|linked-filters|reading)|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/[\w-]+|tools\/gate\/calls)\.ts$/
+
+/** What only calls of tools and programs can meet: no form asks so. */
+const ofTools = [
+  'force: only a System Manager',
+  'give names, or filters such as',
+  'nothing was changed, because',
+  'documents are more than the',
+  'order_by: at most',
+  'this tool asks the person at an app',
+]
+
+/** Sentences that are put together of parts, as people meet them. */
+const whole: Readonly<Record<string, string>> = {
+  '{} {} required{}': 'customer, items are required',
+  '{} is required ({})': 'year is required',
+  '{} ({}); delete what is not needed, or ask an administrator for more':
+    'you keep 2 Task documents of 2 allowed (documents.max_documents_per_user); delete what is not needed, or ask an administrator for more',
+  'must have at least {}, has {}': 'must have at least 3 characters, has 2',
+  'must have at most {}, has {}': 'must have at most 3 characters, has 4',
+}
+
+/** Returns the sentences with which a file refuses or finds fault, with `{}` where values stand. */
+function sentencesIn(text: string): string[] {
+  let plain = text
+  for (let depth = 0; depth < 4; depth++)
+    plain = plain.replaceAll(/\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}/g, '{}')
+  const said =
+    /(?:new AppError\(\s*(?:'\w+'|[\w.]+),|\bproblem:|(?:problems|faults)\.push\()\s*(?:'((?:[^'\\\n]|\\.)*)'|"([^"\n]*)"|`([^`]*)`)/g
+  return [...plain.matchAll(said)]
+    .map(([, one, two, three]) => one ?? two ?? three ?? '')
+    .filter((sentence) => /[a-z]{2}/.test(sentence.replace(/^\w+: /, '').replaceAll('{}', '')))
+}
+
+/** Fills the gaps of a sentence; one that follows a word at once holds what is often not there. */
+function filled(sentence: string): string {
+  return sentence.replaceAll(/(?<=[\w"}])\{\}(?=,|$)/g, '').replaceAll('{}', 'Xy')
+}
+
 type Tree = { readonly [name: string]: string | Tree }
 
 function namesIn(language: string): Map<string, string> {
@@ -77,6 +120,67 @@ describe('the messages of the pages', () => {
     assert.equal(messages.de.fault('Not found'), 'Nicht gefunden')
     assert.equal(messages.de.fault('something new'), 'something new')
     assert.throws(() => messages.en.text('home.nothing'), /no message "home.nothing"/)
+  })
+
+  it('translate sentences that the program says, with their gaps', () => {
+    const { faults } = parse(readFileSync(join(pages, 'messages/de.yaml'), 'utf8')) as { faults: object }
+    const said = ['src', 'packages']
+      .flatMap((folder) => {
+        const root = join(pages, '../..', folder)
+        return readdirSync(root, { recursive: true, encoding: 'utf8' }).map((name) => join(root, name))
+      })
+      .filter((name) => /\/src\/.*\.ts$/.test(name))
+      .map((name) => textOf(name).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '{}'))
+      .join('\n')
+    const unsaid = Object.keys(faults).filter((sentence) => {
+      // The parts of a sentence between its gaps; those that are put together of words are looked for by their longest part.
+      const parts = sentence.split(/\{\w+\}/).sort((a, b) => b.length - a.length)
+      return !said.includes(parts[0]!.trim().replaceAll("'", "\\'")) && !said.includes(parts[0]!.trim())
+    })
+    assert.deepEqual(unsaid, [])
+    const gaps = (text: string): string[] => text.match(/\{\w+\}/g) ?? []
+    for (const [from, to] of Object.entries(faults as Record<string, string>))
+      for (const gap of gaps(to)) assert.ok(gaps(from).includes(gap), `${to}: ${gap}`)
+  })
+
+  it('have words for every fault that a form can meet', () => {
+    const german = messages.de
+    const drawn = readdirSync(source, { recursive: true, encoding: 'utf8' })
+      .filter((name) => reached.test(name))
+      .flatMap((name) => sentencesIn(textOf(join(source, name))))
+    assert.ok(drawn.length > 150, `${drawn.length} sentences were drawn`)
+    const mute = [...new Set(drawn)].filter((sentence) => {
+      const said = whole[sentence] ?? filled(sentence)
+      return (
+        german.problem(said) === said &&
+        german.fault(said) === said &&
+        !ofTools.some((one) => sentence.includes(one))
+      )
+    })
+    assert.deepEqual(mute, [])
+    const gone = ofTools.filter((one) => !drawn.some((sentence) => sentence.includes(one)))
+    assert.deepEqual(gone, [], 'exceptions that are said no more')
+  })
+
+  it('say several faults at once, each behind its place, without what they tell a model', () => {
+    const { de, en } = messages
+    const told =
+      'Task: subject: must be one line; there is no Task "T" that you may read (search_link finds names)'
+    assert.equal(en.fault(told), told.replace(/ \(search_link.*$/, ''))
+    assert.equal(
+      de.fault(told),
+      'Task: subject: muss in einer Zeile stehen. Task "T" gibt es nicht, oder nicht für Sie.',
+    )
+    assert.equal(
+      de.fault('you may read Task "T" but not delete it; you may write, comment'),
+      'Sie dürfen Task T lesen, aber nicht mehr (löschen). Sie dürfen: ändern, kommentieren.',
+    )
+    assert.equal(
+      de
+        .fault('Task "read" was changed by a@b.c at 12:00; read it again, then update')
+        .startsWith('a@b.c hat read'),
+      true,
+    )
   })
 
   it('come in the language that the browser asks for, and in English where there is no other', async (t) => {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { viewed } from '../../src/pages/viewing.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { getDocument, listDocuments } from '../../src/documents/reading.ts'
+import { AppError } from '#leaf/errors.ts'
+import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
 import { listAudit, openCompany, plain, sales } from '../documents/trading-company.ts'
 
 describe('a page', () => {

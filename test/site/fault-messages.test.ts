@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { faultText } from '../../src/site/site-files.ts'
-import { readWholeSite } from '../../src/build/snapshot.ts'
+import { readWholeSite } from '../../src/house/snapshot.ts'
 import { copyOfShippedSite } from '../helpers/daemon.ts'
 import { gitIn, writeFiles } from './site-folder.ts'
 
@@ -135,7 +135,7 @@ describe('the faults of a site', () => {
         { 'config/settings.yaml': ['public_url: null', 'public_url: assistant.example.com'] },
       ),
       [
-        'config/settings.yaml:21:13 public_url: must be an address without a path, such as https://assistant.example.com, not "assistant.example.com"',
+        'config/settings.yaml:24:13 public_url: must be an address without a path, such as https://assistant.example.com, not "assistant.example.com"',
       ],
     )
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { AppError } from '../../src/core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import { migrateSettings, migrateSiteSettings } from '../../src/site/migrate-settings.ts'
 import { readSettings } from '../../src/site/read-settings.ts'
 import { readSite } from '../../src/site/read-site.ts'
@@ -100,6 +100,19 @@ describe('migrating settings', () => {
       migrateSettings('oauth: {}\n# why\nassistant_core_settings:\n  # a\n  skip_authorization: 1\n  # end\n')
         .text,
       'version: 2\noauth:\n  # a\n  skip_authorization: true\n# why\n# end\n',
+    )
+  })
+
+  it('leaves a value as it is written that both layouts write alike', () => {
+    const list =
+      "  # origins\n  allowed_public_client_origins: [ https://a.example ] # one\n  resource_name: 'Ours'\n"
+    assert.equal(migrateSettings(`assistant_core_settings:\n${list}`).text, `version: 2\noauth:\n${list}`)
+  })
+
+  it('fills a section of today that is there without a setting, once', () => {
+    assert.equal(
+      migrateSettings('oauth:\nassistant_core_settings:\n  skip_authorization: 1\n').text,
+      'version: 2\noauth:\n  skip_authorization: true\n',
     )
   })
 

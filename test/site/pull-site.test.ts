@@ -14,7 +14,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError } from '../../src/core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import { openRepository } from '../../src/site/git.ts'
 import {
   cloneSite,
@@ -24,6 +24,7 @@ import {
   pullSite,
   type PullParts,
 } from '../../src/site/pull-site.ts'
+import { siteLimits } from '../../src/site/read-site.ts'
 import type { SiteFiles } from '../../src/site/site-files.ts'
 import { startGitServer } from './git-server.ts'
 import { gitIn, siteFolder, withoutGit, writeFiles } from './site-folder.ts'
@@ -395,6 +396,25 @@ describe('a hostile repository', { skip }, () => {
     assert.deepEqual([head(site), existsSync(join(site, 'docs'))], [first, false])
   })
 
+  it('is not checked out when its files together are too large, though none is', async (t) => {
+    const { site, work, pull } = place(t)
+    const first = head(site)
+    const count = Math.floor(siteLimits.totalBytes / siteLimits.assetBytes) + 1
+    // One file under many names: git keeps it once.
+    writeFiles(work, { zeros: new Uint8Array(siteLimits.assetBytes) })
+    const blob = gitIn(work, 'hash-object', '-w', 'zeros')
+    for (let n = 0; n < count; n++)
+      gitIn(work, 'update-index', '--add', '--cacheinfo', `100644,${blob},docs/${n}.bin`)
+    gitIn(work, 'commit', '--quiet', '--message', 'more')
+    gitIn(work, 'push', '--quiet', 'origin', 'HEAD:main')
+    const bytes = count * siteLimits.assetBytes + 'one\n'.length
+    assert.match(
+      (await pull()).faults[0]!,
+      new RegExp(`has ${count + 1} files and ${bytes} bytes, which is too much for a site`),
+    )
+    assert.deepEqual([head(site), existsSync(join(site, 'docs'))], [first, false])
+  })
+
   it('does not get anything fetched that is broken on purpose', async (t) => {
     const { site, work, pull } = place(t)
     const first = head(site)
@@ -476,11 +496,11 @@ describe('a repository behind https', { skip }, () => {
       assert.match(problem, /could not be fetched: .*(Authentication|terminal prompts|Username)/)
       assert.doesNotMatch(problem, /wrong-token/)
     }
-    for (const unreadable of ['none', 'missing'])
-      assert.match(
-        (await pull(join(file, '..', unreadable))).problem,
-        /credentials_file: .* does not hold user:token/,
-      )
+    assert.match((await pull(join(file, '../none'))).problem, /credentials_file: .* does not hold user:token/)
+    assert.match(
+      (await pull(join(file, '../missing'))).problem,
+      /credentials_file: .* cannot be read \(ENOENT\)/,
+    )
     const lines: string[] = []
     server.onRequest(() => lines.push(...server.processes()))
     const done = await pull(file)

@@ -4,8 +4,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { AppError } from '../../src/core/errors.ts'
-import { createLog } from '../../src/core/log.ts'
+import { AppError } from '#leaf/errors.ts'
+import { createLog } from '#leaf/log.ts'
 import { faultText, type Fault } from '../../src/site/site-files.ts'
 import type { ReloadResult, Site } from '../../src/site/kept-site.ts'
 import { openSite, type SiteOptions } from '../../src/site/site.ts'
@@ -111,6 +111,57 @@ describe('opening a site', () => {
       open(t, join(siteFolder(t), 'nowhere')),
       /cannot read the site .*nowhere: it does not exist/,
     )
+  })
+})
+
+describe('a prompt that fails its own tests', () => {
+  const failing: Partial<SiteOptions<Snapshot>> = {
+    watch: false,
+    build: (files, _current, isBorne) => {
+      const all = [...files.documents]
+      const faults: Fault[] = [...files.faults]
+      for (const [, document] of all)
+        if ((document.data as Record<string, unknown>)['fails'])
+          faults.push({ ...document.fault(['fails'], 'does not pass'), isTest: true })
+      const snapshot = new Map(all.map(([path, { data }]) => [path, data]))
+      return { ...(faults.every(isBorne) && { snapshot }), faults, warnings: [] }
+    },
+  }
+
+  it('keeps no service from starting, and no other change from being used; it is told as long as it fails', async (t) => {
+    const folder = siteFolder(t, { 'config/a.yaml': 'v: 1\n', 'prompts/p.yaml': 'fails: 1\n' })
+    const { site, lines, rejections } = await open(t, folder, failing)
+    const told = ['prompts/p.yaml:1:8 fails: does not pass']
+    assert.deepEqual(site.state().faults.map(faultText), told)
+    assert.match(lines.join(''), /prompts\/p\.yaml:1:8 fails: does not pass/)
+    writeFiles(folder, { 'config/a.yaml': 'v: 2\n' })
+    const swapped = await site.reload('SIGHUP')
+    assert.deepEqual([swapped.outcome, swapped.faults.map(faultText)], ['swapped', told])
+    assert.equal(value(site, 'config/a.yaml'), 2)
+    assert.deepEqual(site.state().faults.map(faultText), told)
+
+    // What is wrong in another way is told with it, and does not make it new when that is mended.
+    writeFiles(folder, { 'config/b.yaml': 'x: 1\nx: 2\n' })
+    assert.equal((await site.reload('SIGHUP')).outcome, 'rejected')
+    assert.equal(site.state().faults.length, 2)
+    writeFiles(folder, { 'config/b.yaml': 'x: 1\n' })
+    assert.equal((await site.reload('SIGHUP')).outcome, 'swapped')
+    assert.deepEqual(site.state().faults.map(faultText), told)
+
+    writeFiles(folder, { 'prompts/p.yaml': 'v: 1\n' })
+    assert.equal((await site.reload('SIGHUP')).outcome, 'swapped')
+    assert.deepEqual(site.state().faults, [])
+    assert.equal(rejections.length, 1)
+  })
+
+  it('is a fault as any other when it comes while the service runs: the last good one stays in use', async (t) => {
+    const folder = siteFolder(t, { 'config/a.yaml': 'v: 1\n', 'prompts/p.yaml': 'v: 1\n' })
+    const { site, rejections } = await open(t, folder, failing)
+    writeFiles(folder, { 'config/a.yaml': 'v: 2\n', 'prompts/p.yaml': 'fails: 1\n' })
+    assert.equal((await site.reload('SIGHUP')).outcome, 'rejected')
+    assert.equal(value(site, 'config/a.yaml'), 1)
+    assert.equal(rejections.length, 1)
+    assert.deepEqual(site.state().faults.map(faultText), ['prompts/p.yaml:1:8 fails: does not pass'])
   })
 })
 

@@ -9,7 +9,10 @@ import { projectRoot } from '../helpers/daemon.ts'
 it('an image runs as nobody, over a root that is read only, and only the proxy is reached from outside', () => {
   const textOf = (name: string): string => readFileSync(join(projectRoot, 'container', name), 'utf8')
   const { services } = parse(textOf('compose.yaml')) as {
-    services: Record<string, { read_only?: boolean; cap_drop?: string[]; ports?: string[] }>
+    services: Record<
+      string,
+      { read_only?: boolean; cap_drop?: string[]; ports?: string[]; secrets?: string[] }
+    >
   }
   const { 'assistant-core': service, database, proxy } = services
   assert.equal(service!.read_only, true)
@@ -19,4 +22,7 @@ it('an image runs as nobody, over a root that is read only, and only the proxy i
   for (const wanted of [/^USER 10001:10001$/m, /^HEALTHCHECK /m, /^VOLUME \/state$/m, /^ARG BASE=/m])
     assert.match(textOf('Containerfile'), wanted)
   assert.match(textOf('README.md'), /--read-only --tmpfs \/tmp/)
+  // Where both programs lay secrets, and by what name the manual has the settings call one.
+  assert.match(textOf('Containerfile'), /^ENV (.*\\\n)*.*CREDENTIALS_DIRECTORY=\/run\/secrets/m)
+  assert.deepEqual([/url_file: (\S+)/.exec(textOf('README.md'))![1]], service!.secrets)
 })

@@ -90,10 +90,19 @@ describe('the image', () => {
       for (const line of prepare!) podman.run(line)
       const settings = join(here, 'site/config/settings.yaml')
       writeFileSync(settings, mergeSettings(readFileSync(settings, 'utf8'), store!.join('\n')))
+      const users = join(here, 'site/config/users.yaml')
+      writeFileSync(users, readFileSync(users, 'utf8').replace(/^users: \[\]$/m, firstUser))
       composed(podman, compose![0]!.replace(/^HOST_NAME=\S+/, 'HOST_NAME=localhost'))
     },
   )
 })
+
+/** As the comment of `users.yaml` has it. */
+const firstUser = `users:
+  - email: ann@example.com
+    full_name: Ann Example
+    assistant_enabled: 1
+    roles: [System Manager, Assistant User]`
 
 /** The image by itself. */
 function alone(podman: Podman, line: string): void {
@@ -119,19 +128,19 @@ function composed(podman: Podman, line: string): void {
   podman.until(`${through}/readyz --fail`)
   const service = podman.run("podman ps --format '{{.Names}}' | grep assistant-core").trim()
   const issued = podman.run(
-    `podman exec ${service} assistant-core tokens issue --user sales@example.com --json`,
+    `podman exec ${service} assistant-core tokens issue --user ann@example.com --json`,
   )
   const { access_token: token } = JSON.parse(issued) as { access_token: string }
   const call = JSON.stringify({
     jsonrpc: '2.0',
     id: 1,
     method: 'tools/call',
-    params: { name: 'list_documents', arguments: { doctype: 'Customer', limit: 1 } },
+    params: { name: 'list_skills', arguments: {} },
   })
   const answer = podman.run(
     `${through}${mcpPath} --header 'Authorization: Bearer ${token}' --header 'Content-Type: application/json' --data '${call}'`,
   )
-  assert.match(answer, /total_count/)
+  assert.match(answer, /"isError":false/)
   assert.match(
     podman.run(`${through}/.well-known/oauth-authorization-server`),
     /"issuer":"https:\/\/localhost"/,

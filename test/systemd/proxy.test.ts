@@ -6,7 +6,6 @@ import { describe, it } from 'node:test'
 import { examinePublic } from '../../src/control/doctor/public.ts'
 import type { Finding } from '../../src/control/doctor/finding.ts'
 import { operate } from '../../src/cli/control.ts'
-import { systemClock } from '../../src/core/clock.ts'
 import { folders, mcpPath, runService } from '../cli/running-service.ts'
 import { projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { nginxMissing, startNginx } from './nginx.ts'
@@ -68,15 +67,11 @@ describe('behind nginx', () => {
           .replace('proxy_hide_header', 'add_header Access-Control-Allow-Origin * always; proxy_hide_header'),
       )
       const { probe } = service.daemon.services
-      const found = await examinePublic(
-        `http://localhost:${port}`,
-        {
-          publicUrl: service.daemon.services.publicUrl(),
-          expect: () => Promise.resolve(probe.expect()),
-          arrival: (nonce) => Promise.resolve(probe.arrival(nonce) ?? null),
-        },
-        systemClock,
-      )
+      const found = await examinePublic(`http://localhost:${port}`, {
+        publicUrl: service.daemon.services.publicUrl(),
+        expect: () => Promise.resolve(probe.expect()),
+        arrival: (nonce) => Promise.resolve(probe.arrival(nonce) ?? null),
+      })
       const bad = found.filter(({ status }) => status === 'failure' || status === 'warning')
       assert.deepEqual(
         bad.map(({ check }) => check).sort(),
@@ -99,7 +94,7 @@ describe('doctor --public', () => {
   it('names an address that is none, one where nothing listens, and one of another name', async (t) => {
     const port = await freePort()
     const slugs = async (url: string): Promise<string[]> =>
-      (await examinePublic(url, undefined, systemClock))
+      (await examinePublic(url, undefined))
         .filter(({ status }) => status === 'failure')
         .map(({ check }) => check)
     assert.deepEqual(await slugs('assistant.example.com'), ['public.url'])

@@ -13,7 +13,6 @@ import {
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { commandTree, everyCommand } from '../../src/cli/command-tree.ts'
 import { createProgram } from '../../src/cli/main.ts'
 import { folders } from '../cli/running-service.ts'
 import { launcher, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
@@ -76,7 +75,7 @@ describe('the systemd units', () => {
   })
 
   it('name only commands and settings that exist', () => {
-    const commands = new Set(everyCommand(commandTree(createProgram())).map(({ path }) => path.join(' ')))
+    const commands = new Set(createProgram().every.map(({ path }) => path.join(' ')))
     for (const name of readdirSync(units).filter((one) => one.endsWith('.service'))) {
       const text = readFileSync(join(units, name), 'utf8')
       for (const [, command] of text.matchAll(/\/usr\/bin\/assistant-core (\w+)/g))
@@ -87,8 +86,8 @@ describe('the systemd units', () => {
 
 describe('the manuals', () => {
   it('name only commands, options and files that exist', () => {
-    const tree = commandTree(createProgram())
-    const commands = new Map(everyCommand(tree).map((node) => [node.path.join(' '), node]))
+    const program = createProgram()
+    const commands = new Map(program.every.map((command) => [command.path.join(' '), command]))
     for (const name of ['README.md', 'systemd/README.md']) {
       const path = join(projectRoot, name)
       const text = readFileSync(path, 'utf8')
@@ -99,7 +98,9 @@ describe('the manuals', () => {
       for (const words of lines.filter(([first]) => first !== 'help')) {
         const node = commands.get(words.slice(0, 2).join(' ')) ?? commands.get(words[0]!)
         assert.ok(node, words.join(' '))
-        const known = new Set([...node.options, ...tree.options].flatMap(({ long, short }) => [long, short]))
+        const known = new Set(
+          [...node.options, ...program.options].flatMap(({ long, short }) => [long, short]),
+        )
         for (const word of words.filter((one) => one.startsWith('-')))
           assert.ok(known.has(word), words.join(' '))
       }
@@ -154,6 +155,19 @@ describe('install --systemd', () => {
     for (const file of ['etc/assistant-core/config/users.yaml', 'etc/systemd/system/assistant-core.service'])
       assert.equal(mode(file), 0o644, file)
     assert.equal(mode('usr/local/sbin/assistant-corectl'), 0o755)
+  })
+
+  it('begins with an empty site, or as the template that is named', async (t) => {
+    const install = async (...flags: string[]): Promise<string[]> => {
+      const root = join(temporaryFolder(t), 'root')
+      assert.equal((await runCli(['install', '--systemd', '--root', root, ...flags])).code, 0)
+      return readdirSync(join(root, 'etc/assistant-core/config'))
+    }
+    assert.deepEqual(
+      (await install()).filter((name) => ['doctypes', 'seeds', 'reports'].includes(name)),
+      [],
+    )
+    assert.ok((await install('--template', 'trading')).includes('seeds'))
   })
 
   it('says what it replaces, and after an upgrade what an upgrade needs', async (t) => {

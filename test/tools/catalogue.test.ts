@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { AppError } from '../../src/core/errors.ts'
-import { Stop } from '../../src/core/stop.ts'
-import { readToolSettings } from '../../src/tools/read-tools.ts'
+import { AppError } from '#leaf/errors.ts'
+import { Stop } from '#leaf/stop.ts'
+import { countDocuments } from '../helpers/count-documents.ts'
+import { readToolSettings } from '../../src/tools/gate/read-tools.ts'
 import { faultText, type Fault } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import { defineTool, type Tool, type ToolContext } from '../../src/tools/tool.ts'
@@ -129,7 +130,8 @@ describe('calls', () => {
         saying('break', () => Promise.reject(new TypeError('secret /etc/path'))),
       ],
     })
-    assert.deepEqual(await call(plain, 'refuse'), { text: 'you may not', content: [], isError: true })
+    const fault = { code: 'forbidden', problems: [] }
+    assert.deepEqual(await call(plain, 'refuse'), { text: 'you may not', content: [], isError: true, fault })
     assert.equal((await call(plain, 'busy')).text, 'no room (try again later)')
     assert.equal((await call(plain, 'break')).text, 'internal error in break; it was logged as request req-1')
     assert.deepEqual(
@@ -209,6 +211,28 @@ describe('calls', () => {
     assert.equal((await running).text, 'cancelled')
     await wait(5)
     assert.ok(aborted)
+  })
+
+  it('have what they ask of the documents ended with the call', async (t) => {
+    const answers: unknown[] = []
+    const { call } = await openOffice(t, {
+      tools: [
+        saying('ask', async (_, { documents, principal, signal }) => {
+          const ask = async (): Promise<unknown> =>
+            answers.push(await countDocuments(documents, principal, 'Task').catch((error: unknown) => error))
+          await ask()
+          caller.end(gone)
+          await wait(10_000, undefined, { signal }).catch(() => undefined)
+          await ask()
+        }),
+      ],
+    })
+    const caller = new Stop()
+    const gone = new Error('gone')
+    assert.equal((await call(admin, 'ask', {}, { stop: caller })).text, 'cancelled')
+    await wait(5)
+    assert.equal(typeof answers[0], 'number')
+    assert.equal(answers[1], gone)
   })
 
   it('refuse an answer beyond the byte budget rather than cut it', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
-import { fitRows } from '../../src/tools/fit-rows.ts'
+import { fitRows } from '../../src/tools/gate/fit-rows.ts'
 import { sales } from '../documents/trading-company.ts'
 import { openOffice } from './offices.ts'
 

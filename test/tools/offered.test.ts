@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from '../helpers/random.ts'
-import { AppError } from '../../src/core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { siteOf, someone } from '../documents/trading-company.ts'
 import { openOffice } from './offices.ts'

@@ -1,15 +1,18 @@
 /** A catalogue over the shipped company, and calls as a client makes them. */
+import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Principal } from '../../src/core/principal.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { Stop } from '../../src/core/stop.ts'
+import { AppError } from '#leaf/errors.ts'
+import { compileSchema } from '#leaf/schema.ts'
+import { Stop } from '#leaf/stop.ts'
+import type { RunSql } from '../../src/documents/reports/run-sql.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import type { Fault, SiteFiles } from '../../src/site/site-files.ts'
-import { createCalls } from '../../src/tools/calls.ts'
-import type { Caller, Catalogue, ToolOutcome } from '../../src/tools/catalogue.ts'
-import { createCatalogue } from '../../src/tools/create-catalogue.ts'
+import { createCalls } from '../../src/tools/gate/calls.ts'
+import type { Caller, Catalogue, ToolOutcome } from '../../src/tools/gate/catalogue.ts'
+import { createCatalogue } from '../../src/tools/gate/create-catalogue.ts'
 import { builtInTools } from '../../src/tools/index.ts'
-import { readToolSettings } from '../../src/tools/read-tools.ts'
+import { readToolSettings } from '../../src/tools/gate/read-tools.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { type Company, openCompany, root, silent, siteOf } from '../documents/trading-company.ts'
 
@@ -35,10 +38,14 @@ export async function openOffice(
     toolsYaml?: string
     limits?: Partial<Limits>
     maxResultBytes?: number
+    runSql?: RunSql
     current?: (principal: Principal) => Principal | undefined
   } = {},
 ): Promise<Office> {
-  const company = await openCompany(t, options.files ? { files: options.files } : {})
+  const company = await openCompany(t, {
+    ...(options.files && { files: options.files }),
+    ...(options.runSql && { runSql: options.runSql }),
+  })
   const tools = options.tools ?? builtInTools
   const files =
     options.toolsYaml !== undefined
@@ -61,8 +68,17 @@ export async function openOffice(
     maxResultBytes: options.maxResultBytes ?? 2048,
     ...(options.current && { current: options.current }),
   })
-  const call: Office['call'] = (principal, name, args = {}, caller = {}) =>
-    catalogue.call(principal, name, args, { ...quiet(), ...caller })
+  const call: Office['call'] = async (principal, name, args = {}, caller = {}) => {
+    // Nothing else may be left that keeps a test's process: the time limit of a call does not.
+    const held = setInterval(() => undefined, 60_000)
+    try {
+      const outcome = await catalogue.call(principal, name, args, { ...quiet(), ...caller })
+      requireShape(tools, name, outcome)
+      return outcome
+    } finally {
+      clearInterval(held)
+    }
+  }
   return {
     ...company,
     catalogue,
@@ -74,6 +90,13 @@ export async function openOffice(
       return JSON.parse(outcome.text) as Record<string, any>
     },
   }
+}
+
+/** Whatever a test asks: an answer has the shape that clients are told. */
+function requireShape(tools: readonly Tool[], name: string, { structured }: ToolOutcome): void {
+  const tool = tools.find((one) => one.name === name)
+  const shape = tool?.output ?? tool?.largeOutput
+  if (structured && shape) assert.deepEqual(compileSchema(shape)(structuredClone(structured)), [], name)
 }
 
 let shipped: Promise<SiteFiles> | undefined

@@ -4,16 +4,16 @@ import { describe, it } from 'node:test'
 import type { Powers } from '../../src/core/powers.ts'
 import { type Principal, roleKeyOf } from '../../src/core/principal.ts'
 import { accessTo } from '../../src/documents/permission.ts'
-import type { Action } from '../../src/documents/platform.ts'
-import { powersOf } from '../../src/tools/powers.ts'
+import type { Action } from '../../src/documents/platform/platform.ts'
+import { powersOf } from '../../src/tools/gate/powers.ts'
 import { type Office, openOffice } from './offices.ts'
 
 /** The tools by which each thing is done, told once more, so that one that is forgotten in the product is seen. */
 const by: Readonly<
-  Record<Exclude<keyof Powers, 'programs' | 'others' | 'tools' | 'read'>, [string, Action][]>
+  Record<Exclude<keyof Powers, 'programs' | 'others' | 'tools' | 'read' | 'effects'>, [string, Action][]>
 > = {
+  create: [['create_document', 'create']],
   change: [
-    ['create_document', 'create'],
     ['update_document', 'write'],
     ['bulk_update', 'write'],
     ['attach_file', 'write'],
@@ -64,7 +64,7 @@ describe('the powers of a client', () => {
     let withPower = 0
     for (const [name, principal] of principals(office)) {
       const offered = office.catalogue.offered(principal)
-      const powers = powersOf(principal, offered, office.platform, office.clock.now())
+      const powers = powersOf(principal, office.catalogue, office.platform, office.clock.now())
       const tools = new Set(offered.map(({ tool }) => tool.name))
       assert.equal(powers.tools.length, tools.size, name)
       for (const doctype of office.platform.doctypes.values()) {
@@ -80,6 +80,12 @@ describe('the powers of a client', () => {
             roles.some((role) => principal.roles.has(role) || principal.roles.has('System Manager')),
           )
         const changes = does(by.change) || moves
+        const made =
+          does(by.create) ||
+          (doctype.name.startsWith('Dashboard') &&
+            tools.has(doctype.name === 'Dashboard' ? 'create_dashboard' : 'create_dashboard_chart') &&
+            access.may('create'))
+        assert.equal(powers.create.includes(doctype.name), made, `${name}: create ${doctype.name}`)
         assert.equal(powers.change.includes(doctype.name), changes, `${name}: change ${doctype.name}`)
         assert.equal(powers.delete.includes(doctype.name), does(by.delete), `${name}: delete ${doctype.name}`)
         const remarks = !changes && does(by.remark)
@@ -88,7 +94,11 @@ describe('the powers of a client', () => {
         withPower += changes ? 1 : 0
       }
       if (principal.readOnly) {
-        assert.deepEqual([powers.change, powers.remark, powers.delete, powers.others], [[], [], [], []], name)
+        assert.deepEqual(
+          [powers.create, powers.change, powers.remark, powers.delete, powers.others],
+          [[], [], [], [], []],
+          name,
+        )
         assert.equal(powers.programs, false)
       }
     }
@@ -100,7 +110,7 @@ describe('the powers of a client', () => {
     for (const [name, principal] of principals(office)) {
       const offered = office.catalogue.offered(principal)
       if (!offered.some(({ tool }) => tool.name === 'list_documents')) continue
-      const powers = powersOf(principal, offered, office.platform, office.clock.now())
+      const powers = powersOf(principal, office.catalogue, office.platform, office.clock.now())
       for (const { name: doctype, child } of office.platform.doctypes.values()) {
         if (child) continue
         const outcome = await office.call(principal, 'list_documents', { doctype, limit: 1 })
@@ -112,7 +122,7 @@ describe('the powers of a client', () => {
   it('know what every built-in tool that writes does to documents', async (t) => {
     const office = await openOffice(t, { toolsYaml: '{}' })
     const admin = [...principals(office)].find(([name]) => name === 'admin@example.com, any client')![1]
-    const powers = powersOf(admin, office.catalogue.offered(admin), office.platform, office.clock.now())
+    const powers = powersOf(admin, office.catalogue, office.platform, office.clock.now())
     assert.deepEqual(powers.others, [])
     assert.ok(powers.delete.length > 3)
   })

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { firstPrev, lineText, tellEvent } from '../../src/audit/line.ts'
-import { isoTime } from '../../src/core/clock.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { Stop } from '../../src/core/stop.ts'
+import { isoTime } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { Stop } from '#leaf/stop.ts'
 import { builtInTools } from '../../src/tools/index.ts'
 import { defineTool } from '../../src/tools/tool.ts'
 import { admin, buyer, hrManager, plain, sales, siteOf, someone } from '../documents/trading-company.ts'
@@ -77,7 +77,7 @@ describe('the record of a call', () => {
     ]
     const { call, events } = await openOffice(t, { files: empty, tools, maxResultBytes: 300 })
     await call(plain, 'answer')
-    const kept = events[0]!.result as { token: string; rows: unknown[] }
+    const kept = events[0]!.result as unknown as { token: string; rows: unknown[] }
     assert.equal(kept.token, '[redacted]')
     assert.deepEqual(kept.rows[0], { n: 0, text: 'some words' })
     assert.equal(kept.rows.at(-1), `...${500 - (kept.rows.length - 1)} more`)
@@ -152,7 +152,7 @@ describe('a read', () => {
 
   it('by words names what was found, and a suggestion what was suggested', async (t) => {
     const { answer, events } = await openOffice(t)
-    const { results } = (await answer(sales, 'search_documents', { query: 'north' })) as {
+    const { results } = (await answer(sales, 'search_documents', { query: 'north', limit: 5 })) as {
       results: { doctype: string; name: string }[]
     }
     assert.ok(results.length > 0)
@@ -163,12 +163,16 @@ describe('a read', () => {
         .sort(),
       results.map(({ doctype, name }) => `${doctype}/${name}`).sort(),
     )
-    const suggested = (await answer(sales, 'search_link', { doctype: 'Customer', query: '' })) as {
-      results: { value: string }[]
+    const { results: suggested } = (await answer(sales, 'search_link', {
+      doctype: 'Customer',
+      query: '',
+    })) as {
+      results: { columns: string[]; rows: string[][] }
     }
+    const value = suggested.columns.indexOf('value')
     assert.deepEqual(
       events.at(-1)?.documents?.[0]?.names,
-      suggested.results.map(({ value }) => value),
+      suggested.rows.map((row) => row[value]),
     )
   })
 
@@ -227,6 +231,39 @@ describe('a read', () => {
     assert.deepEqual([inner?.target, outer?.target], ['list_documents', 'ask'])
     assert.equal(inner?.documents?.[0]?.count, 1)
     assert.equal(outer?.documents, undefined)
+  })
+
+  it('that is not kept keeps back the documents of the answer, and says of a change that it is done', async (t) => {
+    const shows = (name: string, category: 'read_only' | 'write') =>
+      defineTool({
+        name,
+        title: name,
+        description: 'For a test.',
+        category,
+        input: { type: 'object', properties: {} },
+        run: (_, { principal }) => {
+          principal.shown?.note('Thing', ['T-1'])
+          return Promise.resolve({ secret: 'T-1' })
+        },
+      })
+    const tools = [...endings, shows('look', 'read_only'), shows('change', 'write')]
+    const office = await openOffice(t, { files: empty, tools })
+    t.mock.method(office.documents.audit, 'record', ({ documents }: AuditEvent) =>
+      documents
+        ? Promise.reject(new AppError('unavailable', 'it was not kept'))
+        : new Promise(() => undefined),
+    )
+    const texts = []
+    for (const name of ['look', 'change', 'say']) texts.push((await office.call(plain, name)).text)
+    assert.deepEqual(texts, [
+      'it was not kept (try again later)',
+      'change is done, but it was not kept; look what became of it before you call it again',
+      '{"said":"x"}',
+    ])
+    assert.deepEqual(
+      office.logged.map(({ message }) => message),
+      Array.from({ length: 2 }, () => 'what was answered could not be audited'),
+    )
   })
 })
 

@@ -70,7 +70,7 @@ export async function stateOf({ documents }: Office): Promise<string> {
   const all: unknown[] = []
   for (const doctype of documents.platform.doctypes.values())
     if (!doctype.child) all.push(await collectionFor(documents, doctype).find())
-  const kept = { name: 'platform.series' }
+  const kept = { name: 'platform.series', contended: true }
   all.push(await documents.store.collection(kept).find())
   all.push(await documents.store.collection({ name: 'platform.comment', indexes: ['key'] as never }).find())
   all.push(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AppError } from '../../src/core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { listSkillsTool } from '../../src/tools/list-skills.ts'
 import { readSkill } from '../../src/tools/read-skill.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sha256 } from '../../src/core/secrets.ts'
+import { sha256 } from '#leaf/secrets.ts'
 import { startServer } from '../oauth/server.ts'
 
 describe('API keys', () => {

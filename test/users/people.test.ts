@@ -75,7 +75,10 @@ describe('reading users', () => {
     const { people } = read({
       users: 'users:\n  - email: Jane.Doe@Example.com\n    full_name: Jane\n    roles: []\n',
     })
-    assert.equal(people.find(' JANE.DOE@example.COM ')?.id, 'jane.doe@example.com')
+    assert.equal(people.find('JANE.DOE@example.COM')?.id, 'jane.doe@example.com')
+    // What a provider signs is compared as it was signed; a form trims what is typed into it.
+    for (const other of [' jane.doe@example.com', 'jane.doe@example.com\n', 'jane.doe@example.com\u00a0'])
+      assert.equal(people.find(other), undefined, JSON.stringify(other))
     assert.equal(people.find('jane.doe@example.com')?.source, 'config/users.yaml:2')
     assert.equal(people.find('nobody@example.com'), undefined)
     assert.equal(people.find('constructor'), undefined)
@@ -125,7 +128,7 @@ describe('reading users', () => {
     })
     assert.deepEqual(faults, [
       'config/users.yaml:2:5 users[0]: "full_name" is required',
-      'config/users.yaml:3:5 users[0].name: unknown key',
+      'config/users.yaml:3:5 users[0].name: unknown key; there are email, full_name, enabled, assistant_enabled, roles',
       'config/users.yaml:2:12 users[0].email: "nobody" is not a valid email',
       'config/users.yaml:4:12 users[0].roles: must be array, not string',
       'config/users.yaml:8:14 users[1].enabled: must be boolean, not number',
@@ -163,6 +166,9 @@ describe('reading roles', () => {
     assert.deepEqual(faults, [
       'config/roles.yaml:3:11 roles[1].name: "sales" is already given in line 2',
       'config/roles.yaml:4:11 roles[2].name: "Assistant user" is built in as "Assistant User"',
+    ])
+    assert.deepEqual(read({ users, roles: 'roles:\n  - name: Clerk,System Manager\n' }).faults, [
+      'config/roles.yaml:2:11 roles[0].name: must be one line without commas, which part the roles that row-level security is told, not "Clerk,System Manager"',
     ])
     for (const name of ['""', '" x"', '"x "', '"a\\nb"', '"\\0"']) {
       assert.equal(read({ users, roles: `roles:\n  - name: ${name}\n` }).faults.length, 1, name)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { paths } from '../../src/oauth/urls.ts'
+import { pages } from '../../src/pages/pages.ts'
 import { Browser } from '../oauth/browser.ts'
 import { makeUser, password, startServer } from '../oauth/server.ts'
 
@@ -38,14 +38,14 @@ describe('browser sessions', () => {
 
   it('get a cookie that scripts, other sites and plain http do not see', async (t) => {
     const server = await startServer(t, { publicUrl: 'https://assistant.example' })
-    const page = await fetch(server.url + paths.signIn)
+    const page = await fetch(server.url + pages.signIn.path)
     const csrf = /name="csrf" value="([^"]+)"/.exec(await page.text())![1]!
     const [visitor] = page.headers.getSetCookie()
     assert.match(
       visitor!,
       /^__Host-assistant_core_visitor=ac_vs_[\w-]+; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
     )
-    const reply = await fetch(server.url + paths.signIn, {
+    const reply = await fetch(server.url + pages.signIn.path, {
       method: 'POST',
       redirect: 'manual',
       headers: { Cookie: visitor!.split(';')[0]!, 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -67,7 +67,7 @@ describe('browser sessions', () => {
     })
     const browser = new Browser(server)
     browser.cookies.set('assistant_core_session', planted)
-    const form = await browser.open(paths.signIn)
+    const form = await browser.open(pages.signIn.path)
     await browser.submit(form, { username: 'sales@example.com', password })
     const secret = browser.cookies.get('assistant_core_session')
     assert.notEqual(secret, planted)

@@ -1,11 +1,12 @@
 /** Every role that is shipped opens something: a role that no rule uses promises what is not true. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readPlatform } from '../../src/documents/read-platform.ts'
+import { FileLedger } from '../../src/audit/files/file-ledger.ts'
+import { readPlatform } from '../../src/documents/platform/read-platform.ts'
 import { searchAuditTool } from '../../src/tools/search-audit.ts'
-import { optionalTools } from '../../src/tools/optional-tools.ts'
+import { optionalTools } from '../../src/tools/gate/optional-tools.ts'
 import { builtInTools } from '../../src/tools/index.ts'
-import { readToolSettings } from '../../src/tools/read-tools.ts'
+import { readToolSettings } from '../../src/tools/gate/read-tools.ts'
 import { readSite } from '../../src/site/read-site.ts'
 import type { Fault } from '../../src/site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
@@ -42,7 +43,7 @@ describe('the shipped roles', () => {
       const rule = doctypes.get(name)?.rules.find(({ role }) => role === 'Auditor')
       assert.deepEqual([...(rule?.actions ?? [])].sort(), ['read', 'report'], name)
     }
-    const audit = { place: '', settled: () => Promise.resolve() }
+    const audit = { place: new FileLedger(''), settled: () => Promise.resolve() }
     assert.deepEqual(searchAuditTool(audit, { now: () => 0 }).roles, ['Auditor'])
   })
 })

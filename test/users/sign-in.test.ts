@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { password, startServer, type TestServer } from '../oauth/server.ts'
+import type { Audit } from '../../src/audit/audit.ts'
+import type { Store } from '#state/store.ts'
+import type { Passwords } from '../../src/users/passwords.ts'
+import { peopleOf } from '../../src/users/people.ts'
+import { SignIn } from '../../src/users/sign-in.ts'
+import { makeUser, MovableClock, password, startServer, type TestServer } from '../oauth/server.ts'
 
 const right = { username: 'sales@example.com', password }
 const wrong = { username: 'sales@example.com', password: 'not the password' }
@@ -131,6 +136,83 @@ describe('signing in', () => {
     assert.equal((await server.signIn.attempt(right, from('203.0.113.7'))).kind, 'signed_in')
     assert.equal(await spray(49), 'refused')
     assert.equal(await spray(50), 'wait', 'one right password does not excuse 50 wrong ones')
+  })
+
+  it('uses up nothing of what an address may err by right passwords, however many', async (t) => {
+    const server = await startServer(t)
+    const office = from('203.0.113.7')
+    for (let n = 0; n < 60; n++) assert.equal((await server.signIn.attempt(right, office)).kind, 'signed_in')
+    for (let n = 0; n < 50; n++) {
+      const typo = { username: `u${n}@example.com`, password }
+      assert.equal((await server.signIn.attempt(typo, office)).kind, 'refused', `typo ${n}`)
+    }
+    assert.equal((await server.signIn.attempt(right, office)).kind, 'wait')
+  })
+
+  it('forgets failures an hour after the last delay ended, and not before', async (t) => {
+    for (const [seconds, kind] of [
+      [3600, 'wait'],
+      [3601, 'signed_in'],
+    ] as const) {
+      const server = await startServer(t)
+      await fail(server, 5, '192.0.2.1')
+      // The last of them has a delay of a second.
+      server.clock.pass(1 + seconds)
+      await fail(server, 4, '192.0.2.1')
+      assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, kind, String(seconds))
+    }
+  })
+
+  it('counts the second step apart: a right password pardons no guess of it, and guesses of it keep no password out', async (t) => {
+    const server = await startServer(t)
+    const guess = async (isRight: boolean): Promise<string> => {
+      const second = server.signIn.attemptSecond(right.username, from('192.0.2.1'), 'code', () =>
+        Promise.resolve(isRight),
+      )
+      return (await second).kind
+    }
+    for (let n = 0; n < 5; n++) {
+      assert.equal(await guess(false), 'refused')
+      assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, 'signed_in')
+    }
+    assert.equal(await guess(true), 'wait')
+    server.clock.pass(1)
+    assert.equal(await guess(true), 'signed_in')
+    const told = await server.auditEvents('sign_in.wait')
+    assert.deepEqual(
+      told.map(({ data }) => data?.['method']),
+      ['code'],
+    )
+  })
+
+  it('counts what other daemons were tried with, and its own attempts once, though it hears of them too', async () => {
+    const hearers: ((message: string) => void)[] = []
+    // As PostgreSQL does: whoever announces hears it as well.
+    const announce = (message: string): void => hearers.forEach((hear) => hear(message))
+    const store = {
+      hear: (hear: (message: string) => void) => void hearers.push(hear),
+      transaction: (work: (transaction: object) => unknown) => work({ announce }),
+    } as unknown as Store
+    const parts = {
+      store,
+      clock: new MovableClock(),
+      people: () =>
+        peopleOf({ users: new Map([[right.username, makeUser(right.username)]]), roles: new Map() }),
+      passwords: { matches: async (_: string, word: string) => word === password } as unknown as Passwords,
+      audit: { record: async () => {} } as unknown as Audit,
+    }
+    const [one, other] = [new SignIn(parts), new SignIn(parts)]
+    const kinds: string[] = []
+    for (const daemon of [one, one, other, one, other, one, other])
+      kinds.push((await daemon.attempt(wrong, from('192.0.2.1'))).kind)
+    assert.deepEqual(kinds, ['refused', 'refused', 'refused', 'refused', 'refused', 'wait', 'wait'])
+    parts.clock.pass(1)
+    assert.equal((await other.attempt(right, from('192.0.2.1'))).kind, 'signed_in')
+    assert.equal(
+      (await one.attempt(wrong, from('192.0.2.1'))).kind,
+      'refused',
+      'a right one pardons everywhere',
+    )
   })
 
   it('is guarded when rate limits are off', async (t) => {

@@ -1,7 +1,7 @@
 /** Equality, order and membership, as Python defines them between its kinds. */
 import { Fault, type Run } from './limits.ts'
 import { compareNumbers } from './numbers.ts'
-import { textLess } from './text.ts'
+import { isPlain, textLess } from './text.ts'
 import {
   Dict,
   isInt,
@@ -168,11 +168,44 @@ export function same(a: Value, b: Value): boolean {
   return a instanceof Markup && b instanceof Markup ? a.text === '' && b.text === '' : false
 }
 
+/** Whether all are texts, or all numbers that JavaScript orders as Python does. */
+export function areAlike(keys: readonly Value[]): boolean {
+  return (
+    keys.every((key) => typeof key === 'string') ||
+    keys.every((key) => typeof key === 'number' && !Number.isNaN(key))
+  )
+}
+
 /** Sorts as Python's `sorted` does: stable, using only `<` between keys. */
 export function sortBy(run: Run, items: Value[], keys: Value[], reverse: boolean): Value[] {
-  run.items(items.length)
-  const order = keys.map((_, index) => index)
-  order.sort((i, j) => {
+  return orderOf(run, keys, reverse).map((index) => items[index]!)
+}
+
+/** Returns the places of the keys in the order of `sortBy`. */
+export function orderOf(run: Run, keys: Value[], reverse: boolean): number[] {
+  run.items(keys.length)
+  return keys.map((_, index) => index).sort(comparison(run, keys, reverse))
+}
+
+function comparison(run: Run, keys: Value[], reverse: boolean): (i: number, j: number) => number {
+  const sign = reverse ? -1 : 1
+  if (typeof keys[0] === 'number' && areAlike(keys)) {
+    const numbers = keys as number[]
+    return (i, j) => {
+      run.tick(1)
+      return numbers[i]! < numbers[j]! ? -sign : numbers[i]! > numbers[j]! ? sign : 0
+    }
+  }
+  if (keys.every((key) => typeof key === 'string' && isPlain(key))) {
+    const texts = keys as string[]
+    return (i, j) => {
+      const [a, b] = [texts[i]!, texts[j]!]
+      run.tick(1)
+      run.reads(a.length + b.length)
+      return a < b ? -sign : a > b ? sign : 0
+    }
+  }
+  return (i, j) => {
     run.tick(1)
     // Reversed by swapping, so that equal keys keep their order as in Python.
     const [a, b] = reverse ? [keys[j]!, keys[i]!] : [keys[i]!, keys[j]!]
@@ -182,6 +215,5 @@ export function sortBy(run: Run, items: Value[], keys: Value[], reverse: boolean
     }
     if (ordered(run, a, b, '<')) return -1
     return ordered(run, b, a, '<') ? 1 : 0
-  })
-  return order.map((index) => items[index]!)
+  }
 }

@@ -1,6 +1,7 @@
 /** Expressions to closures. */
 import { children, type BinaryOperator, type Expr, type NodeOf, type TestNode } from './ast.ts'
 import { compileCall, compileFilter, compileTest } from './compile-calls.ts'
+import { isFolded, kept } from './folded.ts'
 import { placeOf, reader, type Code, type Compiler, type Level } from './compiler.ts'
 import { contains, equals, ordered } from './compare.ts'
 import { truth } from './iterate.ts'
@@ -69,7 +70,7 @@ const kinds: { readonly [Kind in Expr['kind']]: CompileNode<NodeOf<Expr, Kind>> 
   },
   dict: compileDict,
   condition: compileInlineIf,
-  binary: compileBinary,
+  binary: (compiler, node, level) => kept(node, compileBinary(compiler, node, level)),
   // The value of `and` and `or` is one of their operands, as in Python, and no boolean.
   and: (compiler, node, level) => {
     const [left, right] = compileAll(compiler, [node.left, node.right], level)
@@ -99,7 +100,7 @@ const kinds: { readonly [Kind in Expr['kind']]: CompileNode<NodeOf<Expr, Kind>> 
     compileAttribute(compileExpr(compiler, node, level), name, placeOf(compiler, at)),
   item: compileItem,
   call: (compiler, node, level) => compileCall(compiler, node, level),
-  filter: (compiler, node, level) => compileFilter(compiler, node, level),
+  filter: (compiler, node, level) => kept(node, compileFilter(compiler, node, level)),
   test: compileTest,
   // `x[1:2, 3]` means something to numeric libraries only.
   slice: (_compiler, { at }) => refuse('a slice among several subscripts is not supported', at),
@@ -201,16 +202,6 @@ function compileBinary(compiler: Compiler, node: Expr & { kind: 'binary' }, leve
     frame.run.at = at
     return operate(frame.run, a, b)
   }
-}
-
-/** Filters that Jinja2 gives the running template, and therefore cannot compute beforehand. */
-const NEEDS_CONTEXT = new Set(['map', 'select', 'reject', 'selectattr', 'rejectattr', 'random'])
-
-/** Whether Jinja2 computes an expression when compiling, which shows in a few corners. */
-export function isFolded(node: Expr): boolean {
-  if (node.kind === 'name' || node.kind === 'nsref' || node.kind === 'call') return false
-  if (node.kind === 'filter' && (node.node === undefined || NEEDS_CONTEXT.has(node.name))) return false
-  return children(node).every(isFolded)
 }
 
 function compileConcat(items: Code[], escaping: boolean): Code {

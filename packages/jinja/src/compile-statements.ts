@@ -7,7 +7,8 @@ import {
   compileImport,
   compileInclude,
 } from './compile-inheritance.ts'
-import { compileCondition, compileExpr, isFolded } from './compile-expressions.ts'
+import { compileCondition, compileExpr } from './compile-expressions.ts'
+import { isFolded } from './folded.ts'
 import { compileFilter } from './compile-calls.ts'
 import { compileFor } from './compile-for.ts'
 import { compileCallBlock, compileMacro } from './compile-macro.ts'

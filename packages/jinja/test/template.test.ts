@@ -29,6 +29,69 @@ describe('a template', () => {
     assert.deepEqual(xs, [1])
   })
 
+  it('works constants out once, without a trace of escaping, faults or changes of what they gave', () => {
+    const escaped = compile(
+      '{% for on in [true, false, true] %}{% autoescape on %}{{ ["<a>", "b"]|join(" & ") }};{% endautoescape %}{% endfor %}',
+    )
+    const both = '&lt;a&gt; &amp; b;<a> & b;&lt;a&gt; &amp; b;'
+    assert.deepEqual([escaped.render({}), escaped.render({})], [both, both])
+    const changed = compile(
+      '{% for _ in [1, 2] %}{% set all = [2, 1]|sort %}{{ all.append(3) }}{{ all }}{% endfor %}',
+    )
+    assert.equal(changed.render({}), 'None[1, 2, 3]None[1, 2, 3]')
+    const faulty = compile('{% if n %}\n{{ "%d"|format("x") }}{% endif %}ok')
+    assert.equal(faulty.render({ n: 0 }), 'ok')
+    for (const _ of [1, 2]) assert.equal(faultOf(() => faulty.render({ n: 1 })).data.line, 2)
+    assert.equal(faulty.render({ n: 0 }), 'ok')
+    const often = compile('{% for _ in range(1000) %}{{ "a"|upper }}{% endfor %}')
+    assert.equal(often.render({}), 'A'.repeat(1000))
+    assert.match(faultOf(() => often.render({}, { steps: 500 })).message, /more than 500 steps/)
+    const drawn = compile('{{ range(1000)|list|random }}')
+    assert.ok(new Set(Array.from({ length: 20 }, () => drawn.render({}))).size > 1)
+  })
+
+  it('sorts numbers, texts and mixtures as Python does, equal ones in their order', () => {
+    const sorted = (values: unknown[], how = 'sort'): string => render(`{{ values|${how} }}`, { values })
+    assert.equal(sorted([10, 9, -1, 2.5, 2]), '[-1, 2, 2.5, 9, 10]')
+    assert.equal(sorted(['b', 'A', 'a', 'B']), "['A', 'a', 'b', 'B']")
+    assert.equal(sorted(['b', 'A', 'a', 'B'], 'sort(true)'), "['b', 'B', 'A', 'a']")
+    assert.equal(sorted(['\u{10000}', '\ue000']), "['\\ue000', '\u{10000}']")
+    assert.equal(
+      sorted([
+        [2, 'x'],
+        [1, 'y'],
+        [1, 'a'],
+      ]),
+      "[[1, 'a'], [1, 'y'], [2, 'x']]",
+    )
+    assert.match(
+      faultOf(() => sorted([1, 'a'])).message,
+      /'<' not supported between instances of 'str' and 'int'/,
+    )
+    assert.equal(
+      render(
+        '{% for city, all in p|groupby("c") %}{{ city }}{{ all|map(attribute="n")|join }};{% endfor %}',
+        {
+          p: [
+            { c: 'b', n: 1 },
+            { c: 'A', n: 2 },
+            { c: 'B', n: 3 },
+            { c: 'a', n: 4 },
+          ],
+        },
+      ),
+      'A24;b13;',
+    )
+  })
+
+  it('writes dicts as JSON by their keys, whatever the dict before them had', () => {
+    const all = [{ b: 1, a: 2 }, { b: 3, a: 4 }, { a: 5, b: 6 }, { c: '<' }, {}, { b: 1, a: { b: 2, a: 3 } }]
+    const text =
+      '[{"a": 2, "b": 1}, {"a": 4, "b": 3}, {"a": 5, "b": 6}, {"c": "\\u003c"}, {}, {"a": {"a": 3, "b": 2}, "b": 1}]'
+    assert.equal(render('{{ all|tojson }}', { all }), text)
+    assert.equal(render('{{ {2: 1, 1: 2, 10: 3}|tojson }}'), '{"1": 2, "2": 1, "10": 3}')
+  })
+
   it('takes plain data of every kind and keeps what JSON cannot tell', () => {
     const args = {
       int: 1,

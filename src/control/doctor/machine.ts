@@ -1,80 +1,199 @@
-/** `doctor` on this machine: site, state, permissions, room, clock, ports, sandbox, fonts. Works while a daemon runs and while nothing does. */
-import { statSync } from 'node:fs'
+/** `doctor` on this machine: site, state, permissions, disk space, clock, ports, sandbox, fonts. Needs no running daemon. */
+import { existsSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import process from 'node:process'
-import { fontFolders, hasFonts } from '../../analysis/charts/charts.ts'
+import { openAnalysis, fontFolders, hasFonts } from '#sandbox/sandbox.ts'
+import { FileLedger } from '../../audit/files/file-ledger.ts'
 import { tailAudit } from '../../audit/search.ts'
-import { isoTime } from '../../core/clock.ts'
+import { troublesOf } from '../../house/own-troubles.ts'
+import { readWholeSite } from '../../house/snapshot.ts'
+import { isLocal } from '#leaf/address.ts'
+import { isoTime, systemClock } from '#leaf/clock.ts'
+import { messageOf } from '#leaf/errors.ts'
+import { createLog } from '#leaf/log.ts'
+import type { Settings } from '../../core/settings.ts'
 import { packageFolder } from '../../core/version.ts'
-import { examineAnalysis, examineDaemon } from './daemon.ts'
-import { about, type Finding } from './finding.ts'
-import type { Patient } from './patient.ts'
-import { examineSite } from './site.ts'
-import { examineSecrets, examineState } from './state.ts'
+import { faultText } from '../../site/site-files.ts'
+import { lockHolder } from '#state/operations.ts'
+import {
+  broken,
+  fine,
+  runChecks,
+  unknown,
+  warning,
+  type Checks,
+  type Finding,
+  type Verdict,
+} from './finding.ts'
+import type { Patient, ReadPatient } from './patient.ts'
+import { checkScheme } from './public.ts'
+import { stateChecks } from './state.ts'
 
-/** Looks at everything on this machine. Never throws for what it finds. */
+/** Checks everything on this machine. Never throws for its findings. */
 export async function examine(patient: Patient): Promise<readonly Finding[]> {
-  const { settings, findings } = await examineSite(patient)
-  return [
-    examineRuntime(),
-    ...findings,
-    ...(await examineState(patient, settings)),
-    ...(settings ? examineSecrets(settings) : []),
-    ...(await examineClock(patient)),
-    ...(await examineDaemon(patient, settings)),
-    ...(await examineAnalysis(patient, settings)),
-    examineFonts(),
-  ]
+  return await runChecks(checks, { ...patient, ...(await readSite(patient)) })
 }
 
-function examineRuntime(): Finding {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  return major > 20 || (major === 20 && minor >= 15)
-    ? about('runtime.node').fine(`Node.js ${process.versions.node}`)
-    : about('runtime.node').failure(
-        `Node.js ${process.versions.node}`,
-        'this release needs Node.js 20.15 or newer',
-        'install a newer Node.js, for example from nodejs.org',
-      )
-}
-
-async function examineClock({ state, clock, health }: Patient): Promise<readonly Finding[]> {
-  const now = clock.now()
-  const released = statSync(join(packageFolder, 'package.json')).mtimeMs
-  const last = (await tailAudit(join(state, 'audit'), 1).catch(() => []))[0]
-  const ahead = last === undefined ? 0 : Date.parse(last.time) - now
-  const drift = health === undefined ? 0 : Math.abs(health.now - now)
-  if (now < released || ahead > 60_000 || drift > 60_000)
-    return [
-      about('clock.plausible').failure(
-        `it is ${isoTime(now)} here${ahead > 60_000 ? `, but the audit log has been written to at ${last?.time}` : ''}`,
-        'the clock stands wrong; tokens end too early or too late',
-        'synchronise it: timedatectl set-ntp true',
-      ),
-    ]
-  let synchronised = false
+/** Reads the site as the daemon would. */
+async function readSite(patient: Patient): Promise<Omit<ReadPatient, keyof Patient>> {
+  const { site, health } = patient
   try {
-    statSync('/run/systemd/timesync/synchronized')
-    synchronised = true
-  } catch {
-    // Other programs can keep the time too, and leave no such trace.
-  }
-  return [
-    about('clock.plausible').fine(isoTime(now)),
-    synchronised
-      ? about('clock.synchronised').fine('systemd-timesyncd keeps the time')
-      : about('clock.synchronised').unknown(
-          'not by systemd-timesyncd; whether by another program cannot be seen',
+    const { reading, faults } = await readWholeSite(site)
+    if (faults.length > 0)
+      return {
+        valid: broken(
+          `${faults.length} faults; the first is ${faultText(faults[0]!)}`,
+          'the last edit of the site broke it; a running daemon goes on with the one before',
+          `mend them: assistant-core check --site ${site}`,
         ),
-  ]
+      }
+    const { people, platform, settings } = reading
+    // Daemons up to 2.14 do not report the second.
+    const told = health && { troubles: health.own_tools, remarks: health.row_security ?? [] }
+    const { troubles, remarks } = told ? { troubles: [], remarks: [] } : await troublesOf(reading, patient)
+    return {
+      valid: fine(`${site}: ${people.users.size} users, ${platform.doctypes.size} doctypes`),
+      reading,
+      settings,
+      own: told ?? {
+        troubles: troubles.map(faultText),
+        remarks: remarks.filter(({ ofListing }) => !ofListing).map(faultText),
+      },
+    }
+  } catch (error) {
+    return { valid: broken(messageOf(error), `${site} cannot be read`, 'name the site with --site') }
+  }
 }
 
-function examineFonts(): Finding {
-  return hasFonts()
-    ? about('fonts').fine('there are fonts for charts')
-    : about('fonts').warning(
-        `no font in ${fontFolders.join(', ')}`,
-        'pictures of charts have no text',
-        'apt-get install fonts-dejavu-core',
-      )
+const checks: Checks<ReadPatient> = {
+  'runtime.node': () => {
+    const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+    const version = `Node.js ${process.versions.node}`
+    if (major > 20 || (major === 20 && minor >= 19)) return fine(version)
+    const cause = 'this release needs Node.js 22, 24, 26 or newer'
+    return broken(version, cause, 'install a newer Node.js, for example from nodejs.org')
+  },
+  'site.valid': ({ valid }) => valid,
+  'site.public_url': ({ settings, publicUrl, health }) => {
+    // The daemon's URL from its command line, if that is more than this machine's own name.
+    const published = health && !isLocal(new URL(health.public_url).hostname) ? health.public_url : null
+    const url = publicUrl ?? settings?.public_url ?? published
+    if (!settings) return undefined
+    if (url !== null) return checkScheme(new URL(url))
+    const cause = 'addresses are published as http://localhost, so only this machine can connect'
+    const remedy = 'set public_url in config/settings.yaml to the address that clients use'
+    return warning('public_url is not set', cause, remedy)
+  },
+  'site.test_settings': ({ settings }) => {
+    if (!settings) return undefined
+    const on = [
+      ...(settings.oauth.skip_authorization ? ['oauth.skip_authorization is on'] : []),
+      ...(settings.oauth.developer_mode ? ['oauth.developer_mode is on'] : []),
+      ...(settings.rate_limits.enabled ? [] : ['rate_limits.enabled is off']),
+    ]
+    if (on.length === 0) return fine('nothing that is for tests only is on')
+    const cause = 'this is for tests only and takes protection away'
+    return warning(on.join(', '), cause, 'give these settings their defaults')
+  },
+  'site.own_tools': ({ own }) =>
+    own?.troubles.length === 0
+      ? fine('none of the tools and doctypes of the site is known to fail')
+      : own?.troubles.map((text) =>
+          warning(
+            text,
+            'what a tool or doctype of the site needs is not there, or is not as the site takes it to be',
+            'mend it, or the file; the running daemon notices by itself, at once with assistant-core reload',
+          ),
+        ),
+  'site.row_security': ({ own }) =>
+    own?.remarks.map((text) =>
+      warning(
+        text,
+        'PostgreSQL then shows all rows to everybody who may call the tool',
+        'give the source a login that owns nothing, or a role; ALTER VIEW … SET (security_invoker = true)',
+      ),
+    ),
+  ...stateChecks,
+  'clock.plausible': async ({ state, health }) => {
+    const now = systemClock.now()
+    const released = statSync(join(packageFolder, 'package.json')).mtimeMs
+    const last = (await tailAudit(new FileLedger(join(state, 'audit')), 1).catch(() => []))[0]
+    const ahead = last !== undefined && Date.parse(last.time) - now > 60_000
+    const drift = health === undefined ? 0 : Math.abs(health.now - now)
+    if (now >= released && !ahead && drift <= 60_000) return fine(isoTime(now))
+    return broken(
+      `it is ${isoTime(now)} here${ahead ? `, but the audit log has been written to at ${last.time}` : ''}`,
+      'the clock stands wrong; tokens end too early or too late',
+      'synchronise it: timedatectl set-ntp true',
+    )
+  },
+  // Other programs can keep the time too, and leave no such trace.
+  'clock.synchronised': () =>
+    existsSync('/run/systemd/timesync/synchronized')
+      ? fine('systemd-timesyncd keeps the time')
+      : unknown('not by systemd-timesyncd; whether by another program cannot be seen'),
+  'daemon.running': async ({ state, health }) => {
+    if (health) return fine(`it publishes ${health.public_url}`)
+    const holder = await lockHolder(state).catch(() => undefined)
+    if (!holder) return unknown('no daemon runs on this state')
+    return broken(
+      `process ${holder.pid} has the state since ${holder.since}, and its control socket does not answer`,
+      "it is starting, stopping or stuck, or this is another user than the daemon's",
+      "look at its log; run this as the daemon's user",
+    )
+  },
+  daemon: ({ health }) =>
+    // Tools of the site are reported one by one, with the site.
+    health?.checks
+      .filter(({ name }) => name !== 'own_tools')
+      .map(({ name, status, detail }) => {
+        const remedy = "assistant-core status and the daemon's log have the details"
+        const wrong = (status === 'failed' ? broken : warning)(detail, 'the running daemon says so', remedy)
+        return { check: `daemon.${name}`, ...(status === 'ok' ? fine(detail) : wrong) }
+      }),
+  'port.free': async ({ state, health, settings }) => {
+    if (!settings || health || (await lockHolder(state).catch(() => undefined))) return undefined
+    return await tryPort(settings.server)
+  },
+  sandbox: async ({ health, settings }) => {
+    const probes = health?.probes ?? (settings && (await probesOf(settings)))
+    if (!probes) return unknown('the settings cannot be read')
+    return probes.map(({ name, ok, detail, mend = 'see systemd/README.md' }) => ({
+      check: `analysis.${name}`,
+      ...(ok ? fine(detail) : warning(detail, 'the tools that need it are not offered', mend)),
+    }))
+  },
+  fonts: () =>
+    hasFonts()
+      ? fine('there are fonts for charts')
+      : warning(
+          `no font in ${fontFolders.join(', ')}`,
+          'pictures of charts have no text',
+          'apt-get install fonts-dejavu-core',
+        ),
+}
+
+function tryPort({ host, port }: Settings['server']): Promise<Verdict> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
+      resolve(
+        broken(
+          `${host}:${port}: ${code ?? message}`,
+          code === 'EADDRINUSE'
+            ? 'another program listens there'
+            : 'this user may not listen there, or the machine has no such address',
+          'change server.host or server.port, or stop the other program (ss -ltnp)',
+        ),
+      ),
+    )
+    server.listen(port, host, () => server.close(() => resolve(fine(`${host}:${port} is free`))))
+  })
+}
+
+async function probesOf({ analysis: settings }: Settings) {
+  const analysis = await openAnalysis({ settings, log: createLog('silent', process.stderr) })
+  await analysis.close()
+  return analysis.probes
 }

@@ -1,18 +1,22 @@
-/** What `doctor` looks at. */
-import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
-import type { daemonHealth } from '../metrics.ts'
+import type { SiteReading } from '../../house/snapshot.ts'
+import type { Folders } from '#leaf/secret-files.ts'
+import type { Settings } from '../../core/settings.ts'
+import type { daemonHealth } from '../daemon.ts'
+import type { Verdict } from './finding.ts'
 
-/** What a running daemon says of itself. */
-export type DaemonHealth = Awaited<ReturnType<(typeof daemonHealth)['run']>>
-
-/** What there is to look at. */
-export interface Patient {
-  readonly site: string
-  readonly state: string
+/** The subject of an examination. */
+export interface Patient extends Folders {
   readonly publicUrl?: string
-  readonly clock: Clock
-  readonly log: Log
-  /** The running daemon's word; undefined when none runs. */
-  readonly health: DaemonHealth | undefined
+  /** The health of a running daemon; undefined when none runs. */
+  readonly health: Awaited<ReturnType<(typeof daemonHealth)['run']>> | undefined
+}
+
+/** The subject with the site, where that could be read. */
+export interface ReadPatient extends Patient {
+  /** The verdict on the reading. */
+  readonly valid: Verdict
+  readonly reading?: SiteReading<unknown>
+  readonly settings?: Settings
+  /** The state of own tools as the running daemon knows it, or as a trial from here shows it. */
+  readonly own?: { readonly troubles: readonly string[]; readonly remarks: readonly string[] }
 }

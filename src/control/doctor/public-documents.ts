@@ -1,114 +1,103 @@
-/** The discovery documents as clients read them: there, and naming the same addresses byte for byte (RFC 8414 §3.3, RFC 9728 §3.3). */
+/** Checks the discovery documents as clients read them: all name the same addresses, byte for byte (RFC 8414 and 9728, §3.3). */
+import { messageOf } from '#leaf/errors.ts'
 import { paths } from '../../oauth/urls.ts'
-import { about, type Finding } from './finding.ts'
+import { broken, fine, type Checks, type Verdict } from './finding.ts'
 import { ask, type PublicAnswer } from './public-ask.ts'
 
+type Metadata = Readonly<Record<string, unknown>> | undefined
+
+/** The documents that clients look for. RFC 9728 §3.1: the path of the resource follows the well-known one. */
+const wellKnown = [
+  ['authorization_server_metadata', paths.authorizationServer],
+  ['openid_configuration', paths.openidConfiguration],
+  ['protected_resource_metadata', paths.protectedResource],
+  ['protected_resource_metadata_of_path', paths.protectedResource + paths.mcp],
+] as const
+
+/** The discovery documents of one address. */
 interface Documents {
-  readonly findings: readonly Finding[]
-  readonly server: Readonly<Record<string, unknown>> | undefined
-  readonly openid: Readonly<Record<string, unknown>> | undefined
-  readonly resource: Readonly<Record<string, unknown>> | undefined
+  readonly origin: string
+  /** Each document's name, path and fault. */
+  readonly told: readonly (readonly [name: string, path: string, problem: string | undefined])[]
+  readonly server: Metadata
+  readonly openid: Metadata
+  readonly resource: Metadata
+  /** The first of the two that name the issuer. */
+  readonly issued: Metadata
 }
 
-/** Reads the four documents that clients look for. */
+/** Reads the discovery documents. */
 export async function readDocuments(origin: string): Promise<Documents> {
-  const findings: Finding[] = []
-  const read = async (
-    check: string,
-    path: string,
-  ): Promise<Readonly<Record<string, unknown>> | undefined> => {
-    const answer = await ask(origin + path)
-    const problem = 'fault' in answer ? answer.fault : problemOf(answer)
-    if (problem === undefined) {
-      findings.push(about(check).fine(path))
-      return JSON.parse((answer as PublicAnswer).text) as Record<string, unknown>
-    }
-    findings.push(
-      about(check).failure(
-        `${path}: ${problem}`,
-        'the proxy does not pass /.well-known/ on (often it keeps it for certificates), or a setting hides the document',
-        'pass every path below / to the daemon; look at oauth.show_*_metadata',
-      ),
-    )
-    return undefined
-  }
-  const [server, openid, resource] = await Promise.all([
-    read('public.authorization_server_metadata', paths.authorizationServer),
-    read('public.openid_configuration', paths.openidConfiguration),
-    read('public.protected_resource_metadata', paths.protectedResource),
-    // RFC 9728 §3.1: the path of the resource stands behind the well-known one.
-    read('public.protected_resource_metadata_of_path', paths.protectedResource + paths.mcp),
-  ])
-  return { findings, server, openid, resource }
+  const read = await Promise.all(
+    wellKnown.map(async ([, path]) => readMetadata(await ask(origin + path).catch(messageOf))),
+  )
+  const [server, openid, resource] = read.map((one) => (typeof one === 'string' ? undefined : one))
+  const told = wellKnown.map(
+    ([name, path], at) => [name, path, typeof read[at] === 'string' ? read[at] : undefined] as const,
+  )
+  return { origin, told, server, openid, resource, issued: server ?? openid }
 }
 
-function problemOf({ status, headers, text }: PublicAnswer): string | undefined {
+/** Returns the document, or its fault. */
+function readMetadata(answer: PublicAnswer | string): NonNullable<Metadata> | string {
+  if (typeof answer === 'string') return answer
+  const { status, headers, text } = answer
   if (status >= 300 && status < 400) return `${status} to ${headers.get('location') ?? 'nowhere'}`
   if (status !== 200) return `status ${status}`
   if (!(headers.get('content-type') ?? '').startsWith('application/json')) return 'not application/json'
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? undefined : 'not an object'
+    return typeof value === 'object' && value !== null ? (value as NonNullable<Metadata>) : 'not an object'
   } catch {
     return 'not JSON'
   }
 }
 
 /** Compares issuer, resource and endpoints with the address that was asked. */
-export function examineDocuments(origin: string, { server, openid, resource }: Documents): Finding[] {
-  const findings: Finding[] = []
-  const same = (check: string, what: string, found: unknown, expected: string): void =>
-    void findings.push(
-      found === expected
-        ? about(check).fine(expected)
-        : about(check).failure(
-            `${what} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`,
-            'clients compare the two byte for byte, and stop when they differ',
-            `set public_url: ${origin}; one letter, port or slash more is another address`,
-          ),
-    )
-  const issued = server ?? openid
-  if (issued) {
-    same('public.issuer', 'issuer', issued['issuer'], origin)
-    const methods = issued['code_challenge_methods_supported']
-    findings.push(
-      Array.isArray(methods) && methods.includes('S256')
-        ? about('public.pkce').fine('S256')
-        : about('public.pkce').failure(
-            `code_challenge_methods_supported is ${JSON.stringify(methods)}`,
-            'clients stop when PKCE is not announced',
-            'something between rewrites the document; pass it on as it is',
-          ),
-    )
-    const foreign = Object.entries(issued).filter(
+export const documentChecks: Checks<Documents> = {
+  'public.documents': ({ told }) =>
+    told.map(([name, path, problem]) => ({
+      check: `public.${name}`,
+      ...(problem === undefined
+        ? fine(path)
+        : broken(
+            `${path}: ${problem}`,
+            'the proxy does not pass /.well-known/ on (often it keeps it for certificates), or a setting hides the document',
+            'pass every path below / to the daemon; look at oauth.show_*_metadata',
+          )),
+    })),
+  'public.issuer': ({ origin, issued }) => issued && same(origin, 'issuer', issued['issuer'], origin),
+  'public.pkce': ({ issued }) => {
+    const methods = issued?.['code_challenge_methods_supported']
+    if (!issued || (Array.isArray(methods) && methods.includes('S256'))) return issued && fine('S256')
+    const cause = 'clients stop when PKCE is not announced'
+    const remedy = 'something between rewrites the document; pass it on as it is'
+    return broken(`code_challenge_methods_supported is ${JSON.stringify(methods)}`, cause, remedy)
+  },
+  'public.endpoints': ({ origin, issued }) => {
+    const foreign = Object.entries(issued ?? {}).filter(
       ([name, value]) => /(_endpoint|jwks_uri)$/.test(name) && !String(value).startsWith(`${origin}/`),
     )
-    findings.push(
-      foreign.length === 0
-        ? about('public.endpoints').fine('every endpoint is below the address')
-        : about('public.endpoints').failure(
-            foreign.map(([name, value]) => `${name} is ${String(value)}`).join(', '),
-            'the daemon publishes another address',
-            `set public_url: ${origin}`,
-          ),
-    )
-  }
-  if (server && openid && server['issuer'] !== openid['issuer'])
-    same(
-      'public.issuer_agrees',
-      'the issuer of openid-configuration',
-      openid['issuer'],
-      String(server['issuer']),
-    )
-  if (resource) {
-    same('public.resource', 'resource', resource['resource'], origin + paths.mcp)
-    const servers = resource['authorization_servers']
-    same(
-      'public.authorization_servers',
-      'authorization_servers[0]',
-      Array.isArray(servers) ? servers[0] : servers,
-      origin,
-    )
-  }
-  return findings
+    if (foreign.length === 0) return issued && fine('every endpoint is below the address')
+    const detail = foreign.map(([name, value]) => `${name} is ${String(value)}`).join(', ')
+    return broken(detail, 'the daemon publishes another address', `set public_url: ${origin}`)
+  },
+  'public.issuer_agrees': ({ origin, server, openid }) =>
+    server && openid && server['issuer'] !== openid['issuer']
+      ? same(origin, 'the issuer of openid-configuration', openid['issuer'], String(server['issuer']))
+      : undefined,
+  'public.resource': ({ origin, resource }) =>
+    resource && same(origin, 'resource', resource['resource'], origin + paths.mcp),
+  'public.authorization_servers': ({ origin, resource }) => {
+    const servers = resource?.['authorization_servers']
+    const first: unknown = Array.isArray(servers) ? servers[0] : servers
+    return resource && same(origin, 'authorization_servers[0]', first, origin)
+  },
+}
+
+function same(origin: string, what: string, found: unknown, expected: string): Verdict {
+  if (found === expected) return fine(expected)
+  const cause = 'clients compare the two byte for byte, and stop when they differ'
+  const remedy = `set public_url: ${origin}; one letter, port or slash more is another address`
+  return broken(`${what} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`, cause, remedy)
 }

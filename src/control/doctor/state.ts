@@ -1,152 +1,200 @@
-/** What `doctor` finds about the state: who may read it, whether it is whole, whether there is room; and the files that hold secrets. */
-import { readdirSync, statfsSync, statSync, type Stats } from 'node:fs'
-import { join } from 'node:path'
-import type { Clock } from '../../core/clock.ts'
-import { AppError, messageOf } from '../../core/errors.ts'
+/** `doctor` on the state: its permissions, its integrity, the disk space, and the files that hold secrets. */
+import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { FileLedger } from '../../audit/files/file-ledger.ts'
+import { holdingOf, volumeOfFiles, volumeOfLedger } from '../../audit/volume.ts'
+import { databaseUrl } from '../../house/open-state.ts'
+import { systemClock } from '#leaf/clock.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
+import { isPlacedFreely, namedSecrets, secretsIn } from '#leaf/secret-files.ts'
 import type { Settings } from '../../core/settings.ts'
-import { databaseUrl } from '../../build/open-state.ts'
-import { type Verification, verifyStore } from '../../store/verify.ts'
-import { about, type Finding } from './finding.ts'
-import type { Patient } from './patient.ts'
+import { type Verification, verifyStore } from '#state/operations.ts'
+import { broken, fine, unknown, warning, type Checks, type Found, type Verdict } from './finding.ts'
+import type { ReadPatient } from './patient.ts'
 
 const megabyte = 1_048_576
-const leastBytes = 100 * megabyte
-const fewBytes = 1024 * megabyte
+const leastMegabytes = 100
+const fewMegabytes = 1024
 
-/** Looks at the state as it lies on disk, or in its database. */
-export async function examineState(
-  { state, clock }: Patient,
-  settings: Settings | undefined,
-): Promise<readonly Finding[]> {
-  let facts: Stats
-  try {
-    facts = statSync(state)
-  } catch (error) {
-    return [
-      (error as NodeJS.ErrnoException).code === 'ENOENT'
-        ? about('state.mode').unknown(`${state} does not exist yet; the first start makes it`)
-        : about('state.mode').failure(
-            messageOf(error),
-            'the state cannot be reached',
-            "run this as the daemon's user",
-          ),
-    ]
-  }
-  const content =
-    settings?.store.kind === 'postgres'
-      ? await examineDatabase(settings.store, clock)
-      : await examineContent(state)
-  return [examineModes(state, facts), examineRoom(state), content]
+/** The checks of the state on disk or in its database, and of the files beside it. */
+export const stateChecks: Checks<ReadPatient> = {
+  'state.mode': ({ state }) => checkModes(state),
+  'state.room': ({ state }) => {
+    if (!existsSync(state)) return undefined
+    const { bavail, bsize } = statfsSync(state)
+    const free = Math.floor((bavail * bsize) / megabyte)
+    if (free >= fewMegabytes) return fine(`${free} MB free`)
+    return (free < leastMegabytes ? broken : warning)(
+      `${free} MB free`,
+      'when the disk is full, everything that must be audited is refused',
+      'make room, or lower audit.max_total_bytes and audit.retention_days (no event younger than 30 days is removed)',
+    )
+  },
+  'state.valid': async ({ state, settings }) =>
+    settings?.store.kind === 'postgres' || !existsSync(state)
+      ? undefined
+      : await verifyStore(state).then(
+          (found) => [
+            verified(found, 'the disk, or somebody, changed the files of the state'),
+            { check: 'state.size', ...checkSize(found.documents) },
+          ],
+          (error: unknown) => unknown(messageOf(error)),
+        ),
+  'state.database': async (patient) =>
+    patient.settings?.store.kind === 'postgres' && existsSync(patient.state)
+      ? await checkDatabase(patient, patient.settings)
+      : undefined,
+  'audit.holds': async (patient) => await checkVolume(patient),
+  'secrets.mode': (patient) => secretsOf(patient).map(({ path }) => checkMode(path)),
+  'secrets.place': (patient) =>
+    secretsOf(patient)
+      .filter(({ name }) => isPlacedFreely(name, patient.site))
+      .map(({ name, place }) =>
+        warning(
+          `${name} lies elsewhere`,
+          'from 2.15 on a secret is named, and lies in the folder of secrets',
+          `move it to ${place} and name it ${basename(name)}`,
+        ),
+      ),
 }
 
-function examineModes(state: string, facts: Stats): Finding {
-  const check = about('state.mode')
-  const open = [{ path: state, facts }]
+function checkModes(state: string): Verdict {
+  const remedy = "run this as the daemon's user"
   try {
-    for (const name of readdirSync(state))
-      open.push({ path: join(state, name), facts: statSync(join(state, name)) })
-  } catch (error) {
-    return check.failure(
-      messageOf(error),
-      `the state belongs to user ${facts.uid}`,
-      "run this as the daemon's user",
-    )
-  }
-  const readable = open.filter((one) => (one.facts.mode & 0o077) !== 0).map(({ path }) => path)
-  const foreign = open.filter((one) => one.facts.uid !== facts.uid).map(({ path }) => path)
-  if (foreign.length > 0)
-    return check.failure(
-      `${foreign.slice(0, 3).join(', ')} belong to another user than ${state}`,
-      'a command was run as another user, often as root',
-      `chown -R --reference=${state} ${state}`,
-    )
-  return readable.length === 0
-    ? check.fine(`${state} is closed to other users`)
-    : check.failure(
-        `others may read ${readable.slice(0, 3).join(', ')}`,
-        'the state holds password hashes and signing keys',
-        `chmod -R go= ${state}`,
+    const { uid } = statSync(state)
+    const paths = [state, ...readdirSync(state).map((name) => join(state, name))]
+    const foreign = paths.filter((path) => statSync(path).uid !== uid)
+    const readable = paths.filter((path) => (statSync(path).mode & 0o077) !== 0)
+    if (foreign.length > 0)
+      return broken(
+        `${foreign.slice(0, 3).join(', ')} belong to another user than ${state}`,
+        'a command was run as another user, often as root',
+        `chown -R --reference=${state} ${state}`,
       )
+    if (readable.length === 0) return fine(`${state} is closed to other users`)
+    const cause = 'the state holds password hashes and signing keys'
+    const remedy = `chmod -R go= ${state}`
+    return broken(`others may read ${readable.slice(0, 3).join(', ')}`, cause, remedy)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+      ? unknown(`${state} does not exist yet; the first start makes it`)
+      : broken(messageOf(error), 'the state cannot be reached', remedy)
+  }
 }
 
-function examineRoom(state: string): Finding {
-  const { bavail, bsize } = statfsSync(state)
-  const free = bavail * bsize
-  const detail = `${Math.floor(free / megabyte)} MB free`
-  const check = about('state.room')
-  if (free >= fewBytes) return check.fine(detail)
-  return check[free < leastBytes ? 'failure' : 'warning'](
-    detail,
-    'when the disk is full, everything that must be audited is refused',
-    'make room, or lower audit.max_total_bytes and audit.retention_days',
+function verified({ ok, documents, faults, notes }: Verification, cause: string): Verdict {
+  const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
+  if (ok) return fine([`${count} records`, ...notes].join('; '))
+  const remedy = 'assistant-core store verify names every fault; restore the last backup'
+  return broken(faults[0] ?? 'damaged', cause, remedy)
+}
+
+/** From how many documents on PostgreSQL is the store to have; README names it. */
+export const manyDocuments = 200_000
+
+/** Tells whether so many documents, by collection, are too many for the embedded store. */
+export function checkSize(documents: Verification['documents']): Verdict {
+  const count = Object.entries(documents).reduce(
+    (sum, [name, one]) => (name.startsWith('document.') ? sum + one : sum),
+    0,
+  )
+  if (count < manyDocuments) return fine(`${count} documents`)
+  return warning(
+    `${count} documents are many for the embedded store`,
+    'parts of texts, sums and the first search read all of them, and all of them are in memory',
+    'stop the service, assistant-core store copy --to postgres, set store.kind: postgres, start again',
   )
 }
 
-async function examineContent(state: string): Promise<Finding> {
+async function checkDatabase(patient: ReadPatient, settings: Settings): Promise<Found> {
   try {
-    return verified(
-      'state.valid',
-      await verifyStore(state),
-      'the disk, or somebody, changed the files of the state',
-    )
+    const { connectionsOf, openToEverybody, verifyPostgres } = await import('#state/postgres.ts')
+    const url = await databaseUrl(settings.store, secretsIn(settings, patient))
+    const whole = verified(await verifyPostgres(url, systemClock), 'somebody changed the tables of the state')
+    const open = await openToEverybody(url, patient.state)
+    // A role that may connect reads no table, but may take connections and locks, and burden daemons with notifications.
+    const connect =
+      open === undefined
+        ? fine('only roles that were given it may connect to the database')
+        : warning(
+            `every role of its server may connect to the database ${open}`,
+            'PostgreSQL lets everybody, unless it is told otherwise',
+            `GRANT CONNECT ON DATABASE "${open}" TO the service's role; REVOKE CONNECT ON DATABASE "${open}" FROM PUBLIC`,
+          )
+    const counts = await connectionsOf(url, patient.state)
+    return [
+      whole,
+      { check: 'state.connect', ...connect },
+      { check: 'state.connections', ...checkConnections(counts, settings.store) },
+    ]
   } catch (error) {
-    return about('state.valid').unknown(messageOf(error))
+    if (error instanceof AppError && error.code === 'not_found') return unknown(error.message)
+    const cause = 'the database cannot be used, and without it nothing works'
+    return broken(messageOf(error), cause, 'look whether it runs, and at the file that store.url_file names')
   }
 }
 
-function verified(check: string, { ok, documents, faults, notes }: Verification, cause: string): Finding {
-  const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
-  return ok
-    ? about(check).fine([`${count} records`, ...notes].join('; '))
-    : about(check).failure(
-        faults[0] ?? 'damaged',
-        cause,
-        'assistant-core store verify names every fault; restore the last backup',
-      )
+async function checkVolume(patient: ReadPatient): Promise<Found> {
+  const { state, settings } = patient
+  if (!settings || !existsSync(state)) return undefined
+  const { withLedgerAt } = await import('#state/postgres.ts')
+  const folder = join(state, 'audit')
+  const volume =
+    settings.store.kind === 'postgres'
+      ? await withLedgerAt(await databaseUrl(settings.store, secretsIn(settings, patient)), async (ledger) =>
+          ledger ? await volumeOfLedger(ledger) : undefined,
+        )
+      : await volumeOfFiles(folder, (await new FileLedger(folder).writers())[0]!.last)
+  if (!volume) return undefined
+  const { text, isShort } = holdingOf(volume, settings.audit, systemClock.now())
+  if (!isShort) return fine(text)
+  return warning(
+    text,
+    'audit.max_total_bytes ends the log before audit.retention_days does',
+    'raise audit.max_total_bytes and give it room, or forward events to an archive (audit.syslog, audit.webhook)',
+  )
 }
 
-async function examineDatabase(settings: Settings['store'], clock: Clock): Promise<Finding> {
-  const check = about('state.database')
+/** The part of a server's connections that daemons share. */
+const sharedPart = 0.9
+
+function checkConnections(
+  { given, daemons }: { readonly given: number; readonly daemons: number },
+  { connections }: Settings['store'],
+): Verdict {
+  // One more listens for what the others tell.
+  const wanted = daemons * (connections + 1)
+  const detail = `${daemons} daemons may hold ${wanted} of the ${given} connections that the server gives`
+  if (wanted <= given * sharedPart) return fine(detail)
+  return warning(
+    detail,
+    'so each takes fewer, down to three, and what it writes waits in turn',
+    'raise max_connections of the server, lower store.connections, or give the daemons a pooler',
+  )
+}
+
+/** Returns every file that the site names for a secret; its content is never read. */
+function secretsOf({ reading, ...folders }: ReadPatient) {
+  if (!reading) return []
+  const { settings, own } = reading
+  const pathOf = secretsIn(settings, folders)
+  return namedSecrets([settings, own.http, own.upstreams, own.sources]).map(({ name }) => ({
+    name,
+    path: pathOf(name),
+    place: pathOf(basename(name)),
+  }))
+}
+
+function checkMode(file: string): Verdict {
   try {
-    const { verifyPostgres } = await import('../../store/postgres-verify.ts')
-    const found = await verifyPostgres(await databaseUrl(settings), clock)
-    return verified('state.database', found, 'somebody changed the tables of the state')
+    // For systemd's credentials the group bits show only the upper bound of an access list.
+    return (statSync(file).mode & 0o077) === 0 || file.startsWith('/run/credentials/')
+      ? fine(`${file} is closed to other users`)
+      : broken(`others may read ${file}`, 'its mode is too wide', `chmod 600 ${file}`)
   } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') return check.unknown(error.message)
-    return check.failure(
-      messageOf(error),
-      'the database cannot be used, and without it nothing works',
-      'look whether it runs, and at the file that store.url_file names',
-    )
+    const remedy = 'write the secret to that file, mode 0600, or correct the name'
+    return (error as NodeJS.ErrnoException).code === 'EACCES'
+      ? unknown(`${file} cannot be looked at by this user`)
+      : broken(messageOf(error), 'the site names a file that is not there', remedy)
   }
-}
-
-/** Looks at every file that a setting names for a secret; never at what is in it. */
-export function examineSecrets({ login, audit, tracing, store }: Settings): readonly Finding[] {
-  const files = [
-    store.url_file,
-    login.oidc?.client_secret_file,
-    audit.webhook_secret_file,
-    tracing.headers_file,
-  ].filter((file): file is string => typeof file === 'string')
-  return files.map((file) => {
-    try {
-      const { mode } = statSync(file)
-      return (mode & 0o077) === 0
-        ? about('secrets.mode').fine(`${file} is closed to other users`)
-        : about('secrets.mode').failure(
-            `others may read ${file}`,
-            'its mode is too wide',
-            `chmod 600 ${file}`,
-          )
-    } catch (error) {
-      return (error as NodeJS.ErrnoException).code === 'EACCES'
-        ? about('secrets.mode').unknown(`${file} cannot be looked at by this user`)
-        : about('secrets.mode').failure(
-            messageOf(error),
-            'a setting names a file that is not there',
-            'write the secret to that file, mode 0600, or correct the setting',
-          )
-    }
-  })
 }

@@ -1,8 +1,9 @@
 /** The authorization code grant (RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 8707 §2.2, specification §4.3). */
-import { randomId } from '../../core/secrets.ts'
-import type { Transaction } from '../../store/store.ts'
-import { isVerifier, verifierMatches } from '../pkce.ts'
-import { type OAuthErrorCode, required, type Params } from '../protocol.ts'
+import { randomId } from '#leaf/secrets.ts'
+import type { Transaction } from '#state/store.ts'
+import { isVerifier, verifierMatches } from '../tokens/pkce.ts'
+import { type OAuthErrorCode, required } from '../protocol.ts'
+import type { Params } from '../../web/params.ts'
 import type { Code } from '../records.ts'
 import { meansResource } from '../urls.ts'
 import { keepClientIn, refusal } from './grant-type.ts'
@@ -25,12 +26,13 @@ export const authorizationCode: GrantType = {
       return outcome.issued
     }
     if (outcome.code) deps.trace.fail(outcome.code.attempt, 'token request', outcome.refused)
+    if (outcome.reused) await deps.tokens.revoke({ family: outcome.code?.family }, outcome.refused)
     const type = outcome.reused ? 'code.reuse' : 'token.refuse'
     throw await refusal(outcome.refused, request, deps, { user: outcome.code?.user, type, as: outcome.as })
   },
 }
 
-/** Everything that is checked and changed happens at once: of any number of attempts one wins. */
+/** Checks and changes everything in one transaction: of any number of attempts one wins. */
 async function redeem(
   tx: Transaction,
   text: string,
@@ -42,7 +44,7 @@ async function redeem(
   if (!code) return { refused: 'the code is unknown or has expired' }
   if (code.client !== client.id) return { refused: 'the code was issued to another client' }
   if (code.usedAt !== undefined) {
-    // RFC 6749 §4.1.2: a code that comes twice may be stolen, so what it gave the first time ends.
+    // A code that comes twice may be stolen, so the tokens it gave the first time end (RFC 6749 §4.1.2).
     await deps.tokens.revokeIn(tx, { family: code.family }, 'its code was used twice')
     return { refused: 'the code was already used', code, reused: true }
   }
@@ -52,7 +54,7 @@ async function redeem(
   await deps.codes.spendIn(tx, code, family)
   const fault = faultOf(code, params)
   if (fault !== undefined) return { refused: fault, code }
-  // RFC 8707 §2.2.
+  // The resource must be the authorized one (RFC 8707 §2.2).
   if (!params.resources.every((resource) => meansResource(resource, code.resource)))
     return { refused: 'resource is not the one that was authorized', as: 'invalid_target', code }
   if (!deps.people().find(code.user)?.enabled) return { refused: 'the user is disabled', code }
@@ -88,7 +90,7 @@ function faultOf(code: Code, params: Params): string | undefined {
   if (params.get('redirect_uri') !== code.redirectUri)
     return 'redirect_uri is not the one that the code was sent to'
   const verifier = params.get('code_verifier')
-  // RFC 9700 §2.1.1: a verifier without a challenge is a downgrade under way.
+  // A verifier without a challenge is a downgrade under way (RFC 9700 §2.1.1).
   if (code.challenge === undefined) {
     return verifier === undefined ? undefined : 'code_verifier was sent but no code_challenge before'
   }

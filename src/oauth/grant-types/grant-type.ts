@@ -1,36 +1,30 @@
-/** What a grant type is to the token endpoint: a name and an exchange. */
-import type { Clock } from '../../core/clock.ts'
+/** The contract between a grant type and the token endpoint: a name and an exchange. */
 import type { Settings } from '../../core/settings.ts'
-import type { Audit } from '../../audit/audit.ts'
-import type { Store, Transaction } from '../../store/store.ts'
-import type { People } from '../../users/people.ts'
-import type { Clients } from '../clients.ts'
-import type { Codes } from '../codes.ts'
-import type { Grants } from '../grants.ts'
-import type { IdentityProviders } from '../identity-assertions.ts'
-import { OAuthError, type OAuthErrorCode, type Params } from '../protocol.ts'
+import type { Transaction } from '#state/store.ts'
+import { OAuthError, type OAuthErrorCode } from '../protocol.ts'
+import type { Params } from '../../web/params.ts'
 import type { Client } from '../records.ts'
-import type { IssuedTokens } from '../issued-tokens.ts'
-import type { Tokens } from '../tokens.ts'
-import type { Trace } from '../trace.ts'
+import type { IssuedTokens } from '../tokens/issued-tokens.ts'
+import type { Parts } from '../parts.ts'
 
-/** The nouns that a grant works with. */
-export interface GrantDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly settings: () => Settings
-  readonly people: () => People
-  readonly publicUrl: () => string
-  readonly audit: Audit
-  readonly clients: Clients
-  readonly codes: Codes
-  readonly grants: Grants
-  readonly tokens: Tokens
-  readonly identityProviders: IdentityProviders
-  readonly trace: Trace
-}
+/** The dependencies of a grant. */
+export type GrantDeps = Parts<
+  | 'store'
+  | 'clock'
+  | 'settings'
+  | 'people'
+  | 'accounts'
+  | 'publicUrl'
+  | 'audit'
+  | 'clients'
+  | 'codes'
+  | 'grants'
+  | 'tokens'
+  | 'identityProviders'
+  | 'trace'
+>
 
-/** One request of an authenticated client. */
+/** A request of an authenticated client. */
 export interface GrantRequest {
   readonly params: Params
   readonly client: Client
@@ -45,12 +39,12 @@ export interface Exchanged extends IssuedTokens {
 /** One way to get tokens. Throws OAuthError. */
 export interface GrantType {
   readonly name: string
-  /** Whether the site offers it; absent for what the specification offers always. */
+  /** True when the site offers it; absent for a type that the specification always offers. */
   readonly isOn?: (settings: Settings) => boolean
   exchange(request: GrantRequest, deps: GrantDeps): Promise<Exchanged>
 }
 
-/** The client got tokens of this user: it stays, and those that had to go for it are told. */
+/** Keeps a client that got tokens of this user, and audits the clients that had to go for it. */
 export async function keepClientIn(
   tx: Transaction,
   user: string,
@@ -69,7 +63,7 @@ export async function keepClientIn(
     })
 }
 
-/** Audits that there are no tokens, and answers what tells the client so. */
+/** Audits the refusal of tokens and returns the error that tells the client. */
 export async function refusal(
   error: string,
   { client, origin }: GrantRequest,

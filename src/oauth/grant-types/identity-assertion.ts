@@ -1,6 +1,7 @@
 /** The identity assertion grant (RFC 7523 §2.1 with an ID-JAG): tokens on the word of the company's identity provider. */
 import { OAuthError, required } from '../protocol.ts'
-import { narrowScopes } from '../scopes.ts'
+import type { Settings } from '../../core/settings.ts'
+import { narrowScopes, supportedScopes } from '../scopes.ts'
 import { meansResource, resourceOf } from '../urls.ts'
 import { type GrantType, keepClientIn, refusal } from './grant-type.ts'
 
@@ -16,12 +17,21 @@ export const identityAssertion: GrantType = {
       throw new OAuthError('invalid_target', `resource must be ${resource}`)
     deps.audit.requireWritable()
     const identity = await deps.identityProviders.identify(assertion, client.id)
-    const user = 'fault' in identity ? undefined : deps.people().find(identity.user)
+    const user = 'fault' in identity ? undefined : deps.people().users.get(identity.user)
     if ('fault' in identity || !user?.enabled) {
       const why = 'fault' in identity ? identity.fault : 'the assertion names nobody who may use this server'
       throw await refusal(why, request, deps, { user: user?.id })
     }
-    const scopes = narrowScopes(params.get('scope') ?? identity.scope, deps.settings())
+    if (!(await deps.accounts.isSubject(user.id, identity.issuer, identity.subject))) {
+      const why =
+        'the issuer means another account by this user than before ("users reset --everything" lets it in)'
+      throw await refusal(why, request, deps, { user: user.id })
+    }
+    const scopes = scopesOf(params.get('scope'), identity.scope, deps.settings())
+    if (scopes.length === 0) {
+      const why = 'the assertion gives none of the scopes that are asked for and known here'
+      throw await refusal(why, request, deps, { user: user.id, as: 'invalid_scope' })
+    }
     const issued = await deps.store.transaction(async (tx) => {
       await keepClientIn(tx, user.id, request, deps)
       const { refreshToken: _none, ...tokens } = await deps.tokens.issueIn(tx, {
@@ -46,4 +56,18 @@ export const identityAssertion: GrantType = {
     })
     return issued
   },
+}
+
+/** Returns the scopes requested, but no more than the provider gave; `all` contains the others. */
+function scopesOf(
+  asked: string | undefined,
+  given: string | undefined,
+  settings: Settings,
+): readonly string[] {
+  if (given === undefined) return narrowScopes(asked, settings)
+  const [wanted, allowed] = [(asked ?? given).split(' '), given.split(' ')]
+  const both = wanted.includes('all')
+    ? allowed
+    : wanted.filter((scope) => allowed.includes(scope) || allowed.includes('all'))
+  return supportedScopes(settings).filter((scope) => both.includes(scope))
 }

@@ -2,7 +2,7 @@
 import type { Family } from '../records.ts'
 import { OAuthError, required } from '../protocol.ts'
 import { audienceOf, meansResource } from '../urls.ts'
-import type { RefreshOutcome } from '../issued-tokens.ts'
+import type { RefreshOutcome } from '../tokens/issued-tokens.ts'
 import { type GrantType, refusal } from './grant-type.ts'
 
 /** Exchanges a refresh token for its successor. */
@@ -40,12 +40,15 @@ export const refreshToken: GrantType = {
       await deps.clients.markUsed(client)
       return outcome.issued
     }
-    if (outcome.kind === 'reused') throw new OAuthError('invalid_grant', outcome.why)
+    if (outcome.kind === 'reused') {
+      await deps.tokens.revoke({ family: outcome.family.id }, outcome.why)
+      throw new OAuthError('invalid_grant', outcome.why)
+    }
     throw await refusal(outcome.why, request, deps, { user: outcome.family?.user })
   },
 }
 
-/** RFC 6749 §6: fewer scopes than granted may be asked for, never more. */
+/** Narrows the scopes: a client may ask for fewer than granted, never more (RFC 6749 §6). */
 function narrowed(asked: string | undefined, family: Family): readonly string[] {
   if (asked === undefined) return family.scopes
   const wanted = asked.split(' ')

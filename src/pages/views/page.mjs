@@ -13,12 +13,17 @@ for (const place of document.querySelectorAll('[data-passkey]')) {
     const field = form.elements.namedItem('credential')
     if (field.value !== '') return
     event.preventDefault()
+    const said = place.querySelector('[role="alert"]')
+    said.hidden = true
     try {
       const publicKey = parse.call(PublicKeyCredential, JSON.parse(place.dataset.options))
       field.value = JSON.stringify(await navigator.credentials[kind]({ publicKey }))
       form.submit()
-    } catch {
-      // The person turned it down, or the device has no passkey: the page stays as it is.
+    } catch (error) {
+      const { name = '', message = '' } = error ?? {}
+      said.hidden = false
+      said.textContent =
+        said.dataset[name.slice(0, 1).toLowerCase() + name.slice(1)] ?? `${said.dataset.other} ${message}`
     }
   })
 }
@@ -31,3 +36,116 @@ for (const button of document.querySelectorAll('[data-copy]')) {
     button.textContent = button.dataset.done
   })
 }
+
+// A table gets its rows here; without a script the page comes again with some.
+for (const button of document.querySelectorAll('[data-rows]')) {
+  button.addEventListener('click', (event) => {
+    const table = button.closest('fieldset')
+    const count = table.querySelector(`input[name$=".${button.value}.rows"]`)
+    const last = table.querySelector('tbody tr:last-child')
+    const index = Number(count.value)
+    if (!last || index >= 60) return
+    event.preventDefault()
+    const row = last.cloneNode(true)
+    row
+      .querySelectorAll('input[name$=".name"][type="hidden"], input[name$="._delete"], .fault')
+      .forEach((part) => part.remove())
+    row.querySelector('th').textContent = String(index + 1)
+    for (const input of row.querySelectorAll('input, select, textarea')) {
+      input.name = input.name.replace(`.${index - 1}.`, `.${index}.`)
+      input.id = input.name.replaceAll('.', '-')
+      input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\d+$/, String(index + 1)))
+      input.removeAttribute('aria-describedby')
+      input.removeAttribute('aria-invalid')
+      if (input.type === 'checkbox') input.checked = false
+      else input.value = ''
+    }
+    last.after(row)
+    count.value = String(index + 1)
+    suggest(row)
+    row.querySelector('input, select, textarea').focus()
+  })
+}
+// Links are suggested as one types; without a script the first of them can be chosen.
+function suggest(place) {
+  for (const input of place.querySelectorAll('[data-suggest]')) {
+    let waiting
+    input.addEventListener('input', () => {
+      clearTimeout(waiting)
+      waiting = setTimeout(() => void fill(input), 200)
+    })
+  }
+}
+async function fill(input) {
+  const typed = input.value
+  const { suggest: doctype } = input.dataset
+  const answer = await fetch(
+    `/suggestions/${encodeURIComponent(doctype)}?typed=${encodeURIComponent(typed)}`,
+  ).catch(() => undefined)
+  if (!answer?.ok || input.value !== typed) return
+  const options = (await answer.json()).map(({ value, label }) => new Option(label, value))
+  input.list.replaceChildren(...options)
+}
+suggest(document)
+// All boxes of a page are ticked at once.
+for (const all of document.querySelectorAll('[data-all]')) {
+  all.hidden = false
+  all.addEventListener('change', () => {
+    for (const box of all.form.querySelectorAll('[name^="row."]')) box.checked = all.checked
+  })
+}
+// What was typed is not left by mistake.
+for (const form of document.querySelectorAll('form.typed')) {
+  let isChanged = form.dataset.changed !== undefined
+  form.addEventListener('input', () => (isChanged = true))
+  form.addEventListener('submit', () => (isChanged = false))
+  addEventListener('beforeunload', (event) => isChanged && event.preventDefault())
+}
+// Events of the log as they come, above those of the page.
+for (const button of document.querySelectorAll('[data-live]')) {
+  const events = document.getElementById('events')
+  const said = document.getElementById('watched')
+  const { live, stop } = button.dataset
+  const watch = button.textContent
+  let source
+  const show = (text) => {
+    button.setAttribute('aria-pressed', String(source !== undefined))
+    button.textContent = source ? stop : watch
+    said.textContent = text
+  }
+  const end = (text) => {
+    source.close()
+    source = undefined
+    show(text)
+  }
+  button.hidden = false
+  button.addEventListener('click', () => {
+    if (source) return end('')
+    const last = button.dataset.last
+    source = new EventSource(last ? live.replace(/after=[^&]*/, `after=${encodeURIComponent(last)}`) : live)
+    source.addEventListener('message', ({ data, lastEventId }) => {
+      button.dataset.last = lastEventId
+      const { firstElementChild: row } = new DOMParser().parseFromString(data, 'text/html').body
+      if (events.querySelector(`[data-key="${row.dataset.key}"]`)) return
+      events.prepend(row)
+      while (events.childElementCount > 500) events.lastElementChild.remove()
+    })
+    // A broken line is taken up again by itself; a closed one was refused.
+    source.addEventListener(
+      'error',
+      () => source?.readyState === EventSource.CLOSED && end(said.dataset.ended),
+    )
+    show(said.dataset.on)
+  })
+}
+// What takes long shows that it runs.
+document.addEventListener('submit', (event) => {
+  const { submitter } = event
+  if (event.defaultPrevented || !submitter) return
+  submitter.setAttribute('aria-busy', 'true')
+  addEventListener('pageshow', () => submitter.removeAttribute('aria-busy'), { once: true })
+})
+// What was saved is kept no more.
+if (document.querySelector('[data-saved]'))
+  for (const [key, value] of Object.entries(localStorage))
+    if (key.startsWith('kept ') && JSON.parse(value).sent) localStorage.removeItem(key)

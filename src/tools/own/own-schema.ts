@@ -1,32 +1,38 @@
-/** What `config/tools/*.yaml` and `config/sources.yaml` look like: tools of one's own. */
-import type { FromSchema, JSONSchema } from '../../core/schema.ts'
-import { objectWith } from '../../core/object-schema.ts'
+/** The schemas of `config/tools/*.yaml`: the site's own tools. */
+import type { FromSchema, JSONSchema } from '#leaf/schema.ts'
+import { objectWith } from '#leaf/object-schema.ts'
+import { references } from '#leaf/references.ts'
+import { secretName } from '#leaf/secret-files.ts'
+import { business } from '#leaf/who-decides.ts'
 
 const text = { type: 'string', minLength: 1 } as const
-const names = { type: 'array', items: text, uniqueItems: true } as const
+const roles = business({ type: 'array', items: references('role', text), uniqueItems: true })
 const texts = { type: 'object', additionalProperties: { type: 'string' } } as const
-const category = { type: 'string', enum: ['read_only', 'write', 'read_write', 'privileged'] } as const
+/** The same, where a key that ends in `_file` names a secret. */
+const filled = { ...texts, patternProperties: { _file$: secretName } } as const
+const category = business({ type: 'string', enum: ['read_only', 'write', 'read_write', 'privileged'] })
+const header = { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9-]*$', maxLength: 64 } as const
 const seconds = { type: 'integer', minimum: 1, maximum: 3600 } as const
 
-/** What every tool of one's own says about itself. */
+/** The required description of every tool of the site. */
 const about = {
-  tool: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9_-]{0,63}$' },
-  description: { type: 'string', minLength: 20, maxLength: 1000 },
+  tool: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9_-]*$', maxLength: 64 },
+  description: business({ type: 'string', minLength: 20, maxLength: 1000 }),
   input: { type: 'object' },
 } as const
 
-/** What it may say besides. */
+/** Its optional description. */
 const aboutAsWell = {
-  title: text,
+  title: business(text),
   category,
-  roles: names,
+  roles,
   timeout_seconds: seconds,
   idempotent: { type: 'boolean' },
 } as const
 
 /**
  * A tool that makes one HTTP request. The host in `url` has no place for arguments: no caller chooses
- * whom the server talks to.
+ * the host that the server talks to.
  */
 export const httpToolSchema = objectWith(
   { ...about, type: { const: 'http' }, url: { type: 'string', pattern: '^https?://[^/{}?#@]+(/|$)' } },
@@ -34,17 +40,32 @@ export const httpToolSchema = objectWith(
     ...aboutAsWell,
     method: { type: 'string', enum: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] },
     query: texts,
-    headers: texts,
+    headers: filled,
+    assertion: objectWith({ header }, { audience: text }),
     body: { type: 'string', enum: ['json', 'none'] },
-    response: objectWith({}, { path: text, max_bytes: { type: 'integer', minimum: 1, maximum: 50000000 } }),
+    response: objectWith(
+      {},
+      {
+        path: text,
+        max_bytes: { type: 'integer', minimum: 1, maximum: 50000000 },
+        total: text,
+        next: text,
+        max_pages: { type: 'integer', minimum: 2, maximum: 100 },
+      },
+    ),
     allow_private: { type: 'boolean' },
   },
 ) satisfies JSONSchema
 
 /** A tool that runs one statement on a source. */
 export const sqlToolSchema = objectWith(
-  { ...about, type: { const: 'sql' }, source: text, sql: text },
-  { ...aboutAsWell, max_rows: { type: 'integer', minimum: 1, maximum: 100000 } },
+  { ...about, type: { const: 'sql' }, source: references('source', text), sql: text },
+  {
+    ...aboutAsWell,
+    max_rows: { type: 'integer', minimum: 1, maximum: 100000 },
+    page: { type: 'string', enum: ['offset'] },
+    cursor: { type: 'array', items: text, uniqueItems: true, minItems: 1, maxItems: 5 },
+  },
 ) satisfies JSONSchema
 
 /**
@@ -54,47 +75,26 @@ export const sqlToolSchema = objectWith(
 export const upstreamSchema = objectWith(
   { upstream: text, type: { const: 'mcp' } },
   {
-    prefix: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9]{0,30}_$' },
+    prefix: { type: 'string', pattern: '^[a-zA-Z][a-zA-Z0-9]*_$', maxLength: 32 },
     url: { type: 'string', pattern: '^https?://[^/{}?#@]+' },
-    headers: texts,
+    headers: filled,
+    assertion: objectWith({}, { header, meta: text, audience: text }),
     allow_private: { type: 'boolean' },
     command: { type: 'array', items: text, minItems: 1 },
-    env: texts,
-    roles: names,
+    env: filled,
+    roles,
     category,
     timeout_seconds: seconds,
     tools: {
       type: 'object',
-      additionalProperties: objectWith({}, { roles: names, category, enabled: { type: 'boolean' } }),
+      additionalProperties: objectWith({}, { roles, category, enabled: { type: 'boolean' } }),
     },
   },
 ) satisfies JSONSchema
 
-/**
- * `config/sources.yaml`: databases for SQL tools. Passwords stand in files (`password_file`), never in
- * the site.
- */
-export const sourcesSchema = objectWith({
-  sources: {
-    type: 'object',
-    additionalProperties: objectWith(
-      { type: { const: 'postgres' }, host: text, database: text, user: text },
-      {
-        port: { type: 'integer', minimum: 1, maximum: 65535 },
-        password_file: text,
-        ssl: { type: 'boolean' },
-        role: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,62}$' },
-        max_connections: { type: 'integer', minimum: 1, maximum: 100 },
-      },
-    ),
-  },
-}) satisfies JSONSchema
-
-/** A file of `config/tools/` with `type: http`, checked. */
+/** A checked file of `config/tools/` with `type: http`. */
 export type HttpDefinition = FromSchema<typeof httpToolSchema>
-/** The same with `type: sql`. */
+/** A checked file with `type: sql`. */
 export type SqlDefinition = FromSchema<typeof sqlToolSchema>
-/** The same with `type: mcp`. */
+/** A checked file with `type: mcp`. */
 export type UpstreamDefinition = FromSchema<typeof upstreamSchema>
-/** One database of `config/sources.yaml`. */
-export type Source = FromSchema<typeof sourcesSchema>['sources'][string]

@@ -1,153 +1,213 @@
-import type { Pool } from 'pg'
-import { messageOf } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
-import { traceparentOf } from '../../core/trace-context.ts'
-import { type Content, idempotencyKey, type Tool, type ToolCategory } from '../tool.ts'
-import { httpTool } from './http-tool.ts'
-import type { UpstreamDefinition } from './own-schema.ts'
-import { inputProblem, type OwnDefinitions, prefixOf } from './read-own-tools.ts'
-import { Upstream, type UpstreamTool } from './upstream.ts'
+import { systemClock, type Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import { createLog, type Log } from '#leaf/log.ts'
+import type { SecretPath } from '#leaf/secret-files.ts'
+import { type Fault, faultText, type SourceDocument } from '../../site/site-files.ts'
+import type { Tool } from '../tool.ts'
+import type { Vouch } from './assertion.ts'
+import { bundleModule } from './bundle-module.ts'
+import type { EntryParts, Remark } from './entry-parts.ts'
+import { httpParts } from './http-tool.ts'
+import { moduleParts } from './module-tools.ts'
+import type { SqlDefinition } from './own-schema.ts'
+import type { OwnDefinitions, OwnModule } from './read-own-tools.ts'
+import { SiteTables } from '../../documents/sources/site-tables.ts'
+import { secretFrom } from './templates.ts'
+import { upstreamParts } from './upstream-tools.ts'
+import type { Trouble } from '../../site/watched.ts'
+import { type Entry, type Tell, WatchedEntries } from '../../site/watched-entries.ts'
 
-/** How long a reading of the site waits for an upstream to list its tools. */
-const connectMilliseconds = 10_000
+interface OwnParts {
+  readonly log: Log
+  readonly clock: Clock
+  /** True if calls are served: tools that worked when taken into use and fail now must not keep the site from use. */
+  readonly serves?: boolean
+  /** Milliseconds between two pings of modules. */
+  readonly tick?: number
+}
 
-/** The connections of the site's own tools; they outlive snapshots that do not change them. */
+/** Milliseconds in which several changes count as one. */
+const restMilliseconds = 50
+
+/** The site's own tools and their dependencies: kept across snapshots that do not change them, and watched. */
 export class OwnTools {
-  readonly #log: Log
-  readonly #version: string
-  readonly #pools = new Map<string, Pool>()
-  readonly #upstreams = new Map<string, Upstream>()
+  readonly #parts: OwnParts
+  /** The tables of others that hold documents, and the connections to sources. */
+  readonly tables: SiteTables
+  readonly #entries: WatchedEntries<EntryParts>
+  /** The entries of the snapshot in use. */
+  #inUse: readonly Entry<EntryParts>[] = []
+  #definitions: OwnDefinitions | undefined
+  #offered = ''
+  #onChange: (() => void) | undefined
+  #rest: NodeJS.Timeout | undefined
+  #secrets: SecretPath | undefined
+  readonly #secretPath: SecretPath = (name) => this.#secrets?.(name) ?? name
+  #signs: Vouch = () => Promise.reject(new AppError('unavailable', 'nobody signs here who asks'))
+  readonly #vouch: Vouch = (principal, audience) => this.#signs(principal, audience)
 
-  constructor(log: Log, version: string) {
-    this.#log = log
-    this.#version = version
+  constructor(parts: OwnParts) {
+    this.#parts = parts
+    this.#entries = new WatchedEntries({
+      ...parts,
+      neededBy: ({ tools }) => tools().map(({ name }) => name),
+      onChange: () => this.#changed(),
+    })
+    const secretOf = (name: string): Promise<string> => secretFrom(name, this.#secretPath)
+    this.tables = new SiteTables({ ...parts, serves: parts.serves ?? false, secretOf })
   }
 
-  /** The tools of a reading of the site. An upstream that does not answer is told in the log, and has no tools until the next reading. */
-  async open(definitions: OwnDefinitions): Promise<readonly Tool[]> {
-    const { folder, http, sql, upstreams, modules } = definitions
-    const upstreamTools = await Promise.all(
-      upstreams.map((definition) => this.#upstreamTools(definition, folder)),
+  /** Sets the places of secrets, as the first reading of the site names them. */
+  nameSecrets(secretPath: SecretPath): void {
+    this.#secrets ??= secretPath
+  }
+
+  /** Sets the signer of assertions for other services. */
+  vouchBy(signs: Vouch): void {
+    this.#signs = signs
+  }
+
+  /** Sets the function to call when the snapshot in use offers tools that are gone, or lacks tools that are there. */
+  follow(onChange: () => void): void {
+    this.#onChange = onChange
+  }
+
+  /** Starts a module, as it is on disk now, in a process of its own; or returns its faults. */
+  async module(folder: string, file: string, memoryMegabytes: number): Promise<OwnModule | readonly Fault[]> {
+    const bundle = await bundleModule(folder, file)
+    if (!('text' in bundle)) return bundle
+    const made = (tell: Tell): EntryParts => moduleParts(bundle, { ...this.#parts, memoryMegabytes, ...tell })
+    const { key, of, watched, tried } = this.#entries.entry(
+      keyOf([file, bundle.text, memoryMegabytes], folder),
+      made,
     )
-    const tools = [
-      ...http.map((definition) => httpTool(definition, folder)),
-      ...(sql.length === 0 ? [] : await this.#sqlTools(definitions)),
-      ...modules,
-      ...upstreamTools.flat(),
-    ]
-    this.#closeUnused(definitions)
+    await tried
+    const { trouble } = watched
+    const tools = of.tools()
+    if (!trouble || tools.length > 0) return { key, tools }
+    if (this.#entries.forgives(key)) return { key, tools, trouble: trouble.fault }
+    this.#entries.drop(key)
+    return [trouble.fault]
+  }
+
+  /**
+   * Checks statements against their sources. In a site that is in use a failure only withholds the tool, since it is no
+   * fault of an edit; the same holds when a service starts.
+   */
+  async checkStatements(definitions: OwnDefinitions, faults: Fault[], warnings: Fault[]): Promise<void> {
+    const broken = new Set(faults.map(({ file }) => file))
+    const sound = definitions.sql.filter((one) => !broken.has(definitions.documents.get(one)!.file))
+    await Promise.all(
+      sound.map(async (definition) =>
+        this.#entries.judge(await this.#statement(definition, definitions), faults, warnings),
+      ),
+    )
+  }
+
+  /** Returns the tools of a reading of the site, which is in use from now on. Failing dependencies are watched. */
+  async open(definitions: OwnDefinitions): Promise<readonly Tool[]> {
+    const entries = await this.#entriesOf(definitions)
+    const tools = entries.flatMap(({ of }) => of.tools())
+    this.#entries.use(entries.map(({ key }) => key))
+    this.#inUse = entries
+    this.#definitions = definitions
+    this.#offered = JSON.stringify(tools)
+    this.discard()
     return tools
   }
 
+  /** Closes everything that the snapshot in use does not have, also from a reading that was rejected. */
+  discard(): void {
+    this.#entries.discard()
+    const { folder = '', sources = {} }: Partial<OwnDefinitions> = this.#definitions ?? {}
+    void this.tables.discard(folder, sources)
+  }
+
+  /** Everything that keeps tools from working now. */
+  get troubles(): readonly Trouble[] {
+    return [...this.#entries.troubles, ...this.tables.troubles]
+  }
+
+  /** Warnings about tools that work. */
+  get remarks(): readonly Remark[] {
+    const all = this.#entries.all.flatMap(({ of }) => of.remarks?.() ?? [])
+    return [...new Map(all.map((remark) => [faultText(remark), remark])).values()]
+  }
+
+  /** Tries everything now; returns true if other tools are to be offered than before. */
+  async retry(): Promise<boolean> {
+    await Promise.all([this.#entries.retry(), this.tables.retry()])
+    clearTimeout(this.#rest)
+    return this.#isOther()
+  }
+
   async close(): Promise<void> {
-    for (const upstream of this.#upstreams.values()) upstream.close()
-    this.#upstreams.clear()
-    await Promise.all([...this.#pools.values()].map((pool) => pool.end()))
-    this.#pools.clear()
+    clearTimeout(this.#rest)
+    this.#onChange = undefined
+    this.#entries.close()
+    await this.tables.close()
   }
 
-  async #sqlTools({ folder, sql, sources }: OwnDefinitions): Promise<Tool[]> {
-    // Few sites ask databases, and most starts need no driver.
-    const { openPool, sqlTool } = await import('./sql-tool.ts')
-    return sql.map((definition) => {
-      const source = sources[definition.source]!
-      const key = keyOf(source, folder)
-      let pool = this.#pools.get(key)
-      if (!pool) {
-        pool = openPool(source, folder, (error) =>
-          this.#log.warn('a connection of a SQL tool broke', { error }),
-        )
-        this.#pools.set(key, pool)
-      }
-      return sqlTool(definition, source, pool)
+  #isOther(): boolean {
+    return JSON.stringify(this.#inUse.flatMap(({ of }) => of.tools())) !== this.#offered
+  }
+
+  #changed(): void {
+    clearTimeout(this.#rest)
+    const tell = (): void => {
+      if (this.#definitions && this.#isOther()) this.#onChange?.()
+    }
+    this.#rest = setTimeout(tell, restMilliseconds).unref()
+  }
+
+  /** Returns the entries in the order in which their tools are listed, each tried when it is new. */
+  async #entriesOf(definitions: OwnDefinitions): Promise<readonly Entry<EntryParts>[]> {
+    const { folder, http, sql, upstreams, modules, documents } = definitions
+    // Not awaited: such a tool is offered whether it works or not.
+    const requests = http.map((definition) => {
+      const document = documents.get(definition)!
+      const made = (): EntryParts => httpParts(definition, document, this.#secretPath, this.#vouch)
+      return this.#entries.entry(keyOf(textOf(document), folder), made)
     })
+    const statements = await Promise.all(sql.map((definition) => this.#statement(definition, definitions)))
+    const servers = upstreams.map((definition) => {
+      const document = documents.get(definition)!
+      const parts = { log: this.#parts.log, secretPath: this.#secretPath, vouch: this.#vouch, folder }
+      const made = (tell: Tell): EntryParts => upstreamParts(definition, document, { ...parts, ...tell })
+      return this.#entries.entry(keyOf(definition, folder), made)
+    })
+    await this.#entries.soon([...statements, ...servers].map(({ tried }) => tried))
+    return [...requests, ...statements, ...modules.map(({ key }) => this.#entries.get(key)!), ...servers]
   }
 
-  async #upstreamTools(definition: UpstreamDefinition, folder: string): Promise<readonly Tool[]> {
-    const key = keyOf(definition, folder)
-    let upstream = this.#upstreams.get(key)
-    if (!upstream) {
-      upstream = new Upstream(definition, folder, this.#version)
-      this.#upstreams.set(key, upstream)
-    }
-    try {
-      const listed = await upstream.listTools(AbortSignal.timeout(connectMilliseconds))
-      return listed.flatMap((tool) => this.#passedOn(definition, upstream, tool))
-    } catch (error) {
-      const reason = messageOf(error)
-      this.#log.warn('the tools of an upstream server are not offered', {
-        upstream: definition.upstream,
-        reason,
-      })
-      return []
-    }
-  }
-
-  #passedOn(definition: UpstreamDefinition, upstream: Upstream, listed: UpstreamTool): Tool[] {
-    const rules = definition.tools?.[listed.name]
-    const name = prefixOf(definition) + listed.name
-    // Upstreams name older dialects of JSON Schema for what is the same in all of them.
-    const { $schema: _, ...input } = listed.inputSchema
-    const problem = inputProblem(input)?.message
-    if (rules?.enabled === false) return []
-    if (problem !== undefined || !/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/.test(name)) {
-      this.#log.warn('a tool of an upstream server cannot be offered', { tool: name, problem })
-      return []
-    }
-    const roles = rules?.roles ?? definition.roles
-    const tool: Tool = {
-      name,
-      title: listed.title ?? listed.name,
-      description: (listed.description ?? `The tool ${listed.name} of ${definition.upstream}.`).slice(
-        0,
-        1000,
-      ),
-      category: rules?.category ?? definition.category ?? categoryOf(listed),
-      input,
-      openWorld: true,
-      ...(definition.timeout_seconds !== undefined && { timeout: definition.timeout_seconds * 1000 }),
-      ...(roles && { roles }),
-      run: async (args, { signal, principal: { trace }, repeatable }) => {
-        const result = await upstream.callTool(listed.name, args, signal, {
-          ...(trace && { traceparent: traceparentOf(trace) }),
-          ...(repeatable && { [idempotencyKey]: repeatable.id }),
-        })
-        return richOf(result.content ?? [], result.structuredContent, result.isError ?? false)
-      },
-    }
-    return [tool]
-  }
-
-  #closeUnused({ folder, upstreams, sql, sources }: OwnDefinitions): void {
-    const used = new Set([
-      ...upstreams.map((definition) => keyOf(definition, folder)),
-      ...sql.map((definition) => keyOf(sources[definition.source], folder)),
-    ])
-    for (const [key, upstream] of this.#upstreams)
-      if (!used.has(key)) {
-        upstream.close()
-        this.#upstreams.delete(key)
-      }
-    for (const [key, pool] of this.#pools)
-      if (!used.has(key)) {
-        // Waits for the statements of the snapshot before.
-        pool.end().catch((error: unknown) => this.#log.warn('a pool was not closed', { error }))
-        this.#pools.delete(key)
-      }
+  async #statement(
+    definition: SqlDefinition,
+    { folder, sources, documents, sourcesDocument }: OwnDefinitions,
+  ): Promise<Entry<EntryParts>> {
+    // Few sites ask databases, and most starts need no driver.
+    const { sqlParts } = await import('./sql-tool.ts')
+    const source = sources[definition.source]!
+    const document = documents.get(definition)!
+    const { pool } = await this.tables.door(source, folder)
+    return this.#entries.entry(keyOf([textOf(document), source], folder), (tell) =>
+      sqlParts(definition, document, { source, sourcesDocument: sourcesDocument!, pool: pool!, ...tell }),
+    )
   }
 }
 
-/** The first text becomes the text of the answer; what else there is follows. */
-function richOf(content: readonly Content[], structured: unknown, isError: boolean): unknown {
-  const texts = content.filter((block) => block.type === 'text').map((block) => block.text)
-  const others = content.filter((block) => block.type !== 'text')
-  const data = texts.length > 0 ? texts.join('\n') : structured
-  return { kind: 'rich', ...(data !== undefined && { data }), content: others, isError }
+/** Runs a check with own tools, and closes them after it. */
+export async function withOwnTools<Result>(check: (ownTools: OwnTools) => Promise<Result>): Promise<Result> {
+  const log = createLog('silent', { write: () => undefined })
+  const ownTools = new OwnTools({ log, clock: systemClock })
+  try {
+    return await check(ownTools)
+  } finally {
+    await ownTools.close()
+  }
 }
 
-/** What an upstream says of its tools is a claim: it never makes one less than a write. */
-function categoryOf({ annotations }: UpstreamTool): ToolCategory {
-  return annotations?.['destructiveHint'] === true ? 'privileged' : 'write'
+function textOf({ file, bytes }: SourceDocument): string {
+  return `${file}\n${Buffer.from(bytes).toString('utf8')}`
 }
 
 function keyOf(value: unknown, folder: string): string {

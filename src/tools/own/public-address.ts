@@ -1,10 +1,10 @@
-/** Which addresses a tool may reach that an operator did not open the inner network to (SSRF). */
+/** Bounds the addresses that a tool may reach when the operator did not open the inner network to it (SSRF). */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { AppError } from '../../core/errors.ts'
-import { isPublicAddress } from '../../core/public-address.ts'
+import { AppError } from '#leaf/errors.ts'
+import { isPublicAddress } from '#leaf/public-address.ts'
 
-/** The address to dial for a host: all of its addresses must be allowed, and the one that is checked is the one that is used. */
+/** Returns the address to dial for a host: all of its addresses must be allowed, and the one that was checked is dialled. */
 export async function addressFor(host: string, allowPrivate: boolean): Promise<string> {
   const bare = host.replace(/^\[|\]$/g, '')
   const addresses = isIP(bare) ? [bare] : await addressesOf(bare)

@@ -1,9 +1,8 @@
 /** Reads the site's own tools: `config/tools/*.yaml`, `config/sources.yaml` and the modules in `tools/`. */
-import { unknownName } from '../../core/names.ts'
-import { join } from 'node:path'
-import { messageOf } from '../../core/errors.ts'
-import { type Check, compileSchema, pathText, type Problem, schemaProblems } from '../../core/schema.ts'
-import { checkDocument, checkNames } from '../../site/check-document.ts'
+import { placeIn } from '#leaf/places.ts'
+import { unknownName } from '#leaf/names.ts'
+import { compileSchema, pathText } from '#leaf/schema.ts'
+import { checkDocument, checkReferences, type NameSet } from '../../site/check-document.ts'
 import {
   documentsIn,
   type Fault,
@@ -11,255 +10,232 @@ import {
   type SiteFiles,
   type SourceDocument,
 } from '../../site/site-files.ts'
+import { readSources, sourcesFile, type Sources } from '../../site/sources.ts'
+import { statementFault } from '../../site/statement-fault.ts'
 import type { People } from '../../users/people.ts'
-import { defineTool, type Tool } from '../tool.ts'
+import type { Tool } from '../tool.ts'
+import {
+  checkHttp,
+  checkSql,
+  checkUpstream,
+  type Definition,
+  type DefinitionProblem,
+  inputProblems,
+} from './check-definitions.ts'
 import {
   type HttpDefinition,
   httpToolSchema,
-  type Source,
-  sourcesSchema,
   type SqlDefinition,
   sqlToolSchema,
   type UpstreamDefinition,
   upstreamSchema,
 } from './own-schema.ts'
-import { loadModule } from './load-module.ts'
-import { placeholders } from './templates.ts'
+import { portable } from '../gate/portable-schema.ts'
 
-const checks = {
-  http: compileSchema(httpToolSchema),
-  sql: compileSchema(sqlToolSchema),
-  mcp: compileSchema(upstreamSchema),
+/** A module of the site, known by its text. */
+export interface OwnModule {
+  readonly key: string
+  readonly tools: readonly Tool[]
+  /** The reason why it has no tools, where that does not keep the site from use. */
+  readonly trouble?: Fault
 }
-const checkSources = compileSchema(sourcesSchema)
+
+/** Runs a module of the site, or returns its faults. */
+export type RunModule = (file: string) => Promise<OwnModule | readonly Fault[]>
 
 /** The site's own tools before any of them is connected to anything. */
 export interface OwnDefinitions {
-  /** Where `*_file` paths that are not absolute begin. */
+  /** The folder in which children of the daemon start. */
   readonly folder: string
   readonly http: readonly HttpDefinition[]
   readonly sql: readonly SqlDefinition[]
   readonly upstreams: readonly UpstreamDefinition[]
-  readonly sources: Readonly<Record<string, Source>>
-  /** Tools of modules: complete already. */
-  readonly modules: readonly Tool[]
-  /** The names that are known now, and what the names of upstreams' tools begin with. */
+  readonly sources: Sources
+  /** Started already. */
+  readonly modules: readonly OwnModule[]
+  /** The file that names databases. */
+  readonly sourcesDocument: SourceDocument | undefined
+  /** The file of each definition. */
+  readonly documents: ReadonlyMap<Definition, SourceDocument>
+  /** The place of each tool's name. */
+  readonly places: ReadonlyMap<string, Fault>
+  /** The names that are known now, and the prefixes of the names of upstreams' tools. */
   readonly names: readonly string[]
 }
 
-/** Where definitions are checked: against what, and where faults go. */
-interface Checking {
-  readonly faults: Fault[]
-  readonly people: People
-  readonly sources: Readonly<Record<string, Source>>
-  /** Takes a name; two tools of one name are a fault, since one of them would be nobody's. */
-  readonly claim: (name: string, here: Fault) => void
-}
-
-/** Reads everything and runs the site's modules; every fault is collected. */
+/** Reads everything and runs the site's modules; collects every fault. */
 export async function readOwnTools(
   files: SiteFiles,
-  faults: Fault[],
+  { faults, warnings }: Pick<Taking, 'faults' | 'warnings'>,
   people: People,
   builtIn: Iterable<string>,
+  run: RunModule,
 ): Promise<OwnDefinitions> {
-  const checking = { faults, people, sources: readSources(files, faults), claim: claims(builtIn, faults) }
+  const sources = readSources(files, faults)
+  const places = new Map<string, Fault>()
+  const taking: Taking = {
+    faults,
+    warnings,
+    names: { role: people.roles, source: new Map(Object.entries(sources)) },
+    documents: new Map(),
+    places,
+    claim: claims(places, new Set(builtIn), faults),
+  }
   const http: HttpDefinition[] = []
   const sql: SqlDefinition[] = []
   const upstreams: UpstreamDefinition[] = []
-  // Known by name, so that a fault in a tool's own file is not told again wherever the tool is named.
+  // Known by name, so that a fault in a tool's own file is not reported again wherever the tool is named.
   const broken: string[] = []
   for (const document of documentsIn(files, 'config/tools/')) {
     const { type, tool } = (document.data ?? {}) as { type?: unknown; tool?: unknown }
     const before = faults.length
-    if (type === 'http') take(document, checks.http, http, checkHttp, checking)
-    else if (type === 'sql') take(document, checks.sql, sql, checkSql, checking)
-    else if (type === 'mcp') take(document, checks.mcp, upstreams, checkUpstream, checking)
+    if (type === 'http') take(document, httpToolSchema, http, checkHttp, taking)
+    else if (type === 'sql') take(document, sqlToolSchema, sql, (one) => checkSql(one, sources), taking)
+    else if (type === 'mcp') take(document, upstreamSchema, upstreams, checkUpstream, taking)
     else
       faults.push(
         document.fault(['type'], `must be "http", "sql" or "mcp", not ${JSON.stringify(type) ?? 'nothing'}`),
       )
     if (faults.length > before && typeof tool === 'string') broken.push(tool)
   }
-  const modules = await readModules(files, faults, checking.claim)
+  const modules = await readModules(files, taking, people, run)
   return {
     folder: files.folder,
     http,
     sql,
     upstreams,
-    sources: checking.sources,
+    sources,
+    sourcesDocument: files.documents.get(sourcesFile),
     modules,
+    documents: taking.documents,
+    places,
     names: [
-      ...[...http, ...sql].map((definition) => definition.tool),
-      ...modules.map((tool) => tool.name),
+      ...new Set([...[...http, ...sql].map(({ tool }) => tool), ...broken]),
+      ...modules.flatMap(({ tools }) => tools.map(({ name }) => name)),
       ...upstreams.map((definition) => `${prefixOf(definition)}*`),
-      ...broken.filter((name) => ![...http, ...sql].some((definition) => definition.tool === name)),
     ],
   }
 }
 
-function claims(builtIn: Iterable<string>, faults: Fault[]): Checking['claim'] {
-  const givenAt = new Map<string, string>([...builtIn].map((name) => [name, 'built in']))
+/** The state of reading the definitions. */
+interface Taking {
+  readonly faults: Fault[]
+  readonly warnings: Fault[]
+  /** The names that definitions may refer to. */
+  readonly names: Readonly<Record<string, NameSet>>
+  readonly documents: Map<Definition, SourceDocument>
+  readonly places: Map<string, Fault>
+  /** Claims a name; two tools with one name are a fault, since a call would mean either. */
+  readonly claim: (name: string, here: Fault) => void
+}
+
+function claims(places: Map<string, Fault>, builtIn: ReadonlySet<string>, faults: Fault[]): Taking['claim'] {
   return (name, here) => {
-    const other = givenAt.get(name)
-    if (other === undefined) givenAt.set(name, `already given in ${here.file}`)
+    const other = builtIn.has(name)
+      ? 'built in'
+      : places.has(name) && `already given in ${places.get(name)!.file}`
+    if (other === false) places.set(name, here)
     else faults.push({ ...here, message: `"${name}" is ${other}; choose another name` })
   }
 }
 
-function take<T extends object>(
+function take<T extends Definition>(
   document: SourceDocument,
-  check: Check,
+  schema: Readonly<Record<string, unknown>>,
   list: T[],
-  checkFurther: (definition: T, document: SourceDocument, checking: Checking) => void,
-  checking: Checking,
+  checkFurther: (definition: T) => Iterable<DefinitionProblem>,
+  { faults, warnings, names, documents, places, claim }: Taking,
 ): void {
-  const definition = checkDocument<T>(document, check, checking.faults)
+  const definition = checkDocument<T>(document, compileSchema(schema), faults)
   if (!definition) return
-  checkFurther(definition, document, checking)
-  if ('tool' in definition) checking.claim(String(definition.tool), document.fault(['tool'], ''))
+  checkReferences(document, schema, names, faults)
+  for (const { path, message, isWarning, at } of checkFurther(definition)) {
+    const fault = path[0] === 'sql' ? statementFault(document, message) : document.fault(path, message, at)
+    ;(isWarning ? warnings : faults).push(fault)
+  }
+  if ('tool' in definition) claim(definition.tool, document.fault(['tool'], ''))
+  else {
+    const name = `${prefixOf(definition)}*`
+    const other = places.get(name)?.file
+    if (other !== undefined)
+      warnings.push(
+        document.fault(['upstream'], `its tools are "${name}" as those of ${other}, which go before its own`),
+      )
+    else places.set(name, document.fault(['upstream'], ''))
+  }
+  documents.set(definition, document)
   list.push(definition)
 }
 
-function checkHttp(definition: HttpDefinition, document: SourceDocument, checking: Checking): void {
-  checkCommon(definition, document, checking)
-  const used = [definition.url, ...Object.values(definition.query ?? {})].flatMap(placeholders)
-  checkArguments(used, definition.input, ['url'], document, checking)
-}
-
-function checkSql(definition: SqlDefinition, document: SourceDocument, checking: Checking): void {
-  checkCommon(definition, document, checking)
-  const sources = Object.keys(checking.sources)
-  if (!sources.includes(definition.source))
-    checking.faults.push(document.fault(['source'], unknownName('source', definition.source, sources)))
-  checkArguments(sqlNames(definition.sql), definition.input, ['sql'], document, checking)
-}
-
-function checkUpstream(definition: UpstreamDefinition, document: SourceDocument, checking: Checking): void {
-  checkNames(document, ['roles'], 'role', definition.roles, checking.people.roles, checking.faults)
-  for (const [name, tool] of Object.entries(definition.tools ?? {}))
-    checkNames(document, ['tools', name, 'roles'], 'role', tool.roles, checking.people.roles, checking.faults)
-  if ((definition.url === undefined) === (definition.command === undefined))
-    checking.faults.push(document.fault([], 'an upstream has either a url or a command'))
-}
-
-function checkCommon(
-  { input, roles }: HttpDefinition | SqlDefinition,
-  document: SourceDocument,
-  checking: Checking,
-): void {
-  checkNames(document, ['roles'], 'role', roles, checking.people.roles, checking.faults)
-  const problem = inputProblem(input)
-  if (problem !== undefined) checking.faults.push(document.fault(['input', ...problem.path], problem.message))
-  const required = input['required']
-  // JSON Schema allows it, and nobody means it: a model would have to guess what to give.
-  for (const [index, name] of (Array.isArray(required) ? required : []).map(String).entries())
-    checkArguments([name], input, ['input', 'required', index], document, checking)
-}
-
-function checkArguments(
-  used: readonly string[],
-  input: Readonly<Record<string, unknown>>,
-  path: readonly (string | number)[],
-  document: SourceDocument,
-  { faults }: Checking,
-): void {
-  const known = Object.keys((input['properties'] as object | undefined) ?? {})
-  for (const name of used)
-    if (!known.includes(name)) faults.push(document.fault(path, unknownName('argument', name, known)))
-}
-
-/** What the names of an upstream's tools begin with. */
+/** Returns the prefix of the names of an upstream's tools. */
 export function prefixOf({ prefix, upstream }: UpstreamDefinition): string {
   return prefix ?? `${upstream.toLowerCase().replace(/[^a-z0-9]+/g, '')}_`
 }
 
-/** The `$name`s of a statement, outside of texts and comments. */
-export function sqlNames(sql: string): string[] {
-  const bare = sql.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
-  return [...new Set([...bare.matchAll(/\$([A-Za-z_]\w*)/g)].map((match) => match[1]!))]
-}
-
-function readSources(files: SiteFiles, faults: Fault[]): Readonly<Record<string, Source>> {
-  const document = files.documents.get('config/sources.yaml')
-  const data = document && checkDocument<{ sources: Record<string, Source> }>(document, checkSources, faults)
-  return data?.sources ?? {}
-}
-
-/** What is wrong with a schema as the input of a tool. */
-export function inputProblem(input: Readonly<Record<string, unknown>>): Problem | undefined {
-  if (input['type'] !== 'object')
-    return { path: [], message: 'the input of a tool is a schema with "type: object"' }
-  const [wrong] = schemaProblems(input)
-  if (wrong) return wrong
-  try {
-    compileSchema({ ...input })({})
-    return undefined
-  } catch (error) {
-    return badPattern(input, []) ?? { path: [], message: messageOf(error) }
-  }
-}
-
-/** The first regular expression of a schema that cannot be used. */
-function badPattern(schema: unknown, path: readonly string[]): Problem | undefined {
-  if (typeof schema !== 'object' || schema === null) return undefined
-  for (const [key, value] of Object.entries(schema)) {
-    const inner = badPattern(value, [...path, key])
-    if (inner) return inner
-    if (key !== 'pattern' || typeof value !== 'string') continue
-    try {
-      RegExp(value, 'u')
-    } catch (error) {
-      const message = messageOf(error).replace(/^Invalid regular expression: /, '')
-      return { path: [...path, key], message: `is not a usable pattern: ${message}` }
-    }
-  }
-  return undefined
-}
-
 /**
- * Runs the modules in `tools/` of the site. A module exports `tools({ defineTool })`, which answers tools like the
- * program's own; it is the operator's code and runs in the daemon.
+ * Runs the modules in `tools/` of the site. A module exports `tools({ defineTool })`, which returns tools like the
+ * program's own; it is the operator's code and runs beside the daemon.
  */
 async function readModules(
   files: SiteFiles,
-  faults: Fault[],
-  claim: (name: string, here: Fault) => void,
-): Promise<Tool[]> {
-  const tools: Tool[] = []
-  for (const path of files.assets.keys()) {
-    if (!/^tools\/[^/]+\.m?[jt]s$/.test(path) || path.endsWith('.d.ts')) continue
-    const fault = (message: string) => faults.push(fileFault(path, message))
-    try {
-      const module = (await loadModule(join(files.folder, path))) as {
-        tools?: (kit: { defineTool: typeof defineTool }) => readonly Tool[]
-      }
-      if (typeof module.tools !== 'function') fault('must export a function "tools" that answers tools')
-      else
-        for (const tool of module.tools({ defineTool })) {
-          const problem = toolProblem(tool)
-          if (problem === undefined) {
-            claim(tool.name, fileFault(path, ''))
-            tools.push(tool)
-          } else fault(problem)
-        }
-    } catch (error) {
-      fault(`cannot be run: ${messageOf(error)}`)
+  { faults, warnings, claim }: Taking,
+  people: People,
+  run: RunModule,
+): Promise<OwnModule[]> {
+  const paths = [...files.assets.keys()].filter(
+    (path) => /^tools\/[^/]+\.m?[jt]s$/.test(path) && !path.endsWith('.d.ts'),
+  )
+  // In parallel: each has a process to start.
+  const found = await Promise.all(paths.map(run))
+  const told = (fault: Fault): Fault => ({ ...fault, message: `cannot be run: ${fault.message}` })
+  return found.flatMap((module, index) => {
+    if (!('tools' in module)) {
+      faults.push(...module.map(told))
+      return []
     }
-  }
-  return tools
+    if (module.trouble) warnings.push(told(module.trouble))
+    const tools = module.tools.filter((tool) => {
+      const problem = toolProblem(tool, people)
+      const here = placeOfName(paths[index]!, files.assets.get(paths[index]!)!, tool.name, problem)
+      if (problem === undefined) claim(tool.name, here)
+      else faults.push(here)
+      for (const key of Object.keys(tool))
+        if (!toolKeys.includes(key))
+          warnings.push({ ...here, message: `${tool.name}: ${unknownName('key', key, toolKeys)}` })
+      for (const { path, message } of problem === undefined ? portable(tool.input).changed : [])
+        warnings.push({ ...here, message: `${tool.name}: ${pathText(['input', ...path])}: ${message}` })
+      return problem === undefined
+    })
+    return [{ ...module, tools }]
+  })
 }
 
-function toolProblem(tool: Partial<Tool> | undefined): string | undefined {
-  const name = tool?.name
+/** Returns the place in a module of a tool's name; the start of the file when the name is computed. */
+function placeOfName(file: string, bytes: Uint8Array, name: string, message = ''): Fault {
+  const text = Buffer.from(bytes).toString('utf8')
+  const at = ["'", '"', '`'].map((quote) => text.indexOf(quote + name + quote)).find((index) => index >= 0)
+  return { ...fileFault(file, message), ...placeIn(text, at ?? 0) }
+}
+
+/** The keys that a tool of a module may have. */
+const toolKeys =
+  'name title description category computes input output largeOutput example timeout onlyAsTask idempotent openWorld roles run'.split(
+    ' ',
+  )
+
+function toolProblem(tool: Partial<Tool>, people: People): string | undefined {
+  const { name, title, description, category, input, roles = [], run } = tool
   if (typeof name !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/.test(name))
     return `"${String(name)}" is no name for a tool`
-  if (typeof tool!.description !== 'string' || tool!.description.length < 20)
+  if (typeof description !== 'string' || description.length < 20)
     return `${name}: needs a description of at least 20 characters`
-  if (!['read_only', 'write', 'read_write', 'privileged'].includes(String(tool!.category)))
+  if (!['read_only', 'write', 'read_write', 'privileged'].includes(String(category)))
     return `${name}: needs a category`
-  if (typeof tool!.title !== 'string' || typeof tool!.run !== 'function')
+  if (typeof title !== 'string' || typeof run !== 'function')
     return `${name}: needs a title and a function run`
-  const problem = inputProblem(tool!.input ?? {})
+  if (!Array.isArray(roles)) return `${name}: roles: must be a list`
+  const role = roles.map(String).find((one) => !people.roles.has(one))
+  if (role !== undefined) return `${name}: roles: ${unknownName('role', role, people.roles.keys())}`
+  const problem = [...inputProblems(input ?? {})].find(({ isWarning }) => !isWarning)
   return problem && `${name}: ${pathText(['input', ...problem.path])}: ${problem.message}`
 }

@@ -1,11 +1,11 @@
 import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
-import { AppError } from '../../core/errors.ts'
-import { BodyTooLarge, readBody } from '../../core/request-body.ts'
+import { AppError } from '#leaf/errors.ts'
+import { BodyTooLarge, readBody } from '#front/request-body.ts'
 import { addressFor } from './public-address.ts'
 
-/** A request and its bounds. `allowPrivate` is the operator's word that the inner network is meant. */
+/** A request and its bounds. `allowPrivate`: the operator allows addresses of the inner network. */
 export interface Outgoing {
   readonly method: string
   readonly url: URL
@@ -16,14 +16,14 @@ export interface Outgoing {
   readonly signal: AbortSignal
 }
 
-/** Whatever the service answered, of any status; redirects are handed back, not followed. */
+/** The answer of the service, with any status; redirects are returned, not followed. */
 export interface HttpAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
 }
 
-/** One request to where the operator pointed a tool: no redirects, bounded, pinned to the address that was checked. */
+/** Sends one request to the operator's URL: no redirects, bounded, pinned to the address that was checked. */
 export async function send({
   method,
   url,
@@ -33,7 +33,7 @@ export async function send({
   maxBytes,
   signal,
 }: Outgoing): Promise<HttpAnswer> {
-  // Looked up once and dialled as checked: a second lookup could answer an inner address (DNS rebinding).
+  // Looked up once and dialled as checked: a second lookup could give an inner address (DNS rebinding).
   const address = await addressFor(url.hostname, allowPrivate)
   const start = url.protocol === 'https:' ? httpsRequest : httpRequest
   return await new Promise((resolve, reject) => {
@@ -47,11 +47,11 @@ export async function send({
       url,
       {
         method,
-        // A connection of its own, because a pooled one may lead to an address of an earlier lookup.
+        // Uses a connection of its own, because a pooled one may lead to an address of an earlier lookup.
         agent: false,
         signal,
         headers: {
-          // Uncompressed, so that `maxBytes` counts what is kept.
+          // Uncompressed, so that `maxBytes` counts the bytes that are kept.
           'accept-encoding': 'identity',
           ...headers,
           ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),

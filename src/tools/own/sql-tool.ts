@@ -3,108 +3,155 @@
  * extended protocol (so one statement), arguments bound, with the caller's identity in session settings
  * that row-level security can read (`current_setting('assistant.user')`).
  */
-import { Client, type ClientConfig, DatabaseError, escapeIdentifier, Pool, type PoolClient } from 'pg'
-import { AppError, messageOf } from '../../core/errors.ts'
-import type { Principal } from '../../core/principal.ts'
-import { fitRows } from '../fit-rows.ts'
+import { type Connection, DatabaseError, type Pool, type PoolClient } from 'pg'
+import { AppError, messageOf } from '#leaf/errors.ts'
+import { lookMilliseconds } from '../../documents/sources/source-limits.ts'
+import { inReadOnly, tellCaller } from '../../documents/sources/source-pool.ts'
+import type { Fault, SourceDocument } from '../../site/site-files.ts'
+import { placeAt } from '#leaf/places.ts'
+import { statementFault } from '../../site/statement-fault.ts'
+import { fitRows } from '../gate/fit-rows.ts'
 import type { Tool } from '../tool.ts'
-import type { Source, SqlDefinition } from './own-schema.ts'
-import { sqlNames } from './read-own-tools.ts'
-import { secretFrom } from './templates.ts'
+import type { Tell } from '../../site/watched-entries.ts'
+import type { EntryParts } from './entry-parts.ts'
+import type { Source } from '../../site/sources.ts'
+import type { SqlDefinition } from './own-schema.ts'
+import { pageArgument, sqlNames, statementParts } from './check-definitions.ts'
+import { passedOver } from './row-security.ts'
+import { pagedInput, pagedQuery, placeOfRows } from './sql-pages.ts'
+import { typesOf } from '../../documents/sources/sql-values.ts'
+import { SiteFault } from '../../site/site-fault.ts'
 
-/** Opens connections to a source; the password is read when it is needed. */
-export function openPool(source: Source, folder: string, onError: (error: Error) => void): Pool {
-  const pool = new Pool({
-    ...connectionOf(source, folder),
-    max: source.max_connections ?? 4,
-    connectionTimeoutMillis: 5000,
-    idleTimeoutMillis: 30_000,
-    allowExitOnIdle: true,
-  })
-  pool.on('error', onError)
-  // A connection in use that breaks fails its statement; unheard, its error would end the daemon.
-  pool.on('connect', (client) => void client.on('error', () => undefined))
-  return pool
+interface SqlParts extends Tell {
+  readonly source: Source
+  /** The file that names the source. */
+  readonly sourcesDocument: SourceDocument
+  readonly pool: Pool
 }
 
-function connectionOf(source: Source, folder: string): ClientConfig {
-  const { host, port = 5432, database, user, password_file: file, ssl = false } = source
-  return {
-    host,
-    port,
-    database,
-    user,
-    ...(file !== undefined && { password: () => secretFrom(file, folder) }),
-    ssl: ssl ? { rejectUnauthorized: true } : false,
-    application_name: 'assistant-core',
-  }
-}
+const withheld = 'its statement does not fit its database any more, which its operator has been told'
 
-/**
- * Has a source prepare the statements of its tools, and run none: what is wrong with each, as `line 1, column 8: …`,
- * or nothing. Rejects where the source cannot be asked.
- */
-export async function statementProblems(
-  definitions: readonly SqlDefinition[],
-  source: Source,
-  folder: string,
-): Promise<readonly (string | undefined)[]> {
-  const client = new Client({
-    ...connectionOf(source, folder),
-    connectionTimeoutMillis: 2000,
-    query_timeout: 5000,
-    options: '-c default_transaction_read_only=on',
-  })
-  client.on('error', () => undefined)
-  try {
-    await client.connect()
-    if (source.role !== undefined) await client.query(`SET ROLE ${escapeIdentifier(source.role)}`)
-    const problems: (string | undefined)[] = []
-    for (const [index, { sql }] of definitions.entries()) {
-      const head = `PREPARE tried_${index} AS ${opening}`
-      // The extended protocol takes one statement: what follows a semicolon is refused and not run.
-      const query = { text: `${head}${numbered(sql, sqlNames(sql))}${closing}`, queryMode: 'extended' }
-      problems.push(
-        await client.query(query).then(
-          () => undefined,
-          (error: unknown) => placed(error, sql, head.length),
-        ),
+/** Makes a tool whose statement the source checks without running it. It is offered to nobody while the check fails. */
+export function sqlParts(definition: SqlDefinition, document: SourceDocument, parts: SqlParts): EntryParts {
+  const { sql, source: name } = definition
+  const { source, sourcesDocument, pool } = parts
+  const tool = sqlTool(definition, parts)
+  let isWrong = false
+  let remarks: readonly Fault[] = []
+  const examine = async (client: PoolClient): Promise<string | undefined> => {
+    try {
+      requireColumns(
+        await described(client, opening + numbered(sql, sqlNames(sql)) + closing),
+        definition.cursor,
       )
+    } catch (error) {
+      return placed(error, sql)
     }
-    return problems
-  } finally {
-    await client.end().catch(() => undefined)
+    const { ofLogin, ofStatement } = await passedOver(client)
+    remarks = [
+      ...(ofLogin ? [sourcesDocument.fault(['sources', name, 'user'], ofLogin)] : []),
+      ...ofStatement.map((remark) => document.fault(['sql'], remark)),
+    ]
+    return await denied(client, sql)
+  }
+  return {
+    tools: () => [isWrong ? { ...tool, withheld } : tool],
+    attempt: async () => {
+      const problem = await inReadOnly(pool, source, AbortSignal.timeout(lookMilliseconds), examine).catch(
+        (cause: unknown) => {
+          throw new AppError('unavailable', `could not be tried in ${name}`, { cause })
+        },
+      )
+      isWrong = problem !== undefined
+      if (isWrong) throw new SiteFault(statementFault(document, problem!))
+    },
+    remarks: () => remarks,
+    place: (message) => document.fault(['sql'], message),
   }
 }
 
-/** The message of a database with the line and column in the statement. */
-function placed(error: unknown, sql: string, before: number): string {
-  // Class 42: syntax, and names that are not there. All else is no fault of the statement.
-  if (!(error instanceof DatabaseError) || error.code?.startsWith('42') !== true) throw error
-  if (error.position === undefined) return error.message
-  const lines = sql.slice(0, Math.max(0, Number(error.position) - 1 - before)).split('\n')
-  return `line ${lines.length}, column ${lines.at(-1)!.length + 1}: ${error.message}`
+/** Returns the denial of access to something in the statement: the database checks that when it plans, not when it parses. */
+async function denied(client: PoolClient, sql: string): Promise<string | undefined> {
+  const names = sqlNames(sql)
+  const text = `EXPLAIN ${opening}${numbered(sql, names)}${closing}`
+  // Other errors may come from the values, which are null here.
+  return await client
+    .query(
+      text,
+      names.map(() => null),
+    )
+    .then(
+      () => undefined,
+      (error: unknown) =>
+        // An error raised by a function of the site's own depends on the caller.
+        error instanceof DatabaseError && error.code === '42501' && error.routine === 'aclcheck_error'
+          ? error.message
+          : undefined,
+    )
 }
 
-// Wrapped for the limit, and because only a query can stand in that place.
+interface Column {
+  readonly name: string
+  readonly dataTypeID: number
+}
+
+/** Describes the columns of a statement without running it; the extended protocol takes one statement. */
+function described(client: PoolClient, text: string): Promise<readonly Column[]> {
+  return new Promise((resolve, reject) => {
+    let columns: readonly Column[] = []
+    client.query({
+      submit: (connection: Connection): void => {
+        connection.parse({ name: '', text, types: [] }, true)
+        connection.describe({ type: 'S', name: '' }, true)
+        connection.sync()
+      },
+      handleParseComplete: () => undefined,
+      handleRowDescription: ({ fields }: { readonly fields: readonly Column[] }) => void (columns = fields),
+      handleError: reject,
+      handleReadyForQuery: () => resolve(columns),
+    })
+  })
+}
+
+/** Checks the columns: of two with one name, one would be lost in a row object. Those of a cursor must be there. */
+function requireColumns(columns: readonly Column[], wanted: readonly string[] = []): void {
+  const names = columns.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  if (twice !== undefined)
+    throw new AppError('invalid', `two columns are called "${twice}": name one of them with AS`)
+  const missing = wanted.find((name) => !names.includes(name))
+  if (missing !== undefined)
+    throw new AppError('invalid', `there is no column "${missing}", which cursor names`)
+}
+
+/** Adds the line and column in the statement to a database's message. */
+function placed(error: unknown, sql: string): string {
+  if (error instanceof AppError) return error.message
+  // Class 42: syntax, unknown names; 0A: not allowed in a query. Every other error is no fault of the statement.
+  if (!(error instanceof DatabaseError) || !/^(42|0A)/.test(error.code ?? '')) throw error
+  if (error.position === undefined) return error.message
+  return `${placeAt(sql, Number(error.position) - 1 - opening.length)}: ${error.message}`
+}
+
+// Wrapped for the limit, and because only a query can stand there.
 const opening = 'SELECT * FROM (\n'
 const closing = '\n) AS result'
 
 /**
- * A tool that answers the rows of its statement, at most `max_rows` of them. AppError `invalid` for a
+ * Makes a tool that returns the rows of its statement, at most `max_rows` of them. AppError `invalid` for a
  * value that the database refuses, `forbidden` where it denies access, `unavailable` for the rest; only
  * the first tells why.
  */
-export function sqlTool(definition: SqlDefinition, source: Source, pool: Pool): Tool {
+function sqlTool(definition: SqlDefinition, { source, pool, doubted }: SqlParts): Tool {
   const names = sqlNames(definition.sql)
   const maxRows = definition.max_rows ?? 1000
-  const text = `${opening}${numbered(definition.sql, names)}${closing} LIMIT ${maxRows + 1}`
+  const whole = opening + numbered(definition.sql, names) + closing
   return {
     name: definition.tool,
     title: definition.title ?? definition.tool,
     description: definition.description,
     category: definition.category ?? 'read_only',
-    input: definition.input,
+    input: pagedInput(definition),
     openWorld: true,
     idempotent: true,
     ...(definition.timeout_seconds !== undefined && { timeout: definition.timeout_seconds * 1000 }),
@@ -112,103 +159,56 @@ export function sqlTool(definition: SqlDefinition, source: Source, pool: Pool): 
     async run(given, { principal, signal, budget }) {
       const args = given as Readonly<Record<string, unknown>>
       const values = names.map((name) => args[name] ?? null)
-      const rows = await inReadOnly(
-        pool,
-        source,
-        principal,
-        signal,
-        (definition.timeout_seconds ?? 30) * 1000,
-        async (client) => {
-          const query = { text, values, queryMode: 'extended' }
-          const result = await client.query<Record<string, unknown>>(query)
-          return result.rows
-        },
-      )
+      const milliseconds = (definition.timeout_seconds ?? 30) * 1000
+      const { rows, types } = await inReadOnly(pool, source, signal, async (client) => {
+        await tellCaller(client, principal, milliseconds)
+        const query = {
+          ...pagedQuery(definition, { text: whole, values, most: maxRows }, args),
+          queryMode: 'extended',
+        }
+        const { rows, fields } = await client.query<Record<string, unknown>>(query)
+        requireColumns(fields)
+        return { rows, types: await typesOf(client, fields) }
+      }).catch((error: unknown) => {
+        const refused = refusal(error)
+        if (refused.code === 'unavailable' && !signal.aborted) doubted()
+        throw refused
+      })
       const shown = rows.slice(0, maxRows)
-      const capped = rows.length > maxRows ? { capped: `only the first ${maxRows} rows` } : {}
+      const more = rows.length > maxRows
+      const told = {
+        ...(more && pageArgument(definition) === undefined && { capped: `only the first ${maxRows} rows` }),
+        ...(Object.keys(types).length > 0 && { types }),
+      }
       return {
         kind: 'rich',
-        data: fitRows({ ...capped, data: shown }, 'data', { total: shown.length, offset: 0 }, budget),
+        data: fitRows({ ...told, data: shown }, 'data', placeOfRows(definition, shown, more, args), budget),
         content: [],
       }
     },
   }
 }
 
-async function inReadOnly<R>(
-  pool: Pool,
-  source: Source,
-  principal: Principal,
-  signal: AbortSignal,
-  milliseconds: number,
-  work: (client: PoolClient) => Promise<R>,
-): Promise<R> {
-  const client = await connect(pool)
-  if (signal.aborted) {
-    // The caller left while it waited for the connection, and its signal does not come again.
-    client.release()
-    throw signal.reason as Error
-  }
-  // Ending the connection is the one way to stop a statement without a second one.
-  const stop = () => client.release(new Error('the call has ended'))
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    await client.query('BEGIN TRANSACTION READ ONLY')
-    await client.query({
-      text: `SELECT set_config('statement_timeout', $1, true), set_config('assistant.user', $2, true),
-        set_config('assistant.roles', $3, true), set_config('assistant.client', $4, true)`,
-      values: [
-        String(milliseconds),
-        principal.user,
-        [...principal.roles].sort().join(','),
-        principal.client?.id ?? '',
-      ],
-    })
-    if (source.role !== undefined) await client.query(`SET LOCAL ROLE ${escapeIdentifier(source.role)}`)
-    return await work(client)
-  } catch (error) {
-    throw refusal(error)
-  } finally {
-    signal.removeEventListener('abort', stop)
-    if (!signal.aborted) {
-      // Read-only work leaves nothing: rolling back also takes the session settings away.
-      const broken = await client.query('ROLLBACK').then(
-        () => undefined,
-        (error: Error) => error,
-      )
-      client.release(broken)
-    }
-  }
-}
-
-async function connect(pool: Pool): Promise<PoolClient> {
-  try {
-    return await pool.connect()
-  } catch (cause) {
-    if (cause instanceof AppError) throw cause
-    throw new AppError('unavailable', 'the database behind this tool cannot be reached', { cause })
-  }
-}
-
-/** What a caller may hear of a database error: wrong values, never its inside. */
+/** Words a database error for the caller: wrong values, never the database's inside. */
 function refusal(error: unknown): AppError {
   if (error instanceof AppError) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (!(error instanceof DatabaseError))
+    return new AppError('unavailable', 'the database behind this tool cannot be reached', { cause: error })
+  const { code = '' } = error
   if (code === '57014') return new AppError('unavailable', 'the statement took too long', { cause: error })
   // Class 22: data exceptions, such as a text where a number is wanted.
   if (code.startsWith('22'))
     return new AppError('invalid', `the database refused an argument: ${messageOf(error)}`, { cause: error })
   if (code === '42501') return new AppError('forbidden', 'the database does not allow this', { cause: error })
+  if (code.startsWith('42')) return new AppError('unavailable', withheld, { cause: error })
   return new AppError('unavailable', 'the database behind this tool failed', { cause: error })
 }
 
-/** `$name` as `$1`, `$2`, …, outside of texts and comments; what follows keeps its place. */
+/** Replaces `$name` with `$1`, `$2`, …, outside of texts and comments; columns of the text after it stay the same. */
 function numbered(sql: string, names: readonly string[]): string {
   return sql
     .replace(/;\s*$/, '')
-    .replace(
-      /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\$([A-Za-z_]\w*)/g,
-      (all, name: string | undefined) =>
-        name === undefined ? all : `$${names.indexOf(name) + 1}`.padEnd(all.length),
+    .replace(statementParts, (all, _tag, name: string | undefined) =>
+      name === undefined ? all : `$${names.indexOf(name) + 1}`.padEnd(all.length),
     )
 }

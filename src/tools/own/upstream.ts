@@ -1,7 +1,9 @@
 /** A client of another MCP server, over HTTP or over the standard streams of a child process: only what tools need. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { AppError } from '../../core/errors.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { SecretPath } from '#leaf/secret-files.ts'
+import { version } from '../../core/version.ts'
 import type { Content } from '../tool.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
 import { send } from './request.ts'
@@ -16,17 +18,17 @@ export interface UpstreamTool {
   readonly annotations?: Readonly<Record<string, unknown>>
 }
 
-/** What an upstream's tool answered, not yet checked: own-tools.ts passes it on. */
+/** The answer of an upstream's tool, not yet checked: own-tools.ts passes it on. */
 export interface UpstreamResult {
   readonly content?: readonly Content[]
   readonly structuredContent?: unknown
   readonly isError?: boolean
 }
 
-type Meta = Readonly<Record<string, string>>
+type Texts = Readonly<Record<string, string>>
 
-/** Sends one JSON-RPC message and answers the response to it; nothing for a notification. */
-type Exchange = (message: Message, signal: AbortSignal) => Promise<Message | undefined>
+/** Sends one JSON-RPC message and returns the response to it; nothing for a notification. */
+type Exchange = (message: Message, signal: AbortSignal, headers?: Texts) => Promise<Message | undefined>
 
 interface Message {
   readonly jsonrpc: '2.0'
@@ -37,7 +39,7 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** Spoken to upstreams: the revision that this service prefers itself. The other two bound what one may answer. */
+/** The protocol revision for upstreams, which this service itself prefers. The other two bound an answer of theirs. */
 const revision = '2025-06-18'
 const maxBytes = 10_000_000
 const maxPages = 50
@@ -45,14 +47,30 @@ const connectMilliseconds = 10_000
 
 /** A connection to an upstream, made when it is first used, and again after a failure. */
 export class Upstream {
-  readonly #of: { readonly definition: UpstreamDefinition; readonly folder: string; readonly version: string }
+  readonly #of: {
+    readonly definition: UpstreamDefinition
+    readonly folder: string
+    readonly secretPath: SecretPath
+    readonly onEnd: (error: Error) => void
+  }
   #ready: Promise<Exchange> | undefined
   #closeTransport = (): void => undefined
   #lastId = 0
   #underway = 0
 
-  constructor(definition: UpstreamDefinition, folder: string, version: string) {
-    this.#of = { definition, folder, version }
+  /** `onEnd` is called when a child process ends without being closed. */
+  constructor(
+    definition: UpstreamDefinition,
+    folder: string,
+    secretPath: SecretPath,
+    onEnd: (error: Error) => void = () => undefined,
+  ) {
+    this.#of = { definition, folder, secretPath, onEnd }
+  }
+
+  /** True if there is a connection that has not failed. */
+  get isThere(): boolean {
+    return this.#ready !== undefined
   }
 
   async listTools(signal: AbortSignal): Promise<readonly UpstreamTool[]> {
@@ -70,10 +88,15 @@ export class Upstream {
     return tools
   }
 
-  /** `meta` is what is said about the call besides its arguments. */
-  async callTool(name: string, args: unknown, signal: AbortSignal, meta: Meta): Promise<UpstreamResult> {
+  /** `meta` and, over HTTP, `headers` carry facts about the call besides its arguments. */
+  async callTool(
+    name: string,
+    args: unknown,
+    signal: AbortSignal,
+    { meta, headers }: { readonly meta: Texts; readonly headers: Texts },
+  ): Promise<UpstreamResult> {
     const params = { name, arguments: args, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
-    return (await this.#call('tools/call', params, signal)) as UpstreamResult
+    return (await this.#call('tools/call', params, signal, headers)) as UpstreamResult
   }
 
   close(): void {
@@ -82,9 +105,9 @@ export class Upstream {
     this.#closeTransport = () => undefined
   }
 
-  async #call(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+  async #call(method: string, params: unknown, signal: AbortSignal, headers?: Texts): Promise<unknown> {
     // Shared by calls that come meanwhile; a failure is forgotten, so that the next call tries again.
-    // Not by the signal of the caller who happened to be first: the others wait for it too.
+    // Not stopped by the signal of the first caller: the others wait for it too.
     this.#ready ??= this.#connect(AbortSignal.timeout(connectMilliseconds))
     let exchange: Exchange
     try {
@@ -93,7 +116,8 @@ export class Upstream {
       this.#ready = undefined
       throw error
     }
-    return await this.#ask(exchange, method, params, signal)
+    const asked: Exchange = (message, signal) => exchange(message, signal, headers)
+    return await this.#ask(asked, method, params, signal)
   }
 
   async #ask(exchange: Exchange, method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
@@ -106,8 +130,8 @@ export class Upstream {
       refusal = new AppError('unavailable', `the upstream server refused: ${said}`)
       throw refusal
     } catch (error) {
-      // A broken connection is made anew by the next call; a refusal leaves it as it is, and so does a caller who
-      // left: others have calls on it. When the last one waited in vain, it may be stuck.
+      // A broken connection is made anew by the next call. It stays after a refusal, and when a caller leaves while
+      // others have calls on it. If the last caller waited in vain, it may be stuck.
       if (!refusal && !(signal.aborted && this.#underway > 1)) this.close()
       throw error
     } finally {
@@ -116,9 +140,17 @@ export class Upstream {
   }
 
   async #connect(signal: AbortSignal): Promise<Exchange> {
-    const { definition, folder, version } = this.#of
-    const { exchange, close } = await (definition.command ? overStreams : overHttp)(definition, folder)
-    this.#closeTransport = close
+    const { definition, folder, secretPath, onEnd } = this.#of
+    const transport = definition.command
+      ? await overStreams(definition, secretPath, folder, (error) => {
+          // Another connection may be open already.
+          if (this.#closeTransport !== transport.close) return
+          this.close()
+          onEnd(error)
+        })
+      : overHttp(definition, secretPath)
+    const { exchange } = transport
+    this.#closeTransport = transport.close
     const clientInfo = { name: 'assistant-core', version }
     const hello = { protocolVersion: revision, capabilities: {}, clientInfo }
     await this.#ask(exchange, 'initialize', hello, signal)
@@ -132,9 +164,9 @@ interface Transport {
   readonly close: () => void
 }
 
-function overHttp(definition: UpstreamDefinition, folder: string): Transport {
+function overHttp(definition: UpstreamDefinition, secretPath: SecretPath): Transport {
   let session: string | undefined
-  const exchange: Exchange = async (message, signal) => {
+  const exchange: Exchange = async (message, signal, headers) => {
     const answer = await send({
       method: 'POST',
       url: new URL(definition.url!),
@@ -143,7 +175,8 @@ function overHttp(definition: UpstreamDefinition, folder: string): Transport {
         'content-type': 'application/json',
         'mcp-protocol-version': revision,
         ...(session !== undefined && { 'mcp-session-id': session }),
-        ...(await withSecrets(definition.headers ?? {}, folder)),
+        ...(await withSecrets(definition.headers ?? {}, secretPath)),
+        ...headers,
       },
       body: JSON.stringify(message),
       allowPrivate: definition.allow_private ?? false,
@@ -160,7 +193,7 @@ function overHttp(definition: UpstreamDefinition, folder: string): Transport {
   return { exchange, close: () => void (session = undefined) }
 }
 
-/** The response with the id, in a JSON body or among the events of a stream. */
+/** Finds the response with the id, in a JSON body or among the events of a stream. */
 function responseIn(text: string, type: string, id: number): Message {
   const texts = type.startsWith('text/event-stream')
     ? text.split(/\r?\n\r?\n/).map((event) =>
@@ -177,26 +210,35 @@ function responseIn(text: string, type: string, id: number): Message {
       const message = JSON.parse(candidate) as Message
       if (message.id === id && message.method === undefined) return message
     } catch {
-      // Not a message; another event may be the response.
+      // This is no message; another event may be the response.
     }
   }
   throw new AppError('unavailable', 'the upstream server did not answer')
 }
 
-async function overStreams(definition: UpstreamDefinition, folder: string): Promise<Transport> {
-  const own = await withSecrets(definition.env ?? {}, folder)
+async function overStreams(
+  definition: UpstreamDefinition,
+  secretPath: SecretPath,
+  folder: string,
+  onEnd: (error: Error) => void,
+): Promise<Transport> {
+  const own = await withSecrets(definition.env ?? {}, secretPath)
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin', ...own }
   const [command, ...args] = definition.command!
-  // Nothing of the daemon's own environment: it may hold credentials.
+  // The daemon's own environment is not passed on: it may hold credentials.
   const child = spawn(command!, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'] })
-  const waiting = new Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>()
-  const end = (): void => {
-    for (const { reject } of waiting.values())
-      reject(new AppError('unavailable', 'the upstream server has ended'))
+  const waiting: Waiting = new Map()
+  let ended: AppError | undefined
+  const end = (cause?: unknown): void => {
+    ended ??= new AppError('unavailable', 'the upstream server has ended', { cause })
+    for (const { reject } of waiting.values()) reject(ended)
     waiting.clear()
   }
   child.on('error', end)
-  child.on('exit', end)
+  child.on('exit', (code, signal) => {
+    end(new Error(signal ?? `exit ${code}`))
+    onEnd(ended!)
+  })
   child.stdin.on('error', end)
   createInterface({ input: child.stdout }).on('line', (line) => {
     const message = parsed(line)
@@ -206,7 +248,7 @@ async function overStreams(definition: UpstreamDefinition, folder: string): Prom
     waiting.delete(message.id)
   })
   return {
-    exchange: (message, signal) => written(child, waiting, message, signal),
+    exchange: (message, signal) => (ended ? Promise.reject(ended) : written(child, waiting, message, signal)),
     close: () => {
       // Killing what never started would be kill(0, SIGTERM): the daemon, and all of its process group.
       if (child.pid !== undefined) child.kill()
@@ -214,14 +256,14 @@ async function overStreams(definition: UpstreamDefinition, folder: string): Prom
   }
 }
 
+type Waiting = Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>
+
 function written(
   child: ChildProcess,
-  waiting: Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>,
+  waiting: Waiting,
   message: Message,
   signal: AbortSignal,
 ): Promise<Message | undefined> {
-  if (child.exitCode !== null || child.pid === undefined)
-    return Promise.reject(new AppError('unavailable', 'the upstream server has ended'))
   child.stdin!.write(`${JSON.stringify(message)}\n`)
   const { id } = message
   if (id === undefined) return Promise.resolve(undefined)

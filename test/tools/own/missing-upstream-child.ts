@@ -4,7 +4,7 @@ import { Upstream } from '../../../src/tools/own/upstream.ts'
 const definition = { command: ['/nowhere/at-all'] } as unknown as ConstructorParameters<typeof Upstream>[0]
 const refusals = new Set<string>()
 for (let n = 0; n < 200; n++) {
-  const upstream = new Upstream(definition, import.meta.dirname, '1.0.0')
+  const upstream = new Upstream(definition, import.meta.dirname, (name) => name)
   await upstream.listTools(AbortSignal.timeout(10_000)).catch((error: Error) => refusals.add(error.message))
   upstream.close()
 }

@@ -29,12 +29,23 @@ const tools = [
   },
   { name: 'environment', description: 'Tells its environment.', inputSchema: nothing },
   { name: 'slow', description: 'Never answers at all.', inputSchema: nothing },
+  {
+    name: 'tangled',
+    description: 'Has a schema that not all models take.',
+    inputSchema: {
+      ...nothing,
+      properties: { where: { type: ['object', 'array'] }, node: { $ref: '#/$defs/node' } },
+      $defs: { node: { type: 'object', properties: { inner: { $ref: '#/$defs/node' } } } },
+    },
+  },
 ]
 
 const traced = (meta: Record<string, unknown> | undefined): string =>
   typeof meta?.['traceparent'] === 'string' ? ` (${meta['traceparent']})` : ''
 const keyed = (meta: Record<string, unknown> | undefined): string =>
   typeof meta?.['assistant-core/idempotencyKey'] === 'string' ? ' (keyed)' : ''
+const asked = (meta: Record<string, unknown> | undefined): string =>
+  typeof meta?.['com.example/caller'] === 'string' ? ` by ${meta['com.example/caller']}` : ''
 
 function server(): Server {
   const mcp = new Server({ name: 'everything', version: '1.0.0' }, { capabilities: { tools: {} } })
@@ -48,12 +59,14 @@ function server(): Server {
     switch (params.name) {
       case 'echo':
         return says(
-          `Echo: ${String(params.arguments?.['message'])}${traced(params._meta)}${keyed(params._meta)}`,
+          `Echo: ${String(params.arguments?.['message'])}${traced(params._meta)}${keyed(params._meta)}${asked(params._meta)}`,
         )
       case 'fail':
         return { ...says('no'), isError: true }
+      case 'tangled':
+        return says('untangled')
       case 'environment':
-        return says(JSON.stringify(process.env))
+        return says(JSON.stringify({ ...process.env, pid: process.pid }))
       default:
         return new Promise(() => undefined)
     }
@@ -69,7 +82,7 @@ if (process.argv[2] === 'http') {
       await transport.handleRequest(request, response)
     })()
   })
-  http.listen(0, '127.0.0.1', () => {
+  http.listen(Number(process.argv[3] ?? 0), '127.0.0.1', () => {
     const { port } = http.address() as { port: number }
     process.stdout.write(`${port}\n`)
   })

@@ -1,6 +1,6 @@
 /** `tojson`: as Python's json.dumps writes with sorted keys, safe inside HTML. */
 import { native, type Native } from '../binding.ts'
-import { ordered } from '../compare.ts'
+import { ordered, orderOf } from '../compare.ts'
 import { Fault, type Run } from '../limits.ts'
 import { wantInt } from '../native-arguments.ts'
 import { floatText, intText } from '../numbers.ts'
@@ -8,6 +8,8 @@ import { Dict, Float, isFloat, Markup, textOf, Tuple, typeName, type Env, type V
 
 /** `tojson`; its text is Markup, because nothing in it can end an element or an attribute. */
 export const jsonFilters: readonly [string, Native][] = [['tojson', native('indent?', toJson)]]
+
+const printable = /^[ !#-[\]-~]*$/
 
 /** Written as escapes of JSON, so that the text means the same and HTML sees none of them. */
 const UNSAFE: Record<string, string> = { '<': '\\u003c', '>': '\\u003e', '&': '\\u0026', "'": '\\u0027' }
@@ -25,12 +27,18 @@ interface Style {
   readonly run: Run
   readonly unit: string | undefined
   readonly open: object[]
+  /** The keys of the last dict that had only texts, those in order, and each as it is written. */
+  shape?: {
+    readonly keys: readonly string[]
+    readonly sorted: readonly string[]
+    readonly heads: readonly string[]
+  }
 }
 
 function toJson({ run }: Env, value: Value, indent?: Value): Markup {
   const style: Style = { run, unit: unitOf(run, indent), open: [] }
   const text = write(style, value, '\n')
-  return new Markup(text.replace(/[<>&']/g, (char) => UNSAFE[char]!))
+  return new Markup(/[<>&']/.test(text) ? text.replace(/[<>&']/g, (char) => UNSAFE[char]!) : text)
 }
 
 function unitOf(run: Run, indent: Value | undefined): string | undefined {
@@ -45,6 +53,8 @@ function unitOf(run: Run, indent: Value | undefined): string | undefined {
 function write(style: Style, value: Value, newline: string): string {
   const { run } = style
   run.tick(1)
+  if (typeof value === 'string') return quote(run, value)
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return intText(value)
   const text = textOf(value)
   if (text !== undefined) return quote(run, text)
   if (value === null) return 'null'
@@ -56,11 +66,7 @@ function write(style: Style, value: Value, newline: string): string {
     return nested(style, value, '[', ']', newline, (inner) => items.map((item) => write(style, item, inner)))
   }
   if (value instanceof Dict) {
-    return nested(style, value, '{', '}', newline, (inner) =>
-      sortedPairs(run, value).map(
-        ([key, item]) => `${quote(run, keyText(key))}: ${write(style, item, inner)}`,
-      ),
-    )
+    return nested(style, value, '{', '}', newline, (inner) => membersOf(style, value, inner))
   }
   throw new Fault('TypeError', `Object of type ${typeName(value)} is not JSON serializable`)
 }
@@ -90,9 +96,28 @@ function nested(
   return `${open}${inner}${all.join(`,${inner}`)}${newline}${close}`
 }
 
-function sortedPairs(run: Run, dict: Dict): [Value, Value][] {
+/** The members of a dict in the order of their keys; dicts in a list mostly have the same ones. */
+function membersOf(style: Style, dict: Dict, inner: string): string[] {
+  const { run } = style
   run.tick(dict.size)
-  return dict.pairs().sort(([a], [b]) => (ordered(run, a, b, '<') ? -1 : ordered(run, b, a, '<') ? 1 : 0))
+  const keys = dict.keys()
+  let { shape } = style
+  if (shape?.keys.length !== keys.length || !keys.every((key, at) => key === shape!.keys[at])) {
+    if (!keys.every((key) => typeof key === 'string')) return mixedMembers(style, dict, inner)
+    const sorted = orderOf(run, keys, false).map((at) => keys[at]!)
+    shape = { keys, sorted, heads: sorted.map((key) => `${quote(run, key)}: `) }
+    style.shape = shape
+  }
+  const { sorted, heads } = shape
+  return sorted.map((key, at) => heads[at]! + write(style, dict.get(key)!, inner))
+}
+
+function mixedMembers(style: Style, dict: Dict, inner: string): string[] {
+  const { run } = style
+  return dict
+    .pairs()
+    .sort(([a], [b]) => (ordered(run, a, b, '<') ? -1 : ordered(run, b, a, '<') ? 1 : 0))
+    .map(([key, item]) => `${quote(run, keyText(key))}: ${write(style, item, inner)}`)
 }
 
 /** Keys as json.dumps writes them: numbers, booleans and None as text. */
@@ -114,6 +139,7 @@ function floatJson(value: number): string {
 
 function quote(run: Run, text: string): string {
   run.text(text.length)
+  if (printable.test(text)) return `"${text}"`
   const body = text.replace(
     // Everything but printable ASCII, by UTF-16 unit as JSON escapes count.
     /[^ !#-[\]-~]/g,

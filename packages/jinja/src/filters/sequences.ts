@@ -1,7 +1,7 @@
 /** Filters on lists and other iterables. */
 import { native, type Native } from '../binding.ts'
 import { below } from '../chance.ts'
-import { equals, sortBy, ordered } from '../compare.ts'
+import { areAlike, equals, orderOf, ordered, sortBy } from '../compare.ts'
 import { each, iterate, itemsOf, Lazy, needSize, toList, truth } from '../iterate.ts'
 import { Fault } from '../limits.ts'
 import { escape } from '../markup.ts'
@@ -143,7 +143,7 @@ function sort(env: Env, value: Value, reverse?: Value, sensitive?: Value, attrib
   const picks = getters(env, attribute, isTrue(env, sensitive) ? undefined : ignoreCase)
   const all = toList(env.run, value)
   const keys = all.map((one) => (picks.length === 1 ? picks[0]!(one) : picks.map((pick) => pick(one))))
-  const simple = picks.length > 1 || keys.every((key) => typeof key === 'string')
+  const simple = picks.length > 1 || areAlike(keys)
   // Python compares lists of keys, which skips what is equal before asking which is less.
   return sortBy(env.run, all, simple ? keys : keys.map((key) => [key]), isTrue(env, reverse))
 }
@@ -214,10 +214,10 @@ function groupBy(env: Env, value: Value, attribute?: Value, absent?: Value, sens
   const plain = getter(env, attribute, absent)
   const key: Getter = exact ? plain : (one) => ignoreCase(plain(one))
   const all = toList(env.run, value)
-  const sorted = sortBy(env.run, all, all.map(key), false)
+  const keys = all.map(key)
   const groups: { key: Value; members: Value[] }[] = []
-  for (const one of sorted) {
-    const oneKey = key(one)
+  for (const place of orderOf(env.run, keys, false)) {
+    const [one, oneKey] = [all[place]!, keys[place]!]
     const group = groups.at(-1)
     if (group && equals(env.run, group.key, oneKey)) group.members.push(one)
     else groups.push({ key: oneKey, members: [one] })

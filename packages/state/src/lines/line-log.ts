@@ -1,0 +1,237 @@
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
+import { AppError } from '#leaf/errors.ts'
+import { diskFaultText } from '#leaf/files.ts'
+import type { Log } from '#leaf/log.ts'
+import type { AppendFile } from './append-file.ts'
+
+const trialMilliseconds = 500
+const mostAtOnce = 5_000
+const mostWaiting = 100_000
+const mostWaitingBytes = 64 << 20
+
+/** Lines of entries, ready to be appended. */
+export interface Lines {
+  readonly bytes: Uint8Array
+  /** Called when they are on disk, before anyone who waits for them is told. */
+  written(): void | Promise<void>
+}
+
+/** Appends lines, where there are any, and then calls `written`. */
+export async function appendLines(file: AppendFile, lines: Lines | undefined): Promise<void> {
+  if (!lines) return
+  await file.append(lines.bytes)
+  await lines.written()
+}
+
+/** The options of a log: how entries are written, and what happens when they cannot be. */
+export interface LineLogOptions<Entry> {
+  /** A name for people to read, such as `the state`. */
+  readonly name: string
+  readonly log: Log
+  /** Milliseconds between two writes, so that many entries share a write and its sync; an entry alone does not wait. */
+  readonly gatherMilliseconds: number
+  /** Returns the size of an entry, where it may be large. */
+  readonly sizeOf?: (entry: Entry) => number
+  /**
+   * Writes the entries, all of them or nothing; those of a failed write come again, first. A `trial` tests whether
+   * writing is possible again: it must write, even without entries.
+   */
+  readonly write: (entries: readonly Entry[], trial: boolean) => Promise<void>
+  /** Makes room after a failure; when it succeeds, the write is retried at once. */
+  readonly rescue?: (error: unknown) => Promise<boolean>
+  /** Undoes entries that could not be written, the last first. Without it, entries wait until they can be written. */
+  readonly undo?: (entries: readonly Entry[]) => void
+}
+
+interface Waiting<Entry> {
+  /** The entry; absent for a caller that only waits. */
+  readonly entry: Entry | undefined
+  readonly since: number
+  readonly resolve: () => void
+  readonly reject: (error: AppError) => void
+}
+
+/**
+ * A queue of entries, written in the order added to an append-only file. Entries that come while the disk
+ * is busy share the next write and its one sync. When a write fails, nothing of it stays on disk, and
+ * nothing new is accepted until a trial succeeds.
+ */
+export class LineLog<Entry> {
+  readonly #options: LineLogOptions<Entry>
+  #queue: Waiting<Entry>[] = []
+  #running: Promise<void> | undefined
+  #bytes = 0
+  #woken = false
+  /** The time the last write began. */
+  #wrote = -Infinity
+  /** The number of queued entries that a caller awaits, and that number at the last write. */
+  #awaited = 0
+  #awaitedBefore = 1
+  #hurry: (() => void) | undefined
+  #fault: string | undefined
+  #closed = false
+
+  constructor(options: LineLogOptions<Entry>) {
+    this.#options = options
+  }
+
+  /** The reason why writing fails now. */
+  get fault(): string | undefined {
+    return this.#fault
+  }
+
+  /** The length of the queue. */
+  get waiting(): number {
+    return this.#queue.length
+  }
+
+  /** Milliseconds that the first in the queue has waited. */
+  get waitsFor(): number {
+    const [first] = this.#queue
+    return first ? performance.now() - first.since : 0
+  }
+
+  /** Throws AppError `unavailable` when nothing can be added now. */
+  requireWritable(): void {
+    const { name } = this.#options
+    if (this.#closed) throw new AppError('unavailable', `${name} is closed`)
+    if (this.#fault !== undefined) throw this.#unavailable()
+    if (this.#queue.length >= mostWaiting || this.#bytes >= mostWaitingBytes)
+      throw new AppError('unavailable', `${name} cannot keep up; try again`)
+  }
+
+  /**
+   * Queues an entry; settles when it is on disk, rejects when it never will be. The caller has called `requireWritable`, or must
+   * not lose the entry. `awaited` entries are written as soon as there are as many as at the last write: callers on their way
+   * share the write, and a caller alone does not wait.
+   */
+  add(entry: Entry, awaited = false): Promise<void> {
+    const added = this.#wait(entry)
+    if (awaited && ++this.#awaited >= this.#awaitedBefore) this.#hurry?.()
+    return added
+  }
+
+  /** Settles when everything added so far is on disk; rejects when that is uncertain. */
+  settled(): Promise<void> {
+    return this.#queue.length === 0 && !this.#running ? Promise.resolve() : this.#wait()
+  }
+
+  /** Requests a round without an entry: there may be something else to write, or a file to end. */
+  wake(): void {
+    this.#woken = true
+    this.#start()
+  }
+
+  /** Writes the queue; entries that cannot be written are rejected and returned. */
+  async close(): Promise<readonly Entry[]> {
+    this.#closed = true
+    while (this.#running) await this.#running
+    if (this.#queue.length > 0 || this.#woken) await this.#round(false)
+    const lost = entriesOf(this.#queue)
+    this.#giveUp(this.#queue)
+    this.#queue = []
+    return lost
+  }
+
+  #wait(entry?: Entry): Promise<void> {
+    if (this.#closed) return Promise.reject(this.#unavailable())
+    if (entry !== undefined) this.#bytes += this.#sizeOf(entry)
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ entry, since: performance.now(), resolve, reject })
+      this.#start()
+    })
+  }
+
+  #start(): void {
+    // While writing fails, the trial comes first.
+    if (this.#fault !== undefined) return
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+      // An entry may have come between the last look at the queue and now.
+      if (this.#queue.length > 0 || this.#woken) this.#start()
+    })
+  }
+
+  async #run(): Promise<void> {
+    do {
+      await this.#gather()
+      this.#awaitedBefore = Math.max(1, this.#awaited)
+      this.#awaited = 0
+      this.#wrote = performance.now()
+      await this.#round(false)
+    } while (this.#fault === undefined && (this.#queue.length > 0 || this.#woken))
+  }
+
+  async #gather(): Promise<void> {
+    const early = this.#wrote + this.#options.gatherMilliseconds - performance.now()
+    if (early > 0 && !this.#closed && this.#awaited < this.#awaitedBefore)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, early)
+        this.#hurry = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    // Callers that were just answered, and all others of this turn of the event loop, may join the next write.
+    await setImmediate()
+  }
+
+  async #round(trial: boolean): Promise<void> {
+    this.#woken = false
+    try {
+      const batch = this.#queue.slice(0, mostAtOnce)
+      await this.#options.write(entriesOf(batch), trial)
+      this.#queue.splice(0, batch.length)
+      for (const entry of entriesOf(batch)) this.#bytes -= this.#sizeOf(entry)
+      if (this.#fault !== undefined) this.#options.log.info(`${this.#options.name} can be written again`)
+      this.#fault = undefined
+      for (const { resolve } of batch) resolve()
+    } catch (error) {
+      if (await this.#options.rescue?.(error).catch(() => false)) return this.#round(trial)
+      this.#failed(error)
+    }
+  }
+
+  #sizeOf(entry: Entry): number {
+    return this.#options.sizeOf?.(entry) ?? 0
+  }
+
+  #failed(error: unknown): void {
+    const { name, log, undo } = this.#options
+    const known = this.#fault !== undefined
+    this.#fault = diskFaultText(error)
+    const all = this.#queue
+    this.#queue = undo ? [] : all.filter(({ entry }) => entry !== undefined)
+    const undone = undo ? entriesOf(all).reverse() : []
+    if (undone.length > 0) undo?.(undone)
+    this.#giveUp(undo ? all : all.filter(({ entry }) => entry === undefined), error)
+    if (known) return
+    log.error(`${name} cannot be written; what needs it is refused until it can`, { error })
+    void this.#tryAgain()
+  }
+
+  /** Retries with trials until writing works again, for example after a full disk. */
+  async #tryAgain(): Promise<void> {
+    while (this.#fault !== undefined && !this.#closed) {
+      await delay(trialMilliseconds)
+      if (this.#closed) return
+      await this.#running
+      this.#running = this.#round(true).finally(() => (this.#running = undefined))
+      await this.#running
+    }
+    if (this.#queue.length > 0 || this.#woken) this.#start()
+  }
+
+  #giveUp(waiting: readonly Waiting<Entry>[], cause?: unknown): void {
+    for (const { reject } of waiting) reject(this.#unavailable(cause))
+  }
+
+  #unavailable(cause?: unknown): AppError {
+    const why = this.#fault ?? 'it is closed'
+    return new AppError('unavailable', `${this.#options.name} cannot be written now: ${why}`, { cause })
+  }
+}
+
+function entriesOf<Entry>(waiting: readonly Waiting<Entry>[]): Entry[] {
+  return waiting.flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import process from 'node:process'
+import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { createLog } from '#leaf/log.ts'
+import { LineLog } from '#state/lines/line-log.ts'
+
+describe('a log of lines', () => {
+  it('writes what comes alone at once, and what follows it together', async () => {
+    const writes: (readonly string[])[] = []
+    const lines = new LineLog<string>({
+      name: 'the log',
+      log: createLog('silent', process.stderr),
+      gatherMilliseconds: 500,
+      write: (entries) => Promise.resolve(void writes.push(entries)),
+    })
+    await lines.add('alone')
+    const waiting = [lines.add('second')]
+    await setTimeout(5)
+    waiting.push(lines.add('third'))
+    await setTimeout(5)
+    assert.deepEqual([writes, lines.waiting], [[['alone']], 2])
+    await lines.close()
+    await Promise.all(waiting)
+    assert.deepEqual(writes, [['alone'], ['second', 'third']])
+  })
+
+  it('writes what somebody waits for as soon as as many wait as before, and each alone where one waits', async () => {
+    const writes: string[] = []
+    let finish = (): void => undefined
+    let disk = Promise.resolve()
+    const lines = new LineLog<string>({
+      name: 'the log',
+      log: createLog('silent', process.stderr),
+      // Nothing below is written because time passed.
+      gatherMilliseconds: 100_000_000,
+      write: async (entries) => {
+        writes.push(entries.join())
+        await disk
+      },
+    })
+    await lines.add('a')
+    await lines.add('b', true)
+    disk = new Promise((resolve) => (finish = resolve))
+    const first = lines.add('c', true)
+    while (writes.length < 3) await setTimeout(1)
+    const three = ['d', 'e', 'f'].map((one) => lines.add(one, true))
+    finish()
+    await Promise.all([first, ...three])
+    const quiet = lines.add('told', false)
+    const again = [lines.add('g', true), lines.add('h', true)]
+    await setTimeout(20)
+    assert.deepEqual(writes.slice(3), ['d,e,f'], 'two of three wait for the third')
+    await Promise.all([...again, lines.add('i', true), quiet])
+    assert.deepEqual(writes, ['a', 'b', 'c', 'd,e,f', 'told,g,h,i'])
+  })
+
+  it('says for how long the first of those has waited that are not written, and takes no more bytes than it can hold', async () => {
+    let finish = (): void => undefined
+    const disk = new Promise<void>((resolve) => (finish = resolve))
+    const lines = new LineLog<string>({
+      name: 'the log',
+      log: createLog('silent', process.stderr),
+      gatherMilliseconds: 0,
+      sizeOf: ({ length }) => length,
+      write: () => disk,
+    })
+    assert.equal(lines.waitsFor, 0)
+    const large = 'x'.repeat(1 << 20)
+    const added = Array.from({ length: 63 }, () => lines.add(large))
+    lines.requireWritable()
+    added.push(lines.add(large))
+    assert.throws(() => lines.requireWritable(), /the log cannot keep up/)
+    await setTimeout(5)
+    assert.ok(lines.waitsFor > 0)
+    finish()
+    await Promise.all(added)
+    lines.requireWritable()
+    assert.equal(lines.waitsFor, 0)
+  })
+})

@@ -1,0 +1,132 @@
+import type { Principal } from '../core/principal.ts'
+import { AppError } from '#leaf/errors.ts'
+import { asks, takes } from './input.ts'
+import { defineOperation, type Needs } from './operation.ts'
+import { principalOf } from './whose.ts'
+
+type Taken = Needs<'site' | 'people' | 'settings'>
+
+const asked = { doctype: { type: 'string' }, user: { type: 'string' } } as const
+const count = { type: 'integer', minimum: 0 } as const
+
+/** The input of an export; its command writes the text as it comes. */
+export const exportInput = takes(
+  {
+    doctype: '<doctype>',
+    user: '--user <user>: as this user, who gets what they may read',
+    format: asks('--format <format>: csv: a table (RFC 4180); jsonl: one whole document a line', {
+      enum: ['csv', 'jsonl'],
+      default: 'csv',
+    }),
+    fields: '--fields <fields>: only these fields, with commas',
+    filters: '--filters <json>: only documents that pass these, as list_documents takes them',
+  },
+  'user',
+)
+
+/** The operations that bring documents in from files and out again. */
+export const documentOperations = [
+  defineOperation({
+    // Its command reads the file, where the operator is: the daemon may not see it.
+    name: 'documents.import_target',
+    input: takes(asked, 'doctype'),
+    run: async ({ doctype, user }, services: Taken) => {
+      const { importTarget } = await import('../documents/importing/import-target.ts')
+      const { principal, keepsOrigin } = importerOf(services, user)
+      return importTarget(services.site.current().documents, principal, doctype, keepsOrigin)
+    },
+  }),
+  defineOperation({
+    name: 'documents.import_mark',
+    input: takes({ run: { type: 'string' }, again: { type: 'boolean' } }, 'run'),
+    run: async ({ run, again }, { site }: Taken) => {
+      const { forgetImport, importMark } = await import('../documents/importing/import-rows.ts')
+      const { documents } = site.current()
+      const mark = await importMark(documents, run)
+      if (!mark) return null
+      const { from, next, faulty, refused, answer, finished, time, totals } = mark
+      if (!finished) return { finished, time, from, faulty, totals: before(totals, answer) }
+      if (again !== true)
+        return { finished, time, from: next, faulty: faulty + refused + answer.faults.length, totals }
+      await forgetImport(documents, run)
+      return null
+    },
+  }),
+  defineOperation({
+    // Audited as the changes that it makes, and as `document.import`.
+    name: 'documents.import_rows',
+    input: takes(
+      {
+        ...asked,
+        key: { type: 'string' },
+        dry_run: { type: 'boolean' },
+        run: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+        from: count,
+        next: count,
+        refused: count,
+        last: { type: 'boolean' },
+        rows: {
+          type: 'array',
+          items: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['index', 'line', 'data'],
+            properties: { index: count, line: count, data: { type: 'object' }, origin: { type: 'object' } },
+          },
+        },
+      },
+      ...(['doctype', 'run', 'from', 'next', 'refused', 'last', 'rows'] as const),
+    ),
+    run: async ({ doctype, user, key, dry_run: dryRun = false, ...batch }, services: Taken) => {
+      const { importRows } = await import('../documents/importing/import-rows.ts')
+      const { principal, keepsOrigin } = importerOf(services, user)
+      const { users } = services.people()
+      const options = { key, dryRun, keepsOrigin, isUser: (one: string) => users.has(one) }
+      return await importRows(services.site.current().documents, principal, doctype, batch, options)
+    },
+  }),
+  defineOperation({
+    // Audited as `document.export`, before each piece of the text.
+    name: 'documents.export',
+    input: exportInput,
+    run: async ({ doctype, user, format, fields, filters }, { site, ...taken }: Taken) => {
+      const { exportDocuments } = await import('../documents/asking/exporting.ts')
+      const asker = principalOf(taken, user)
+      return await exportDocuments({ ...site.current().documents, asker }, asker, {
+        doctype,
+        format: format as 'csv' | 'jsonl',
+        fields: fields?.split(',').map((field) => field.trim()),
+        ...(filters !== undefined && { filters: filtersIn(filters) }),
+      })
+    },
+  }),
+] as const
+
+/** Returns the totals without those of the last batch, whose answer is given again. */
+function before(
+  totals: Readonly<Record<'created' | 'updated' | 'unchanged', number>>,
+  { created, updated, unchanged }: typeof totals,
+): typeof totals {
+  return {
+    created: totals.created - created,
+    updated: totals.updated - updated,
+    unchanged: totals.unchanged - unchanged,
+  }
+}
+
+/** Returns who imports: a user, or the operator, whom alone the site may let keep names, owners and times. */
+function importerOf(
+  taken: Taken,
+  user: string | undefined,
+): { readonly principal: Principal; readonly keepsOrigin: boolean } {
+  const keepsOrigin = user === undefined && taken.settings().documents.import_keeps_origin
+  return { principal: principalOf(taken, user), keepsOrigin }
+}
+
+function filtersIn(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    throw new AppError('invalid', `--filters: must be JSON, such as {"status": "Open"}`, { cause: error })
+  }
+}

@@ -1,0 +1,129 @@
+/** Asks a database of others: as whom, for how long, and what its errors mean to the caller. */
+import { DatabaseError, type Pool, type PoolClient } from 'pg'
+import { AppError } from '#leaf/errors.ts'
+import type { Queryable } from '#state/postgres.ts'
+import type { Source } from '../../site/sources.ts'
+import type { Outcome } from '../tables-of-others.ts'
+import { lookOf, type SourceLook } from './catalogue.ts'
+import type { Door, SourceAsking } from './door.ts'
+import { Shares } from './shares.ts'
+import { grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
+import { inReadOnly, inWriting, openPool, tellCaller } from './source-pool.ts'
+
+/** A source on PostgreSQL and its connections. */
+export class SourceDoor implements Door {
+  readonly pool: Pool
+  readonly #source: Source
+  readonly #shares: Shares
+  /** What writes reads over its own connection, and one person writes once at a time. */
+  readonly #writers = new Shares(1)
+  /** Many doctypes are looked at when a site is read: not more at once than leave room for questions. */
+  readonly #looks = new Shares(2)
+
+  constructor(source: Source, secretOf: SecretOf, onError: (error: Error) => void) {
+    this.#source = source
+    this.pool = openPool(source, secretOf, onError)
+    this.#shares = new Shares(Math.max(1, Math.ceil((source.max_connections ?? 4) / 2)))
+  }
+
+  look<R>(work: (at: SourceLook) => Promise<R>): Promise<R> {
+    return this.#looks.run('', undefined, () => {
+      const signal = AbortSignal.timeout(lookMilliseconds)
+      return inReadOnly(this.pool, this.#source, signal, async (client) => {
+        await tellCaller(client, undefined, lookMilliseconds)
+        return await work(lookOf(client))
+      })
+    })
+  }
+
+  close(): Promise<void> {
+    return this.pool.end()
+  }
+
+  /** Runs work that writes, in a transaction; its connection and the number of that transaction are given to it. */
+  writing<R>(
+    { asker, stop }: Omit<SourceAsking, 'tells'>,
+    how: { readonly dry: boolean; readonly last: () => Promise<void> },
+    work: (on: Queryable, transaction: () => Promise<string>) => Promise<R>,
+  ): Promise<R> {
+    const milliseconds = patienceOf(this.#source)
+    return this.#writers.run(asker?.user ?? '', stop, () => {
+      const signal = stop?.signal ?? new AbortController().signal
+      return inWriting(this.pool, this.#source, signal, how, async (client) => {
+        // Triggers may keep who did it, also where no rule of the table asks.
+        await tellCaller(client, asker, milliseconds)
+        const rows: Queryable['rows'] = async ({ text, values }) => {
+          const limits = { rowMode: 'array' as const, query_timeout: milliseconds + grace }
+          return (await client.query<unknown[]>({ text, values: [...values], ...limits })).rows
+        }
+        const number = async (): Promise<string> =>
+          String((await rows({ text: 'SELECT txid_current()::text', values: [] }))[0]![0])
+        return await work({ isTransaction: true, rows }, number)
+      })
+    })
+  }
+
+  /** Tells what became of a transaction that wrote. */
+  async outcome(transaction: string): Promise<Outcome> {
+    const text = 'SELECT txid_status($1::bigint) AS status'
+    const ask = this.look((at) => at.rows(text, [transaction]))
+    // A database that was set back has not had it yet.
+    const found = await ask.catch((error: unknown) => {
+      if (error instanceof DatabaseError && error.code === '22023') return undefined
+      throw error
+    })
+    return (found?.[0]?.[0] as Outcome | null | undefined) ?? 'unknown'
+  }
+
+  /** Returns where questions of somebody go. */
+  queryable({ asker, stop, tells }: SourceAsking): Queryable {
+    const user = asker?.user ?? stop?.payer?.user ?? ''
+    const milliseconds = patienceOf(this.#source)
+    return {
+      rows: ({ text, values, stop: own = stop }) =>
+        this.#shares.run(user, own, async () => {
+          const ended = own?.signal ?? new AbortController().signal
+          const ask = async (client: PoolClient): Promise<readonly unknown[][]> => {
+            if (tells) await tellCaller(client, asker, milliseconds)
+            const rows = { rowMode: 'array' as const, query_timeout: milliseconds + grace }
+            return (await client.query<unknown[]>({ text, values: [...values], ...rows })).rows
+          }
+          // JIT compilation takes longer than most answers.
+          const settings = { statement_timeout: milliseconds, jit: 'off', extra_float_digits: 1 }
+          return await inReadOnly(this.pool, this.#source, ended, ask, settings)
+        }),
+    }
+  }
+}
+
+/** Words an error of the database for the caller, who learns nothing of its inside. */
+export function sourceRefusal(name: string, source: string, error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const of = (code: AppError['code'], message: string): AppError =>
+    new AppError(code, `${name}: ${message}`, { cause: error })
+  const code = stateOf(error)
+  if (code === undefined) return of('unavailable', `the source "${source}" cannot be reached`)
+  if (code === '57014') return of('unavailable', `the source "${source}" took too long; ask for less`)
+  // The words of the database would quote the value, perhaps of a row that the caller may not read.
+  if (code.startsWith('22'))
+    return of('invalid', `the source "${source}" refused a value; its operator has been told`)
+  return of('unavailable', `the source "${source}" failed; its operator has been told`)
+}
+
+/** True for an error after which the table, or the source, has to be looked at again. */
+export function isDoubtful(error: unknown): boolean {
+  if (error instanceof AppError) return false
+  const code = stateOf(error)
+  return code === undefined || /^(?:42|08|53|57P|3D|28)/.test(code)
+}
+
+/** MySQL's, and MariaDB's, numbers for a statement that took too long or was ended. */
+const ended = new Set([1317, 1969, 3024])
+
+/** Returns the SQLSTATE of an error of a database; undefined where it was not the database that failed. */
+function stateOf(error: unknown): string | undefined {
+  if (error instanceof DatabaseError) return error.code ?? ''
+  const { errno, sqlState } = error as { readonly errno?: unknown; readonly sqlState?: unknown }
+  if (typeof errno !== 'number' || typeof sqlState !== 'string') return undefined
+  return ended.has(errno) ? '57014' : sqlState
+}

@@ -1,0 +1,189 @@
+/** One doctype whose documents lie in a table of others: looked at, compared with the site, and asked. */
+import { AppError, messageOf } from '#leaf/errors.ts'
+import type { Log } from '#leaf/log.ts'
+import { type Queryable, type TableAccess, tableCollection, TableLayout } from '#state/postgres.ts'
+import type { Collection } from '#state/store.ts'
+import type { Documents } from '../documents.ts'
+import type { ChangeThere } from '../tables-of-others.ts'
+import type { Doctype } from '../platform/platform.ts'
+import { Uncounted } from '../writing/quota.ts'
+import { UnknownThere } from '../writing/refused-there.ts'
+import type { StoredDocument } from '../writing/stored.ts'
+import type { CatalogueTable, SourceLook } from './catalogue.ts'
+import type { Door } from './door.ts'
+import { match, type Match, tablesOf } from './matching.ts'
+import type { Problem } from './rule-problems.ts'
+import { isDoubtful, sourceRefusal } from './source-door.ts'
+import { refusedThere } from './write-faults.ts'
+
+/** The most documents that are logged because the evaluator does not find them. */
+const mostTold = 20
+
+/** What a table does not fit, in words for the operator. */
+export class Drift extends Error {
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(({ message }) => message).join('; '))
+    this.name = 'Drift'
+    this.problems = problems
+  }
+}
+
+interface TableParts {
+  readonly door: Door
+  readonly log: Log
+  /** Waits until the table has been looked at; throws why it cannot be asked now. */
+  readonly ready: () => Promise<void>
+  /** Told that a question failed as if the table had changed, or the source had gone. */
+  readonly doubted: () => void
+}
+
+/** A doctype with its table. */
+export class TableSource {
+  readonly #doctype: Doctype & { readonly origin: NonNullable<Doctype['origin']> }
+  readonly #parts: TableParts
+  #match: Match | undefined
+  /** Documents told to differ since the last look: as many say no more than some. */
+  #differing = 0
+
+  constructor(doctype: Doctype & { readonly origin: NonNullable<Doctype['origin']> }, parts: TableParts) {
+    this.#doctype = doctype
+    this.#parts = parts
+  }
+
+  get door(): Door {
+    return this.#parts.door
+  }
+
+  get remarks(): readonly Problem[] {
+    return this.#match?.remarks ?? []
+  }
+
+  /** Compares the doctype with the table as it is now. Drift where it does not fit; any other error is the source's. */
+  async look(): Promise<void> {
+    const found = await this.#parts.door.look(async (at) => {
+      const login = await at.login()
+      const tables = await at.tables(tablesOf(this.#doctype.origin, login.home))
+      const found = match(this.#doctype, login, tables, await this.#uniqueness(at, tables))
+      if (found.problems.length === 0) await this.#tryOut(at, found)
+      return found
+    })
+    this.#differing = 0
+    if (found.problems.length > 0) throw new Drift(found.problems)
+    this.#match = found
+  }
+
+  /** Opens the documents for somebody. */
+  collection({ asker, stop }: Pick<Documents, 'asker' | 'stop'>): Collection<StoredDocument> {
+    const { name, origin } = this.#doctype
+    const { door, log, ready, doubted } = this.#parts
+    const collection = tableCollection<StoredDocument>({
+      name,
+      read: async (work) => {
+        await ready()
+        const { shape, tells } = this.#match!
+        try {
+          return await work(door.queryable({ asker, stop, tells }), shape)
+        } catch (error) {
+          if (stop?.reason) throw stop.reason
+          if (isDoubtful(error)) doubted()
+          const refused = sourceRefusal(name, origin.source, error)
+          if (refused !== error)
+            log.warn('a source refused a question', { doctype: name, source: origin.source, error })
+          throw refused
+        }
+      },
+      differs: (id) => this.#differs(id),
+    })
+    return stop ? collection.until(stop) : collection
+  }
+
+  /** Opens the documents in a transaction of the source; `writing` is set where it changes them. */
+  within(on: Queryable, writing?: TableAccess['writing']): Collection<StoredDocument> {
+    return tableCollection<StoredDocument>({
+      name: this.#doctype.name,
+      differs: (id) => this.#differs(id),
+      read: async (work) => {
+        await this.#parts.ready()
+        return await work(on, this.#match!.shape)
+      },
+      ...(writing && { writing }),
+    })
+  }
+
+  /** Runs work in a transaction that writes. Throws RefusedThere or UnknownThere, or AppError as reading does. */
+  async change<R>(
+    of: Pick<Documents, 'asker' | 'stop'>,
+    { dry, last, first, name: id }: ChangeThere,
+    work: (on: Queryable, writing: NonNullable<TableAccess['writing']>) => Promise<R>,
+  ): Promise<R> {
+    const { name, origin } = this.#doctype
+    const { door, log, ready, doubted } = this.#parts
+    await ready()
+    try {
+      if (!door.writing) throw new AppError('forbidden', `${name} documents are only read here`)
+      return await door.writing(of, { dry, last }, (on, transaction) =>
+        work(on, {
+          id,
+          first: async ({ before, after }) =>
+            first({ before: before as StoredDocument, after: after as StoredDocument }, await transaction()),
+        }),
+      )
+    } catch (error) {
+      if (of.stop?.reason) throw of.stop.reason
+      if (error instanceof AppError || error instanceof Uncounted) throw error
+      if (isDoubtful(error)) doubted()
+      if (error instanceof UnknownThere) throw error
+      log.warn('a source refused a change', { doctype: name, source: origin.source, error })
+      const refused = await refusedThere(error, origin, (text, values) =>
+        door.look((at) => at.rows(text, values)),
+      )
+      throw refused ?? sourceRefusal(name, origin.source, error)
+    }
+  }
+
+  #differs(id: string): void {
+    if (++this.#differing > mostTold) return
+    const { name, origin } = this.#doctype
+    this.#parts.log.error('a source found a document that does not meet the question; it is not shown', {
+      doctype: name,
+      source: origin.source,
+      document: id,
+    })
+  }
+
+  /** Lets the database analyse what would be selected: types that cannot be compared, columns that may not be read. */
+  async #tryOut(at: SourceLook, { shape, problems }: Match): Promise<void> {
+    const { origin } = this.#doctype
+    const { body, from, id } = new TableLayout(shape)
+    await at.tryOut(`SELECT ${id}, ${body} FROM ${from} LIMIT 0`).catch((error: unknown) => {
+      const problem = { file: origin.file, path: ['from', 'table'], message: messageOf(error) }
+      ;(problems as Problem[]).push(problem)
+    })
+  }
+
+  /** A view has no index that tells whether its key is unique: its rows are looked at. */
+  async #uniqueness(at: SourceLook, tables: readonly CatalogueTable[]): Promise<ReadonlyMap<string, string>> {
+    const { origin } = this.#doctype
+    const [table] = tables.filter(({ schema, name }) => [name, `${schema}.${name}`].includes(origin.table))
+    const why = new Map<string, string>()
+    const isThere = origin.key.every((key) => table?.columns.some(({ name }) => name === key))
+    if (!table?.isView || !table.readable || !isThere) return why
+    const wrong = await at.uniqueness([table.schema, table.name], origin.key)
+    if (wrong !== undefined) why.set(`${table.schema}.${table.name}`, wrong)
+    return why
+  }
+}
+
+/** Returns the error that callers get while a doctype is unavailable. */
+export function unavailable({ name, origin }: Doctype, error: unknown): AppError {
+  const source = origin!.source
+  return new AppError(
+    'unavailable',
+    error instanceof Drift
+      ? `${name} is unavailable: its table in the source "${source}" has changed; its operator has been told`
+      : `${name} is unavailable: the source "${source}" cannot be reached; its operator has been told`,
+    { cause: error },
+  )
+}

@@ -1,0 +1,68 @@
+/** What a database of others says when it refuses to be written to, in words for the caller, who learns nothing else of its inside. */
+import type { DatabaseError } from 'pg'
+import type { AppError } from '#leaf/errors.ts'
+import type { Origin } from '../platform/platform.ts'
+import { RefusedThere } from '../writing/refused-there.ts'
+import { tableNameOf } from './catalogue.ts'
+
+/** The columns that a constraint or a unique index is about. */
+const constraintColumns = `
+  SELECT a.attname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
+  WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum = ANY (COALESCE(
+    (SELECT conkey FROM pg_constraint WHERE conrelid = c.oid AND conname = $3),
+    (SELECT indkey::int2[] FROM pg_index JOIN pg_class i ON i.oid = indexrelid WHERE indrelid = c.oid AND i.relname = $3)))`
+
+type Ask = (text: string, values: readonly unknown[]) => Promise<readonly (readonly unknown[])[]>
+
+/** Returns the refusal that an error of a database stands for; undefined for an error of another kind. */
+export async function refusedThere(
+  thrown: unknown,
+  origin: Origin,
+  ask: Ask,
+): Promise<RefusedThere | undefined> {
+  if (!(thrown instanceof Error) || !('severity' in thrown)) return undefined
+  const { code = '', column, schema, table, constraint } = thrown as DatabaseError
+  const refused = (why: string, fields: readonly string[] = [], as: AppError['code'] = 'invalid') =>
+    new RefusedThere(why, { fields, code: as, cause: thrown })
+  const columns = async (): Promise<readonly string[]> => {
+    if (column !== undefined) return [column]
+    const found = await ask(constraintColumns, [schema, table, constraint]).catch(() => [])
+    return found.map(([name]) => String(name))
+  }
+  const fields = async (): Promise<readonly string[]> => fieldsOf(origin, await columns())
+  switch (code) {
+    case '23502':
+      return refused('must have a value in its table', await fields())
+    case '23505': {
+      const taken = await columns()
+      if (taken.length > 0 && taken.every((one) => origin.key.includes(one)))
+        return refused('its name is taken; choose another', [], 'conflict')
+      return refused('cannot be used, it must be unique in its table', fieldsOf(origin, taken))
+    }
+    case '23503': {
+      const isOurs = table === tableNameOf(origin.table, 'public')[1]
+      if (isOurs) return refused('leads to nothing that its table knows', await fields())
+      return refused('other rows of the database refer to it; change or delete those first', [], 'conflict')
+    }
+    case '23514':
+    case '23P01':
+      return refused('has a value that its table does not allow', await fields())
+    case '42501':
+      return refused('the database does not allow it', [], 'forbidden')
+    case '40001':
+    case '40P01':
+    case '55P03':
+      return refused('somebody else is changing it there just now; try again', [], 'unavailable')
+    default:
+      if (code.startsWith('22')) return refused('does not fit its column', ['*'])
+      return /^(?:P0|23|44|09|27|21)/.test(code)
+        ? refused('a rule of the database refuses it; its operator has been told')
+        : undefined
+  }
+}
+
+function fieldsOf({ columns }: Origin, names: readonly string[]): readonly string[] {
+  return Object.entries(columns).flatMap(([field, { column, through }]) =>
+    !through && names.includes(column) ? field : [],
+  )
+}

@@ -1,0 +1,133 @@
+/** Calls that may be sent again after a lost answer: each change is stored with its result and not made twice. */
+import type { Clock } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { Collection, Store, Transaction } from '#state/store.ts'
+
+/** The identification of a call that its caller may send again. */
+export interface Repeatable {
+  /** An id that is equal for the same key of the same caller. */
+  readonly id: string
+  /** A text that is equal for exactly the same call. */
+  readonly call: string
+}
+
+/** One transaction of a call, and its result. */
+interface KeptWork extends Repeatable {
+  readonly value?: unknown
+  /** How far work is that is done elsewhere; `lost`: it was done, and nobody was left to keep its result. */
+  readonly elsewhere?: 'begun' | 'ended' | 'lost'
+  readonly expiresAt: number
+}
+
+/** Milliseconds after which a caller without an answer does not ask for it again. */
+const keptFor = 86_400_000
+const usedOtherwise =
+  'this idempotency key was used for another call: of another tool, with other arguments or with other roles; take a new key'
+
+const unknownAnswer =
+  'this call was made before, and is under way or what became of it is not known yet: read the document before you change it again, with a new key'
+const lostAnswer = 'this call was made before, and it was done; its answer was lost: read the document'
+
+/** What is kept of work that is done elsewhere, before and after it. */
+export interface Elsewhere {
+  readonly id: string
+  /** Returns what it gave where it was done before. AppError `conflict` where that is not known, or lost. */
+  known(): Promise<{ readonly value?: unknown } | undefined>
+  begin(transaction: Transaction): Promise<void>
+  end(transaction: Transaction, value: unknown): Promise<void>
+}
+
+/** Keeps that work was done elsewhere whose result is lost, or forgets it where it was not done. */
+export async function settleOnce(
+  { store, transaction }: { readonly store: Store; readonly transaction: Transaction },
+  id: string,
+  isDone: boolean,
+): Promise<void> {
+  const kept = transaction.in(keptWork(store))
+  if (isDone) await kept.update(id, (one) => ({ ...one, elsewhere: 'lost' }))
+  else await kept.delete(id)
+}
+
+function keptWork(store: Store): Collection<KeptWork> {
+  return store.collection<KeptWork>({ name: 'platform.once', expires: 'expiresAt' })
+}
+
+/** The transactions of one call, each of which is made once. */
+export class Once {
+  readonly #kept: Collection<KeptWork>
+  readonly #clock: Clock
+  readonly #call: Repeatable
+  #count = 0
+  #repeats = false
+
+  constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }, call: Repeatable) {
+    this.#kept = keptWork(store)
+    this.#clock = clock
+    this.#call = call
+  }
+
+  /** True if the call was made before. */
+  get repeats(): boolean {
+    return this.#repeats
+  }
+
+  /** Looks up whether the call was made before; returns the reason to refuse it, if any. */
+  async look(): Promise<string | undefined> {
+    const known = await this.#kept.get(this.#idOf(1))
+    this.#repeats = known !== undefined
+    return known && known.call !== this.#call.call ? usedOtherwise : undefined
+  }
+
+  /** Wraps the work of the call's next transaction, which is skipped if its result is stored already. */
+  next<R>(work: (transaction: Transaction) => Promise<R>): (transaction: Transaction) => Promise<R> {
+    const id = this.#idOf(++this.#count)
+    return async (transaction) => {
+      const all = transaction.in(this.#kept)
+      const made = { id, call: this.#call.call, expiresAt: this.#clock.now() + keptFor }
+      try {
+        // Not looked for before: who looks where others insert begins anew for each of them.
+        await all.insert(made)
+      } catch (error) {
+        const known = this.#same(await all.get(id))
+        if (known) return known.value as R
+        throw error
+      }
+      const value = await work(transaction)
+      if (value !== undefined) await all.put({ ...made, value })
+      return value
+    }
+  }
+
+  /** Keeps the call's next piece of work that is done elsewhere: each part is told in a transaction of its own. */
+  elsewhere(): Elsewhere {
+    const id = this.#idOf(++this.#count)
+    const made = (): KeptWork => ({
+      id,
+      call: this.#call.call,
+      expiresAt: this.#clock.now() + keptFor,
+      elsewhere: 'begun',
+    })
+    return {
+      id,
+      known: async () => {
+        const known = this.#same(await this.#kept.get(id))
+        if (!known) return undefined
+        if (known.elsewhere === 'ended') return { value: known.value }
+        throw new AppError('conflict', known.elsewhere === 'lost' ? lostAnswer : unknownAnswer)
+      },
+      begin: async (transaction) => void (await transaction.in(this.#kept).insert(made())),
+      end: async (transaction, value) =>
+        void (await transaction.in(this.#kept).put({ ...made(), elsewhere: 'ended', value })),
+    }
+  }
+
+  #idOf(count: number): string {
+    return `${this.#call.id}.${count}`
+  }
+
+  #same(known: KeptWork | undefined): KeptWork | undefined {
+    if (known && known.call !== this.#call.call) throw new AppError('conflict', usedOtherwise)
+    this.#repeats ||= known !== undefined
+    return known
+  }
+}

@@ -1,0 +1,25 @@
+import type { AppError } from '#leaf/errors.ts'
+
+/** Thrown when the database that documents lie in refuses a change, which it then has nothing of. */
+export class RefusedThere extends Error {
+  /** The fields that it refuses; `*` for one of those that were to be written. */
+  readonly fields: readonly string[]
+  readonly code: AppError['code']
+
+  constructor(
+    why: string,
+    {
+      fields,
+      code,
+      cause,
+    }: { readonly fields: readonly string[]; readonly code: AppError['code']; readonly cause: unknown },
+  ) {
+    super(why, { cause })
+    this.name = 'RefusedThere'
+    this.fields = fields
+    this.code = code
+  }
+}
+
+/** Thrown when nobody knows yet whether a change was made: the connection broke while it was committed. */
+export class UnknownThere extends Error {}

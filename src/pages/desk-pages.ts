@@ -1,0 +1,62 @@
+/** The pages of dashboards: all that one may see, and one of them, for its owner with what changes it. */
+import type { Decimal } from '#leaf/decimal.ts'
+import { randomId } from '#leaf/secrets.ts'
+import { timespans } from '../analysis/chart-definition.ts'
+import { possibleDeeds } from '../documents/forms.ts'
+import { asked, pathPart } from '../web/params.ts'
+import { chosenIn, dashboardDeeds, makingDeed } from './dashboard-deeds.ts'
+import { chartsFor, dashboardOfDesk, dashboardsFor, type DeskDeps } from './desk-endpoint.ts'
+import type { OwnPage, Visit } from './own-page.ts'
+import { numberText } from './reader.ts'
+import { principalAt } from './session-middleware.ts'
+import { usableTool } from './use-tool.ts'
+import { documentsFor, viewed } from './viewing.ts'
+import { readerOf } from './views.ts'
+
+/** Makes the page of the dashboards that the user may see, where they put charts together as a new one. */
+export function deskPage(deps: DeskDeps): OwnPage {
+  return {
+    show: async (visit) => {
+      const user = principalAt(visit, deps)
+      const mayMake = usableTool(deps, user, 'create_dashboard') !== undefined
+      const shown = await viewed(deps.audit, user, { type: 'desk.view' }, async (principal) => {
+        const documents = documentsFor(principal, deps)
+        const dashboards = await dashboardsFor(documents, principal)
+        return { dashboards, charts: mayMake ? await chartsFor(documents, principal) : [] }
+      })
+      const waiting = (await deps.suspended.waitingFor(user.user)).length
+      return { ...shown, user: user.user, waiting, key: randomId(), typed: typedIn(visit) }
+    },
+    deeds: { make: makingDeed(deps) },
+  }
+}
+
+/** Returns what was typed, so that a form that failed still holds it. */
+function typedIn({ form }: Visit) {
+  return { name: form?.get('name') ?? '', share: form?.get('share') ?? '', chosen: chosenIn(form) }
+}
+
+/** Makes the page of one dashboard, for its owner with what changes it. */
+export function dashboardPage(deps: DeskDeps): OwnPage {
+  return {
+    show: async (visit) => {
+      const id = pathPart(visit.ctx, 'id')
+      const user = principalAt(visit, deps)
+      const reader = readerOf(visit.ctx)
+      const period = timespans.find((one) => one === asked(visit.ctx, 'period'))
+      const view = { type: 'desk.view', target: `Dashboard/${id}` }
+      const shown = await viewed(deps.audit, user, view, async (principal) => {
+        const documents = documentsFor(principal, deps)
+        const dashboard = await dashboardOfDesk(documents, principal, id, { now: deps.clock.now(), period })
+        const { verbs } = await possibleDeeds(documents, principal, 'Dashboard', id)
+        const has = (verb: 'change' | 'delete', tool: string): boolean =>
+          verbs.has(verb) && usableTool(deps, principal, tool) !== undefined
+        const may = { change: has('change', 'update_document'), delete: has('delete', 'delete_document') }
+        return { dashboard, may, others: may.change ? await chartsFor(documents, principal) : [] }
+      })
+      const amount = (value: number | Decimal): string => numberText(value, reader)
+      return { ...shown, amount, key: randomId(), period: period ?? '', periods: timespans }
+    },
+    deeds: dashboardDeeds(deps),
+  }
+}

@@ -1,0 +1,40 @@
+import type { Context, Middleware } from 'koa'
+import { AppError, httpStatusOf } from '#leaf/errors.ts'
+import { BodyTooLarge } from '#front/request-body.ts'
+import { asOAuthError } from '../oauth/http-middleware.ts'
+import { answerPage, pageHeaders } from '../web/browser-middleware.ts'
+import { messages } from './messages.ts'
+import { packPage } from './packing.ts'
+import { languageOf, type Render } from './views.ts'
+
+/** Makes the endpoint of a page: HTML under a strict policy, with faults shown as a page too. */
+export function pageEndpoint(render: Render, handle: (ctx: Context) => Promise<void>): Middleware {
+  return async (ctx) => {
+    pageHeaders(ctx, "'self'")
+    try {
+      await handle(ctx)
+    } catch (error) {
+      const oauth = asOAuthError(error)
+      const known = error instanceof AppError || error instanceof BodyTooLarge ? error : oauth
+      if (!known) throw error
+      if (oauth) ctx.set(oauth.headers)
+      const status = statusOf(known)
+      const words = messages[languageOf(ctx)]
+      const fault = { title: words.fault(titleOf(status)), message: words.fault(known.message) }
+      answerPage(ctx, status, render(ctx, 'fault', fault))
+    }
+    packPage(ctx)
+  }
+}
+
+function statusOf(fault: AppError | BodyTooLarge | { readonly status: number }): number {
+  if (fault instanceof AppError) return httpStatusOf(fault)
+  return fault instanceof BodyTooLarge ? 413 : fault.status
+}
+
+function titleOf(status: number): string {
+  if (status === 403) return 'Not allowed'
+  if (status === 404) return 'Not found'
+  if (status === 429) return 'Too many requests'
+  return 'This cannot go on'
+}

@@ -1,0 +1,118 @@
+/** The answers of each page of the table. */
+import type { Router } from '@koa/router'
+import {
+  authorizationEndpoint,
+  decisionEndpoint,
+  type AuthorizationDeps,
+} from '../oauth/endpoints/authorization-endpoint.ts'
+import type { Services } from '../house/services.ts'
+import type { Needs } from '../control/operation.ts'
+import { accountPage } from './account-page.ts'
+import { adminClientsPage } from './admin-clients-page.ts'
+import { adminFilesPage } from './admin-files-page.ts'
+import { adminHealthPage } from './admin-health-page.ts'
+import { adminPeoplePage } from './admin-people-page.ts'
+import { adminToolPage } from './admin-tool-page.ts'
+import { adminToolsPage } from './admin-tools-page.ts'
+import { approvalEndpoint, approvalListEndpoint } from './approvals-endpoint.ts'
+import { auditStreamEndpoint } from './audit-stream-endpoint.ts'
+import { authorizationPages } from './authorization-pages.ts'
+import {
+  iconEndpoint,
+  logoEndpoint,
+  promptEditorEndpoint,
+  scriptEndpoint,
+  stylesheetEndpoint,
+} from './assets-endpoint.ts'
+import { auditEndpoint, auditExportEndpoint } from './audit-endpoint.ts'
+import { bundleEndpoint, connectPage } from './connect-page.ts'
+import { connectedAppsPage } from './connected-apps-page.ts'
+import { pictureEndpoint } from './desk-endpoint.ts'
+import { dashboardPage, deskPage } from './desk-pages.ts'
+import { documentFormPage } from './document-form-page.ts'
+import { documentPage } from './document-page.ts'
+import { doctypesEndpoint, exportEndpoint, fileEndpoint, suggestionsEndpoint } from './documents-endpoint.ts'
+import { homeEndpoint, searchEndpoint } from './home-endpoint.ts'
+import { oneTimeLinkEndpoint } from './one-time-link-endpoint.ts'
+import { type PageRow, type PageName, pages } from './pages.ts'
+import { promptEditorPage } from './prompt-editor-page.ts'
+import { promptHistoryPage, promptPage } from './prompt-page.ts'
+import { promptsEndpoint } from './prompts-endpoint.ts'
+import { recordsPage } from './records-page.ts'
+import { reportEndpoint, reportFileEndpoint, reportsEndpoint } from './reports-endpoint.ts'
+import { type AnswersOf, routePage } from './route-page.ts'
+import { passkeyEndpoint, secondStepEndpoint } from './second-step-endpoint.ts'
+import { signInEndpoint, signOutEndpoint } from './sign-in-endpoint.ts'
+import { skillEndpoint, skillsEndpoint } from './skills-endpoint.ts'
+import { upstreamCallbackEndpoint, upstreamEndpoint } from './upstream-endpoint.ts'
+
+type Table = { readonly [Name in PageName]: (deps: never) => AnswersOf<(typeof pages)[Name]> }
+
+/** The maker of each page by the name of its row; it takes the page's dependencies. */
+export const answers = {
+  home: homeEndpoint,
+  search: searchEndpoint,
+  approvals: approvalListEndpoint,
+  approval: approvalEndpoint,
+  desk: deskPage,
+  chart: pictureEndpoint,
+  dashboard: dashboardPage,
+  documents: doctypesEndpoint,
+  records: recordsPage,
+  record: documentPage,
+  changeDocument: documentFormPage,
+  newDocument: documentFormPage,
+  exportRecords: exportEndpoint,
+  suggestions: suggestionsEndpoint,
+  file: fileEndpoint,
+  reports: reportsEndpoint,
+  report: reportEndpoint,
+  reportFile: reportFileEndpoint,
+  prompts: promptsEndpoint,
+  promptEditor: promptEditorPage,
+  promptHistory: promptHistoryPage,
+  prompt: promptPage,
+  newPrompt: promptEditorPage,
+  skills: skillsEndpoint,
+  skill: skillEndpoint,
+  skillFile: skillEndpoint,
+  audit: auditEndpoint,
+  auditStream: auditStreamEndpoint,
+  auditExport: auditExportEndpoint,
+  admin: adminHealthPage,
+  adminPeople: adminPeoplePage,
+  adminTools: adminToolsPage,
+  adminTool: adminToolPage,
+  adminClients: adminClientsPage,
+  adminFiles: adminFilesPage,
+  connect: connectPage,
+  bundle: bundleEndpoint,
+  connectedApps: connectedAppsPage,
+  account: accountPage,
+  signOut: signOutEndpoint,
+  signIn: signInEndpoint,
+  signInUpstream: upstreamEndpoint,
+  signInUpstreamCallback: upstreamCallbackEndpoint,
+  signInPasskey: passkeyEndpoint,
+  secondStep: secondStepEndpoint,
+  oneTimeLink: oneTimeLinkEndpoint,
+  consent: (deps: AuthorizationDeps & Needs<'render'>) => ({
+    get: authorizationEndpoint(deps, authorizationPages(deps.render)),
+    post: decisionEndpoint(deps),
+  }),
+  stylesheet: ({ settings }: Needs<'settings'>) => ({ file: stylesheetEndpoint(settings) }),
+  script: () => ({ file: scriptEndpoint() }),
+  promptEditorScript: () => ({ file: promptEditorEndpoint() }),
+  logo: ({ site }: Needs<'site'>) => ({ file: logoEndpoint(site) }),
+  icon: () => ({ file: iconEndpoint() }),
+  favicon: () => ({ file: iconEndpoint('server.png') }),
+} as const satisfies Table
+
+/** Routes every page of the table; those that the main switch closes get a router of their own, so that others bypass it. */
+export function routePages(
+  { open, switched }: { readonly open: Router; readonly switched: Router },
+  services: Services,
+): void {
+  for (const [name, page] of Object.entries(pages) as [PageName, PageRow][])
+    routePage(page.closes ? switched : open, page, answers[name](services), services)
+}

@@ -1,0 +1,103 @@
+/** What a crash leaves of a change in a table of others, at each of its steps, and how it is settled. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { describe, it, type TestContext } from 'node:test'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { historyEntries } from '../../src/documents/history.ts'
+import { openIntentions, settleIntentions } from '../../src/documents/writing/intentions.ts'
+import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
+import { called, deeds, eventsFile, moments, openWriter } from './crashing-writer.ts'
+import { openOffice } from './erp.ts'
+import { item, lot, stock } from './erp-stock.ts'
+
+const writer = join(import.meta.dirname, 'crashing-writer.ts')
+const files = { 'config/doctypes/item.yaml': item, 'config/doctypes/lot.yaml': lot }
+
+describe('a crash while a document in a table of others is changed', { skip: noPostgres }, () => {
+  const server = suitePostgres()
+
+  /** Has a process killed at a moment of a change, and opens what it left. */
+  async function crash(t: TestContext, deed: keyof typeof deeds, moment: (typeof moments)[number]) {
+    const office = await openOffice(t, server, { user: 'writer', before: stock, files })
+    const folder = await mkdtemp(join(tmpdir(), 'crash-'))
+    t.after(() => rm(folder, { recursive: true, force: true }))
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', writer, office.url.href, folder, deed, moment],
+      {
+        stdio: 'inherit',
+      },
+    )
+    const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
+    assert.equal(signal, 'SIGKILL', 'it was killed, and did not end by itself')
+    const documents = await openWriter(office.url.href, folder)
+    t.after(() => documents.close())
+    const doctype = documents.platform.doctypes.get('Item')!
+    const events = (): AuditEvent[] =>
+      readFileSync(eventsFile(folder), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as AuditEvent)
+    return {
+      documents,
+      events,
+      told: () => events().map(({ type, status, target }) => `${type} ${status} ${target}`),
+      items: async () =>
+        (await office.ask('SELECT id, name FROM erp.item ORDER BY id')).map((row) =>
+          Object.values(row).join(' '),
+        ),
+      history: async () =>
+        (await historyEntries(documents.store).find()).map(
+          ({ action, document, user }) => `${user} ${action} ${document}`,
+        ),
+      settle: async () => {
+        // The server sees that a connection is gone when it has time to.
+        while ((await openIntentions(documents.store)).length > 0) await settleIntentions(documents, doctype)
+      },
+    }
+  }
+
+  const before_ = ['1 Washer', '2 Screw']
+  const become = { create: [...before_, '3 Bolt'], update: ['1 Nut', '2 Screw'], delete: ['2 Screw'] }
+  const names = { create: '3', update: '1', delete: '1' }
+  for (const deed of ['create', 'update', 'delete'] as const)
+    for (const moment of moments)
+      it(`${deed}, ${moment}: is settled as the database has it, with one event of its end`, async (t) => {
+        const left = await crash(t, deed, moment)
+        const isDone = moment === 'committed' || moment === 'recorded'
+        const open = (await openIntentions(left.documents.store)).length
+        assert.equal(open, moment === 'recorded' ? 0 : 1)
+        await left.settle()
+        await left.settle()
+        assert.deepEqual(await left.items(), isDone ? become[deed] : before_)
+        const isNamed = deed !== 'create' || isDone || moment === 'noted'
+        const target = isNamed ? `Item/${names[deed]}` : 'Item'
+        assert.deepEqual(left.told(), [
+          `document.intend waiting ${deed === 'create' ? 'Item' : target}`,
+          `document.${deed} ${isDone ? 'ok' : 'error'} ${target}`,
+        ])
+        assert.equal(left.events()[1]!.data!['intention'], left.events()[0]!.data!['intention'])
+        assert.equal(left.events()[1]!.user, 'boss@example.com')
+        assert.deepEqual(await left.history(), isDone ? [`boss@example.com ${deed} ${names[deed]}`] : [])
+        if (isDone && deed === 'update')
+          assert.ok(
+            left.events()[1]!.changes!.some(({ field, to }) => field === 'title' && to === 'Nut'),
+            'what the trigger made of it',
+          )
+        // The same call, sent again because its answer was lost.
+        const again = deeds[deed](called(left.documents))
+        if (moment === 'recorded') await again
+        else if (isDone) await assert.rejects(again, /it was done; its answer was lost: read the document/)
+        else await again
+        assert.deepEqual(
+          (await left.items()).map((one) => one.replace('4 Bolt', '3 Bolt')),
+          become[deed],
+        )
+      })
+})

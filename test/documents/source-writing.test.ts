@@ -1,0 +1,546 @@
+/** What may be written to documents that lie in a table of others, and what is told of what may not. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { getDocument, listDocuments, versionOf } from '../../src/documents/asking/reading.ts'
+import { documentForm, newDocumentForm, possibleDeeds } from '../../src/documents/forms.ts'
+import { addComment, listBelongings } from '../../src/documents/belongings.ts'
+import { describeDoctype } from '../../src/documents/describing.ts'
+import { accessFor, type Documents } from '../../src/documents/documents.ts'
+import { historyOf } from '../../src/documents/history.ts'
+import { importTarget } from '../../src/documents/importing/import-target.ts'
+import { createDocument } from '../../src/documents/writing/creating.ts'
+import type { Tables } from '../../src/documents/tables-of-others.ts'
+import { openIntentions, settleIntentions, unknownChanges } from '../../src/documents/writing/intentions.ts'
+import { UnknownThere } from '../../src/documents/writing/refused-there.ts'
+import { submitDocument } from '../../src/documents/writing/lifecycle.ts'
+import { Once } from '../../src/documents/writing/once.ts'
+import { bulkUpdate, deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
+import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
+import { type Office, openOffice } from './erp.ts'
+import { item, lot, stock } from './erp-stock.ts'
+import { admin, someone } from './trading-company.ts'
+
+const ann = someone('ann@example.com', 'Clerk')
+const bob = someone('bob@example.com', 'Clerk')
+const boss = someone('boss@example.com', 'Boss')
+
+interface Stock extends Office {
+  /** The rows of a table, as its owner reads them. */
+  readonly rows: (text: string) => Promise<readonly Record<string, unknown>[]>
+}
+
+describe(
+  'documents that lie in a table of others, where their doctype says what may be written',
+  { skip: noPostgres },
+  () => {
+    const server = suitePostgres()
+
+    async function open(
+      t: TestContext,
+      more: { sql?: string; files?: Record<string, string>; serves?: boolean } = {},
+    ): Promise<Stock> {
+      const office = await openOffice(t, server, {
+        user: 'writer',
+        before: `${stock}; ${more.sql ?? ''}`,
+        files: { 'config/doctypes/item.yaml': item, 'config/doctypes/lot.yaml': lot, ...more.files },
+        ...(more.serves !== undefined && { serves: more.serves }),
+      })
+      return { ...office, rows: (text) => office.ask(text) }
+    }
+
+    /** Fails unless it is refused so, nothing of the tables has changed, and nothing waits for an end. */
+    async function refused(
+      stock: Stock,
+      what: () => Promise<unknown>,
+      why: RegExp,
+      events: readonly string[],
+    ): Promise<void> {
+      const look = async () => [await stock.rows('TABLE erp.item'), await stock.rows('TABLE erp.lot')]
+      const before = await look()
+      stock.events.length = 0
+      await assert.rejects(what(), (error: Error) => {
+        assert.match(error.message, why)
+        return true
+      })
+      assert.deepEqual(await look(), before)
+      assert.deepEqual(told(stock), events)
+      assert.deepEqual(await openIntentions(stock.documents.store), [])
+    }
+
+    const told = ({ events }: Stock) =>
+      events.map(({ type, status, target }) => `${type} ${status} ${target}`)
+
+    it('are made, and the name that the table gives is theirs, with its defaults and what it generates', async (t) => {
+      const stock = await open(t)
+      const { documents, faults, warnings, events } = stock
+      assert.deepEqual(faults, [])
+      assert.deepEqual(
+        warnings.filter((one) => one.includes('item.yaml')),
+        [],
+      )
+      const { document, warnings: otherwise } = await createDocument(documents, ann, 'Item', {
+        title: 'Bolt',
+        price: 1.5,
+        supplier: '2',
+      })
+      assert.equal(document['name'], '3')
+      assert.equal(document['state'], 'new', 'a default of the table')
+      assert.equal(document['label'], 'BOLT', 'a generated column')
+      assert.equal(document['owner'], 'ann@example.com')
+      assert.deepEqual(otherwise, [])
+      assert.deepEqual(
+        await stock.rows('SELECT id, name, price, state, owner, supplier FROM erp.item WHERE id = 3'),
+        [{ id: 3, name: 'Bolt', price: '1.50', state: 'new', owner: 'ann@example.com', supplier: 2 }],
+      )
+      assert.deepEqual(told(stock), ['document.intend waiting Item', 'document.create ok Item/3'])
+      assert.equal(events[1]!.data!['intention'], events[0]!.data!['intention'])
+      assert.deepEqual(
+        (await historyOf(documents, ann, 'Item', '3', 9)).map(({ user, action }) => [user, action]),
+        [['ann@example.com', 'create']],
+      )
+      assert.deepEqual(await openIntentions(documents.store), [])
+    })
+
+    it('are changed in the fields that may change, and what a trigger makes of that is told and kept', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      const { updatedFields, warnings, document } = await updateDocument(documents, ann, 'Item', '1', {
+        title: 'nut',
+        price: 3,
+      })
+      assert.deepEqual(updatedFields, ['title', 'price', 'label', 'row_no'])
+      assert.equal(document['title'], 'Nut', 'a trigger of the table')
+      assert.deepEqual(warnings, [
+        { field: 'title', requested: 'nut', saved: 'Nut', reason: 'stored so by its table' },
+      ])
+      assert.deepEqual(
+        await stock.rows('SELECT name, price, row_no, changed_by FROM erp.item WHERE id = 1'),
+        [{ name: 'Nut', price: '3.00', row_no: 2, changed_by: 'ann@example.com' }],
+      )
+      assert.deepEqual(told(stock), ['document.intend waiting Item/1', 'document.update ok Item/1'])
+      const [intended, done] = stock.events
+      assert.deepEqual(
+        intended!.changes!.map(({ field }) => field),
+        ['title', 'price'],
+      )
+      assert.deepEqual(
+        done!.changes!.map(({ field, to }) => [field, to]),
+        [
+          ['title', 'Nut'],
+          ['price', 3],
+          ['label', 'NUT'],
+          ['row_no', 2],
+        ],
+      )
+      const [entry] = await historyOf(documents, ann, 'Item', '1', 9)
+      assert.equal(entry!.action, 'update')
+      const same = await updateDocument(documents, ann, 'Item', '1', { title: 'Nut' })
+      assert.deepEqual(same.updatedFields, [])
+      assert.equal(stock.events.length, 2, 'what changes nothing is no change')
+    })
+
+    it('are deleted with what belongs to them here', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      await addComment(documents, boss, 'Item', '1', 'old')
+      stock.events.length = 0
+      await deleteDocument(documents, boss, 'Item', '1')
+      assert.deepEqual(await stock.rows('SELECT id FROM erp.item'), [{ id: 2 }])
+      assert.deepEqual(told(stock), ['document.intend waiting Item/1', 'document.delete ok Item/1'])
+      assert.ok(stock.events[1]!.changes!.some(({ field, from }) => field === 'title' && from === 'Washer'))
+      await assert.rejects(getDocument(documents, boss, 'Item', '1'), /there is no Item/)
+      await stock.sql("INSERT INTO erp.item (id, name) VALUES (1, 'Again')")
+      assert.deepEqual(await listBelongings(documents, boss, 'Item', '1', 'comment'), [])
+    })
+
+    it('have a key of several columns, or one that is given, as their name', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      const { document } = await createDocument(documents, boss, 'Lot', { name: 'A/1/7', amount: 5 }).catch(
+        () => createDocument(documents, boss, 'Lot', { name: 'A~11/7', amount: 5 }),
+      )
+      assert.equal(document['name'], 'A~11/7', 'a slash in a part is written so')
+      assert.deepEqual(await stock.rows('SELECT place, line, amount FROM erp.lot WHERE line = 7'), [
+        { place: 'A/1', line: 7, amount: 5 },
+      ])
+      await updateDocument(documents, boss, 'Lot', 'A~11/7', { amount: 6 })
+      await deleteDocument(documents, boss, 'Lot', 'A~11/7')
+      assert.deepEqual(await stock.rows('SELECT line FROM erp.lot'), [{ line: 1 }])
+      await refused(
+        stock,
+        () => createDocument(documents, boss, 'Lot', { name: 'B/1', amount: 1 }),
+        /its name is taken; choose another/,
+        ['document.intend waiting Lot/B/1', 'document.create error Lot/B/1'],
+      )
+      await refused(
+        stock,
+        () => createDocument(documents, boss, 'Lot', { name: 'B/x', amount: 1 }),
+        /no row can have the key "B\/x"/,
+        [],
+      )
+      await refused(
+        stock,
+        () => createDocument(documents, boss, 'Lot', { amount: 1 }),
+        /name: a document is named by it/,
+        [],
+      )
+    })
+
+    it('are refused at the field, in words, what the database refuses, with nothing changed', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      const tried = ['document.intend waiting Item/1', 'document.update error Item/1']
+      const change = (data: Record<string, unknown>) => () =>
+        updateDocument(documents, ann, 'Item', '1', data)
+      await refused(stock, change({ title: null }), /title: must have a value in its table/, tried)
+      await refused(
+        stock,
+        change({ title: 'Screw' }),
+        /title: cannot be used, it must be unique in its table/,
+        tried,
+      )
+      await refused(stock, change({ price: -1 }), /price: has a value that its table does not allow/, tried)
+      await refused(
+        stock,
+        change({ title: 'x'.repeat(21) }),
+        /title: has at most 20 characters in its table, not 21/,
+        [],
+      )
+      await refused(stock, change({ price: 1_000_000 }), /price: must be less than 1000000 in its table/, [])
+      await refused(
+        stock,
+        change({ title: 'forbidden' }),
+        /a rule of the database refuses it; its operator has been told; nothing was changed/,
+        tried,
+      )
+      await refused(
+        stock,
+        () => createDocument(documents, ann, 'Item', { title: 'x', supplier: '9999' }),
+        /supplier: there is no Customer "9999" that you may read/,
+        [],
+      )
+      await refused(
+        stock,
+        () => createDocument(documents, ann, 'Item', { price: 1 }),
+        /title: must have a value in its table/,
+        ['document.intend waiting Item', 'document.create error Item'],
+      )
+      await stock.sql('INSERT INTO erp.part (item) VALUES (2)')
+      await refused(
+        stock,
+        () => deleteDocument(documents, boss, 'Item', '2'),
+        /other rows of the database refer to it/,
+        ['document.intend waiting Item/2', 'document.delete error Item/2'],
+      )
+      assert.ok(
+        stock.logged.some((line) => line.includes('a source refused a change')),
+        'the operator is told why',
+      )
+    })
+
+    it('are refused what the rules do not allow, on the row as it is now and as it has become', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      const change =
+        (who: typeof ann, data: Record<string, unknown>, name = '1') =>
+        () =>
+          updateDocument(documents, who, 'Item', name, data)
+      await refused(stock, change(ann, { secret: 'x' }), /unknown field "secret"/, [])
+      await refused(
+        stock,
+        () => deleteDocument(documents, ann, 'Item', '1'),
+        /you may read Item "1" but not delete it/,
+        [],
+      )
+      await refused(
+        stock,
+        change(ann, { title: 'Held' }),
+        /your roles do not allow you to change Item "1" like this/,
+        [],
+      )
+      await refused(
+        stock,
+        change(ann, { title: 'becomes held' }),
+        /your roles do not allow you to change Item "1" like this/,
+        ['document.intend waiting Item/1', 'document.update denied Item/1'],
+      )
+      await refused(
+        stock,
+        () => createDocument(documents, ann, 'Item', { title: 'becomes held' }),
+        /do not allow you to create a Item like this/,
+        ['document.intend waiting Item', 'document.create denied Item'],
+      )
+      await refused(
+        stock,
+        () => createDocument(documents, bob, 'Lot', { name: 'C/1', amount: 1 }),
+        /unknown doctype|do not allow you to create/,
+        [],
+      )
+      const read = await updateDocument(documents, ann, 'Item', '1', { state: 'sold', label: 'X', price: 4 })
+      assert.deepEqual(
+        read.warnings.map(({ field, reason }) => [field, reason]),
+        [
+          ['state', 'it is read-only'],
+          ['label', 'it is read-only'],
+        ],
+      )
+      await refused(stock, change(ann, { price: 666 }), /666 is no price/, [])
+    })
+
+    it('are refused where they were changed meanwhile, by version, by time, or by what was seen', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      const first = await getDocument(documents, ann, 'Item', '1')
+      const expected = (version: string) => () =>
+        updateDocument(documents, ann, 'Item', '1', { price: 9 }, { expectedModified: version })
+      await expected(String(first['row_no']))()
+      await refused(stock, expected(String(first['row_no'])), /Item "1" was changed.*; read it again/, [])
+      const of = async (who: typeof boss) => {
+        const access = accessFor(documents, who, 'Lot')
+        return versionOf(access, (await access.collection().get('B/1'))!)
+      }
+      const seen = await of(boss)
+      assert.equal((await documentForm(documents, boss, 'Lot', 'B/1')).modified, seen)
+      await stock.sql("UPDATE erp.lot SET amount = 77 WHERE place = 'B'")
+      await refused(
+        stock,
+        () => updateDocument(documents, boss, 'Lot', 'B/1', { amount: 2 }, { expectedModified: seen }),
+        /Lot "B\/1" was changed; read it again/,
+        [],
+      )
+      await updateDocument(documents, boss, 'Lot', 'B/1', { amount: 2 }, { expectedModified: await of(boss) })
+    })
+
+    it('of two who change one at once, the second changes what the first has made of it', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      await Promise.all(
+        Array.from({ length: 12 }, (_, at) =>
+          updateDocument(
+            documents,
+            at % 2 ? ann : bob,
+            'Item',
+            '1',
+            at % 2 ? { price: 100 + at } : { title: `Name ${at}` },
+          ),
+        ),
+      )
+      const [row] = await stock.rows('SELECT row_no FROM erp.item WHERE id = 1')
+      assert.equal(row!['row_no'], 13, 'each change was made once, on top of another')
+      const both = await Promise.allSettled(
+        [1, 2].map((price) =>
+          updateDocument(
+            documents,
+            price === 1 ? ann : bob,
+            'Item',
+            '1',
+            { price },
+            { expectedModified: '13' },
+          ),
+        ),
+      )
+      assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+      const letGo = await stock.holding('UPDATE erp.item SET price = 50 WHERE id = 1')
+      const waits = updateDocument(documents, ann, 'Item', '1', { price: 51 }, { expectedModified: '14' })
+      await letGo()
+      await waits
+    })
+
+    it('wait for a row that somebody else holds, and then say so', async (t) => {
+      const stock = await open(t)
+      const letGo = await stock.holding('SELECT 1 FROM erp.item WHERE id = 1 FOR UPDATE')
+      await refused(
+        stock,
+        () => updateDocument(stock.documents, ann, 'Item', '1', { price: 2 }),
+        /somebody else is changing it there just now; try again/,
+        [],
+      )
+      await letGo()
+    })
+
+    it('are tried without a trace but what a database cannot undo', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      const dry = { dryRun: true }
+      const tried = await createDocument(documents, ann, 'Item', { title: 'Bolt' }, dry)
+      assert.equal(tried.document['label'], 'BOLT')
+      await updateDocument(documents, ann, 'Item', '1', { price: 8 }, dry)
+      await deleteDocument(documents, boss, 'Item', '1', dry)
+      await refused(
+        stock,
+        () => updateDocument(documents, ann, 'Item', '1', { price: -1 }, dry),
+        /price: has a value that its table does not allow/,
+        [],
+      )
+      assert.deepEqual(stock.events, [])
+      assert.deepEqual(await stock.rows('SELECT id, price FROM erp.item ORDER BY id'), [
+        { id: 1, price: '2.00' },
+        { id: 2, price: null },
+      ])
+      const { document } = await createDocument(documents, ann, 'Item', { title: 'Bolt' })
+      assert.equal(document['name'], '4', 'the number that the trial drew stays used')
+    })
+
+    it('are written once however often a call is sent, and what is not known is said', async (t) => {
+      const stock = await open(t)
+      const call = (id: string): Documents => ({
+        ...stock.documents,
+        once: new Once(stock.documents, { id, call: 'same' }),
+      })
+      const make = (id: string) => createDocument(call(id), ann, 'Item', { title: `Of ${id}` })
+      const [one, again] = [await make('a'), await make('a')]
+      assert.deepEqual(again, JSON.parse(JSON.stringify(one)))
+      assert.equal((await stock.rows("SELECT 1 FROM erp.item WHERE name = 'Of a'")).length, 1)
+      await assert.rejects(createDocument(call('b'), ann, 'Item', { title: 'Screw' }), /must be unique/)
+      await make('b')
+      assert.equal(
+        (await stock.rows("SELECT 1 FROM erp.item WHERE name = 'Of b'")).length,
+        1,
+        'what was refused may be sent again',
+      )
+    })
+
+    it('refuse what they have no states and no batches for, in words', async (t) => {
+      const stock = await open(t)
+      const { documents } = stock
+      await refused(
+        stock,
+        () => bulkUpdate(documents, boss, 'Item', { names: ['1', '2'] }, { price: 1 }),
+        /written to one document at a time/,
+        [],
+      )
+      await refused(stock, () => submitDocument(documents, boss, 'Item', '1'), /no states to submit/, [])
+      await refused(
+        stock,
+        () => createDocument(documents, admin, 'Item', { title: 'x' }, { submit: true }),
+        /not allow you to submit|nobody can submit/,
+        [],
+      )
+      await refused(
+        stock,
+        async () => importTarget(documents, boss, 'Item', false),
+        /load the file there/,
+        [],
+      )
+      await refused(
+        stock,
+        () => updateDocument(documents, boss, 'Invoice', 'I-1', { total: 1 }),
+        /but not write it/,
+        [],
+      )
+    })
+
+    it('are described and offered as what may be done with them', async (t) => {
+      const { documents } = await open(t)
+      const told = describeDoctype(documents, ann, 'Item')
+      assert.equal(told['source'], 'erp')
+      assert.deepEqual(told.permissions, ['read', 'write', 'create', 'comment', 'assign'])
+      const fields = told['fields'] as { fieldname: string; read_only?: true; set?: string }[]
+      assert.deepEqual(
+        fields.filter((one) => one.read_only).map(({ fieldname }) => fieldname),
+        ['state', 'label', 'row_no'],
+      )
+      assert.equal(fields.find(({ fieldname }) => fieldname === 'supplier')!.set, 'only at creation')
+      const form = newDocumentForm(documents, ann, 'Item')
+      assert.deepEqual(
+        form.fields.map(({ field }) => field.name),
+        ['title', 'price', 'supplier'],
+      )
+      assert.equal(form.asksName, false)
+      assert.equal(newDocumentForm(documents, boss, 'Lot').asksName, true)
+      const open_ = (await documentForm(documents, ann, 'Item', '1')).fields.filter(
+        ({ settable }) => settable,
+      )
+      assert.deepEqual(
+        open_.map(({ field }) => field.name),
+        ['title', 'price'],
+      )
+      assert.deepEqual(
+        [...(await possibleDeeds(documents, ann, 'Item', '1')).verbs],
+        ['change', 'comment', 'assign', 'attach'],
+      )
+      assert.equal((await listDocuments(documents, ann, { doctype: 'Item' })).total, 2)
+    })
+
+    it('are checked: what the login lacks, and what nothing fills, is told at its line, and views are only read', async (t) => {
+      const faultsOf = async (sql: string, change: (text: string) => string = (text) => text) =>
+        (await open(t, { sql, serves: false, files: { 'config/doctypes/item.yaml': change(item) } })).faults
+          .filter((one) => one.includes('item.yaml'))
+          .join('\n')
+      assert.equal(await faultsOf(''), '')
+      const lacking = await faultsOf(
+        'REVOKE INSERT (price), UPDATE (secret), DELETE ON erp.item FROM writer; REVOKE USAGE ON SEQUENCE erp.item_id_seq FROM writer',
+      )
+      for (const told of [
+        /item\.yaml:9:\d+ from\.write\.create\[1\]: its login lacks INSERT \(price\) on erp\.item/,
+        /item\.yaml:9:\d+ from\.write\.change\[2\]: its login lacks UPDATE \(secret\) on erp\.item/,
+        /item\.yaml:9:\d+ from\.write\.delete: its login lacks DELETE on erp\.item/,
+        /from\.write\.create: its login lacks USAGE of the sequence of "id" on erp\.item/,
+      ])
+        assert.match(lacking, told)
+      const generated = await faultsOf('', (text) => text.replace('create: [title', 'create: [label, title'))
+      assert.match(generated, /from\.write\.create\[0\]: the database itself gives "label" its value/)
+      const view = await faultsOf(
+        'CREATE VIEW erp.items AS SELECT * FROM erp.item; GRANT ALL ON erp.items TO writer',
+        (text) => text.replace('table: erp.item', 'table: erp.items'),
+      )
+      assert.match(view, /from\.write: erp\.items is a view, which is only read: name the table below it/)
+      const keyless = await faultsOf('ALTER TABLE erp.item ALTER id DROP DEFAULT')
+      assert.match(
+        keyless,
+        /from\.write\.create: nothing gives a new row "id" of its key: add name, or its field/,
+      )
+      const refusals: readonly (readonly [string, string, RegExp])[] = [
+        ['create: [title', 'create: [titel, title', /from\.write\.create\[0\]: unknown field "titel"/],
+        ['version: row_no', 'version: title', /from\.version: must name an integer or a datetime/],
+        ['change: [title', 'change: [row_no, title', /row_no tells versions apart/],
+        ['change: [title', 'change: [modified, title', /no column shows modified: from\.standard/],
+        [', delete: true', '', /actions: .*a rule cannot allow to delete, which from\.write does not say/],
+      ]
+      for (const [from, to, why] of refusals)
+        await assert.rejects(
+          faultsOf('', (text) => text.replace(from, to)),
+          why,
+        )
+    })
+
+    it('whose commit nobody answered are looked up there: what was done counts as done', async (t) => {
+      const stock = await open(t)
+      const { tables } = stock.documents
+      const lost = { ...stock.documents, tables: { ...tables!, change: lostAfter(tables!) } }
+      const { document } = await createDocument(lost, ann, 'Item', { title: 'Bolt' })
+      assert.equal(document['name'], '3')
+      assert.deepEqual(told(stock), ['document.intend waiting Item', 'document.create ok Item/3'])
+      assert.deepEqual(await openIntentions(stock.documents.store), [])
+    })
+
+    it('of which nobody knows what became are named to operators until it is known', async (t) => {
+      const stock = await open(t)
+      const { tables, clock } = stock.documents
+      const outcome = async () => 'unknown' as const
+      const away = { ...stock.documents, tables: { ...tables!, outcome, change: lostAfter(tables!) } }
+      await assert.rejects(
+        updateDocument(away, ann, 'Item', '1', { price: 5 }),
+        /broke at the end, and whether this was done is not known yet: read it before you change it again/,
+      )
+      await settleIntentions(away, stock.platform.doctypes.get('Item')!)
+      stock.clock.forward(120_000)
+      const [named] = await unknownChanges({ store: away.store, clock })
+      assert.match(
+        named!,
+        /whether it was done in the source "erp" is not known: update of Item\/1 by ann@example\.com/,
+      )
+      await settleIntentions(stock.documents, stock.platform.doctypes.get('Item')!)
+      assert.deepEqual(await unknownChanges(stock.documents), [])
+      assert.deepEqual(told(stock), ['document.intend waiting Item/1', 'document.update ok Item/1'])
+    })
+  },
+)
+
+/** Changes as usual, whose last answer gets lost. */
+function lostAfter(tables: Tables): Tables['change'] {
+  return async (...given) => {
+    await tables.change(...given)
+    throw new UnknownThere('the connection broke at the commit')
+  }
+}

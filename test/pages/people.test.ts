@@ -1,0 +1,139 @@
+/** People in the browser: invited, reset, let in, shut out and given roles by a System Manager, and by nobody else. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { Browser, fieldsOn, type Page } from '../helpers/browser.ts'
+import {
+  administered,
+  assistantAdmin,
+  audited,
+  git,
+  manager,
+  page,
+  password,
+  sales,
+  send,
+  signIn,
+} from './administered.ts'
+
+describe('the people of a site in the browser', () => {
+  const ends: (() => unknown)[] = []
+  let service: Awaited<ReturnType<typeof administered>>
+  before(async () => {
+    service = await administered({ after: (end: () => unknown) => void ends.push(end) } as never, {
+      edits: true,
+    })
+  })
+  after(async () => {
+    for (const end of ends.reverse()) await end()
+  })
+  const file = (): string => readFileSync(join(service.site, 'config/users.yaml'), 'utf8')
+  const open = async (browser: Browser, path: string): Promise<Page> =>
+    page(await browser.open(service.url + path))
+
+  it('are made, invited by a link that is shown once, and sign in with the password they chose', async () => {
+    const browser = await signIn(service, manager)
+    const list = await open(browser, '/admin/people')
+    const made = page(
+      await browser.fill(list, '/admin/people/save', {
+        'f.email': 'New@example.com',
+        'f.full_name': 'Nora New: "x"',
+        [roleOf(list, 'Sales User')]: 'on',
+      }),
+    )
+    assert.equal(new URL(made.url).search, '?user=new%40example.com&done=save', made.html)
+    assert.match(made.html, /Nora New: &quot;x&quot;/)
+    assert.match(git(service.site, 'log', '-1', '--format=%ae %s'), /^admin@example.com config\/users.yaml/)
+    assert.match(file(), /# Has the role, but nobody has let the assistant in/, 'comments stay')
+    const at = '/admin/people?user=new%40example.com'
+    const invited = page(await browser.fill(await open(browser, at), '/admin/people/invite', {}))
+    const link = /<code class="address">([^<]*choose-password[^<]*)<\/code>/
+      .exec(invited.html)![1]!
+      .replaceAll('&amp;', '&')
+    assert.doesNotMatch((await open(browser, at)).html, /choose-password/, 'shown once')
+    const theirs = new Browser()
+    const choose = page(await theirs.open(link))
+    await theirs.submit(choose, { password, again: password })
+    const signed = await signIn(service, 'new@example.com')
+    assert.equal((await open(signed, '/documents/Sales%20Order')).status, 200)
+  })
+
+  it('are given roles and shut out; everything else in the file stays as it is', async () => {
+    const browser = await signIn(service, manager)
+    const at = `/admin/people?user=${encodeURIComponent(sales)}`
+    const theirs = await signIn(service, sales)
+    const shown = await open(browser, at)
+    const before = file()
+    await browser.fill(shown, '/admin/people/save', { [roleOf(shown, 'HR User')]: 'on' })
+    assert.equal((await open(theirs, '/documents/Employee')).status, 200)
+    const added = file()
+      .split('\n')
+      .filter((line) => !before.split('\n').includes(line))
+    assert.deepEqual(
+      added.filter((line) => !/HR User|- Assistant User|- Sales User/.test(line)),
+      [],
+    )
+    const told = await audited(service, 'site.edit')
+    const asks = page(
+      await browser.fill(await open(browser, at), '/admin/people/save', { 'f.enabled': null }),
+    )
+    assert.match(asks.html, /This person is turned away at once[^]*<button type="submit">Yes, end it/)
+    assert.doesNotMatch(file(), /enabled: false/, 'it is asked before it is done')
+    assert.deepEqual(await audited(service, 'site.edit'), told)
+    await browser.fill(asks, '/admin/people/save')
+    assert.match((await open(theirs, '/documents')).html, /name="password"/, 'shut out at once')
+    await browser.fill(await open(browser, at), '/admin/people/save', { 'f.enabled': 'true' })
+    assert.doesNotMatch(file(), /enabled: false/)
+    assert.ok((await audited(service, 'site.edit')).includes(`${manager} config/users.yaml ok`))
+  })
+
+  it('say at its field what is wrong, and keep what was typed', async () => {
+    const browser = await signIn(service, manager)
+    const list = await open(browser, '/admin/people')
+    const before = file()
+    for (const [email, said] of [
+      ['SALES@example.com', /id="f-email-about"[^]*there is somebody of this address/],
+      ['no address', /id="f-email-about"[^]*class="fault"/],
+    ] as const) {
+      const answer = page(
+        await browser.fill(list, '/admin/people/save', { 'f.email': email, 'f.full_name': 'Twice' }),
+      )
+      assert.equal(answer.status, 400)
+      assert.match(answer.html, said, email)
+      assert.equal(fieldsOn(answer, '/admin/people/save').get('f.full_name'), 'Twice')
+    }
+    assert.equal(file(), before)
+  })
+
+  it('are managed by nobody else, whatever is sent, and after a recent sign-in only', async () => {
+    const helper = await signIn(service, assistantAdmin)
+    const at = `/admin/people?user=${encodeURIComponent(manager)}`
+    const shown = await open(helper, at)
+    assert.doesNotMatch(shown.html, /\/admin\/people\/(save|reset|invite)/)
+    const before = file()
+    for (const [deed, fields] of [
+      ['reset', { id: manager }],
+      ['invite', { id: assistantAdmin }],
+      ['save', { person: '1', 'f.full_name': 'Mine now', 'f.roles.0': 'on' }],
+    ] as const) {
+      const place = `/admin/people?user=${assistantAdmin}`
+      const action = `/admin/people/${deed}?user=${assistantAdmin}`
+      const refused = await send(service, helper, place, action, { ...fields })
+      assert.equal(refused.status, 403, deed)
+      assert.doesNotMatch(refused.html, /choose-password/)
+    }
+    assert.equal(file(), before)
+    assert.ok((await audited(service, 'site.edit')).includes(`${assistantAdmin}  denied`))
+    const late = await signIn(service, manager)
+    const person = await open(late, `/admin/people?user=${encodeURIComponent(sales)}`)
+    service.pass(1000)
+    const asked = page(await late.fill(person, '/admin/people/reset', {}))
+    assert.match(asked.html, /name="password"/)
+  })
+})
+
+/** The name of the box of a role. */
+function roleOf({ html }: Page, role: string): string {
+  return new RegExp(`name="(f\\.roles\\.\\d+)"[^>]*> <span[^>]*>${role}<`).exec(html)![1]!
+}
