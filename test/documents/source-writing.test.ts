@@ -1,6 +1,7 @@
 /** What may be written to documents that lie in a table of others, and what is told of what may not. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { getDocument, listDocuments, versionOf } from '../../src/documents/asking/reading.ts'
 import { documentForm, newDocumentForm, possibleDeeds } from '../../src/documents/forms.ts'
 import { addComment, listBelongings } from '../../src/documents/belongings.ts'
@@ -15,6 +16,7 @@ import { UnknownThere } from '../../src/documents/writing/refused-there.ts'
 import { submitDocument } from '../../src/documents/writing/lifecycle.ts'
 import { Once } from '../../src/documents/writing/once.ts'
 import { bulkUpdate, deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
+import { faultText } from '../../src/site/site-files.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { type Office, openOffice } from './erp.ts'
 import { item, lot, stock } from './erp-stock.ts'
@@ -472,10 +474,10 @@ describe(
         'REVOKE INSERT (price), UPDATE (secret), DELETE ON erp.item FROM writer; REVOKE USAGE ON SEQUENCE erp.item_id_seq FROM writer',
       )
       for (const told of [
-        /item\.yaml:9:\d+ from\.write\.create\[1\]: its login lacks INSERT \(price\) on erp\.item/,
-        /item\.yaml:9:\d+ from\.write\.change\[2\]: its login lacks UPDATE \(secret\) on erp\.item/,
-        /item\.yaml:9:\d+ from\.write\.delete: its login lacks DELETE on erp\.item/,
-        /from\.write\.create: its login lacks USAGE of the sequence of "id" on erp\.item/,
+        /item\.yaml:9:\d+ from\.write\.create\[1\]: the login of the source "erp" lacks INSERT \(price\) on erp\.item/,
+        /item\.yaml:9:\d+ from\.write\.change\[2\]: the login of the source "erp" lacks UPDATE \(secret\) on erp\.item/,
+        /item\.yaml:9:\d+ from\.write\.delete: the login of the source "erp" lacks DELETE on erp\.item/,
+        /from\.write\.create: the login of the source "erp" lacks USAGE of the sequence of "id" on erp\.item/,
       ])
         assert.match(lacking, told)
       const generated = await faultsOf('', (text) => text.replace('create: [title', 'create: [label, title'))
@@ -502,6 +504,104 @@ describe(
           faultsOf('', (text) => text.replace(from, to)),
           why,
         )
+    })
+
+    it('are read and otherwise written while the login lacks a privilege, which what needs it names, until it is given again', async (t) => {
+      const stock = await open(t)
+      const { documents, tables, logged } = stock
+      const change = (who: typeof ann, data: Record<string, unknown>, as = documents) =>
+        updateDocument(as, who, 'Item', '1', data)
+      const told1 = 'config/doctypes/item.yaml:9:69 from.write.change[1]: '
+      const lacks = 'the login of the source "erp" lacks UPDATE (price) on erp.item, which writing Item needs'
+      await stock.sql('REVOKE UPDATE (price) ON erp.item FROM writer')
+      const why =
+        /^Item: price: the login of the source "erp" lacks UPDATE for this; its operator has been told$/
+      await refused(stock, () => change(ann, { price: 3 }), why, [
+        'document.intend waiting Item/1',
+        'document.update error Item/1',
+      ])
+      const [trouble, ...more] = tables.troubles
+      assert.deepEqual(more, [])
+      assert.equal(faultText(trouble!.fault), told1 + lacks)
+      assert.deepEqual(trouble!.tools, ['writing of doctype Item'])
+      assert.ok(logged.some((line) => line.includes('lacks UPDATE (price)') && line.includes('doctype Item')))
+      // What is known to be lacking is not tried: nothing is intended.
+      await refused(stock, () => change(ann, { price: 3 }), why, [])
+      await refused(
+        stock,
+        () => updateDocument(documents, ann, 'Item', '1', { price: 3 }, { dryRun: true }),
+        why,
+        [],
+      )
+      assert.equal((await getDocument(documents, ann, 'Item', '1'))['price'], 2)
+      assert.equal((await listDocuments(documents, ann, { doctype: 'Item' })).total, 2)
+      await change(ann, { title: 'Nut' })
+      await createDocument(documents, ann, 'Item', { title: 'Bolt', price: 1 })
+      await deleteDocument(documents, boss, 'Item', '2')
+      await stock.sql('GRANT UPDATE (price) ON erp.item TO writer')
+      while (tables.troubles.length > 0) await wait(50)
+      await change(ann, { price: 3 })
+      assert.deepEqual(await stock.rows('SELECT name, price FROM erp.item WHERE id = 1'), [
+        { name: 'Nut', price: '3.00' },
+      ])
+    })
+
+    it('of each privilege that the login lacks refuse only what needs it', async (t) => {
+      const stock = await open(t)
+      const { documents, tables } = stock
+      const lacking = (privilege: string) =>
+        new RegExp(
+          `^Item: the login of the source "erp" lacks ${privilege} for this; its operator has been told; nothing was changed$`,
+        )
+      const create = (data: Record<string, unknown>) => () => createDocument(documents, ann, 'Item', data)
+      let price = 7
+      const change = (who: typeof ann) => () =>
+        updateDocument(documents, who, 'Item', '1', { price: ++price })
+      const remove = (who: typeof ann) => () => deleteDocument(documents, who, 'Item', '1')
+      const without = async (what: string, work: () => Promise<void>): Promise<void> => {
+        await stock.sql(`REVOKE ${what} FROM writer`)
+        await tables.retry()
+        assert.equal((await listDocuments(documents, ann, { doctype: 'Item' })).total, 2)
+        await work()
+        await stock.sql(`GRANT ${what} TO writer`)
+        await tables.retry()
+        assert.deepEqual(tables.troubles, [])
+      }
+      await without('DELETE ON erp.item', async () => {
+        await refused(stock, remove(boss), lacking('DELETE'), [])
+        await change(ann)()
+      })
+      await without('INSERT (price) ON erp.item', async () => {
+        await refused(
+          stock,
+          create({ title: 'Bolt', price: 1 }),
+          /^Item: price: the login of the source "erp" lacks INSERT for this/,
+          [],
+        )
+        await createDocument(documents, ann, 'Item', { title: 'Bolt' }, { dryRun: true })
+      })
+      await without('USAGE ON SEQUENCE erp.item_id_seq', async () => {
+        await refused(stock, create({ title: 'Bolt' }), lacking('USAGE'), [])
+        await change(ann)()
+      })
+      await without('UPDATE (row_no) ON erp.item', async () => {
+        await refused(stock, change(bob), lacking('UPDATE'), [])
+      })
+      await without('UPDATE (name, price, secret, row_no) ON erp.item', async () => {
+        await refused(stock, change(ann), lacking('UPDATE'), [])
+        await refused(stock, remove(boss), lacking('UPDATE'), [])
+        // Who may not do it anyway learns no more than before.
+        await refused(stock, remove(ann), /^you may read Item "1" but not delete it/, [])
+        await refused(
+          stock,
+          () => updateDocument(documents, ann, 'Item', '77', { price: 7 }),
+          /^there is no Item "77"/,
+          [],
+        )
+      })
+      await stock.sql('REVOKE UPDATE (name, price, secret, row_no) ON erp.item FROM writer')
+      await refused(stock, change(ann), lacking('UPDATE'), [])
+      assert.equal((await listDocuments(documents, ann, { doctype: 'Item' })).total, 2)
     })
 
     it('whose commit nobody answered are looked up there: what was done counts as done', async (t) => {

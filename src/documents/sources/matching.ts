@@ -16,16 +16,15 @@ import {
   tableNameOf,
 } from './catalogue.ts'
 import { kindOf } from './column-types.ts'
+import type { Lack } from './lacks.ts'
 import { large, type Problem, ruleProblems } from './rule-problems.ts'
-import { writeShape } from './write-shape.ts'
+import { type Comparison, writeShape } from './write-shape.ts'
 
-/** What came of a comparison: with problems the doctype cannot be read; remarks are worth telling. */
-export interface Match {
+/** What came of a comparison: with problems the doctype cannot be read, with lacks not all written; remarks are worth telling. */
+export interface Match extends Comparison {
   readonly shape: TableShape
   /** True if who asks must be told to the database. */
   readonly tells: boolean
-  readonly problems: readonly Problem[]
-  readonly remarks: readonly Problem[]
 }
 
 /** Returns the tables that a doctype needs. */
@@ -53,6 +52,7 @@ class Matching {
   readonly #uniqueness: ReadonlyMap<string, string>
   readonly #problems: Problem[] = []
   readonly #remarks: Problem[] = []
+  readonly #lacks: Lack[] = []
   readonly #joins = new Map<string, { readonly alias: string; readonly sql: string }>()
 
   constructor(
@@ -86,7 +86,8 @@ class Matching {
     const table = this.#table(origin.table, at(['from', 'table']))
     const { dialect } = this.#login
     const empty: TableShape = { dialect, from: '', key: [], fields: new Map(), searched: [] }
-    if (!table) return { shape: empty, tells: false, problems: this.#problems, remarks: this.#remarks }
+    const told = { problems: this.#problems, remarks: this.#remarks, lacks: this.#lacks }
+    if (!table) return { shape: empty, tells: false, ...told }
     const key = origin.key.flatMap((name, index) =>
       this.#keyColumn(table, 'd', name, at(['from', 'key', index])),
     )
@@ -101,7 +102,6 @@ class Matching {
       if (shape) fields.set(name, shape)
     }
     const from = [`${sqlName(table)} AS d`, ...[...this.#joins.values()].map(({ sql }) => sql)].join(' ')
-    const told = { problems: this.#problems, remarks: this.#remarks }
     const written = writeShape(this.#doctype, table, { dialect, fields }, told)
     const shape = { dialect, from, key, fields, searched: origin.search, ...(written && { written }) }
     if (this.#problems.length === 0) {
@@ -110,7 +110,7 @@ class Matching {
       this.#remarks.push(...remarks)
     }
     const tells = this.#found.some(({ isView, secured }) => isView || secured)
-    return { shape, tells, problems: this.#problems, remarks: this.#remarks }
+    return { shape, tells, ...told }
   }
 
   #table(name: string, wrong: (message: string) => void): CatalogueTable | undefined {

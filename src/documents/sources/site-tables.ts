@@ -27,6 +27,8 @@ interface TableEntry extends Dependency {
   readonly table: TableSource
   /** The files that places are told in, as of the newest reading. */
   files: Places
+  /** True if the last look found only that the login may not write all. */
+  isLacking?: boolean
 }
 
 /** The files that a reading is of. */
@@ -54,7 +56,7 @@ export class SiteTables {
     this.#entries = new WatchedEntries({
       ...parts,
       what: 'doctypes',
-      neededBy: ({ doctype }) => [`doctype ${doctype.name}`],
+      neededBy: ({ doctype, isLacking }) => [`${isLacking ? 'writing of ' : ''}doctype ${doctype.name}`],
     })
   }
 
@@ -170,19 +172,21 @@ export class SiteTables {
   }
 
   async #make(key: string, doctype: Doctype, source: Source, files: Places): Promise<Entry<TableEntry>> {
-    const { TableSource, Drift, unavailable } = await import('./table-source.ts')
+    const { TableSource, Drift, Lacking, unavailable } = await import('./table-source.ts')
     const door = await this.door(source, files.folder)
     const { clock, log } = this.#parts
     const origin = doctype.origin!
     let lookedAt = 0
-    const ready = async (): Promise<void> => {
+    const ready = async (writes?: 'writes'): Promise<void> => {
       const { watched, tried } = entry
       await tried
-      if (!watched.trouble) return
+      const isRead = (): boolean => !watched.trouble || causeOf(watched.error) instanceof Lacking
+      if (writes ? !watched.trouble : isRead()) return
       if (clock.now() - lookedAt > betweenLooks) await briefly(watched.look())
-      if (watched.trouble) throw unavailable(doctype, causeOf(watched.error))
+      if (!isRead()) throw unavailable(doctype, causeOf(watched.error))
     }
-    const entry: Entry<TableEntry> = this.#entries.entry(key, ({ doubted }) => {
+    const doubted = (): Promise<void> => entry.watched.look()
+    const entry: Entry<TableEntry> = this.#entries.entry(key, () => {
       const table = new TableSource({ ...doctype, origin }, { door, log, ready, doubted })
       const of: TableEntry = {
         doctype,
@@ -194,8 +198,11 @@ export class SiteTables {
             await table.look()
             void this.#settled(of)
           } catch (error) {
+            of.isLacking = error instanceof Lacking
             if (!(error instanceof Drift)) throw error
-            throw new SiteFault(placed(of.files, error.problems[0]!), { cause: error })
+            const [problem] = error.problems
+            const { message } = of.isLacking ? error : problem!
+            throw new SiteFault(placed(of.files, { ...problem!, message }), { cause: error })
           }
         },
         place: (text) => {

@@ -117,6 +117,11 @@ export function isDoubtful(error: unknown): boolean {
   return code === undefined || /^(?:42|08|53|57P|3D|28)/.test(code)
 }
 
+/** True for an error of a login, or of a caller, that may not do what was asked. */
+export function isDenied(error: unknown): boolean {
+  return stateOf(error) === '42501'
+}
+
 /** MySQL's, and MariaDB's, numbers for a statement that took too long or was ended. */
 const ended = new Set([1317, 1969, 3024])
 

@@ -4,16 +4,18 @@ import type { Log } from '#leaf/log.ts'
 import { type Queryable, type TableAccess, tableCollection, TableLayout } from '#state/postgres.ts'
 import type { Collection } from '#state/store.ts'
 import type { Documents } from '../documents.ts'
-import type { ChangeThere } from '../tables-of-others.ts'
+import { briefly } from '../../site/watched-entries.ts'
+import type { ChangeThere, StepThere } from '../tables-of-others.ts'
 import type { Doctype } from '../platform/platform.ts'
 import { Uncounted } from '../writing/quota.ts'
-import { UnknownThere } from '../writing/refused-there.ts'
+import { RefusedThere, UnknownThere } from '../writing/refused-there.ts'
 import type { StoredDocument } from '../writing/stored.ts'
 import type { CatalogueTable, SourceLook } from './catalogue.ts'
 import type { Door } from './door.ts'
+import { type Lack, lackRefusal, lacksOf } from './lacks.ts'
 import { match, type Match, tablesOf } from './matching.ts'
 import type { Problem } from './rule-problems.ts'
-import { isDoubtful, sourceRefusal } from './source-door.ts'
+import { isDenied, isDoubtful, sourceRefusal } from './source-door.ts'
 import { refusedThere } from './write-faults.ts'
 
 /** The most documents that are logged because the evaluator does not find them. */
@@ -30,13 +32,16 @@ export class Drift extends Error {
   }
 }
 
+/** What a login lacks, in words for the operator: documents are read all the same. */
+export class Lacking extends Drift {}
+
 interface TableParts {
   readonly door: Door
   readonly log: Log
-  /** Waits until the table has been looked at; throws why it cannot be asked now. */
-  readonly ready: () => Promise<void>
-  /** Told that a question failed as if the table had changed, or the source had gone. */
-  readonly doubted: () => void
+  /** Waits until the table has been looked at; throws why it cannot be asked now. Who `writes` has lacks looked for anew. */
+  readonly ready: (writes?: 'writes') => Promise<void>
+  /** Told that a question failed as if the table had changed, or the source had gone; settles when it was looked at. */
+  readonly doubted: () => Promise<void>
 }
 
 /** A doctype with its table. */
@@ -70,8 +75,9 @@ export class TableSource {
       return found
     })
     this.#differing = 0
-    if (found.problems.length > 0) throw new Drift(found.problems)
+    if (found.problems.length > 0) throw new Drift([...found.problems, ...found.lacks])
     this.#match = found
+    if (found.lacks.length > 0) throw new Lacking(found.lacks)
   }
 
   /** Opens the documents for somebody. */
@@ -87,7 +93,7 @@ export class TableSource {
           return await work(door.queryable({ asker, stop, tells }), shape)
         } catch (error) {
           if (stop?.reason) throw stop.reason
-          if (isDoubtful(error)) doubted()
+          if (isDoubtful(error)) void doubted()
           const refused = sourceRefusal(name, origin.source, error)
           if (refused !== error)
             log.warn('a source refused a question', { doctype: name, source: origin.source, error })
@@ -101,14 +107,18 @@ export class TableSource {
 
   /** Opens the documents in a transaction of the source; `writing` is set where it changes them. */
   within(on: Queryable, writing?: TableAccess['writing']): Collection<StoredDocument> {
+    const { name, origin } = this.#doctype
+    // A row that cannot be locked is read, so that who may not change it learns no more than that.
+    const unlocked = writing?.id === undefined ? [] : this.#lacksOf(undefined)
+    const refusal = (): Error => lackRefusal(origin.source, unlocked)
     return tableCollection<StoredDocument>({
-      name: this.#doctype.name,
+      name,
       differs: (id) => this.#differs(id),
       read: async (work) => {
         await this.#parts.ready()
         return await work(on, this.#match!.shape)
       },
-      ...(writing && { writing }),
+      ...(unlocked.length > 0 ? { refusal } : writing && { writing }),
     })
   }
 
@@ -120,27 +130,42 @@ export class TableSource {
   ): Promise<R> {
     const { name, origin } = this.#doctype
     const { door, log, ready, doubted } = this.#parts
-    await ready()
+    await ready('writes')
+    let step: StepThere | undefined
     try {
       if (!door.writing) throw new AppError('forbidden', `${name} documents are only read here`)
       return await door.writing(of, { dry, last }, (on, transaction) =>
         work(on, {
           id,
-          first: async ({ before, after }) =>
-            first({ before: before as StoredDocument, after: after as StoredDocument }, await transaction()),
+          first: async ({ before, after }) => {
+            step = { before: before as StoredDocument, after: after as StoredDocument }
+            const lacks = this.#lacksOf(step)
+            if (lacks.length > 0) throw lackRefusal(origin.source, lacks)
+            await first(step, await transaction())
+          },
         }),
       )
     } catch (error) {
       if (of.stop?.reason) throw of.stop.reason
-      if (error instanceof AppError || error instanceof Uncounted) throw error
-      if (isDoubtful(error)) doubted()
+      if (error instanceof AppError || error instanceof Uncounted || error instanceof RefusedThere)
+        throw error
+      const looked = isDoubtful(error) ? doubted() : undefined
       if (error instanceof UnknownThere) throw error
       log.warn('a source refused a change', { doctype: name, source: origin.source, error })
+      if (isDenied(error)) {
+        await briefly(looked!)
+        const lacks = this.#lacksOf(step)
+        if (lacks.length > 0) throw lackRefusal(origin.source, lacks, error)
+      }
       const refused = await refusedThere(error, origin, (text, values) =>
         door.look((at) => at.rows(text, values)),
       )
       throw refused ?? sourceRefusal(name, origin.source, error)
     }
+  }
+
+  #lacksOf(step: StepThere | undefined): readonly Lack[] {
+    return lacksOf(this.#match?.lacks ?? [], step)
   }
 
   #differs(id: string): void {
@@ -158,8 +183,7 @@ export class TableSource {
     const { origin } = this.#doctype
     const { body, from, id } = new TableLayout(shape)
     await at.tryOut(`SELECT ${id}, ${body} FROM ${from} LIMIT 0`).catch((error: unknown) => {
-      const problem = { file: origin.file, path: ['from', 'table'], message: messageOf(error) }
-      ;(problems as Problem[]).push(problem)
+      problems.push({ file: origin.file, path: ['from', 'table'], message: messageOf(error) })
     })
   }
 

@@ -8,27 +8,33 @@ import {
 } from '#state/postgres.ts'
 import type { Doctype, Origin } from '../platform/platform.ts'
 import type { CatalogueColumn, CatalogueTable } from './catalogue.ts'
+import type { Lack } from './lacks.ts'
 import type { Problem } from './rule-problems.ts'
 
 /** What became of a comparison. */
-interface Told {
+export interface Comparison {
   readonly problems: Problem[]
   readonly remarks: Problem[]
+  readonly lacks: Lack[]
 }
 
 /** Compares what a doctype says may be written with the table; undefined where nothing is. */
 export function writeShape(
-  { origin }: { readonly origin: Origin } & Pick<Doctype, 'name'>,
+  { origin, name: doctype }: { readonly origin: Origin } & Pick<Doctype, 'name'>,
   table: CatalogueTable,
   shape: Pick<TableShape, 'dialect' | 'fields'>,
-  { problems, remarks }: Told,
+  told: Comparison,
 ): WrittenShape | undefined {
   const { write, file } = origin
   if (Object.keys(write).length === 0) return undefined
   const at = (path: Problem['path'], message: string): void =>
-    void problems.push({ file, path: ['from', 'write', ...path], message })
+    void told.problems.push({ file, path: ['from', 'write', ...path], message })
   const name = `${table.schema}.${table.name}`
-  const lacks = (privilege: string): string => `its login lacks ${privilege} on ${name}`
+  const lack: Lacking = (path, privilege, of, needed, field) => {
+    const message = `the login of the source "${origin.source}" lacks ${privilege}${of} on ${name}, which writing ${doctype} needs`
+    const more = { file, path: ['from', 'write', ...path], privilege, needed }
+    told.lacks.push({ message, ...more, ...(field !== undefined && { field }) })
+  }
   if (shape.dialect !== postgresDialect) at([], 'is only read: tables of PostgreSQL alone are written to')
   if (table.isView) at([], `${name} is a view, which is only read: name the table below it`)
   const columnOf = (field: string): CatalogueColumn | undefined =>
@@ -42,18 +48,19 @@ export function writeShape(
         if (column.generated) at([kind, index], `the database itself gives "${column.name}" its value`)
         if (value.kind.is === 'json' && column.type.startsWith('_'))
           at([kind, index], `"${column.name}" is a ${column.written}, which is only read`)
-        if (kind === 'create' && !column.insertable) at([kind, index], lacks(`INSERT (${column.name})`))
-        if (kind === 'change' && !column.updatable) at([kind, index], lacks(`UPDATE (${column.name})`))
+        const isOpen = kind === 'create' ? column.insertable : column.updatable
+        if (!isOpen)
+          lack([kind, index], kind === 'create' ? 'INSERT' : 'UPDATE', ` (${column.name})`, kind, field)
         return [[field, { name: quotedName(column.name), value, ...limitsOf(column) }]]
       }),
     )
-  if (write.delete && !table.deletable) at(['delete'], lacks('DELETE'))
-  if (write.delete && !table.lockable)
-    at(['delete'], lacks('UPDATE of any column, by which a row is locked,'))
+  if (write.delete && !table.deletable) lack(['delete'], 'DELETE', '', 'delete')
+  if ((write.delete || write.change) && !table.lockable)
+    lack([write.delete ? 'delete' : 'change'], 'UPDATE', ' of any column, by which a row is locked,', 'lock')
   const version = origin.version === undefined ? undefined : columnOf(origin.version)
-  if (version && write.change && !version.updatable) at([], lacks(`UPDATE (${version.name})`))
+  if (version && write.change && !version.updatable) lack([], 'UPDATE', ` (${version.name})`, 'change')
   const creates = written('create')
-  if (write.create) checkNew(origin, table, { problems, remarks })
+  if (write.create) checkNew(origin, table, told, lack)
   const value = origin.version === undefined ? undefined : shape.fields.get(origin.version)
   return {
     table: `${quotedName(table.schema)}.${quotedName(table.name)}`,
@@ -64,8 +71,22 @@ export function writeShape(
   }
 }
 
+/** Notes what is lacking: its place, the privilege and on what, what needs it, and the one field whose writing does. */
+type Lacking = (
+  path: Problem['path'],
+  privilege: string,
+  of: string,
+  needed: Lack['needed'],
+  field?: string,
+) => void
+
 /** Checks that a new row gets everything that it needs. */
-function checkNew(origin: Origin, table: CatalogueTable, { problems, remarks }: Told): void {
+function checkNew(
+  origin: Origin,
+  table: CatalogueTable,
+  { problems, remarks }: Comparison,
+  lack: Lacking,
+): void {
   const { write, file, key } = origin
   const create = write.create ?? []
   const place = { file, path: ['from', 'write', 'create'] }
@@ -73,16 +94,15 @@ function checkNew(origin: Origin, table: CatalogueTable, { problems, remarks }: 
     ...create.map((field) => origin.columns[field]?.column),
     ...(create.includes('name') ? key : []),
   ])
-  const login = (privilege: string): string => `its login lacks ${privilege} on ${table.schema}.${table.name}`
   for (const column of table.columns) {
     const { name, nullable, filled, generated } = column
     const isKey = key.includes(name)
     if (given.has(name)) {
       if (isKey && generated)
         problems.push({ ...place, message: `the database itself gives "${name}" its value: leave name out` })
-      else if (isKey && !column.insertable) problems.push({ ...place, message: login(`INSERT (${name})`) })
+      else if (isKey && !column.insertable) lack(['create'], 'INSERT', ` (${name})`, 'create', 'id')
     } else if (filled) {
-      if (!column.drawable) problems.push({ ...place, message: login(`USAGE of the sequence of "${name}"`) })
+      if (!column.drawable) lack(['create'], 'USAGE', ` of the sequence of "${name}"`, 'create')
     } else if (isKey)
       problems.push({
         ...place,

@@ -130,7 +130,7 @@ function inWords(access: Reach, error: unknown): unknown {
   const fields = error.fields.filter((field) => known.has(field))
   if (fields.length === 0) {
     const why =
-      error.fields.length === 0
+      error.fields.length === 0 || error.code !== 'invalid'
         ? error.message
         : 'its table refuses it for a reason that this doctype does not show; its operator has been told'
     return new AppError(error.code, `${name}: ${why}; nothing was changed`, { cause: error })

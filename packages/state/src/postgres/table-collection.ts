@@ -24,6 +24,8 @@ export interface TableAccess {
     readonly id: string | undefined
     readonly first: (step: WriteStep) => Promise<void>
   }
+  /** Returns why nothing is written, where that is not because documents are only read. */
+  readonly refusal?: () => Error
 }
 
 const nothingCommon = new Map<string, number>()
@@ -48,12 +50,13 @@ export function tableCollection<T extends Stored>({
   read,
   differs,
   writing,
+  refusal = () => new AppError('forbidden', `${name} documents are only read here`),
 }: TableAccess): Collection<T> {
   let writes: TableWrites | undefined
   const write = <R>(work: (writes: TableWrites) => R | Promise<R>): Promise<R> =>
     read(async (on, shape) => {
       const { written } = shape
-      if (!writing || !written) throw new AppError('forbidden', `${name} documents are only read here`)
+      if (!writing || !written) throw refusal()
       const layout = viewOf(name, shape).layout as TableLayout
       writes ??= new TableWrites(on, { name, layout, shape, written }, writing.first)
       return await work(writes)
