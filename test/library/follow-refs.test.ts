@@ -9,6 +9,9 @@ const beta = as('beta@example.com')
 
 describe('following branches', () => {
   it('shows the new library soon after a branch moved, also when git packs its references', async (t) => {
+    // It ends before the store that it looks at.
+    let end: (() => Promise<void>) | undefined
+    t.after(() => end?.())
     const folder = await folderWith(t, { 'prompts/x.md': template('', 'one') })
     await git(folder, 'init', '--quiet', '-b', 'main')
     await commitAll(folder, 'one')
@@ -24,7 +27,7 @@ describe('following branches', () => {
       onError: (error) => assert.fail(String(error)),
       milliseconds: 20,
     })
-    t.after(() => following.close())
+    end = () => following.close()
     await following.look()
     assert.equal(told.length, 0)
 
