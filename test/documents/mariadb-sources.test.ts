@@ -7,6 +7,7 @@ import { getDocument, listDocuments } from '../../src/documents/asking/reading.t
 import { searchDocuments, suggestLinks } from '../../src/documents/asking/searching.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import { updateDocument } from '../../src/documents/writing/updating.ts'
+import { mysqlColumn, withNames } from '../../src/documents/sources/mysql-columns.ts'
 import { positional } from '../../src/documents/sources/mysql-door.ts'
 import { countDocuments } from '../helpers/count-documents.ts'
 import { noMariadb, startMariadb, type TestMariadb } from '../helpers/mariadb.ts'
@@ -287,6 +288,19 @@ describe('doctypes over a MariaDB of others', { skip: noMariadb }, () => {
     stop.end(new Error('the caller has gone'))
     await assert.rejects(asked, /the caller has gone/)
     while ((await running()) > 0);
+  })
+
+  it('know JSON and the texts of a check, whatever their column is called', () => {
+    const typed = (name: string, clause: string) => {
+      const row = ['shop', 'thing', name, 'longtext', 'longtext', 'YES', '', null, null, '']
+      return mysqlColumn(row, [withNames(clause)])
+    }
+    for (const name of ['said', 'it`s', '"q"', 'a.b']) {
+      const quoted = `\`${name.replaceAll('`', '``')}\``
+      assert.equal(typed(name, `json_valid(${quoted})`).type, 'jsonb', name)
+      assert.deepEqual(typed(name, `${quoted} in ('a\`b','it''s')`).labels, ['a`b', "it's"], name)
+    }
+    assert.equal(typed('other', 'json_valid(`said`)').type, 'text')
   })
 
   it('take values by their places, whatever a name or a text looks like', () => {

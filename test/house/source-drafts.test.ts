@@ -63,6 +63,24 @@ describe('doctypes drafted from a database', { skip: noPostgres }, () => {
     )
   })
 
+  it('know the texts that a check allows, whatever its column is called', async (t) => {
+    const { folders, source, read, owner } = await open(t)
+    await owner.query(`CREATE TABLE erp.words (id int PRIMARY KEY, "a.b" varchar(9) CHECK ("a.b" IN ('x', 'it''s')),
+      "q""" text CHECK ("q""" IN ('y', 'v')), other text CHECK (other IN ('z', 'w')));
+      GRANT SELECT ON ALL TABLES IN SCHEMA erp TO reader`)
+    await addSource(folders, 'erp', source)
+    const { doctypes } = await draftFrom(folders, 'erp', ['erp.words'], true)
+    const { fields } = parse(read(doctypes[0]!.file)) as { fields: { options?: string[] }[] }
+    assert.deepEqual(
+      fields.map(({ options }) => options),
+      [
+        ['x', "it's"],
+        ['y', 'v'],
+        ['z', 'w'],
+      ],
+    )
+  })
+
   it('say what the catalogue tells, pass check, and open nothing to anybody', async (t) => {
     const { folders, source, read, site } = await open(t)
     assert.equal((await addSource(folders, 'erp', source)).tables, 5)

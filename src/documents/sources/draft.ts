@@ -1,4 +1,5 @@
 /** Drafts of doctypes over the tables of a database: what its catalogue tells, and nothing that anybody may read yet. */
+import { quotedName } from '#state/postgres.ts'
 import { reservedFields } from '../platform/read-fields.ts'
 import type { OriginColumn } from '../platform/platform.ts'
 import type { CatalogueColumn, CatalogueTable } from './catalogue.ts'
@@ -217,8 +218,10 @@ function choicesOf(
   if (!/^(?:text|varchar|bpchar)$/.test(type)) return undefined
   for (const check of checks) {
     const [, column, list] =
-      /^CHECK \(\(+"?(\w+)"?\)?(?:::text)? = ANY \(+ARRAY\[(.*)\]\)?(?:::text\[\])?\)+$/.exec(check) ?? []
-    if (column !== name) continue
+      /^CHECK \(\(+(\w+|"(?:[^"]|"")+")\)?(?:::text)? = ANY \(+ARRAY\[(.*)\]\)?(?:::text\[\])?\)+$/.exec(
+        check,
+      ) ?? []
+    if (column !== name && column !== quotedName(name)) continue
     const values = [...list!.matchAll(/'((?:[^']|'')*)'::/g)].map(([, value]) => value!.replaceAll("''", "'"))
     if (values.length > 0) return values
   }

@@ -9,7 +9,7 @@ import {
   type SourceLook,
   type TableName,
 } from './catalogue.ts'
-import { mysqlColumn } from './mysql-columns.ts'
+import { mysqlColumn, withNames } from './mysql-columns.ts'
 
 type Row = readonly unknown[]
 type Ask = (text: string, values?: Row) => Promise<readonly Row[]>
@@ -141,7 +141,7 @@ async function readTables(
     .filter(([, , type]) => type !== 'SEQUENCE')
     .map(([schema, name, type, rows, comment]): CatalogueTable => {
       const id = JSON.stringify([schema, name])
-      const clauses = (checks.get(id) ?? []).map(([, , clause]) => String(clause).replaceAll('`', '"'))
+      const clauses = (checks.get(id) ?? []).map(([, , clause]) => withNames(String(clause)))
       return {
         schema: String(schema),
         name: String(name),

@@ -1,4 +1,5 @@
 /** The columns of MySQL and MariaDB in the words of PostgreSQL's catalogue. */
+import { quotedName } from '#state/postgres.ts'
 import type { CatalogueColumn } from './catalogue.ts'
 
 /** The types by their names in the catalogue of PostgreSQL, by which they are compared. */
@@ -30,6 +31,13 @@ const types: Readonly<Record<string, string>> = {
   json: 'jsonb',
 }
 
+/** Returns a check with its names as PostgreSQL quotes them; backquotes in its texts stay. */
+export function withNames(clause: string): string {
+  return clause.replace(/'(?:[^'\\]|''|\\.)*'|`((?:[^`]|``)*)`/gs, (all, name?: string) =>
+    name === undefined ? all : quotedName(name.replaceAll('``', '`')),
+  )
+}
+
 /** Returns a column of `information_schema`; `clauses` are the checks of its table. */
 export function mysqlColumn(
   [, , name, type, written, nullable, extra, precision, scale, comment]: readonly unknown[],
@@ -40,7 +48,7 @@ export function mysqlColumn(
   const isDecimal = type === 'decimal'
   // MariaDB has JSON as texts that a check holds to it.
   const isJson = clauses.some(
-    (clause) => clause.toLowerCase() === `json_valid("${String(name).toLowerCase()}")`,
+    (clause) => clause.toLowerCase() === `json_valid(${quotedName(String(name)).toLowerCase()})`,
   )
   const plain = told === 'bit(1)' ? 'bool' : isJson ? 'jsonb' : (types[String(type)] ?? String(type))
   return {
@@ -72,7 +80,7 @@ function textsIn(list: string): readonly string[] {
 
 /** Returns the texts that a check lets a column have. */
 function choicesIn(clause: string, column: string): readonly string[] | undefined {
-  const [, name, list] = /^\(?"([^"]+)" in \((.*?)\)\)?$/s.exec(clause.replaceAll("\\'", "'")) ?? []
-  const texts = name === column ? textsIn(list!.replace(/_utf8mb[34]'/g, "'")) : []
+  const [, name, list] = /^\(?("(?:[^"]|"")+") in \((.*?)\)\)?$/s.exec(clause.replaceAll("\\'", "'")) ?? []
+  const texts = name === quotedName(column) ? textsIn(list!.replace(/_utf8mb[34]'/g, "'")) : []
   return texts.length > 0 ? texts : undefined
 }
