@@ -59,7 +59,7 @@ const outline: readonly (readonly [words: string, group?: string, does?: string]
   ['from', 'doctypes', 'doctypes over the tables of a source'],
   ['import export', 'documents', 'documents: bring them in from files, and out again'],
   [
-    'tail export stats search show document verify change-key accept-writer accept-loss',
+    'tail export stats search show document verify change-key accept-writer accept-loss accept-outcome',
     'audit',
     'the audit log: who did what, when, through which client',
   ],

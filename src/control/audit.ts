@@ -116,11 +116,12 @@ export const auditOperations = [
       { anchors, from_start: fromStart },
       { audit, store, clock }: Needs<'audit' | 'store' | 'clock'>,
     ) => {
-      const { unknownChanges } = await import('../documents/writing/intentions.ts')
+      const { toldChanges, unknownChanges } = await import('../documents/writing/intentions.ts')
       await audit.settled()
       // What was sent away is compared with lines of any age.
       const found = await (fromStart || anchors ? audit.verify(anchors) : audit.verifyOn())
-      return { ...found, notes: [...found.notes, ...(await unknownChanges({ store, clock }))] }
+      const changes = [...(await unknownChanges({ store, clock })), ...(await toldChanges({ store }))]
+      return { ...found, notes: [...found.notes, ...changes] }
     },
     // The verdict first; notes are facts that cannot be proven yet, such as lines that wait for their signature.
     text: ({ ok, lines, files, signed, last, writers, from, before, ...found }) => {
@@ -182,5 +183,25 @@ export const auditOperations = [
     text: ({ accepted }) =>
       accepted.map(({ time, what }) => `accepted: ${time}: ${visible(what)}`).join('\n') ||
       'nothing is missing',
+  }),
+  defineOperation({
+    name: 'audit.accept_outcome',
+    does: 'say what became of a change in a source that verify names, of which nobody else will ever know',
+    examples: ['audit accept-outcome --reason "row 7 has the new price" -- 0iWzKk5tzQ2TzXK0 done'],
+    writes: true,
+    input: takes(
+      {
+        intention: asks('<id>: of its intention', { minLength: 1 }),
+        outcome: asks('<end>: what became of it', { enum: ['done', 'not-done'] }),
+        reason: asks('--reason <text>: how it is known; it is kept in the log', { minLength: 1 }),
+      },
+      'reason',
+    ),
+    run: async ({ intention, outcome, reason }, { site }: Needs<'site'>, { actor }) => {
+      const { acceptOutcome } = await import('../documents/writing/intentions.ts')
+      const told = { isDone: outcome === 'done', told_by: actor, reason }
+      return { outcome, change: await acceptOutcome(site.current().documents, intention, told) }
+    },
+    text: ({ outcome, change }) => `accepted as ${outcome}: ${visible(change)}`,
   }),
 ] as const

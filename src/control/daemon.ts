@@ -11,7 +11,7 @@ export const daemonHealth = defineOperation({
   input: takes({}),
   run: async (_params, taken: Needs<'daemon' | 'clock' | 'publicUrl' | keyof Vitals>) => {
     if (!taken.daemon) throw new AppError('unavailable', 'no daemon runs on this state')
-    const { unknownChanges } = await import('../documents/writing/intentions.ts')
+    const { toldChanges, unknownChanges } = await import('../documents/writing/intentions.ts')
     return {
       now: taken.clock.now(),
       public_url: taken.publicUrl(),
@@ -20,6 +20,7 @@ export const daemonHealth = defineOperation({
         ...taken.ownTools.troubles.map(({ fault }) => faultText(fault)),
         ...(await unknownChanges(taken)),
       ],
+      told_changes: await toldChanges(taken),
       row_security: taken.ownTools.remarks.filter(({ ofListing }) => !ofListing).map(faultText),
       probes: taken.analysis?.probes ?? [],
     }

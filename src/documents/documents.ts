@@ -79,8 +79,8 @@ export interface Work {
   readonly leased?: string | undefined
   /** Takes what has to be recorded once it is done, where documents lie elsewhere: until then nothing is. */
   readonly effects?: Effect[]
-  /** The intention of which it records the end: that was done already, so that no quota refuses it. */
-  readonly ends?: string
+  /** The end that it records of an intention: that was done already, so that no quota refuses it. */
+  readonly ends?: Readonly<Record<string, string>> & { readonly intention: string }
   /** True for one of the first documents, whose owner is counted at their next write. */
   readonly isPlanted?: boolean
 }

@@ -100,9 +100,7 @@ export async function keep(
       status: 'ok',
       target: `${doctype.name}/${name}`,
       changes: told.map((change) => recordableChange(change, secrecyOf(documents))),
-      ...((note ?? ends) !== undefined && {
-        data: { ...(note !== undefined && { note }), ...(ends !== undefined && { intention: ends }) },
-      }),
+      ...((note ?? ends) !== undefined && { data: { ...(note !== undefined && { note }), ...ends } }),
     }),
   )
 }

@@ -102,6 +102,11 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['clients.show', { client_id: 'none' }, 'no client none'],
   ['access.explain', { user, subject: 'Costumer' }, '"Costumer" is neither a tool, a power nor a doctype'],
   ['access.explain', { user, subject: 'Customer', name: 'none' }, 'none'],
+  [
+    'audit.accept_outcome',
+    { intention: 'x', outcome: 'done', reason: 'I looked' },
+    'no change without an end has the intention "x"',
+  ],
   ['audit.accept_writer', { writer: 'x', reason: 'it is ours' }, 'this daemon alone writes'],
 ]
 

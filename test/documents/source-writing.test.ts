@@ -11,11 +11,19 @@ import { historyOf } from '../../src/documents/history.ts'
 import { importTarget } from '../../src/documents/importing/import-target.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import type { Tables } from '../../src/documents/tables-of-others.ts'
-import { openIntentions, settleIntentions, unknownChanges } from '../../src/documents/writing/intentions.ts'
+import {
+  acceptOutcome,
+  openIntentions,
+  settleIntentions,
+  toldChanges,
+  unknownChanges,
+} from '../../src/documents/writing/intentions.ts'
 import { UnknownThere } from '../../src/documents/writing/refused-there.ts'
 import { submitDocument } from '../../src/documents/writing/lifecycle.ts'
 import { Once } from '../../src/documents/writing/once.ts'
 import { bulkUpdate, deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
+import { operations } from '../../src/control/index.ts'
+import type { Services } from '../../src/house/services.ts'
 import { faultText } from '../../src/site/site-files.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { type Office, openOffice } from './erp.ts'
@@ -633,6 +641,158 @@ describe(
       await settleIntentions(stock.documents, stock.platform.doctypes.get('Item')!)
       assert.deepEqual(await unknownChanges(stock.documents), [])
       assert.deepEqual(told(stock), ['document.intend waiting Item/1', 'document.update ok Item/1'])
+    })
+  },
+)
+
+/** What nobody knows any more, and an operator says. */
+describe(
+  'a change in a table of others whose outcome its database has forgotten',
+  { skip: noPostgres },
+  () => {
+    const server = suitePostgres()
+    const boss = someone('boss@example.com', 'Boss')
+
+    /** Leaves a change of an item, sent with a key, of which the database says what is given, and nothing later. */
+    async function forgotten(t: TestContext, says: Awaited<ReturnType<Tables['outcome']>> = 'unknown') {
+      const office = await openOffice(t, server, {
+        user: 'writer',
+        before: stock,
+        files: { 'config/doctypes/item.yaml': item, 'config/doctypes/lot.yaml': lot },
+      })
+      let outcome = async () => says
+      const tables = { ...office.documents.tables!, outcome: () => outcome() }
+      const documents: Documents = { ...office.documents, tables }
+      const change = (as: Documents = documents) => {
+        const once = new Once(documents, { id: 'key', call: 'same' })
+        return updateDocument({ ...as, once }, boss, 'Item', '1', { price: 5 })
+      }
+      const lost = {
+        ...documents,
+        tables: { ...tables, outcome: async () => 'unknown' as const, change: lostAfter(tables) },
+      }
+      await assert.rejects(change(lost), /whether this was done is not known yet/)
+      office.clock.forward(120_000)
+      const { id } = (await openIntentions(documents.store))[0]!
+      const all = async () => ({
+        unknown: await unknownChanges(documents),
+        told: await toldChanges(documents),
+        rows: await office.ask('TABLE erp.item'),
+        events: office.events.map(({ type, status, target, data }) => ({ type, status, target, data })),
+        history: (await historyOf(documents, boss, 'Item', '1', 9)).map(({ user, action }) => [user, action]),
+      })
+      const say = (isDone: boolean, of = id) =>
+        operations['audit.accept_outcome'].run(
+          { intention: of, outcome: isDone ? 'done' : 'not-done', reason: 'I looked' },
+          { site: { current: () => ({ documents }) } as Services['site'] },
+          { actor: 'root', signal: t.signal },
+        )
+      const away = () => (outcome = () => Promise.reject(new Error('connection refused')))
+      return { documents, id, all, say, change, away, office }
+    }
+
+    it('has the end that an operator tells, with who told it and why, and is unknown no more', async (t) => {
+      const { id, all, say, change, documents } = await forgotten(t)
+      const before = await all()
+      assert.match(
+        before.unknown[0]!,
+        /is not known: update of Item\/1 by boss@example\.com at .*audit accept-outcome$/,
+      )
+      assert.match(
+        (await say(true)).change,
+        /^update of Item\/1 by boss@example\.com at \S+ \(intention \S+, transaction \d+ there\)$/,
+      )
+      const { unknown, told, rows, events, history } = await all()
+      assert.deepEqual(unknown, [])
+      assert.equal(told.length, 1)
+      assert.match(
+        told[0]!,
+        /^told by an operator \(root: I looked\): it was done in the source "erp": update of Item\/1 by boss/,
+      )
+      assert.deepEqual(rows, before.rows)
+      assert.deepEqual(events.slice(before.events.length), [
+        {
+          type: 'document.update',
+          status: 'ok',
+          target: 'Item/1',
+          data: { intention: id, told_by: 'root', reason: 'I looked' },
+        },
+      ])
+      assert.deepEqual(history, [['boss@example.com', 'update']])
+      await settleIntentions(documents, documents.platform.doctypes.get('Item')!)
+      await assert.rejects(say(false), /no change without an end has the intention/)
+      assert.deepEqual(await all(), { unknown, told, rows, events, history })
+      await assert.rejects(change(), /it was done; its answer was lost: read the document/)
+    })
+
+    it('that was not done ends as an error, and its call may be sent again', async (t) => {
+      const { id, all, say, change, office } = await forgotten(t)
+      await office.sql('UPDATE erp.item SET price = 2 WHERE id = 1')
+      const before = await all()
+      await say(false)
+      const { unknown, told, events, history } = await all()
+      assert.deepEqual(unknown, [])
+      assert.match(told[0]!, /it was not done in the source "erp"/)
+      assert.deepEqual(events.slice(before.events.length), [
+        {
+          type: 'document.update',
+          status: 'error',
+          target: 'Item/1',
+          data: { intention: id, told_by: 'root', reason: 'I looked' },
+        },
+      ])
+      assert.deepEqual(history, [])
+      await change()
+      assert.equal((await office.ask('SELECT price FROM erp.item WHERE id = 1'))[0]!['price'], '5.00')
+    })
+
+    it("is no operator's to tell while the database knows it, or may", async (t) => {
+      const refused = async (
+        { all, say, office, documents }: Awaited<ReturnType<typeof forgotten>>,
+        why: RegExp,
+        ends: readonly string[],
+      ): Promise<void> => {
+        const before = await all()
+        await assert.rejects(say(false), why)
+        const after = await all()
+        assert.deepEqual([after.told, after.rows], [[], before.rows])
+        assert.deepEqual(
+          office.events.slice(before.events.length).map(({ type, status }) => `${type} ${status}`),
+          ends,
+        )
+        assert.equal((await openIntentions(documents.store)).length, ends.length === 0 ? 1 : 0)
+      }
+      const known = /the source "erp" knows that it was done, and that is recorded now/
+      await refused(await forgotten(t, 'committed'), known, ['document.update ok'])
+      await refused(await forgotten(t, 'aborted'), /knows that it was not done/, ['document.update error'])
+      await refused(await forgotten(t, 'in progress'), /it is under way there: wait for its end/, [])
+      const away = await forgotten(t)
+      away.away()
+      await refused(away, /the source "erp" does not answer, and may know it/, [])
+      const other = await forgotten(t)
+      const elsewhere = new Map(other.documents.platform.doctypes)
+      elsewhere.delete('Item')
+      const without = { ...other.documents, platform: { ...other.documents.platform, doctypes: elsewhere } }
+      await refused(
+        {
+          ...other,
+          say: async () => ({
+            outcome: 'not-done' as const,
+            change: await acceptOutcome(without, other.id, {
+              isDone: false,
+              told_by: 'root',
+              reason: 'gone',
+            }),
+          }),
+        },
+        /nobody can ask the source "erp" before Item documents lie there again/,
+        [],
+      )
+      await refused(
+        { ...other, say: () => other.say(true, 'none') },
+        /no change without an end has the intention "none"/,
+        [],
+      )
     })
   },
 )

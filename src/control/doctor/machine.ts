@@ -114,6 +114,7 @@ const checks: Checks<ReadPatient> = {
         'give the source a login that owns nothing, or a role; ALTER VIEW … SET (security_invoker = true)',
       ),
     ),
+  'site.told_changes': ({ health }) => health?.told_changes?.map((text) => fine(text)),
   ...stateChecks,
   'clock.plausible': async ({ state, health }) => {
     const now = systemClock.now()

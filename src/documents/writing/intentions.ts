@@ -32,6 +32,15 @@ export interface Intention {
   readonly effects: readonly Effect[]
   /** What is kept of the call that may be sent again. */
   readonly once?: string
+  /** Set where nobody will ever know what became of it, and an operator has answered for that. */
+  readonly told?: ToldOutcome
+}
+
+/** What an operator says of a change that its database knows nothing of any more. */
+export interface ToldOutcome {
+  readonly isDone: boolean
+  readonly told_by: string
+  readonly reason: string
 }
 
 /** Keeps and audits what is about to be done. */
@@ -101,7 +110,7 @@ export async function recordDone(
   const principal = principalOf(intention)
   const access = reachOf(documents, principal, doctype)
   await ending(documents, intention, also, async (tx) => {
-    const work = { documents, principal, access, tx, dry: false, ends: intention.id }
+    const work = { documents, principal, access, tx, dry: false, ends: endOf(intention) }
     for (const { name, action, changes, note, told } of intention.effects) {
       if (action === 'delete') await removeBelongings(work, name)
       await keep(work, name, action, changes, note, told)
@@ -111,16 +120,13 @@ export async function recordDone(
 
 /** Records that it was not done, and why. */
 export async function recordUndone(documents: Documents, intention: Intention, why: unknown): Promise<void> {
-  const { once, effects, id } = intention
-  const also = async (transaction: Transaction): Promise<void> => {
-    if (once !== undefined) await settleOnce({ store: documents.store, transaction }, once, false)
-  }
-  await ending(documents, intention, also, async (tx) => {
+  const { effects } = intention
+  await ending(documents, intention, settlingOnce(documents, intention, false), async (tx) => {
     const done = {
       type: `document.${effects[0]!.action}`,
       ...refusalOf(why instanceof AppError ? why : notDone),
       target: targetOf(intention),
-      data: { intention: id },
+      data: endOf(intention),
     }
     await documents.audit.recordIn(tx, eventOf(principalOf(intention), done))
   })
@@ -136,21 +142,65 @@ export function settling(documents: Documents): (doctype: Doctype) => Promise<vo
 export async function settleIntentions(documents: Documents, doctype: Doctype): Promise<void> {
   for (const intention of await openIntentions(documents.store, doctype.name)) {
     const outcome = await documents.tables!.outcome(doctype, intention.transaction)
-    const { once } = intention
     if (outcome === 'committed')
-      await recordDone(documents, doctype, intention, async (transaction) => {
-        if (once !== undefined) await settleOnce({ store: documents.store, transaction }, once, true)
-      })
+      await recordDone(documents, doctype, intention, settlingOnce(documents, intention, true))
     else if (outcome === 'aborted') await recordUndone(documents, intention, notDone)
   }
 }
 
 const notDone = new AppError('unavailable', 'the call ended before it was done')
 
+function settlingOnce({ store }: Documents, { once }: Intention, isDone: boolean) {
+  return async (transaction: Transaction): Promise<void> => {
+    if (once !== undefined) await settleOnce({ store, transaction }, once, isDone)
+  }
+}
+
+/**
+ * Ends a change as an operator says who has looked, and returns what it is. AppError `not_found` for one that has its end,
+ * `conflict` for one of which the database knows, which is settled by that, `unavailable` while that does not answer.
+ */
+export async function acceptOutcome(documents: Documents, id: string, told: ToldOutcome): Promise<string> {
+  const found = await intentionsOf(documents.store).get(id)
+  if (!found || found.told)
+    throw new AppError(
+      'not_found',
+      `no change without an end has the intention "${id}" (audit verify names them)`,
+    )
+  const doctype = documents.platform.doctypes.get(found.doctype)
+  if (doctype?.origin?.source !== found.source)
+    throw new AppError(
+      'conflict',
+      `nobody can ask the source "${found.source}" before ${found.doctype} documents lie there again: put that back into the site`,
+    )
+  const outcome = await documents.tables!.outcome(doctype, found.transaction).catch((cause: unknown) => {
+    const why = `the source "${found.source}" does not answer, and may know it: try again when it does`
+    throw new AppError('unavailable', why, { cause })
+  })
+  if (outcome === 'in progress') throw new AppError('conflict', 'it is under way there: wait for its end')
+  if (outcome !== 'unknown') {
+    await settleIntentions(documents, doctype)
+    const was = outcome === 'committed' ? 'was done' : 'was not done'
+    throw new AppError(
+      'conflict',
+      `the source "${found.source}" knows that it ${was}, and that is recorded now`,
+    )
+  }
+  const intention = { ...found, told }
+  if (told.isDone) await recordDone(documents, doctype, intention, settlingOnce(documents, intention, true))
+  else
+    await recordUndone(
+      documents,
+      intention,
+      new AppError('unavailable', 'an operator says that it was not done'),
+    )
+  return whatOf(intention)
+}
+
 /** Returns the intentions without an end. */
 export async function openIntentions(store: Store, doctype?: string): Promise<readonly Intention[]> {
   const query = doctype === undefined ? {} : { holds: all(compared('doctype', '=', doctype)) }
-  return await intentionsOf(store).find(query)
+  return (await intentionsOf(store).find(query)).filter(({ told }) => !told)
 }
 
 /** Milliseconds after which a change is no longer under way. */
@@ -164,27 +214,57 @@ export async function unknownChanges({
   const since = isoTime(clock.now() - longest)
   return (await openIntentions(store))
     .filter(({ time }) => time < since)
-    .map((one) => {
-      const what = `${one.effects[0]!.action} of ${targetOf(one)} by ${one.by.user} at ${one.time}`
-      return `whether it was done in the source "${one.source}" is not known: ${what} (intention ${one.id}, transaction ${one.transaction} there)`
-    })
+    .map(
+      (one) =>
+        `whether it was done in the source "${one.source}" is not known: ${whatOf(one)}; who has looked there says it by audit accept-outcome`,
+    )
+}
+
+/** Names the changes whose outcome only an operator told. */
+export async function toldChanges({ store }: Pick<Documents, 'store'>): Promise<string[]> {
+  return (await intentionsOf(store).find()).flatMap(({ told, ...one }) => {
+    if (!told) return []
+    const was = told.isDone ? 'was done' : 'was not done'
+    return `told by an operator (${told.told_by}: ${told.reason}): it ${was} in the source "${one.source}": ${whatOf(one)}`
+  })
+}
+
+function whatOf(one: Intention): string {
+  const what = `${one.effects[0]!.action} of ${targetOf(one)} by ${one.by.user} at ${one.time}`
+  return `${what} (intention ${one.id}, transaction ${one.transaction} there)`
+}
+
+/** Returns what the event of its end says of it. */
+function endOf({
+  id,
+  told,
+}: Intention): { readonly intention: string } & Partial<Omit<ToldOutcome, 'isDone'>> {
+  return { intention: id, ...(told && { told_by: told.told_by, reason: told.reason }) }
 }
 
 /** Ends an intention once: whoever comes second finds it gone. */
 async function ending(
   documents: Documents,
-  { id }: Intention,
+  intention: Intention,
   also: (tx: Transaction) => Promise<void>,
   record: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   const { store } = documents
+  const { id, told, effects } = intention
   for (;;) {
     try {
       await store.transaction(async (tx) => {
         const all = tx.in(intentionsOf(store))
-        if (await all.get(id)) {
+        const open = await all.get(id)
+        if (open && !open.told) {
           await record(tx)
-          await all.delete(id)
+          // What only an operator told stays named, without what the log and the history hold.
+          if (told)
+            await all.put({
+              ...intention,
+              effects: effects.map((one) => ({ ...one, changes: [], told: [] })),
+            })
+          else await all.delete(id)
         }
         await also(tx)
       })
