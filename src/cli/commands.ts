@@ -55,7 +55,7 @@ const outline: readonly (readonly [words: string, group?: string, does?: string]
     'prompts',
     'the prompt library: list, try, test, compare and restore prompt templates',
   ],
-  ['add', 'sources', 'databases that are there already, whose tables can be documents'],
+  ['add write-keys', 'sources', 'databases that are there already, whose tables can be documents'],
   ['from', 'doctypes', 'doctypes over the tables of a source'],
   ['import export', 'documents', 'documents: bring them in from files, and out again'],
   [

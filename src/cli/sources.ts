@@ -56,6 +56,17 @@ export const sourceCommands = [
     ],
   }),
   defineCommand({
+    name: 'sources write-keys',
+    does: 'print the statements that make the table which the write_keys of a source name, for its owner to run',
+    examples: ['sources write-keys erp | psql -h db.example.com -U owner erp'],
+    input: takes({ source: '<source>' }),
+    run: async ({ source }, options) => {
+      const { writeKeysOf } = await import('../house/source-drafts.ts')
+      return { statements: await writeKeysOf(options, source) }
+    },
+    text: ({ statements }) => statements,
+  }),
+  defineCommand({
     name: 'doctypes from',
     does: 'draft doctypes over the tables of a source; with --write their files are written, or given what they lack',
     examples: ['doctypes from erp', 'doctypes from erp "erp.*" --write'],

@@ -4,6 +4,7 @@ import type { Collection } from '#state/store.ts'
 import type { AuditedChange } from '../audit/recording.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Doctype } from './platform/platform.ts'
+import type { Repeatable } from './writing/once.ts'
 import type { StoredDocument } from './writing/stored.ts'
 
 /** Who asks, as databases of others are told, and until when. */
@@ -22,6 +23,8 @@ export interface Tables {
     how: ChangeThere,
     work: (tables: Tables) => Promise<R>,
   ): Promise<R>
+  /** Returns the table of its source, if there is one, that keeps calls which may be sent again. */
+  keysOf(doctype: Doctype): string | undefined
   /** Tells what became of a transaction that changed documents of the doctype. */
   outcome(doctype: Doctype, transaction: string): Promise<Outcome>
 }
@@ -35,6 +38,8 @@ export interface ChangeThere {
   readonly name: string | undefined
   /** True when nothing of it is kept. */
   readonly dry: boolean
+  /** Set for a call that may be sent again, where its source keeps those: what the first gave is then given again. */
+  readonly key?: Repeatable | undefined
   /** Told of the change and of its transaction there, before anything is changed. */
   readonly first: (step: StepThere, transaction: string) => Promise<void>
   /** Told before the commit. */

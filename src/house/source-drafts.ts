@@ -12,6 +12,7 @@ import { draftFrappe, readFrappe } from '../documents/sources/frappe.ts'
 import { assistantAdmin, assistantUser, systemManager } from '../core/principal.ts'
 import { rolesFile } from '../users/read-people.ts'
 import { openDoor } from '../documents/sources/site-tables.ts'
+import { writeKeysDdl } from '../documents/sources/write-keys.ts'
 import { wholeMessage } from '../site/site-fault.ts'
 import { readSite } from '../site/read-site.ts'
 import { readSettings } from '../site/read-settings.ts'
@@ -75,12 +76,10 @@ export async function draftFrom(
   writes: boolean,
 ): Promise<{ readonly doctypes: readonly Drafted[]; readonly left: readonly string[] }> {
   const files = await readSite(folders.site)
-  const sources = sourcesOf(files)
-  const source = sources[name]
-  if (!source) throw new AppError('not_found', unknownName('source', name, Object.keys(sources)))
+  const source = sourceOf(sourcesOf(files), name)
   const { all, frappe } = await within(folders, files, source, (door) =>
     door.look(async (at) => {
-      const all = await at.tables()
+      const all = (await at.tables()).filter(({ schema, name }) => `${schema}.${name}` !== source.write_keys)
       return { all, frappe: await readFrappe(at, all) }
     }),
   )
@@ -208,6 +207,23 @@ function knownTables(files: SiteFiles, source: string, home: string): ReadonlyMa
     for (const field of Array.isArray(fields) ? fields : []) note(field.rows?.table, field.doctype)
   }
   return known
+}
+
+/** Returns the statements with which the owner of a source makes the table that its `write_keys` names. */
+export async function writeKeysOf(folders: Folders, name: string): Promise<readonly string[]> {
+  const source = sourceOf(sourcesOf(await readSite(folders.site)), name)
+  if (source.write_keys === undefined)
+    throw new AppError(
+      'invalid',
+      `the source "${name}" has no write_keys in ${sourcesFile}: name a table there, such as public.assistant_write_keys`,
+    )
+  return writeKeysDdl(source.write_keys, source)
+}
+
+function sourceOf(sources: ReturnType<typeof readSources>, name: string): Source {
+  const source = sources[name]
+  if (!source) throw new AppError('not_found', unknownName('source', name, Object.keys(sources)))
+  return source
 }
 
 function sourcesOf(files: SiteFiles): ReturnType<typeof readSources> {

@@ -21,6 +21,7 @@ export const sourcesSchema = objectWith({
         role: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', maxLength: 63 },
         max_connections: { type: 'integer', minimum: 1, maximum: 100 },
         timeout_seconds: { type: 'integer', minimum: 1, maximum: 600 },
+        write_keys: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*\\.[A-Za-z_][A-Za-z0-9_]*$' },
       },
     ),
   },
@@ -40,5 +41,10 @@ const checkSources = compileSchema(sourcesSchema)
 export function readSources(files: SiteFiles, faults: Fault[]): Sources {
   const document = files.documents.get(sourcesFile)
   const data = document && checkDocument<{ sources: Record<string, Source> }>(document, checkSources, faults)
+  for (const [name, { type, write_keys: keys }] of Object.entries(data?.sources ?? {}))
+    if (keys !== undefined && type !== 'postgres')
+      faults.push(
+        document!.fault(['sources', name, 'write_keys'], 'only tables of PostgreSQL are written to'),
+      )
   return data?.sources ?? {}
 }

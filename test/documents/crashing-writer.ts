@@ -29,13 +29,14 @@ export const eventsFile = (folder: string): string => join(folder, 'events.jsonl
 export async function openWriter(
   address: string,
   folder: string,
-  dies?: Moment,
+  { dies, more = '' }: { dies?: Moment; more?: string } = {},
 ): Promise<Documents & { close(): Promise<void> }> {
   const at = (moment: Moment): void => {
     if (moment === dies) process.kill(process.pid, 'SIGKILL')
   }
   const files = siteOver(new URL(address), {
     user: 'writer',
+    more,
     files: { 'config/doctypes/item.yaml': item, 'config/doctypes/lot.yaml': lot },
   })
   const platform = readPlatform(files, [], readPeople(files, []))
@@ -92,9 +93,12 @@ export function called(documents: Documents): Documents {
   return { ...documents, once: new Once(documents, { id: 'the-call', call: 'same' }) }
 }
 
-const [address, folder, deed, moment] = process.argv.slice(2)
+const [address, folder, deed, moment, more] = process.argv.slice(2)
 if (address !== undefined && process.argv[1] === import.meta.filename) {
-  const documents = await openWriter(address, folder!, moment as Moment)
+  const documents = await openWriter(address, folder!, {
+    dies: moment as Moment,
+    ...(more !== undefined && { more }),
+  })
   await deeds[deed as Deed](called(documents))
   await documents.close()
 }

@@ -10,6 +10,7 @@ import process from 'node:process'
 import { describe, it, type TestContext } from 'node:test'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { historyEntries } from '../../src/documents/history.ts'
+import { writeKeysDdl } from '../../src/documents/sources/write-keys.ts'
 import { openIntentions, settleIntentions } from '../../src/documents/writing/intentions.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { called, deeds, eventsFile, moments, openWriter } from './crashing-writer.ts'
@@ -23,20 +24,25 @@ describe('a crash while a document in a table of others is changed', { skip: noP
   const server = suitePostgres()
 
   /** Has a process killed at a moment of a change, and opens what it left. */
-  async function crash(t: TestContext, deed: keyof typeof deeds, moment: (typeof moments)[number]) {
-    const office = await openOffice(t, server, { user: 'writer', before: stock, files })
+  async function crash(
+    t: TestContext,
+    deed: keyof typeof deeds,
+    moment: (typeof moments)[number],
+    { sql = '', more = '' } = {},
+  ) {
+    const office = await openOffice(t, server, { user: 'writer', before: stock + sql, files })
     const folder = await mkdtemp(join(tmpdir(), 'crash-'))
     t.after(() => rm(folder, { recursive: true, force: true }))
     const child = spawn(
       process.execPath,
-      ['--import', 'tsx', writer, office.url.href, folder, deed, moment],
+      ['--import', 'tsx', writer, office.url.href, folder, deed, moment, more],
       {
         stdio: 'inherit',
       },
     )
     const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
     assert.equal(signal, 'SIGKILL', 'it was killed, and did not end by itself')
-    const documents = await openWriter(office.url.href, folder)
+    const documents = await openWriter(office.url.href, folder, { more })
     t.after(() => documents.close())
     const doctype = documents.platform.doctypes.get('Item')!
     const events = (): AuditEvent[] =>
@@ -46,6 +52,7 @@ describe('a crash while a document in a table of others is changed', { skip: noP
         .map((line) => JSON.parse(line) as AuditEvent)
     return {
       documents,
+      office,
       events,
       told: () => events().map(({ type, status, target }) => `${type} ${status} ${target}`),
       items: async () =>
@@ -56,6 +63,13 @@ describe('a crash while a document in a table of others is changed', { skip: noP
         (await historyEntries(documents.store).find()).map(
           ({ action, document, user }) => `${user} ${action} ${document}`,
         ),
+      forget: async () => {
+        const kept = documents.store.collection<{ id: string; expiresAt: number }>({
+          name: 'platform.once',
+          expires: 'expiresAt',
+        })
+        for (const { id } of await kept.find()) await kept.delete(id)
+      },
       settle: async () => {
         // The server sees that a connection is gone when it has time to.
         while ((await openIntentions(documents.store)).length > 0) await settleIntentions(documents, doctype)
@@ -100,4 +114,55 @@ describe('a crash while a document in a table of others is changed', { skip: noP
           become[deed],
         )
       })
+
+  const keys = 'erp.write_keys'
+  const kept = {
+    sql: `; ${writeKeysDdl(keys, { user: 'writer' }).join(' ')}`,
+    more: `, write_keys: ${keys}`,
+  }
+  const crashes = [
+    ...moments.map((moment) => ['create', moment] as const),
+    ['update', 'committed'],
+    ['delete', 'committed'],
+  ] as const
+  for (const [deed, moment] of crashes)
+    it(`${deed}, ${moment}: sent again gives what the first gave, once, where the source keeps the keys of calls`, async (t) => {
+      const left = await crash(t, deed, moment, kept)
+      const wasDone = moment === 'committed' || moment === 'recorded'
+      // A number that was drawn stays used.
+      const name = deed !== 'create' ? '1' : wasDone || moment === 'intended' ? '3' : '4'
+      const row = { create: [...before_, `${name} Bolt`], update: become.update, delete: become.delete }[deed]
+      const end = `document.${deed} ok Item/${name}`
+      const first = (ends: string): string[] => {
+        const target =
+          deed === 'create' && !wasDone && moment !== 'noted' ? 'Item' : `Item/${wasDone ? name : '3'}`
+        return [
+          `document.intend waiting ${deed === 'create' ? 'Item' : target}`,
+          ...(ends === '' ? [] : [`document.${deed} ${ends} ${target}`]),
+        ]
+      }
+      const second = ['document.intend waiting Item', end]
+      // At once, before anything is settled; after that; and from a state that has lost what it kept.
+      const once = called(left.documents)
+      const answer = await deeds[deed](once)
+      assert.equal(once.once!.repeats, true)
+      assert.deepEqual(await left.items(), row)
+      const isRecorded = moment === 'recorded'
+      assert.deepEqual(left.told(), [...first(isRecorded ? 'ok' : ''), ...(wasDone ? [] : second)])
+      await left.settle()
+      assert.deepEqual(
+        left.told().sort(),
+        [...first(wasDone ? 'ok' : 'error'), ...(wasDone ? [] : second)].sort(),
+      )
+      assert.deepEqual(await deeds[deed](called(left.documents)), answer)
+      await left.forget()
+      const anew = called(left.documents)
+      assert.deepEqual(await deeds[deed](anew), answer)
+      assert.equal(anew.once!.repeats, true)
+      assert.deepEqual(await left.items(), row)
+      assert.equal(left.told().length, wasDone ? 2 : 4)
+      if (deed === 'delete') return assert.equal(answer, undefined)
+      const { document } = answer as { document: Record<string, unknown> }
+      assert.deepEqual([document['name'], document['title']], [name, deed === 'create' ? 'Bolt' : 'Nut'])
+    })
 })

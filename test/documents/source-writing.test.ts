@@ -24,11 +24,13 @@ import { Once } from '../../src/documents/writing/once.ts'
 import { bulkUpdate, deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
 import { operations } from '../../src/control/index.ts'
 import type { Services } from '../../src/house/services.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { writeKeysDdl } from '../../src/documents/sources/write-keys.ts'
+import { type Fault, faultText } from '../../src/site/site-files.ts'
+import { readSources } from '../../src/site/sources.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { type Office, openOffice } from './erp.ts'
 import { item, lot, stock } from './erp-stock.ts'
-import { admin, someone } from './trading-company.ts'
+import { admin, openCompany, siteOf, someone } from './trading-company.ts'
 
 const ann = someone('ann@example.com', 'Clerk')
 const bob = someone('bob@example.com', 'Clerk')
@@ -645,6 +647,162 @@ describe(
   },
 )
 
+/** The table in which a source keeps calls. */
+describe('calls with an idempotency key, where their source keeps them', { skip: noPostgres }, () => {
+  const server = suitePostgres()
+  const keys = 'erp.write_keys'
+  const ddl = writeKeysDdl(keys, { user: 'writer' }).join(' ')
+
+  const open = (t: TestContext, { sql = ddl, serves = true } = {}) =>
+    openOffice(t, server, {
+      user: 'writer',
+      before: `${stock}; ${sql}`,
+      more: `, write_keys: ${keys}`,
+      serves,
+      files: { 'config/doctypes/item.yaml': item, 'config/doctypes/lot.yaml': lot },
+    })
+  const callOf = (documents: Documents, id: string, call = 'same'): Documents => ({
+    ...documents,
+    once: new Once(documents, { id, call }),
+  })
+  const make = (documents: Documents, title = 'Bolt') => createDocument(documents, ann, 'Item', { title })
+
+  it('are kept there with what they gave, in the transaction of the change, and nothing is where that was refused', async (t) => {
+    const { documents, ask, events, faults, warnings } = await open(t)
+    assert.deepEqual([faults, warnings.filter((one) => one.includes('write_keys'))], [[], []])
+    const answer = await make(callOf(documents, 'a'))
+    const rows = await ask('SELECT key, call, outcome FROM erp.write_keys')
+    assert.deepEqual(
+      rows.map(({ key, call, outcome }) => [key, call, JSON.parse(outcome as string)]),
+      [['a.1', 'same', { value: JSON.parse(JSON.stringify(answer)) }]],
+    )
+    events.length = 0
+    await assert.rejects(make(callOf(documents, 'b'), 'Screw'), /title: cannot be used, it must be unique/)
+    await assert.rejects(
+      make(callOf(documents, 'a', 'other'), 'Nut'),
+      /this idempotency key was used for another call/,
+    )
+    await createDocument(callOf(documents, 'c'), ann, 'Item', { title: 'Nut' }, { dryRun: true })
+    assert.deepEqual(await ask('SELECT key, call, outcome FROM erp.write_keys'), rows)
+    assert.deepEqual(await ask('SELECT name FROM erp.item ORDER BY id'), [
+      { name: 'Washer' },
+      { name: 'Screw' },
+      { name: 'Bolt' },
+    ])
+    assert.deepEqual(
+      events.map(({ type, status }) => `${type} ${status}`),
+      ['document.intend waiting', 'document.create error'],
+    )
+  })
+
+  it('write once when they come at once', async (t) => {
+    const { documents, ask } = await open(t)
+    // Each from a state of its own: only the table there knows of both.
+    const away = await openCompany(t, { files: siteOf({}), seeds: false })
+    const elsewhere = { ...documents, store: away.documents.store }
+    const answers = await Promise.all([
+      make(callOf(documents, 'a')),
+      createDocument(callOf(elsewhere, 'a'), bob, 'Item', { title: 'Bolt' }),
+    ])
+    assert.deepEqual(JSON.parse(JSON.stringify(answers[0])), JSON.parse(JSON.stringify(answers[1])))
+    assert.equal((await ask("SELECT 1 FROM erp.item WHERE name = 'Bolt'")).length, 1)
+  })
+
+  it('are answered for a day from the first, and their keys go with a later call', async (t) => {
+    const { documents, ask, sql } = await open(t)
+    await make(callOf(documents, 'a'))
+    await sql("UPDATE erp.write_keys SET made_at = now() - interval '24 hours 30 minutes'")
+    await kept(documents).delete('a.1')
+    await make(callOf(documents, 'a'))
+    assert.equal((await ask("SELECT 1 FROM erp.item WHERE name = 'Bolt'")).length, 1)
+    await sql("UPDATE erp.write_keys SET made_at = now() - interval '26 hours'")
+    await make(callOf(documents, 'b'), 'Nut')
+    assert.deepEqual(await ask('SELECT key FROM erp.write_keys'), [{ key: 'b.1' }])
+  })
+
+  it('that were done once are not done again where their key is gone', async (t) => {
+    const { documents, ask, sql, events } = await open(t)
+    const { tables } = documents
+    const lost = {
+      ...documents,
+      tables: { ...tables!, outcome: async () => 'unknown' as const, change: lostAfter(tables!) },
+    }
+    await assert.rejects(make(callOf(lost, 'a')), /whether this was done is not known yet/)
+    await settleIntentions(documents, documents.platform.doctypes.get('Item')!)
+    await sql('TRUNCATE erp.write_keys')
+    events.length = 0
+    await assert.rejects(make(callOf(documents, 'a')), /it was done; its answer was lost: read the document/)
+    assert.equal((await ask("SELECT 1 FROM erp.item WHERE name = 'Bolt'")).length, 1)
+    assert.deepEqual([events, await ask('TABLE erp.write_keys')], [[], []])
+  })
+
+  it('are refused while the table is not as it must be, which is told at its line once, and nothing else is', async (t) => {
+    const line =
+      /^config\/sources\.yaml:1:\d+ sources\.erp\.write_keys: erp\.write_keys (.*), so that no call with an idempotency key writes to "erp": sources write-keys erp prints what makes it$/
+    const wrongs: readonly (readonly [string, string])[] = [
+      ['', 'is not there, or its login may not see it'],
+      [
+        `${ddl} DROP INDEX erp.write_keys_pkey`.replace(
+          'DROP INDEX erp.write_keys_pkey',
+          'ALTER TABLE erp.write_keys DROP CONSTRAINT write_keys_pkey',
+        ),
+        'has no unique index of key alone',
+      ],
+      [`${ddl} ALTER TABLE erp.write_keys ALTER made_at DROP DEFAULT`, 'has no default for made_at'],
+      [`${ddl} ALTER TABLE erp.write_keys DROP outcome`, 'has no column outcome of the type text'],
+      [`${ddl} ALTER TABLE erp.write_keys ADD who text NOT NULL`, 'has a column who that nothing fills'],
+      [`${ddl} REVOKE DELETE ON erp.write_keys FROM writer`, 'lets its login not DELETE'],
+      [
+        `${ddl} ALTER TABLE erp.write_keys ENABLE ROW LEVEL SECURITY`,
+        'has row-level security, which could hide a key',
+      ],
+    ]
+    for (const [sql, wrong] of wrongs) {
+      const { faults } = await open(t, { sql, serves: false })
+      assert.deepEqual(
+        faults.map((one) => line.exec(one)?.[1]),
+        [wrong],
+      )
+    }
+    const { documents, tables, ask, sql, events } = await open(t, { sql: '' })
+    const why =
+      /^Item: the login of the source "erp" lacks a fit table of write keys for this; its operator has been told; nothing was changed$/
+    const refused = async () => {
+      const before = await ask('TABLE erp.item')
+      events.length = 0
+      await assert.rejects(
+        make(callOf(documents, 'a'), 'Nut'),
+        (error: Error) => (assert.match(error.message, why), true),
+      )
+      assert.deepEqual([await ask('TABLE erp.item'), events], [before, []])
+    }
+    await refused()
+    await make(documents)
+    assert.equal((await listDocuments(documents, ann, { doctype: 'Item' })).total, 3)
+    await sql(ddl)
+    while (tables.troubles.length > 0) await wait(50)
+    await make(callOf(documents, 'a'), 'Nut')
+    await sql('ALTER TABLE erp.write_keys RENAME TO elsewhere')
+    const again = make(callOf(documents, 'b'), 'Gone')
+    await assert.rejects(again, (error: Error) => (assert.match(error.message, why), true))
+    assert.equal((await ask("SELECT 1 FROM erp.item WHERE name = 'Gone'")).length, 0)
+  })
+
+  it('are kept in PostgreSQL alone, which check tells at its line', () => {
+    const faultsOf = (type: string): string => {
+      const source = `{ type: ${type}, host: h, database: d, user: u, write_keys: x.k }`
+      const faults: Fault[] = []
+      readSources(siteOf({ 'config/sources.yaml': `sources: { erp: ${source} }` }), faults)
+      return faults.map(faultText).join()
+    }
+    assert.equal(faultsOf('postgres'), '')
+    assert.match(
+      faultsOf('mariadb'),
+      /^config\/sources\.yaml:1:\d+ sources\.erp\.write_keys: only tables of PostgreSQL are written to$/,
+    )
+  })
+})
+
 /** What nobody knows any more, and an operator says. */
 describe(
   'a change in a table of others whose outcome its database has forgotten',
@@ -796,6 +954,11 @@ describe(
     })
   },
 )
+
+/** What our state keeps of calls. */
+function kept({ store }: Documents) {
+  return store.collection<{ id: string; expiresAt: number }>({ name: 'platform.once', expires: 'expiresAt' })
+}
 
 /** Changes as usual, whose last answer gets lost. */
 function lostAfter(tables: Tables): Tables['change'] {

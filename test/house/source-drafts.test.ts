@@ -5,7 +5,7 @@ import { before, describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { parse } from 'yaml'
 import { initSite } from '../../src/cli/site.ts'
-import { addSource, draftFrom } from '../../src/house/source-drafts.ts'
+import { addSource, draftFrom, writeKeysOf } from '../../src/house/source-drafts.ts'
 import { readWholeSite } from '../../src/house/snapshot.ts'
 import { faultText } from '../../src/site/site-files.ts'
 import { erp } from '../documents/erp.ts'
@@ -160,6 +160,28 @@ fields:
     assert.match(now, /fieldname: legal_name/)
     assert.match(now, /\{ fieldname: vat, type: text \}/)
     assert.match(now, /fieldname: country/, 'its author removes it')
+  })
+
+  it('leave out the table that keeps calls, whose statements are printed for its owner and run by nobody here', async (t) => {
+    const { owner, folders, source, site, read } = await open(t)
+    await assert.rejects(writeKeysOf(folders, 'erp'), /unknown source "erp"/)
+    await addSource(folders, 'erp', source)
+    await assert.rejects(
+      writeKeysOf(folders, 'erp'),
+      /has no write_keys .*: name a table there, such as public\./,
+    )
+    const file = 'config/sources.yaml'
+    writeFileSync(join(site, file), `${read(file)}    write_keys: erp.write_keys\n`)
+    const statements = await writeKeysOf(folders, 'erp')
+    const tables = "SELECT 1 FROM pg_class WHERE relname = 'write_keys'"
+    assert.equal((await owner.query(tables)).rowCount, 0)
+    await owner.query(statements.join('\n'))
+    assert.equal((await owner.query(tables)).rowCount, 1)
+    const { doctypes } = await draftFrom(folders, 'erp', ['erp.*'], false)
+    assert.deepEqual(
+      doctypes.map(({ table }) => table).filter((one) => /keys|staff/.test(one)),
+      ['erp.staff'],
+    )
   })
 
   it('come of no database that is away, above row security or a state, and nothing is written then', async (t) => {

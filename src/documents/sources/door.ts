@@ -29,6 +29,8 @@ export interface Door {
   /** Tells what became of a transaction that wrote. */
   outcome?(transaction: string): Promise<Outcome>
   close(): Promise<void>
+  /** The table in which calls that may be sent again are kept there. */
+  readonly writeKeys?: string | undefined
   /** The connections to PostgreSQL, for the statements of own tools. */
   readonly pool?: Pool
 }

@@ -8,16 +8,16 @@ import type { Problem } from './rule-problems.ts'
 /** A privilege that the login of a source lacks. */
 export interface Lack extends Problem {
   readonly privilege: string
-  /** What needs it; `lock`: every change of a row that is there. */
-  readonly needed: 'create' | 'change' | 'delete' | 'lock'
+  /** What needs it; `lock`: every change of a row that is there; `keys`: every call that may be sent again. */
+  readonly needed: 'create' | 'change' | 'delete' | 'lock' | 'keys'
   /** The one field whose writing needs it, `id` for the name; each such deed where there is none. */
   readonly field?: string
 }
 
-/** Returns the lacks that keep a step from being done; without a step, those that keep a row from being locked. */
-export function lacksOf(lacks: readonly Lack[], step: StepThere | undefined): readonly Lack[] {
-  const { before, after } = step ?? {}
-  const deed = !step ? 'lock' : !before ? 'create' : after ? 'change' : 'delete'
+/** Returns the lacks that keep a step from being done. */
+export function lacksOf(lacks: readonly Lack[], step: StepThere | 'lock' | 'keys'): readonly Lack[] {
+  const { before, after } = typeof step === 'string' ? {} : step
+  const deed = typeof step === 'string' ? step : !before ? 'create' : after ? 'change' : 'delete'
   const valueIn = (document: StoredDocument | undefined, field: string): unknown => document?.[field] ?? null
   return lacks.filter(({ needed, field }) => {
     if (needed !== deed) return false

@@ -1,4 +1,5 @@
 /** The doctypes of the site whose documents lie in tables of others: kept across snapshots, watched, and opened for askers. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '#leaf/clock.ts'
 import { messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
@@ -79,7 +80,12 @@ export class SiteTables {
     for (const entry of await this.#entriesOf(definitions)) {
       const { doctype, table, files } = entry.of
       if (broken.has(doctype.origin!.file)) continue
-      await this.#entries.judge(entry, faults, warnings, (fault, error) => problemsOf(files, error, fault))
+      // What is wrong with a source is told once, however many doctypes it has.
+      const isNews = (fault: Fault): boolean =>
+        ![...faults, ...warnings].some((one) => isDeepStrictEqual(one, fault))
+      await this.#entries.judge(entry, faults, warnings, (fault, error) =>
+        problemsOf(files, error, fault).filter(isNews),
+      )
       if (!entry.watched.trouble) warnings.push(...table.remarks.map((problem) => placed(files, problem)))
     }
   }
@@ -106,6 +112,7 @@ export class SiteTables {
           }
           return work({ ...tables, collection })
         }),
+      keysOf: (doctype) => tableOf(doctype).door.writeKeys,
       outcome: (doctype, transaction) =>
         tableOf(doctype).door.outcome?.(transaction) ?? Promise.resolve('unknown' as const),
     }

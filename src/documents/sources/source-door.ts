@@ -13,6 +13,7 @@ import { inReadOnly, inWriting, openPool, tellCaller } from './source-pool.ts'
 /** A source on PostgreSQL and its connections. */
 export class SourceDoor implements Door {
   readonly pool: Pool
+  readonly writeKeys: string | undefined
   readonly #source: Source
   readonly #shares: Shares
   /** What writes reads over its own connection, and one person writes once at a time. */
@@ -22,6 +23,7 @@ export class SourceDoor implements Door {
 
   constructor(source: Source, secretOf: SecretOf, onError: (error: Error) => void) {
     this.#source = source
+    this.writeKeys = source.write_keys
     this.pool = openPool(source, secretOf, onError)
     this.#shares = new Shares(Math.max(1, Math.ceil((source.max_connections ?? 4) / 2)))
   }
@@ -117,9 +119,9 @@ export function isDoubtful(error: unknown): boolean {
   return code === undefined || /^(?:42|08|53|57P|3D|28)/.test(code)
 }
 
-/** True for an error of a login, or of a caller, that may not do what was asked. */
+/** True for an error of a login that may not do what was asked, or does not find what it needs. */
 export function isDenied(error: unknown): boolean {
-  return stateOf(error) === '42501'
+  return stateOf(error)?.startsWith('42') ?? false
 }
 
 /** MySQL's, and MariaDB's, numbers for a statement that took too long or was ended. */

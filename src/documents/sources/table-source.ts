@@ -10,13 +10,14 @@ import type { Doctype } from '../platform/platform.ts'
 import { Uncounted } from '../writing/quota.ts'
 import { RefusedThere, UnknownThere } from '../writing/refused-there.ts'
 import type { StoredDocument } from '../writing/stored.ts'
-import type { CatalogueTable, SourceLook } from './catalogue.ts'
+import { type CatalogueTable, type SourceLook, tableNameOf } from './catalogue.ts'
 import type { Door } from './door.ts'
 import { type Lack, lackRefusal, lacksOf } from './lacks.ts'
 import { match, type Match, tablesOf } from './matching.ts'
 import type { Problem } from './rule-problems.ts'
 import { isDenied, isDoubtful, sourceRefusal } from './source-door.ts'
 import { refusedThere } from './write-faults.ts'
+import { keepOutcome, takeKey, writeKeysLacks } from './write-keys.ts'
 
 /** The most documents that are logged because the evaluator does not find them. */
 const mostTold = 20
@@ -69,8 +70,13 @@ export class TableSource {
   async look(): Promise<void> {
     const found = await this.#parts.door.look(async (at) => {
       const login = await at.login()
-      const tables = await at.tables(tablesOf(this.#doctype.origin, login.home))
+      const { origin } = this.#doctype
+      const { writeKeys: keys } = this.#parts.door
+      const asksKeys = keys !== undefined && Object.keys(origin.write).length > 0
+      const names = tablesOf(origin, login.home)
+      const tables = await at.tables(asksKeys ? [...names, tableNameOf(keys, login.home)] : names)
       const found = match(this.#doctype, login, tables, await this.#uniqueness(at, tables))
+      if (asksKeys) found.lacks.push(...writeKeysLacks(origin.source, keys, tables))
       if (found.problems.length === 0) await this.#tryOut(at, found)
       return found
     })
@@ -109,7 +115,7 @@ export class TableSource {
   within(on: Queryable, writing?: TableAccess['writing']): Collection<StoredDocument> {
     const { name, origin } = this.#doctype
     // A row that cannot be locked is read, so that who may not change it learns no more than that.
-    const unlocked = writing?.id === undefined ? [] : this.#lacksOf(undefined)
+    const unlocked = writing?.id === undefined ? [] : this.#lacksOf('lock')
     const refusal = (): Error => lackRefusal(origin.source, unlocked)
     return tableCollection<StoredDocument>({
       name,
@@ -125,17 +131,20 @@ export class TableSource {
   /** Runs work in a transaction that writes. Throws RefusedThere or UnknownThere, or AppError as reading does. */
   async change<R>(
     of: Pick<Documents, 'asker' | 'stop'>,
-    { dry, last, first, name: id }: ChangeThere,
+    { dry, last, first, name: id, key }: ChangeThere,
     work: (on: Queryable, writing: NonNullable<TableAccess['writing']>) => Promise<R>,
   ): Promise<R> {
     const { name, origin } = this.#doctype
     const { door, log, ready, doubted } = this.#parts
     await ready('writes')
-    let step: StepThere | undefined
+    let step: StepThere | 'lock' = 'lock'
     try {
+      this.#requireKeys(key)
       if (!door.writing) throw new AppError('forbidden', `${name} documents are only read here`)
-      return await door.writing(of, { dry, last }, (on, transaction) =>
-        work(on, {
+      return await door.writing(of, { dry, last }, async (on, transaction) => {
+        const known = key && (await takeKey(on, door.writeKeys!, key))
+        if (known) return known.value as R
+        const value = await work(on, {
           id,
           first: async ({ before, after }) => {
             step = { before: before as StoredDocument, after: after as StoredDocument }
@@ -143,8 +152,10 @@ export class TableSource {
             if (lacks.length > 0) throw lackRefusal(origin.source, lacks)
             await first(step, await transaction())
           },
-        }),
-      )
+        })
+        if (key) await keepOutcome(on, door.writeKeys!, key.id, value)
+        return value
+      })
     } catch (error) {
       if (of.stop?.reason) throw of.stop.reason
       if (error instanceof AppError || error instanceof Uncounted || error instanceof RefusedThere)
@@ -154,6 +165,7 @@ export class TableSource {
       log.warn('a source refused a change', { doctype: name, source: origin.source, error })
       if (isDenied(error)) {
         await briefly(looked!)
+        this.#requireKeys(key, error)
         const lacks = this.#lacksOf(step)
         if (lacks.length > 0) throw lackRefusal(origin.source, lacks, error)
       }
@@ -164,8 +176,14 @@ export class TableSource {
     }
   }
 
-  #lacksOf(step: StepThere | undefined): readonly Lack[] {
+  #lacksOf(step: StepThere | 'lock' | 'keys'): readonly Lack[] {
     return lacksOf(this.#match?.lacks ?? [], step)
+  }
+
+  /** A call that may be sent again is refused where it could not be kept. */
+  #requireKeys(key: ChangeThere['key'], cause?: unknown): void {
+    const lacks = key ? this.#lacksOf('keys') : []
+    if (lacks.length > 0) throw lackRefusal(this.#doctype.origin.source, lacks, cause)
   }
 
   #differs(id: string): void {

@@ -8,7 +8,7 @@ import type { Effect, StepThere, Tables } from '../tables-of-others.ts'
 import { knownFields } from '../permission.ts'
 import { type ChangeOptions, inWork } from '../work.ts'
 import { intend, intendAs, type Intention, recordDone, recordUndone } from './intentions.ts'
-import type { Elsewhere } from './once.ts'
+import { type Elsewhere, lostAnswer } from './once.ts'
 import { ensureCounted } from './quota.ts'
 import { RefusedThere, UnknownThere } from './refused-there.ts'
 
@@ -23,10 +23,13 @@ export async function inWorkThere<R>(
   const { write = {} } = doctype.origin ?? {}
   if (Object.keys(write).length === 0) return await inWork(access, options, name, run)
   const once = options.dryRun ? undefined : documents.once?.elsewhere()
-  const known = await once?.known()
-  if (known) return known.value as R
+  const known = await once?.known(documents.tables?.keysOf(doctype))
+  if (known?.elsewhere === 'ended') return known.value as R
   await ensureCounted(documents, doctype, access.asker.principal.user)
-  return await changeThere(access, { dry: options.dryRun ?? false, name, once }, run)
+  // What was done, and is not kept there any more, is not done again.
+  const lost = (): Promise<R> => Promise.reject(new AppError('conflict', lostAnswer))
+  const work = known?.elsewhere === 'lost' ? lost : run
+  return await changeThere(access, { dry: options.dryRun ?? false, name, once }, work)
 }
 
 /** Tells what a trial there cannot undo; nothing of documents of our own. */
@@ -52,9 +55,11 @@ async function changeThere<R>(
   const { principal } = access.asker
   const effects: Effect[] = []
   let intention: Intention | undefined
+  const { tables = unopened(doctype), stop } = documents
   const how = {
     dry,
     name,
+    key: tables.keysOf(doctype) === undefined ? undefined : once,
     // The event stands on disk before anything changes there; the row is locked meanwhile.
     first: async (step: StepThere, transaction: string) => {
       if (!dry) intention = await intend(documents, principal, { doctype, step, transaction, once })
@@ -63,15 +68,18 @@ async function changeThere<R>(
       if (intention) intention = await intendAs(documents, intention, effects)
     },
   }
-  const { tables = unopened(doctype), stop } = documents
   let done: { readonly value: R } | undefined
   try {
-    await tables.change(doctype, { asker: principal, stop }, how, async (within) => {
+    const value = await tables.change(doctype, { asker: principal, stop }, how, async (within) => {
       const inside = { ...documents, tables: within }
       const tx = unkept(documents.store)
       const reach = reachOf(inside, principal, doctype)
       done = { value: await run({ documents: inside, principal, access: reach, tx, dry, effects }) }
+      return done.value
     })
+    // Kept there by the same call, sent before.
+    if (!done) once?.repeated()
+    done ??= { value }
   } catch (error) {
     const isUnknown = intention !== undefined && error instanceof UnknownThere
     const isDone = isUnknown && (await wasDone(tables, doctype, intention!))
@@ -85,12 +93,9 @@ async function changeThere<R>(
   const { value } = done!
   if (intention)
     await recordDone(documents, doctype, intention, async (tx) => once?.end(tx, value)).catch(
-      (error: unknown) => {
-        throw new AppError(
-          'unavailable',
-          `it was done in the source "${doctype.origin!.source}", and could not be recorded here yet: read it before you change it again`,
-          { cause: error },
-        )
+      (cause: unknown) => {
+        const why = `it was done in the source "${doctype.origin!.source}", and could not be recorded here yet: read it before you change it again`
+        throw new AppError('unavailable', why, { cause })
       },
     )
   return value

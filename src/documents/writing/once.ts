@@ -16,23 +16,33 @@ interface KeptWork extends Repeatable {
   readonly value?: unknown
   /** How far work is that is done elsewhere; `lost`: it was done, and nobody was left to keep its result. */
   readonly elsewhere?: 'begun' | 'ended' | 'lost'
+  /** The table there that keeps it too, which tells what became of it. */
+  readonly keys?: string | undefined
   readonly expiresAt: number
 }
 
 /** Milliseconds after which a caller without an answer does not ask for it again. */
 const keptFor = 86_400_000
-const usedOtherwise =
+/** Why a key is refused that another call has. */
+export const usedOtherwise =
   'this idempotency key was used for another call: of another tool, with other arguments or with other roles; take a new key'
 
 const unknownAnswer =
   'this call was made before, and is under way or what became of it is not known yet: read the document before you change it again, with a new key'
-const lostAnswer = 'this call was made before, and it was done; its answer was lost: read the document'
+/** Says that a call was done whose answer nobody has. */
+export const lostAnswer = 'this call was made before, and it was done; its answer was lost: read the document'
 
 /** What is kept of work that is done elsewhere, before and after it. */
-export interface Elsewhere {
-  readonly id: string
-  /** Returns what it gave where it was done before. AppError `conflict` where that is not known, or lost. */
-  known(): Promise<{ readonly value?: unknown } | undefined>
+export interface Elsewhere extends Repeatable {
+  /**
+   * Returns what it gave where it was done before. AppError `conflict` where that is not known, or lost; not where the table
+   * there that keeps it is the same, which has to be asked: `lost` says that it was done.
+   */
+  known(
+    keys: string | undefined,
+  ): Promise<{ readonly value?: unknown; readonly elsewhere?: string } | undefined>
+  /** Notes that it was found there. */
+  repeated(): void
   begin(transaction: Transaction): Promise<void>
   end(transaction: Transaction, value: unknown): Promise<void>
 }
@@ -101,21 +111,30 @@ export class Once {
   /** Keeps the call's next piece of work that is done elsewhere: each part is told in a transaction of its own. */
   elsewhere(): Elsewhere {
     const id = this.#idOf(++this.#count)
+    const { call } = this.#call
+    let table: string | undefined
     const made = (): KeptWork => ({
       id,
-      call: this.#call.call,
+      call,
       expiresAt: this.#clock.now() + keptFor,
       elsewhere: 'begun',
+      ...(table !== undefined && { keys: table }),
     })
     return {
       id,
-      known: async () => {
+      call,
+      repeated: () => void (this.#repeats = true),
+      known: async (keys) => {
+        table = keys
         const known = this.#same(await this.#kept.get(id))
-        if (!known) return undefined
-        if (known.elsewhere === 'ended') return { value: known.value }
+        if (!known || known.elsewhere === 'ended' || (keys !== undefined && known.keys === keys)) return known
         throw new AppError('conflict', known.elsewhere === 'lost' ? lostAnswer : unknownAnswer)
       },
-      begin: async (transaction) => void (await transaction.in(this.#kept).insert(made())),
+      begin: async (transaction) => {
+        const all = transaction.in(this.#kept)
+        // Of a call that the table there does not have, what was begun was not done.
+        await (table === undefined ? all.insert(made()) : all.put(made()))
+      },
       end: async (transaction, value) =>
         void (await transaction.in(this.#kept).put({ ...made(), elsewhere: 'ended', value })),
     }
