@@ -62,10 +62,11 @@ function readMessages(language: string): Messages {
   }
   const inWords = (gap: string, value: string): string =>
     ofWords.has(gap)
-      ? value
+      ? (whole.get(value) ??
+        value
           .split(', ')
           .map((word) => whole.get(word) ?? word)
-          .join(', ')
+          .join(', '))
       : value
   const several = (message: string): string => {
     const parts = message.split('; ')
@@ -97,7 +98,7 @@ function readMessages(language: string): Messages {
 }
 
 /** The gaps in which words of ours stand, which are translated as well. */
-const ofWords: ReadonlySet<string> = new Set(['action', 'actions', 'kind', 'state'])
+const ofWords: ReadonlySet<string> = new Set(['action', 'actions', 'kind', 'state', 'why'])
 
 /** The most joints of a sentence in the catalogue. */
 const mostJoints = 2

@@ -232,6 +232,25 @@ describe('doctypes over a MariaDB of others', { skip: noMariadb }, () => {
     )
   })
 
+  it('are only read, which check tells at the line that would have them written, and nothing more of it', async (t) => {
+    const writes = thing(', write: { create: [said], delete: true }', '{ fieldname: said, type: text }')
+    const { warnings, documents, events, sql } = await openShop(t, {
+      more: 'CREATE TABLE thing (id int AUTO_INCREMENT PRIMARY KEY, said text)',
+      files: { 'config/doctypes/thing.yaml': writes.replace('report]', 'create]') },
+    })
+    assert.deepEqual(
+      warnings.filter((one) => one.includes('thing.yaml')),
+      ['config/doctypes/thing.yaml:3:54 from.write: is only read: tables of PostgreSQL alone are written to'],
+    )
+    events.length = 0
+    await assert.rejects(
+      createDocument(documents, boss, 'Thing', { said: 'x' }),
+      /^AppError: Thing is unavailable/,
+    )
+    await sql('CREATE TABLE counted AS SELECT count(*) AS n FROM thing')
+    assert.deepEqual([(await server.admin.query('SELECT n FROM counted'))[0], events], [[{ n: 0 }], []])
+  })
+
   it('tell a view of the database who asks', async (t) => {
     const { documents, faults } = await openShop(t, {
       files: { 'config/doctypes/thing.yaml': thing('', '{ fieldname: who, type: text }') },

@@ -250,6 +250,86 @@ describe(
       )
     })
 
+    it('are refused at the field what only the database knows to be unfit', async (t) => {
+      const stock = await open(t, {
+        sql: 'ALTER TABLE erp.item ADD host inet; GRANT INSERT (host), UPDATE (host) ON erp.item TO writer',
+        files: {
+          'config/doctypes/item.yaml': item
+            .replace('create: [title', 'create: [host, title')
+            .replace('change: [title', 'change: [host, title')
+            .replace('fields:\n', 'fields:\n  - { fieldname: host, type: text }\n'),
+        },
+      })
+      const { documents } = stock
+      const tried = ['document.intend waiting Item/1', 'document.update error Item/1']
+      const change = (data: Record<string, unknown>) => () =>
+        updateDocument(documents, ann, 'Item', '1', data)
+      await change({ host: '10.0.0.1' })()
+      await refused(stock, change({ host: 'here' }), /^Item: host: does not fit its column$/, tried)
+      await refused(
+        stock,
+        change({ host: 'here', price: 4 }),
+        /^Item: host: may be what does not fit its column; price: may be what does not fit its column$/,
+        tried,
+      )
+      await refused(
+        stock,
+        () => createDocument(documents, boss, 'Item', { host: 'here' }),
+        /^Item: host: may be what does not fit its column$/,
+        ['document.intend waiting Item', 'document.create error Item'],
+      )
+    })
+
+    it('are refused where a trigger makes no row of it, or one that is gone', async (t) => {
+      const stock = await open(t, {
+        sql: `
+          CREATE FUNCTION erp.swallow() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN IF coalesce(NEW.name, OLD.name) = 'swallowed' THEN RETURN NULL; END IF; RETURN coalesce(NEW, OLD); END $$;
+          CREATE FUNCTION erp.vanish() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN IF NEW.name = 'Vanishes' THEN DELETE FROM erp.item WHERE id = NEW.id; END IF; RETURN NULL; END $$;
+          INSERT INTO erp.lot VALUES ('C', 1, 1);
+          CREATE FUNCTION erp.keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+          CREATE TRIGGER swallow BEFORE INSERT OR UPDATE ON erp.item FOR EACH ROW EXECUTE FUNCTION erp.swallow();
+          CREATE TRIGGER vanish AFTER INSERT OR UPDATE ON erp.item FOR EACH ROW EXECUTE FUNCTION erp.vanish();
+          CREATE TRIGGER keep BEFORE DELETE ON erp.lot FOR EACH ROW EXECUTE FUNCTION erp.keep()`,
+      })
+      const { documents } = stock
+      const create = (title: string) => () => createDocument(documents, ann, 'Item', { title })
+      const change = (title: string) => () => updateDocument(documents, ann, 'Item', '1', { title })
+      const made = ['document.intend waiting Item', 'document.create error Item']
+      const changed = ['document.intend waiting Item/1', 'document.update error Item/1']
+      await refused(
+        stock,
+        create('swallowed'),
+        /^Item: the database would have made 0 rows instead of one; nothing was changed$/,
+        made,
+      )
+      await refused(
+        stock,
+        change('swallowed'),
+        /^Item: the database would have changed 0 rows instead of one; nothing was changed$/,
+        changed,
+      )
+      await refused(
+        stock,
+        create('vanishes'),
+        /^Item "\d+" could not be read any more after it was written; nothing was changed$/,
+        made,
+      )
+      await refused(
+        stock,
+        change('vanishes'),
+        /^Item "1" could not be read any more after it was written; nothing was changed$/,
+        changed,
+      )
+      await refused(
+        stock,
+        () => deleteDocument(documents, boss, 'Lot', 'C/1'),
+        /^Lot: the database would have deleted 0 rows instead of one; nothing was changed$/,
+        ['document.intend waiting Lot/C/1', 'document.delete error Lot/C/1'],
+      )
+    })
+
     it('are refused what the rules do not allow, on the row as it is now and as it has become', async (t) => {
       const stock = await open(t)
       const { documents } = stock

@@ -162,6 +162,39 @@ describe('the messages of the pages', () => {
     assert.deepEqual(gone, [], 'exceptions that are said no more')
   })
 
+  it('have words for whatever a database of others refuses', () => {
+    const faults = textOf(join(source, 'documents/sources/write-faults.ts'))
+    const drawn = [...faults.matchAll(/refused\(\s*'([^']*)'/g)].map(([, sentence]) => sentence!)
+    assert.ok(drawn.length > 7, `${drawn.length} sentences were drawn`)
+    const lacks = 'the login of the source "erp" lacks UPDATE for this; its operator has been told'
+    const atFields = [
+      'has at most 20 characters in its table, not 21',
+      'must be less than 1000000 in its table',
+      'does not fit its column',
+      'may be what does not fit its column',
+    ]
+    const german = messages.de
+    const told = [...drawn, lacks].flatMap((one) => [
+      `Item: ${one}; nothing was changed`,
+      `Item: title: ${one}`,
+    ])
+    for (const one of [...told, ...atFields.map((each) => `Item: title: ${each}`)]) {
+      const said = german.fault(one)
+      assert.doesNotMatch(said, /\b(?:the|its|must|has|does|cannot|try|rows|choose)\b/, said)
+    }
+    for (const told of [
+      'Item: the database would have made 0 rows instead of one; nothing was changed',
+      'Item "1" could not be read any more after it was written; nothing was changed',
+    ])
+      assert.doesNotMatch(german.fault(told), /nothing was changed|rows|any more/)
+    assert.equal(
+      german.fault(
+        'Item: the login of the source "erp" lacks UPDATE for this; its operator has been told; nothing was changed',
+      ),
+      'Item: Der fremden Datenbank (erp) fehlt dafür ein Recht des Dienstes: UPDATE; wer ihn betreibt, weiß davon. Es wurde nichts geändert.',
+    )
+  })
+
   it('say several faults at once, each behind its place, without what they tell a model', () => {
     const { de, en } = messages
     const told =

@@ -169,9 +169,8 @@ export class TableSource {
         const lacks = this.#lacksOf(step)
         if (lacks.length > 0) throw lackRefusal(origin.source, lacks, error)
       }
-      const refused = await refusedThere(error, origin, (text, values) =>
-        door.look((at) => at.rows(text, values)),
-      )
+      const ask = (text: string, values: readonly unknown[]) => door.look((at) => at.rows(text, values))
+      const refused = await refusedThere(error, origin, ask, step)
       throw refused ?? sourceRefusal(name, origin.source, error)
     }
   }

@@ -1,6 +1,8 @@
 /** What a database of others says when it refuses to be written to, in words for the caller, who learns nothing else of its inside. */
+import { isDeepStrictEqual } from 'node:util'
 import type { DatabaseError } from 'pg'
 import type { AppError } from '#leaf/errors.ts'
+import type { StepThere } from '../tables-of-others.ts'
 import type { Origin } from '../platform/platform.ts'
 import { RefusedThere } from '../writing/refused-there.ts'
 import { tableNameOf } from './catalogue.ts'
@@ -19,6 +21,7 @@ export async function refusedThere(
   thrown: unknown,
   origin: Origin,
   ask: Ask,
+  step: StepThere | 'lock',
 ): Promise<RefusedThere | undefined> {
   if (!(thrown instanceof Error) || !('severity' in thrown)) return undefined
   const { code = '', column, schema, table, constraint } = thrown as DatabaseError
@@ -54,11 +57,25 @@ export async function refusedThere(
     case '55P03':
       return refused('somebody else is changing it there just now; try again', [], 'unavailable')
     default:
-      if (code.startsWith('22')) return refused('does not fit its column', ['*'])
+      if (code.startsWith('22')) {
+        // The database does not say which of several.
+        const written = writtenBy(origin, step)
+        return refused(
+          written.length > 1 ? 'may be what does not fit its column' : 'does not fit its column',
+          written,
+        )
+      }
       return /^(?:P0|23|44|09|27|21)/.test(code)
         ? refused('a rule of the database refuses it; its operator has been told')
         : undefined
   }
+}
+
+function writtenBy({ write }: Origin, step: StepThere | 'lock'): readonly string[] {
+  if (step === 'lock') return []
+  const { before, after } = step
+  const fields = (before ? write.change : write.create) ?? []
+  return fields.filter((field) => !isDeepStrictEqual(before?.[field] ?? null, after?.[field] ?? null))
 }
 
 function fieldsOf({ columns }: Origin, names: readonly string[]): readonly string[] {

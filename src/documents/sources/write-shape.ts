@@ -35,7 +35,10 @@ export function writeShape(
     const more = { file, path: ['from', 'write', ...path], privilege, needed }
     told.lacks.push({ message, ...more, ...(field !== undefined && { field }) })
   }
-  if (shape.dialect !== postgresDialect) at([], 'is only read: tables of PostgreSQL alone are written to')
+  if (shape.dialect !== postgresDialect) {
+    at([], 'is only read: tables of PostgreSQL alone are written to')
+    return undefined
+  }
   if (table.isView) at([], `${name} is a view, which is only read: name the table below it`)
   const columnOf = (field: string): CatalogueColumn | undefined =>
     table.columns.find((one) => one.name === origin.columns[field]?.column)
