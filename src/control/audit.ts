@@ -116,7 +116,8 @@ export const auditOperations = [
       { anchors, from_start: fromStart },
       { audit, store, clock }: Needs<'audit' | 'store' | 'clock'>,
     ) => {
-      const { toldChanges, unknownChanges } = await import('../documents/writing/intentions.ts')
+      const { unknownChanges } = await import('../documents/writing/intentions.ts')
+      const { toldChanges } = await import('../documents/told-outcomes.ts')
       await audit.settled()
       // What was sent away is compared with lines of any age.
       const found = await (fromStart || anchors ? audit.verify(anchors) : audit.verifyOn())
@@ -198,7 +199,7 @@ export const auditOperations = [
       'reason',
     ),
     run: async ({ intention, outcome, reason }, { site }: Needs<'site'>, { actor }) => {
-      const { acceptOutcome } = await import('../documents/writing/intentions.ts')
+      const { acceptOutcome } = await import('../documents/told-outcomes.ts')
       const told = { isDone: outcome === 'done', told_by: actor, reason }
       return { outcome, change: await acceptOutcome(site.current().documents, intention, told) }
     },

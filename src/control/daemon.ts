@@ -11,7 +11,8 @@ export const daemonHealth = defineOperation({
   input: takes({}),
   run: async (_params, taken: Needs<'daemon' | 'clock' | 'publicUrl' | keyof Vitals>) => {
     if (!taken.daemon) throw new AppError('unavailable', 'no daemon runs on this state')
-    const { toldChanges, unknownChanges } = await import('../documents/writing/intentions.ts')
+    const { unknownChanges } = await import('../documents/writing/intentions.ts')
+    const { toldChanges } = await import('../documents/told-outcomes.ts')
     return {
       now: taken.clock.now(),
       public_url: taken.publicUrl(),

@@ -11,13 +11,8 @@ import { historyOf } from '../../src/documents/history.ts'
 import { importTarget } from '../../src/documents/importing/import-target.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import type { Tables } from '../../src/documents/tables-of-others.ts'
-import {
-  acceptOutcome,
-  openIntentions,
-  settleIntentions,
-  toldChanges,
-  unknownChanges,
-} from '../../src/documents/writing/intentions.ts'
+import { acceptOutcome, toldChanges } from '../../src/documents/told-outcomes.ts'
+import { openIntentions, settleIntentions, unknownChanges } from '../../src/documents/writing/intentions.ts'
 import { UnknownThere } from '../../src/documents/writing/refused-there.ts'
 import { submitDocument } from '../../src/documents/writing/lifecycle.ts'
 import { Once } from '../../src/documents/writing/once.ts'

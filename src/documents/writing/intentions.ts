@@ -150,51 +150,11 @@ export async function settleIntentions(documents: Documents, doctype: Doctype): 
 
 const notDone = new AppError('unavailable', 'the call ended before it was done')
 
-function settlingOnce({ store }: Documents, { once }: Intention, isDone: boolean) {
+/** Returns what settles, with the end of a change, what is kept of its call. */
+export function settlingOnce({ store }: Documents, { once }: Intention, isDone: boolean) {
   return async (transaction: Transaction): Promise<void> => {
     if (once !== undefined) await settleOnce({ store, transaction }, once, isDone)
   }
-}
-
-/**
- * Ends a change as an operator says who has looked, and returns what it is. AppError `not_found` for one that has its end,
- * `conflict` for one of which the database knows, which is settled by that, `unavailable` while that does not answer.
- */
-export async function acceptOutcome(documents: Documents, id: string, told: ToldOutcome): Promise<string> {
-  const found = await intentionsOf(documents.store).get(id)
-  if (!found || found.told)
-    throw new AppError(
-      'not_found',
-      `no change without an end has the intention "${id}" (audit verify names them)`,
-    )
-  const doctype = documents.platform.doctypes.get(found.doctype)
-  if (doctype?.origin?.source !== found.source)
-    throw new AppError(
-      'conflict',
-      `nobody can ask the source "${found.source}" before ${found.doctype} documents lie there again: put that back into the site`,
-    )
-  const outcome = await documents.tables!.outcome(doctype, found.transaction).catch((cause: unknown) => {
-    const why = `the source "${found.source}" does not answer, and may know it: try again when it does`
-    throw new AppError('unavailable', why, { cause })
-  })
-  if (outcome === 'in progress') throw new AppError('conflict', 'it is under way there: wait for its end')
-  if (outcome !== 'unknown') {
-    await settleIntentions(documents, doctype)
-    const was = outcome === 'committed' ? 'was done' : 'was not done'
-    throw new AppError(
-      'conflict',
-      `the source "${found.source}" knows that it ${was}, and that is recorded now`,
-    )
-  }
-  const intention = { ...found, told }
-  if (told.isDone) await recordDone(documents, doctype, intention, settlingOnce(documents, intention, true))
-  else
-    await recordUndone(
-      documents,
-      intention,
-      new AppError('unavailable', 'an operator says that it was not done'),
-    )
-  return whatOf(intention)
 }
 
 /** Returns the intentions without an end. */
@@ -216,20 +176,12 @@ export async function unknownChanges({
     .filter(({ time }) => time < since)
     .map(
       (one) =>
-        `whether it was done in the source "${one.source}" is not known: ${whatOf(one)}; who has looked there says it by audit accept-outcome`,
+        `whether it was done in the source "${one.source}" is not known: ${changeText(one)}; who has looked there says it by audit accept-outcome`,
     )
 }
 
-/** Names the changes whose outcome only an operator told. */
-export async function toldChanges({ store }: Pick<Documents, 'store'>): Promise<string[]> {
-  return (await intentionsOf(store).find()).flatMap(({ told, ...one }) => {
-    if (!told) return []
-    const was = told.isDone ? 'was done' : 'was not done'
-    return `told by an operator (${told.told_by}: ${told.reason}): it ${was} in the source "${one.source}": ${whatOf(one)}`
-  })
-}
-
-function whatOf(one: Intention): string {
+/** Says what a change is, for operators. */
+export function changeText(one: Intention): string {
   const what = `${one.effects[0]!.action} of ${targetOf(one)} by ${one.by.user} at ${one.time}`
   return `${what} (intention ${one.id}, transaction ${one.transaction} there)`
 }
@@ -295,6 +247,7 @@ function principalOf({ by }: Intention): Principal {
   return { ...principalFor({ id: user, fullName: user, roles: new Set() }, requestId), ...more }
 }
 
-function intentionsOf(store: Store): Collection<Intention> {
+/** Returns where intentions are kept. */
+export function intentionsOf(store: Store): Collection<Intention> {
   return store.collection<Intention>({ name: 'platform.intention', indexes: ['doctype'] })
 }
