@@ -2,7 +2,7 @@
 import { any, compared, type Condition } from '#state/questions.ts'
 import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
-import type { Principal } from '../core/principal.ts'
+import { type Principal, principalFor } from '../core/principal.ts'
 import { randomId } from '#leaf/secrets.ts'
 import { cleanText, show } from '../core/values.ts'
 import type { Collection, Store } from '#state/store.ts'
@@ -106,12 +106,7 @@ export async function assign(
       await keep(work, name, 'unassign', [], to.user)
     } else {
       const theirs =
-        user &&
-        accessTo(
-          { ...principal, user: user.id, fullName: user.fullName, roles: user.roles },
-          access.doctype,
-          documents.clock.now(),
-        )
+        user && accessTo(principalFor(user, principal.requestId), access.doctype, documents.clock.now())
       // One answer covers both cases: no such user, and a user who may not read it.
       if (!user?.enabled || !theirs?.allows('read', document))
         throw new AppError(

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { tester } from '#state/questions/conditions.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { Shown } from '../../src/core/shown.ts'
+import { assign } from '../../src/documents/belongings.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import { amendDocument, cancelDocument, submitDocument } from '../../src/documents/writing/lifecycle.ts'
@@ -316,6 +317,30 @@ transitions: [{from: New, action: Approve, to: Done, roles: [Boss]}]
     await refused(company, { code: 'invalid', message: /say why/ }, approve)
     await updateDocument(company.documents, boss, 'Thing', name, { note: 'because' })
     assert.equal((await approve(company.documents)).currentState, 'Done')
+  })
+
+  it('lets a document be assigned to whoever may read it by a role that the assigner lacks', async (t) => {
+    const files = site(
+      '{role: Boss, actions: [read]}, {role: Clerk, actions: [read, create, assign], if_owner: true}',
+      '',
+      {
+        'config/users.yaml': `users: [{ email: ${boss.user}, full_name: Boss, roles: [Boss] }, { email: eve@example.com, full_name: Eve, roles: [Clerk] }]`,
+      },
+    )
+    const company = await openCompany(t, { files, seeds: false })
+    const { document: made } = await createDocument(company.documents, clerk, 'Thing', {})
+    const name = String(made['name'])
+    const to = (user: string) => ({ user, note: '', remove: false })
+    const given = await assign(company.documents, clerk, 'Thing', name, to(boss.user))
+    assert.deepEqual(
+      given.map(({ user }) => user),
+      [boss.user],
+    )
+    await refused(
+      company,
+      { code: 'invalid', message: /no user "eve@example.com" who may read/ },
+      (documents) => assign(documents, clerk, 'Thing', name, to('eve@example.com')),
+    )
   })
 
   async function cancelled({ documents }: Company): Promise<string> {
