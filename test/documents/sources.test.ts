@@ -19,6 +19,7 @@ import { historyOf } from '../../src/documents/history.ts'
 import { assignedTo, changedLast } from '../../src/documents/mine.ts'
 import { runReport } from '../../src/documents/reports/reports.ts'
 import { readableTables } from '../../src/documents/reports/tables.ts'
+import { SourceDoor } from '../../src/documents/sources/source-door.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import { deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
 import { postgresDialect, tableCollection } from '#state/postgres.ts'
@@ -473,6 +474,42 @@ cache_seconds: 300
     assert.deepEqual(await countriesFor('other'), ['FR'])
     assert.deepEqual(await countriesFor(undefined), ['FR'])
     assert.deepEqual(await countriesFor('trusted'), ['DE', 'FR'])
+  })
+
+  it('are asked in a transaction of their own, which leaves nothing behind in the session, also where it fails', async (t) => {
+    const { url } = await openOffice(t, server)
+    const port = Number(url.port)
+    const source = {
+      host: '127.0.0.1',
+      port,
+      database: url.pathname.slice(1),
+      user: 'reader',
+      max_connections: 1,
+    }
+    const door = new SourceDoor(
+      { type: 'postgres', ...source },
+      () => Promise.resolve(''),
+      () => undefined,
+    )
+    t.after(() => door.close())
+    const asker = someone("o'brien\\@example.com", 'Clerk')
+    const names = ['assistant.user', 'assistant.roles', 'jit', 'statement_timeout', 'transaction_read_only']
+    const settings = names.map((name) => `current_setting('${name}', true)`).join(', ')
+    const asked = door.queryable({ asker, tells: true })
+    const [told] = await asked.rows({ text: `SELECT ${settings}, $1::int`, values: [7] })
+    assert.deepEqual(told, ["o'brien\\@example.com", 'Clerk', 'off', '10s', 'on', 7])
+    const wrong = [
+      { text: 'SELECT 1 / $1::int', values: [0] },
+      { text: 'SELECT nothing FROM nowhere', values: [] },
+      { text: 'DELETE FROM erp.customer', values: [] },
+    ]
+    for (const one of wrong) {
+      await assert.rejects(asked.rows(one))
+      const { rows } = await door.pool.query({ text: `SELECT ${settings}`, rowMode: 'array' })
+      const [user, , jit, timeout, readOnly] = rows[0] as string[]
+      assert.deepEqual([user || null, jit, timeout, readOnly], [null, 'on', '0', 'off'], one.text)
+    }
+    assert.deepEqual(await asked.rows({ text: 'SELECT id FROM erp.customer WHERE id < 0', values: [] }), [])
   })
 
   it('end what takes too long, and what nobody waits for any more', async (t) => {

@@ -1,5 +1,5 @@
 /** Asks a database of others: as whom, for how long, and what its errors mean to the caller. */
-import { DatabaseError, type Pool, type PoolClient } from 'pg'
+import { DatabaseError, type Pool } from 'pg'
 import { AppError } from '#leaf/errors.ts'
 import type { Queryable } from '#state/postgres.ts'
 import type { Source } from '../../site/sources.ts'
@@ -8,7 +8,7 @@ import { lookOf, type SourceLook } from './catalogue.ts'
 import type { Door, SourceAsking } from './door.ts'
 import { Shares } from './shares.ts'
 import { grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
-import { inReadOnly, inWriting, openPool, tellCaller } from './source-pool.ts'
+import { askReadOnly, inReadOnly, inWriting, openPool, tellCaller, toldSettings } from './source-pool.ts'
 
 /** A source on PostgreSQL and its connections. */
 export class SourceDoor implements Door {
@@ -85,14 +85,11 @@ export class SourceDoor implements Door {
       rows: ({ text, values, stop: own = stop }) =>
         this.#shares.run(user, own, async () => {
           const ended = own?.signal ?? new AbortController().signal
-          const ask = async (client: PoolClient): Promise<readonly unknown[][]> => {
-            if (tells) await tellCaller(client, asker, milliseconds)
-            const rows = { rowMode: 'array' as const, query_timeout: milliseconds + grace }
-            return (await client.query<unknown[]>({ text, values: [...values], ...rows })).rows
-          }
           // JIT compilation takes longer than most answers.
           const settings = { statement_timeout: milliseconds, jit: 'off', extra_float_digits: 1 }
-          return await inReadOnly(this.pool, this.#source, ended, ask, settings)
+          const all = { ...settings, ...(tells && toldSettings(asker)) }
+          const asked = { text, values, milliseconds: milliseconds + grace }
+          return await askReadOnly(this.pool, this.#source, ended, asked, all)
         }),
     }
   }

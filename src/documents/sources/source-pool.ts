@@ -1,5 +1,14 @@
 /** Connections to a database of others. */
-import { type ClientConfig, DatabaseError, escapeIdentifier, Pool, type PoolClient } from 'pg'
+import {
+  type ClientConfig,
+  type Connection,
+  DatabaseError,
+  escapeIdentifier,
+  escapeLiteral,
+  Pool,
+  type PoolClient,
+  Query,
+} from 'pg'
 import type { Principal } from '../../core/principal.ts'
 import type { Source } from '../../site/sources.ts'
 import { UnknownThere } from '../writing/refused-there.ts'
@@ -44,7 +53,85 @@ export async function inReadOnly<R>(
   source: Source,
   signal: AbortSignal,
   work: (client: PoolClient) => Promise<R>,
-  settings: Readonly<Record<string, string | number>> = {},
+): Promise<R> {
+  const all = async (client: PoolClient): Promise<R> => {
+    await client.query(beginning(source, readOnly).join('; '))
+    return await work(client)
+  }
+  // Read-only work leaves nothing to commit: rolling back also resets the session settings.
+  return await untilEnded(pool, signal, all, (client) => client.query('ROLLBACK'))
+}
+
+/** Parameters of the session, by their names. */
+type Settings = Readonly<Record<string, string | number>>
+
+/**
+ * Runs a statement in such a transaction. Its beginning, settings, the statement and its end go there as one message and
+ * come back as one: each way takes longer than most answers.
+ */
+export async function askReadOnly(
+  pool: Pool,
+  source: Source,
+  signal: AbortSignal,
+  asked: { readonly text: string; readonly values: readonly unknown[]; readonly milliseconds: number },
+  settings: Settings,
+): Promise<Rows> {
+  let isOver = false
+  const ask = async (client: PoolClient): Promise<Rows> => {
+    const results = await resultsOf(client, beginning(source, readOnly, settings), asked)
+    isOver = true
+    return results.at(-2)!.rows
+  }
+  const end = async (client: PoolClient): Promise<unknown> => !isOver && (await client.query('ROLLBACK'))
+  return await untilEnded(pool, signal, ask, end)
+}
+
+type Rows = readonly unknown[][]
+
+/** Sends statements without values, one with them, and a ROLLBACK; returns the results of all. */
+function resultsOf(
+  client: PoolClient,
+  before: readonly string[],
+  { text, values, milliseconds }: Parameters<typeof askReadOnly>[3],
+): Promise<readonly { readonly rows: Rows }[]> {
+  const config = { text, values: [...values], rowMode: 'array' as const, queryMode: 'extended' as const }
+  const query = new Query(config)
+  const submit = query.submit.bind(query)
+  return new Promise((resolve, reject) => {
+    Object.assign(query, {
+      query_timeout: milliseconds,
+      callback: (error: Error | null, results: readonly { readonly rows: Rows }[]) =>
+        error ? reject(error) : resolve(results),
+      submit: (connection: Connection) => {
+        connection.stream.cork()
+        try {
+          for (const one of before) send(connection, one)
+          const sync = (): void => {
+            send(connection, 'ROLLBACK')
+            connection.sync()
+          }
+          return submit(Object.create(connection, { sync: { value: sync } }) as Connection)
+        } finally {
+          connection.stream.uncork()
+        }
+      },
+    })
+    client.query(query)
+  })
+}
+
+function send(connection: Connection, text: string): void {
+  connection.parse({ text, name: '', types: [] }, true)
+  connection.bind({}, true)
+  connection.execute({}, true)
+}
+
+/** Runs work on a connection, which is ended when the signal fires; else nobody waits for its `end`. */
+async function untilEnded<R>(
+  pool: Pool,
+  signal: AbortSignal,
+  work: (client: PoolClient) => Promise<R>,
+  end: (client: PoolClient) => Promise<unknown>,
 ): Promise<R> {
   const client = await pool.connect()
   if (signal.aborted) {
@@ -56,29 +143,30 @@ export async function inReadOnly<R>(
   const stop = () => client.release(new Error('the call has ended'))
   signal.addEventListener('abort', stop, { once: true })
   try {
-    await begin(client, source, 'BEGIN TRANSACTION READ ONLY', settings)
     return await work(client)
   } finally {
     signal.removeEventListener('abort', stop)
-    // Read-only work leaves nothing to commit: rolling back also resets the session settings. Nobody waits for it.
     if (!signal.aborted)
-      void client.query('ROLLBACK').then(
+      void end(client).then(
         () => client.release(),
         (error: Error) => client.release(error),
       )
   }
 }
 
-async function begin(
-  client: PoolClient,
-  source: Source,
-  how: string,
-  settings: Readonly<Record<string, string | number>>,
-): Promise<void> {
-  // One message, as each takes its way.
+const readOnly = 'BEGIN TRANSACTION READ ONLY'
+
+/** Returns the statements that begin a transaction as the role that the source names. */
+function beginning(source: Source, how: string, settings: Settings = {}): readonly string[] {
   const role = source.role === undefined ? [] : [`SET LOCAL ROLE ${escapeIdentifier(source.role)}`]
-  const more = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = ${value}`)
-  await client.query([how, ...role, ...more].join('; '))
+  return [how, ...role, ...settingsSql(settings)]
+}
+
+function settingsSql(settings: Settings): readonly string[] {
+  return Object.entries(settings).map(([name, value]) => {
+    const parts = name.split('.').map(escapeIdentifier).join('.')
+    return `SET LOCAL ${parts} = ${typeof value === 'string' ? escapeLiteral(value) : value}`
+  })
 }
 
 /** Milliseconds that rows are waited for which somebody else holds, and that our own state may hold them up. */
@@ -106,7 +194,9 @@ export async function inWriting<R>(
     signal.throwIfAborted()
     // What is checked at the end of a transaction is checked with the statement, while its words can be told.
     const how = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL IMMEDIATE'
-    await begin(client, source, how, { ...limits, jit: 'off', extra_float_digits: 1 })
+    const settings = { ...limits, jit: 'off', extra_float_digits: 1 }
+    // One message, as each takes its way.
+    await client.query(beginning(source, how, settings).join('; '))
     const value = await work(client)
     if (!dry) await last()
     signal.throwIfAborted()
@@ -130,16 +220,19 @@ async function committed(client: PoolClient): Promise<void> {
   })
 }
 
-/** Sets the caller for row-level security, and the output formats, which are the same in every session. */
+/** Returns the settings that tell the caller to row-level security, and the output formats, which are the same in every session. */
+export function toldSettings(principal: Pick<Principal, 'user' | 'roles' | 'client'> | undefined): Settings {
+  const [user, roles, client] = callerOf(principal)
+  const formats = { DateStyle: 'ISO', IntervalStyle: 'iso_8601' }
+  return { 'assistant.user': user, 'assistant.roles': roles, 'assistant.client': client, ...formats }
+}
+
+/** Sets what the database is told, and how long a statement may take, in a transaction that has begun. */
 export async function tellCaller(
   client: PoolClient,
   principal: Pick<Principal, 'user' | 'roles' | 'client'> | undefined,
   milliseconds: number,
 ): Promise<void> {
-  await client.query({
-    text: `SELECT set_config('statement_timeout', $1, true), set_config('assistant.user', $2, true),
-      set_config('assistant.roles', $3, true), set_config('assistant.client', $4, true),
-      set_config('DateStyle', 'ISO', true), set_config('IntervalStyle', 'iso_8601', true)`,
-    values: [String(milliseconds), ...callerOf(principal)],
-  })
+  const settings = { statement_timeout: milliseconds, ...toldSettings(principal) }
+  await client.query(settingsSql(settings).join('; '))
 }
