@@ -118,6 +118,7 @@ const long = [
     'e2e/readme',
     'e2e/several-daemons',
     'e2e/skills',
+    'e2e/sources-everywhere',
     'e2e/stalled-database',
     'e2e/storm',
     'e2e/terminal',
