@@ -11,8 +11,8 @@ import type { Source } from '../../site/sources.ts'
 import type { SourceLook } from './catalogue.ts'
 import type { Door, SourceAsking } from './door.ts'
 import { mysqlLook } from './mysql-catalogue.ts'
-import { Shares } from './shares.ts'
-import { callerOf, grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
+import { askingInTurn, Shares, sharesOf } from './shares.ts'
+import { callerOf, grace, lookMilliseconds, type SecretOf } from './source-limits.ts'
 
 /** What questions are written for: see `#state/postgres/mysql-dialect.ts`. Texts sort by their first 32,000 characters. */
 const session = `SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES', time_zone = '+00:00',
@@ -39,7 +39,7 @@ export class MysqlDoor implements Door {
     this.#source = source
     this.#secretOf = secretOf
     this.#onError = onError
-    this.#shares = new Shares(Math.max(1, Math.ceil((source.max_connections ?? 4) / 2)))
+    this.#shares = sharesOf(source)
   }
 
   look<R>(work: (at: SourceLook) => Promise<R>): Promise<R> {
@@ -52,25 +52,20 @@ export class MysqlDoor implements Door {
     })
   }
 
-  queryable({ asker, stop, tells }: SourceAsking): Queryable {
-    const user = asker?.user ?? stop?.payer?.user ?? ''
-    const milliseconds = patienceOf(this.#source)
-    return {
-      rows: ({ text, values, stop: own = stop }) =>
-        this.#shares.run(user, own, async () => {
-          const late = AbortSignal.timeout(milliseconds + grace)
-          const ended = own?.signal ? AbortSignal.any([own.signal, late]) : late
-          return await this.#with(milliseconds, ended, async (connection) => {
-            if (tells)
-              await rowsOf(
-                connection,
-                'SET @assistant_user = $1, @assistant_roles = $2, @assistant_client = $3',
-                callerOf(asker),
-              )
-            return await rowsOf(connection, text, values)
-          })
-        }),
-    }
+  queryable(asking: SourceAsking): Queryable {
+    return askingInTurn(this.#shares, this.#source, asking, ({ text, values }, milliseconds, signal) => {
+      const late = AbortSignal.timeout(milliseconds + grace)
+      const ended = signal ? AbortSignal.any([signal, late]) : late
+      return this.#with(milliseconds, ended, async (connection) => {
+        if (asking.tells)
+          await rowsOf(
+            connection,
+            'SET @assistant_user = $1, @assistant_roles = $2, @assistant_client = $3',
+            callerOf(asking.asker),
+          )
+        return await rowsOf(connection, text, values)
+      })
+    })
   }
 
   async close(): Promise<void> {

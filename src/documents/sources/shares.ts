@@ -1,5 +1,9 @@
 import type { Stop } from '#leaf/stop.ts'
 import { inTime } from '#leaf/turns.ts'
+import type { Queryable } from '#state/postgres.ts'
+import type { Source } from '../../site/sources.ts'
+import type { SourceAsking } from './door.ts'
+import { patienceOf } from './source-limits.ts'
 
 /** Milliseconds that a question waits for the others of its user. */
 const patience = 30_000
@@ -58,5 +62,29 @@ export class Shares {
     } finally {
       leave?.()
     }
+  }
+}
+
+/** Returns the shares in a source: nobody has more than half of its connections. */
+export function sharesOf({ max_connections: most = 4 }: Source): Shares {
+  return new Shares(Math.max(1, Math.ceil(most / 2)))
+}
+
+/** Returns where questions of somebody go, each when it is their turn; `ask` is told in how many milliseconds it has to end. */
+export function askingInTurn(
+  shares: Shares,
+  source: Source,
+  { asker, stop }: SourceAsking,
+  ask: (
+    asked: Pick<Parameters<Queryable['rows']>[0], 'text' | 'values'>,
+    milliseconds: number,
+    signal: AbortSignal | undefined,
+  ) => ReturnType<Queryable['rows']>,
+): Queryable {
+  const user = asker?.user ?? stop?.payer?.user ?? ''
+  const milliseconds = patienceOf(source)
+  return {
+    rows: ({ text, values, stop: own = stop }) =>
+      shares.run(user, own, () => ask({ text, values }, milliseconds, own?.signal)),
   }
 }

@@ -6,7 +6,7 @@ import type { Source } from '../../site/sources.ts'
 import type { Outcome } from '../tables-of-others.ts'
 import { lookOf, type SourceLook } from './catalogue.ts'
 import type { Door, SourceAsking } from './door.ts'
-import { Shares } from './shares.ts'
+import { askingInTurn, Shares, sharesOf } from './shares.ts'
 import { grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
 import { askReadOnly, inReadOnly, inWriting, openPool, tellCaller, toldSettings } from './source-pool.ts'
 
@@ -25,7 +25,7 @@ export class SourceDoor implements Door {
     this.#source = source
     this.writeKeys = source.write_keys
     this.pool = openPool(source, secretOf, onError)
-    this.#shares = new Shares(Math.max(1, Math.ceil((source.max_connections ?? 4) / 2)))
+    this.#shares = sharesOf(source)
   }
 
   look<R>(work: (at: SourceLook) => Promise<R>): Promise<R> {
@@ -78,20 +78,14 @@ export class SourceDoor implements Door {
   }
 
   /** Returns where questions of somebody go. */
-  queryable({ asker, stop, tells }: SourceAsking): Queryable {
-    const user = asker?.user ?? stop?.payer?.user ?? ''
-    const milliseconds = patienceOf(this.#source)
-    return {
-      rows: ({ text, values, stop: own = stop }) =>
-        this.#shares.run(user, own, async () => {
-          const ended = own?.signal ?? new AbortController().signal
-          // JIT compilation takes longer than most answers.
-          const settings = { statement_timeout: milliseconds, jit: 'off', extra_float_digits: 1 }
-          const all = { ...settings, ...(tells && toldSettings(asker)) }
-          const asked = { text, values, milliseconds: milliseconds + grace }
-          return await askReadOnly(this.pool, this.#source, ended, asked, all)
-        }),
-    }
+  queryable(asking: SourceAsking): Queryable {
+    return askingInTurn(this.#shares, this.#source, asking, (asked, milliseconds, signal) => {
+      // JIT compilation takes longer than most answers.
+      const settings = { statement_timeout: milliseconds, jit: 'off', extra_float_digits: 1 }
+      const all = { ...settings, ...(asking.tells && toldSettings(asking.asker)) }
+      const timed = { ...asked, milliseconds: milliseconds + grace }
+      return askReadOnly(this.pool, this.#source, signal ?? new AbortController().signal, timed, all)
+    })
   }
 }
 
