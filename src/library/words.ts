@@ -21,7 +21,8 @@ export type PromptStatus = (typeof promptStatuses)[number]
  * The visibility of specification §5.6: the owner alone, holders of a shared role, or every Assistant
  * User; access.ts decides by it.
  */
-export type Visibility = 'Private' | 'Shared' | 'Public'
+export const visibilities = ['Private', 'Shared', 'Public'] as const
+export type Visibility = (typeof visibilities)[number]
 /** The engine that turns the content of a template into text (specification §4.5, rules for prompts). */
 export type RenderingEngine = 'Jinja2' | 'Format String' | 'Raw'
 

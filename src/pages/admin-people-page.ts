@@ -1,16 +1,23 @@
 /** The people of the site: who exists, what each may do and why, and what acts for them. */
+import type { Context } from 'koa'
 import { AppError } from '#leaf/errors.ts'
 import { mayAtBrowser, mayShutOut } from '../core/effects.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
 import type { Services } from '../house/services.ts'
 import { asked } from '../web/params.ts'
 import { administrationPage, askerOf, ending, endings, firstRows } from './administration.ts'
+import { pageOfRows, sheetOf, shownList } from './lists.ts'
 import { messages } from './messages.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from './own-page.ts'
 import { pages } from './pages.ts'
+import { listedPeople } from './people-list.ts'
 import { type PersonEntry, personFields, savePerson } from './people-editor.ts'
+import { questionIn } from './record-question.ts'
+import { viewDeeds } from './saved-views.ts'
+import { answerSheet, sheetFormat } from './sheet.ts'
 import { createSiteEditor } from './site-editor.ts'
 import { givenIn, shownForm } from './typed-form.ts'
+import type { SignedIn } from '../users/sessions.ts'
 import { usersFile } from '../users/read-people.ts'
 import { readerOf } from './views.ts'
 
@@ -19,29 +26,30 @@ export function adminPeoplePage(services: Services): OwnPage {
   const ask = askerOf(services)
   const editor = createSiteEditor(services)
   return administrationPage({
+    script: true,
     show: async (visit) => {
-      const people = await ask(visit, 'users.list', {})
       const user = asked(visit.ctx, 'user')
       const may = mayAtBrowser(visit.user, 'manage_people')
       if (user !== '') {
+        const people = await ask(visit, 'users.list', {})
         const person = people.find((one) => one.user === user.toLowerCase())
         if (!person) throw new AppError('not_found', 'nothing is at this address')
         const entry = { ...person, roles: [...person.roles] }
         const form = may ? await formOf(visit, services, editor, entry) : nothing
         const mayCutOff = mayShutOut(visit.user, { roles: new Set(person.roles) })
         const about = await aboutOne(visit, person.user, ask, services.clock.now())
-        return { person, may, mayCutOff, ...form, ...about }
+        return { person, isNew: false, may, mayCutOff, ...form, ...about }
       }
-      const find = asked(visit.ctx, 'find')
-      const fits = people.filter(({ user: id, full_name, roles }) =>
-        [id, full_name, ...roles].join('\n').toLowerCase().includes(find.toLowerCase()),
+      if (may && asked(visit.ctx, 'new') !== '')
+        return { person: null, isNew: true, may, ...(await formOf(visit, services, editor)) }
+      const { source, ...list } = await peopleList(visit, services, ask)
+      const shown = await shownList(visit, { ...list, key: path, ordersFound: true, file }, (question) =>
+        pageOfRows(source, question),
       )
-      const page = Math.max(1, Math.floor(Number(asked(visit.ctx, 'page')) || 1))
-      const part = firstRows(fits.slice((page - 1) * mostRows))
-      const form = may ? await formOf(visit, services, editor) : nothing
-      return { person: null, find, may, number: page, total: fits.length, people: part, ...form }
+      return { person: null, isNew: false, may, ...nothing, ...shown }
     },
     deeds: {
+      ...viewDeeds(services, path),
       ...endings(ask),
       'cut-off': ending((visit, user) => ask(visit, 'users.cut_off', { user })),
       invite: linking((visit, user) => ask(visit, 'users.invite', { user })),
@@ -62,7 +70,7 @@ export function adminPeoplePage(services: Services): OwnPage {
           return {
             target: usersFile,
             data: { commit },
-            to: `${pages.adminPeople.path}?user=${encodeURIComponent(entry.email.toLowerCase())}&done=save`,
+            to: `${path}?user=${encodeURIComponent(entry.email.toLowerCase())}&done=save`,
           }
         },
       },
@@ -70,9 +78,29 @@ export function adminPeoplePage(services: Services): OwnPage {
   })
 }
 
-/** The most people on one page of the list. */
-const mostRows = 100
+const { path } = pages.adminPeople
+const file = pages.exportPeople.path
 const nothing = { inputs: [], refusal: '', problems: [], roles: [] }
+
+/** Answers GET with the people that were asked for, as a file. */
+export function exportPeopleEndpoint(services: Services) {
+  const ask = askerOf(services)
+  return async (ctx: Context, _: unknown, signed: SignedIn): Promise<void> => {
+    const format = sheetFormat(asked(ctx, 'format') || 'csv')
+    const reader = readerOf(ctx)
+    const { askable, source } = await peopleList({ ...signed, ctx }, services, ask)
+    const sheet = await sheetOf('people', source, questionIn(ctx.querystring, askable, reader))
+    await answerSheet(ctx, format, sheet, reader)
+  }
+}
+
+async function peopleList(visit: Visit, services: Services, ask: ReturnType<typeof askerOf>) {
+  const reader = readerOf(visit.ctx)
+  const people = await ask(visit, 'users.list', {})
+  const by = { user: visit.user.id, reader, now: services.clock.now() }
+  const said = (name: string): string => messages[reader.language].text(name)
+  return listedPeople(people, [...services.people().roles.keys()], said, by)
+}
 
 /** Makes a form that gives a link for once, which stands on the page this once: whoever has it is that person. */
 function linking(make: (visit: Visit, user: string) => Promise<unknown>): Deed {

@@ -8,8 +8,10 @@ import { suggestionsFor } from './document-inputs.ts'
 import { answerDownload, answerJson } from '../web/answers.ts'
 import type { UserPageDeps } from './desk-endpoint.ts'
 import { asked, pathPart } from '../web/params.ts'
+import { problemsIn } from './own-page.ts'
 import { askableOf, questionIn } from './record-question.ts'
-import { fileOf, sheetOf } from './records.ts'
+import { sheetOf } from './lists.ts'
+import { fileOf, recordsOf } from './records.ts'
 import { answerSheet, sheetFormat } from './sheet.ts'
 import { readerOf } from './views.ts'
 import { AppError } from '#leaf/errors.ts'
@@ -39,12 +41,6 @@ export function answerWrong(
   answerPage(ctx, 400, render(ctx, view, show(problemsIn(error))))
 }
 
-/** Returns the problems that an error tells one by one, or its message. */
-export function problemsIn(error: AppError): readonly string[] {
-  const { problems = [] } = (error.data ?? {}) as { readonly problems?: readonly string[] }
-  return problems.length > 0 ? problems : [error.message]
-}
-
 /** Answers GET with the documents that were asked for, as a file. */
 export function exportEndpoint(deps: UserPageDeps): Showing<'users'> {
   return async (ctx, user) => {
@@ -55,7 +51,7 @@ export function exportEndpoint(deps: UserPageDeps): Showing<'users'> {
     const sheet = await looked(deps, user, view, (documents, principal) => {
       const askable = askableOf(documents, principal, doctype, reader)
       const question = questionIn(ctx.querystring, askable, reader)
-      return sheetOf(documents, principal, doctype, { question, askable })
+      return sheetOf(doctype, recordsOf(documents, principal, doctype, { askable, reader }), question)
     })
     await answerSheet(ctx, format, sheet, reader)
   }

@@ -8,7 +8,7 @@ import { listReports } from '../documents/reports/reports.ts'
 import { pendingApprovals } from '../documents/writing/workflow.ts'
 import { findPrompts } from '../library/prompt-methods.ts'
 import { promptRows } from '../library/prompts/prompt-rows.ts'
-import { hasSecondFactor } from '../users/accounts.ts'
+import { hasSecondFactor, type SavedView } from '../users/accounts.ts'
 import type { SignedIn } from '../users/sessions.ts'
 import { signedIn } from '../web/browser-middleware.ts'
 import { asked } from '../web/params.ts'
@@ -17,7 +17,7 @@ import { shownCall } from './call-subject.ts'
 import { type AccessDeps, accessesOf } from './connected-apps-page.ts'
 import { dashboardsFor, type UserPageDeps } from './desk-endpoint.ts'
 import { looked } from './documents-endpoint.ts'
-import { pages } from './pages.ts'
+import { type PageRow, pages } from './pages.ts'
 import type { Showing } from './route-page.ts'
 import { principalAt } from './session-middleware.ts'
 
@@ -54,8 +54,17 @@ async function workFor(ctx: Context, signed: SignedIn, deps: HomeDeps) {
     ])
     return { waiting, assigned, changed, dashboards }
   })
-  const views = (signed.account.views ?? []).filter(({ name }) => name !== '')
+  const views = (signed.account.views ?? []).filter(({ name }) => name !== '').flatMap(placed)
   return { calls, views, ...found }
+}
+
+/** Returns a view with what its list is called, and where it stands. */
+function placed({ doctype, ...view }: SavedView) {
+  const list = Object.values<PageRow>(pages).find(({ path }) => path === doctype)
+  const word = list?.navigation ?? list?.tab
+  if (doctype.startsWith('/') && word === undefined) return []
+  const path = word === undefined ? `${pages.documents.path}/${encodeURIComponent(doctype)}` : doctype
+  return [{ ...view, doctype, path, word: word ?? '' }]
 }
 
 async function dashboardsOf(...asked: Parameters<typeof dashboardsFor>): ReturnType<typeof dashboardsFor> {

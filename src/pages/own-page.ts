@@ -52,6 +52,12 @@ export function problemsOf({ detail }: Visit): readonly string[] {
   )
 }
 
+/** Returns the problems that an error tells one by one, or its message. */
+export function problemsIn(error: AppError): readonly string[] {
+  const { problems = [] } = (error.data ?? {}) as { readonly problems?: readonly string[] }
+  return problems.length > 0 ? problems : [error.message]
+}
+
 /** The outcome of a form. */
 interface Outcome extends Pick<AuditEvent, 'target' | 'data'> {
   /** Data shown on the page this once, such as a new secret. */

@@ -59,6 +59,7 @@ export const pages = {
   report: { path: '/reports/:name', view: 'report', for: 'users' },
   reportFile: { path: '/reports/:name/:format', for: 'users' },
   prompts: { path: '/prompts', view: 'prompts', for: 'users', navigation: 'navigation.prompts' },
+  exportPrompts: { path: '/export-prompts', for: 'users' },
   promptEditor: { path: '/prompts/:id/edit', view: 'prompt-editor', for: 'users' },
   promptHistory: { path: '/prompts/:id/history', view: 'prompt-history', for: 'users' },
   prompt: { path: '/prompts/:id', view: 'prompt', for: 'users' },
@@ -78,6 +79,7 @@ export const pages = {
     tab: 'admin.health',
   },
   adminPeople: { path: '/admin/people', view: 'admin-people', for: 'administrators', tab: 'admin.people' },
+  exportPeople: { path: '/admin/export-people', for: 'administrators' },
   adminTools: { path: '/admin/tools', view: 'admin-tools', for: 'administrators', tab: 'admin.tools' },
   adminTool: { path: '/admin/tools/:name', view: 'admin-tool', for: 'administrators' },
   adminClients: {

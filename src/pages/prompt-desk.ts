@@ -15,8 +15,7 @@ import {
   testFaults,
   testResults,
 } from '../library/prompts/prompt-tests.ts'
-import { findPrompts } from '../library/prompt-methods.ts'
-import { promptRow, promptRows } from '../library/prompts/prompt-rows.ts'
+import { promptRow } from '../library/prompts/prompt-rows.ts'
 import { readInPart, type ReadTemplate } from '../library/prompts/template-file.ts'
 import { argumentRows } from '../library/prompts/template-text.ts'
 import { isStatusStep } from '../library/versions/versions.ts'
@@ -25,7 +24,7 @@ import { faultsFor, mostTests } from '../library/writing/writing-rules.ts'
 import type { PromptWriter, WrittenPrompt } from '../library/writing/writing.ts'
 import { parseSource } from '../site/parse-source.ts'
 import type { Fault } from '../site/site-files.ts'
-import { askedOfferOf, waitingOffers } from './prompt-offers.ts'
+import { askedOfferOf } from './prompt-offers.ts'
 import { beginSketch, sketchFile, type Sketch } from './prompt-sketches.ts'
 import type { InputKind, TypedField } from './reader.ts'
 import { viewed } from './viewing.ts'
@@ -35,17 +34,7 @@ export type PromptDeskParts = Needs<
   'site' | 'librarian' | 'promptMethods' | 'promptWriter' | 'previews' | 'audit' | 'limits' | 'refusalOf'
 >
 
-const rowsOfPage = 50
 const mostChanges = 30
-
-/** The filter of a prompt search. */
-export interface PromptQuestion {
-  readonly query: string
-  readonly category: string
-  /** A status; empty for what is published and one's own drafts. */
-  readonly status: string
-  readonly page: number
-}
 
 /** An argument of a prompt as a form asks for it, with its usual value. */
 export type AskedArgument = TypedField & { readonly usual: string | readonly string[] }
@@ -78,30 +67,6 @@ export function createPromptDesk(parts: PromptDeskParts) {
     return promptMethods.preview_template.call(principal, previewOf(template, given))
   }
   return {
-    find: (user: Principal, question: PromptQuestion) =>
-      viewed(audit, user, { type: 'prompt.view', data: { question } }, async (principal) => {
-        const { query, category, status } = question
-        // Unless another status is asked for, drafts of one's own stand among what is published.
-        const isWanted = (template: PromptTemplate): boolean =>
-          status === ''
-            ? template.status === 'Published' ||
-              (template.status === 'Draft' && template.owner === principal.user)
-            : template.status === status
-        const { usage } = parts.librarian
-        const asked = { query, ...(category !== '' && { category }) }
-        const { found, uses } = await findPrompts(seen(principal), usage, principal, asked, isWanted)
-        const pages = Math.max(1, Math.ceil(found.length / rowsOfPage))
-        const page = Math.min(pages, question.page)
-        const part = found.slice((page - 1) * rowsOfPage, page * rowsOfPage)
-        return {
-          page,
-          pages,
-          total: found.length,
-          prompts: promptRows(principal, part, uses),
-          waiting: await waitingOffers(principal, parts),
-          categories: await promptMethods.get_category_tree.call(principal, {}),
-        }
-      }),
     one: (user: Principal, id: string) =>
       viewed(audit, user, { type: 'prompt.view', target: id }, (principal) => shown(parts, principal, id)),
     /** Renders a preview. AppError `invalid` with `data.problems` of arguments. */

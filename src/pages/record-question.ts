@@ -38,6 +38,8 @@ export interface Askable {
 }
 
 const mostColumns = 12
+/** The most documents before those of a page that words have found. */
+export const mostOffset = 1000
 const ranged: ReadonlySet<Field['type']> = new Set(['date', 'datetime'])
 
 /** Returns by what a doctype's documents can be asked for by this principal. */
@@ -61,7 +63,7 @@ export function askableOf(
 }
 
 /** A number and a time are asked for between two ends, a text by what it contains. */
-function inputsFor(field: AskedField, word: (name: string) => string): TypedField[] {
+export function inputsFor(field: AskedField, word: (name: string) => string): TypedField[] {
   const { description: _, required: __, longest: ___, ...plain } = typedField(field)
   const { label, name, kind } = plain
   if (name === 'docstatus')
@@ -103,7 +105,7 @@ export function questionIn(
     order: /^\w{1,140}( desc)?$/.exec(form.get('order') ?? '')?.[0] ?? '',
     columns: chosen.slice(0, mostColumns),
     after: form.get('after'),
-    offset: Math.min(1000, Math.max(0, Math.floor(Number(form.get('offset')) || 0))),
+    offset: Math.min(1e6, Math.max(0, Math.floor(Number(form.get('offset')) || 0))),
   }
 }
 

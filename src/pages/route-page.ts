@@ -31,6 +31,9 @@ export interface FormPage<Audience extends PageRow['for']> {
   readonly post: Acting
 }
 
+/** Answers GET of a file by itself, for a visitor who is admitted. */
+type VisitorFile = (ctx: Context, principal: Principal | undefined, signed: SignedIn) => Promise<void>
+
 type Plain<Audience extends PageRow['for']> = Showing<Audience> | FormPage<Audience>
 
 /** The answers that a page of this row must have. */
@@ -38,7 +41,9 @@ export type AnswersOf<Row extends PageRow> = Row['for'] extends 'anybody'
   ? Plain<'anybody'> | Loaded
   : Row['for'] extends 'users' | 'auditors'
     ? Plain<'users'> | OwnPage
-    : OwnPage
+    : Row extends { readonly view: string }
+      ? OwnPage
+      : VisitorFile
 
 /** Routes one page. */
 export function routePage(

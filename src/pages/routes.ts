@@ -11,7 +11,7 @@ import { accountPage } from './account-page.ts'
 import { adminClientsPage } from './admin-clients-page.ts'
 import { adminFilesPage } from './admin-files-page.ts'
 import { adminHealthPage } from './admin-health-page.ts'
-import { adminPeoplePage } from './admin-people-page.ts'
+import { adminPeoplePage, exportPeopleEndpoint } from './admin-people-page.ts'
 import { adminToolPage } from './admin-tool-page.ts'
 import { adminToolsPage } from './admin-tools-page.ts'
 import { approvalEndpoint, approvalListEndpoint } from './approvals-endpoint.ts'
@@ -37,7 +37,7 @@ import { oneTimeLinkEndpoint } from './one-time-link-endpoint.ts'
 import { type PageRow, type PageName, pages } from './pages.ts'
 import { promptEditorPage } from './prompt-editor-page.ts'
 import { promptHistoryPage, promptPage } from './prompt-page.ts'
-import { promptsEndpoint } from './prompts-endpoint.ts'
+import { exportPromptsEndpoint, promptsPage } from './prompts-page.ts'
 import { recordsPage } from './records-page.ts'
 import { reportEndpoint, reportFileEndpoint, reportsEndpoint } from './reports-endpoint.ts'
 import { type AnswersOf, routePage } from './route-page.ts'
@@ -68,7 +68,8 @@ export const answers = {
   reports: reportsEndpoint,
   report: reportEndpoint,
   reportFile: reportFileEndpoint,
-  prompts: promptsEndpoint,
+  prompts: promptsPage,
+  exportPrompts: exportPromptsEndpoint,
   promptEditor: promptEditorPage,
   promptHistory: promptHistoryPage,
   prompt: promptPage,
@@ -81,6 +82,7 @@ export const answers = {
   auditExport: auditExportEndpoint,
   admin: adminHealthPage,
   adminPeople: adminPeoplePage,
+  exportPeople: exportPeopleEndpoint,
   adminTools: adminToolsPage,
   adminTool: adminToolPage,
   adminClients: adminClientsPage,

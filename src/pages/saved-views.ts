@@ -11,8 +11,8 @@ const mostViews = 100
 const longestQuery = 4000
 
 /** Returns the views of a list that a person keeps, by name. */
-export function viewsOf({ views = [] }: Account, doctype: string): readonly SavedView[] {
-  return views.filter((view) => view.doctype === doctype)
+export function viewsOf({ views = [] }: Account, list: string): readonly SavedView[] {
+  return views.filter((view) => view.doctype === list)
 }
 
 /** Returns the question of a list: as it is asked, with the columns that the person keeps; as they keep it if nothing is asked. */
@@ -34,14 +34,17 @@ function kept(search: string): URLSearchParams {
   return new URLSearchParams([...new URLSearchParams(search)].filter(isKept))
 }
 
-/** Makes the forms that keep the view that a list shows, and forget one. */
-export function viewDeeds({ accounts }: Needs<'accounts'>): Record<'keep' | 'forget', Deed> {
+/** Makes the forms that keep the view that a list shows, and forget one; a list of no doctype is known by its path. */
+export function viewDeeds({ accounts }: Needs<'accounts'>, path?: string): Record<'keep' | 'forget', Deed> {
   const type = 'account.preferences'
   return {
     keep: {
       type,
       run: async ({ ctx, user }, form) => {
-        const [doctype, name] = [pathPart(ctx, 'doctype'), (form.get('name') ?? '').trim().slice(0, 140)]
+        const [doctype, name] = [
+          path ?? pathPart(ctx, 'doctype'),
+          (form.get('name') ?? '').trim().slice(0, 140),
+        ]
         const query = kept(searchOf(ctx)).toString()
         if (query.length > longestQuery) throw new AppError('invalid', 'this view is too long to be kept')
         await accounts.change(user.id, (account) => {
@@ -56,7 +59,7 @@ export function viewDeeds({ accounts }: Needs<'accounts'>): Record<'keep' | 'for
     forget: {
       type,
       run: async ({ ctx, user }, form) => {
-        const [doctype, name] = [pathPart(ctx, 'doctype'), form.get('name') ?? '']
+        const [doctype, name] = [path ?? pathPart(ctx, 'doctype'), form.get('name') ?? '']
         await accounts.change(user.id, (account) => ({
           ...account,
           views: withoutView(account, doctype, name),

@@ -92,13 +92,20 @@ export function readerOf(ctx: Looker): Reader {
 }
 
 /** Makes the function that renders a message as HTML: its text and values are escaped, except values that are HTML of ours. */
-function translator(language: Language): (name: string, values?: Record<string, unknown>) => object {
-  return (name, values = {}) =>
+function translator(language: Language) {
+  const text = (name: string, values: Record<string, unknown> = {}): object =>
     html(
       escape(messages[language].text(name, values['n'])).replaceAll(/\{(\w+)\}/g, (_, key: string) =>
         escaped(values[key]),
       ),
     )
+  // What the program says elsewhere, such as a reason or the titles of tools.
+  const told = (said: string | readonly string[]): string =>
+    [said]
+      .flat()
+      .map((one) => messages[language].problem(one))
+      .join(', ')
+  return Object.assign(text, { told })
 }
 
 function timeIn(timeZone: string, time: number, exactly = false): string {

@@ -24,8 +24,9 @@ export interface Account extends Stored {
   readonly views?: readonly SavedView[]
 }
 
-/** A view of a list of documents that a user keeps; the one without a name is how the list begins. */
+/** A view of a list that a user keeps; the one without a name is how the list begins. */
 export interface SavedView {
+  /** The doctype of its documents, or the path of the page of another list. */
   readonly doctype: string
   readonly name: string
   /** The query of its address. */

@@ -5,7 +5,8 @@ import { Stop } from '#leaf/stop.ts'
 import { chartPoints } from '../../src/analysis/chart-data.ts'
 import { exportDocuments } from '../../src/documents/asking/exporting.ts'
 import { askableOf } from '../../src/pages/record-question.ts'
-import { recordsOf, sheetOf } from '../../src/pages/records.ts'
+import { pageOfRows, sheetOf } from '../../src/pages/lists.ts'
+import { recordsOf } from '../../src/pages/records.ts'
 import { linkTargets } from '../../src/house/links.ts'
 import { Shown } from '../../src/core/shown.ts'
 import { aggregateDocuments } from '../../src/documents/asking/aggregating.ts'
@@ -259,11 +260,12 @@ order_by: country
     const reader = { language: 'en', timeZone: 'UTC' } as const
     const askable = askableOf(documents, ann, 'Customer', reader)
     const asked = { words: '', filters: [], given: [], order: '', columns: [], after: undefined, offset: 0 }
-    const page = await recordsOf(documents, ann, 'Customer', { question: asked, askable, reader })
+    const source = recordsOf(documents, ann, 'Customer', { askable, reader })
+    const page = await pageOfRows(source, asked)
     assert.equal(page.rows[0]!.name, '40')
     assert.equal(page.total, 20)
     const some = { ...asked, columns: askable.fields.map(({ name }) => name) }
-    const { rows } = await sheetOf(documents, ann, 'Customer', { question: some, askable })
+    const { rows } = await sheetOf('Customer', source, some)
     assert.match(rows.map((row) => row.join()).join('\n'), /Customer 40.*\[masked\]/)
   })
 

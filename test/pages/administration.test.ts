@@ -83,7 +83,7 @@ describe('the administration', () => {
     const browser = await signIn(service, manager)
     const open = async (path: string): Promise<string> => page(await browser.open(service.url + path)).html
     assert.match(await open('/admin/people'), /helper@example\.com<\/a>/)
-    assert.doesNotMatch(await open('/admin/people?find=HELPER'), /sales@example\.com/)
+    assert.doesNotMatch(await open('/admin/people?words=HELPER'), /sales@example\.com/)
     const shown = await open(`/admin/people?user=${sales}&subject=Sales%20Order&name=SO-00001`)
     const told: string[] = []
     for await (const one of stream(

@@ -27,7 +27,7 @@ describe("a draft's name", { skip: withoutGit() }, () => {
     assert.equal((await strange.open(`/prompts/${encodeURIComponent(`${sales}:letter`)}`)).status, 404)
 
     const manager = await visitor(service, admin)
-    const list = (await manager.open('/prompts?query=letter')).html
+    const list = (await manager.open('/prompts?words=letter')).html
     for (const user of [sales, hr])
       assert.match(list, new RegExp(`href="/prompts/${encodeURIComponent(`${user}:letter`)}"`))
     assert.deepEqual(await names(service, admin), [`${hr}:letter`, `${sales}:letter`])

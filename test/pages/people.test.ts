@@ -1,8 +1,9 @@
 /** People in the browser: invited, reset, let in, shut out and given roles by a System Manager, and by nobody else. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { operate } from '../../src/cli/control.ts'
 import { Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import {
   administered,
@@ -34,7 +35,7 @@ describe('the people of a site in the browser', () => {
 
   it('are made, invited by a link that is shown once, and sign in with the password they chose', async () => {
     const browser = await signIn(service, manager)
-    const list = await open(browser, '/admin/people')
+    const list = await open(browser, '/admin/people?new=1')
     const made = page(
       await browser.fill(list, '/admin/people/save', {
         'f.email': 'New@example.com',
@@ -90,7 +91,7 @@ describe('the people of a site in the browser', () => {
 
   it('say at its field what is wrong, and keep what was typed', async () => {
     const browser = await signIn(service, manager)
-    const list = await open(browser, '/admin/people')
+    const list = await open(browser, '/admin/people?new=1')
     const before = file()
     for (const [email, said] of [
       ['SALES@example.com', /id="f-email-about"[^]*there is somebody of this address/],
@@ -104,6 +105,66 @@ describe('the people of a site in the browser', () => {
       assert.equal(fieldsOn(answer, '/admin/people/save').get('f.full_name'), 'Twice')
     }
     assert.equal(file(), before)
+  })
+
+  it('are a list: found by words and role, ordered, paged to the last of them, and the same as a file', async () => {
+    const browser = await signIn(service, manager)
+    const many = Array.from(
+      { length: 120 },
+      (_, n) =>
+        `  - { email: p${String(n).padStart(3, '0')}@example.com, full_name: Person ${n}, roles: [Assistant User, HR User], assistant_enabled: ${n % 2} }\n`,
+    )
+    const before = file()
+    writeFileSync(join(service.site, 'config/users.yaml'), `${before.trimEnd()}\n${many.join('')}`)
+    await operate(service.options, 'site.reload', {})
+    const walk = async (first: string) => {
+      const seen: string[] = []
+      let path: string | undefined = first
+      let counted = ''
+      while (path !== undefined) {
+        const { html }: Page = await open(browser, path)
+        counted = /role="status">(\d+) p/.exec(html)![1]!
+        seen.push(
+          ...[...html.matchAll(/<th scope="row"><a href="\/admin\/people\?user=([^"]+)"/g)].map(
+            (found) => found[1]!,
+          ),
+        )
+        path = /href="(\/admin\/people\?[^"]*)">Next page/.exec(html)?.[1]?.replaceAll('&amp;', '&')
+      }
+      assert.deepEqual([new Set(seen).size, String(seen.length)], [seen.length, counted])
+      return seen.map((one) => decodeURIComponent(one).replace('@example.com', ''))
+    }
+    const all = await walk('/admin/people')
+    assert.ok(all.includes('p119') && all.includes('sales'))
+    const backwards = await walk('/admin/people?order=name+desc')
+    assert.deepEqual(backwards, [...all].reverse())
+    const some = await walk(
+      '/admin/people?f.roles=HR+User&f.assistant_enabled=true&words=person&order=full_name+desc',
+    )
+    assert.deepEqual([some.length, some[0], some.at(-1)], [60, 'p099', 'p001'])
+    // A role is one, not a part of the name of another.
+    assert.ok(!(await walk('/admin/people?f.roles=Sales+User')).includes('p001'))
+    const wrong = await open(browser, '/admin/people?f.roles=Nobody&f.full_name=Person')
+    assert.equal(wrong.status, 400)
+    assert.match(wrong.html, /name="f.roles"[^>]*aria-invalid="true"/)
+    assert.match(wrong.html, /name="f.full_name" value="Person"/)
+    const csv = await fetch(
+      `${service.url}/admin/export-people?words=person&f.roles=HR+User&order=name+desc&c.full_name=1`,
+      {
+        headers: { cookie: browser.cookiesFor(service.url) },
+      },
+    )
+    const lines = (await csv.text()).split('\r\n')
+    assert.deepEqual(lines.slice(0, 2), ['name,Full name', 'p119@example.com,Person 119'])
+    const views = page(
+      await browser.fill(await open(browser, '/admin/people?f.roles=HR+User'), '/admin/people/keep', {
+        name: 'HR',
+      }),
+    )
+    assert.match(views.html, /The view is kept\./)
+    assert.match((await open(browser, '/')).html, /href="\/admin\/people\?f.roles=HR\+User" dir="auto">HR</)
+    writeFileSync(join(service.site, 'config/users.yaml'), before)
+    await operate(service.options, 'site.reload', {})
   })
 
   it('are managed by nobody else, whatever is sent, and after a recent sign-in only', async () => {

@@ -1,9 +1,10 @@
 /** The library of prompts as people find their way in it: all of them, their own drafts, and a form for each one's arguments. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { stream } from '../../src/cli/control.ts'
 import { writeFiles } from '../site/site-folder.ts'
 import { folders, runService, type RunningService } from '../cli/running-service.ts'
-import { fieldsOn, type Page } from '../helpers/browser.ts'
+import { type Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { page, password, signIn } from './administered.ts'
 
 const [sales, hr] = ['sales@example.com', 'hr@example.com'] as const
@@ -46,28 +47,110 @@ describe('the library of prompts on pages', () => {
     for (const end of ends.reverse()) await end()
   })
 
-  it('counts all of more than a thousand, and leads to each of them', async () => {
-    const browser = await signIn(service, sales)
-    const seen = new Set<string>()
-    let path: string | undefined = '/prompts'
+  const open = async (browser: Browser, path: string, language = 'en'): Promise<Page> =>
+    page(await browser.open(service.url + path, { headers: { 'accept-language': language } }))
+  /** Follows a list to its end: what it counts, and the prompts to which it leads, in their order. */
+  async function walked(browser: Browser, first: string): Promise<{ total: number; ids: string[] }> {
+    const ids: string[] = []
+    let path: string | undefined = first
     let total = 0
     for (let pages = 0; path !== undefined && pages < 40; pages++) {
-      const shown: Page = page(await browser.open(service.url + path))
-      total = Number(/role="status">(\d+) prompts/.exec(shown.html)?.[1])
-      for (const [, id] of shown.html.matchAll(/<code>([^<]+)<\/code>/g)) seen.add(id!)
+      const shown = await open(browser, path)
+      total = Number(/role="status">(\d+) prompts?/.exec(shown.html)?.[1])
+      ids.push(...idsOn(shown))
       path = /href="(\/prompts\?[^"]*)">Next page/.exec(shown.html)?.[1]?.replaceAll('&amp;', '&')
     }
-    assert.ok(total > many, String(total))
-    assert.equal(seen.size, total)
-    for (const id of ['m0', `m${many - 1}`, 'sales_analysis']) assert.ok(seen.has(id), id)
+    return { total, ids }
+  }
+
+  it('counts all of more than a thousand, and leads to each of them once, in any order and by words', async () => {
+    const browser = await signIn(service, sales)
+    const all = await walked(browser, '/prompts')
+    assert.ok(all.total > many, String(all.total))
+    assert.deepEqual([all.ids.length, new Set(all.ids).size], [all.total, all.total])
+    for (const id of ['m0', `m${many - 1}`, 'sales_analysis']) assert.ok(all.ids.includes(id), id)
+    const byTitle = await walked(browser, '/prompts?order=title+desc&f.description=One+of')
+    assert.deepEqual([byTitle.total, byTitle.ids.length], [many, many])
+    assert.equal(byTitle.ids[0], 'm999')
+    const found = await walked(browser, '/prompts?words=Number')
+    assert.deepEqual([found.total, new Set(found.ids).size], [found.ids.length, found.ids.length])
+    assert.ok(found.total >= many, String(found.total))
+    const ordered = await walked(browser, '/prompts?words=Number&order=name&f.description=One+of')
+    assert.deepEqual([...ordered.ids], [...ordered.ids].sort())
+    assert.equal(ordered.total, many)
   })
 
-  it('shows a draft to who has saved it, and to nobody else', async () => {
+  it('shows a draft to who has saved it, who finds it by that, and to nobody else', async () => {
     const [mine, theirs] = [await signIn(service, sales), await signIn(service, hr)]
-    const found = page(await mine.open(`${service.url}/prompts?query=draft`))
-    assert.match(found.html, /My draft<\/a>[^]*?<span class="badge">Draft<\/span>/)
-    const others = page(await theirs.open(`${service.url}/prompts?query=draft`))
-    assert.doesNotMatch(others.html, /My draft/)
+    const found = await open(mine, `/prompts?f.owner=${sales}&f.status=Draft`)
+    assert.match(found.html, /role="status">1 prompt</)
+    assert.match(found.html, /My draft<\/a>[^]*?<td[^>]*>Draft<\/td><td[^>]*>Sam Sales<\/td>/)
+    assert.match(found.html, new RegExp(`<option value="${sales}" selected>Sam Sales</option>`))
+    for (const path of [
+      '/prompts?f.status=Draft',
+      '/prompts?words=draft',
+      '/export-prompts?f.status=Draft',
+    ]) {
+      const others = await (
+        await fetch(service.url + path, { headers: { cookie: theirs.cookiesFor(service.url) } })
+      ).text()
+      assert.doesNotMatch(others, /My draft/, path)
+    }
+    const refused = await open(theirs, `/prompts?f.owner=${sales}`)
+    assert.equal(refused.status, 400)
+    assert.doesNotMatch(refused.html, /My draft|Sam Sales/)
+  })
+
+  it('is narrowed by category, with those below it, and by several things at once, kept on a mistake', async () => {
+    const browser = await signIn(service, sales)
+    const narrow = await walked(browser, '/prompts?f.category=data-analysis&f.is_system=true')
+    assert.ok(narrow.ids.includes('sales_analysis') && !narrow.ids.includes('m0'), narrow.ids.join())
+    const wrong = await open(browser, '/prompts?f.use_count.from=viele&f.title=Number&f.status=Draft', 'de')
+    assert.equal(wrong.status, 400)
+    assert.match(wrong.html, /name="f.use_count.from" value="viele"[^>]*aria-invalid="true"/)
+    assert.match(wrong.html, /<span class="fault">Das ist keine ganze Zahl/)
+    assert.match(wrong.html, /name="f.title" value="Number"/)
+    assert.match(wrong.html, /<option value="Draft" selected>/)
+  })
+
+  it('is a file of what one sees, with each prompt once, and is audited', async () => {
+    const browser = await signIn(service, sales)
+    const get = (path: string) =>
+      fetch(service.url + path, { headers: { cookie: browser.cookiesFor(service.url) } })
+    const csv = (
+      await (await get('/export-prompts?f.description=One+of&order=title&c.status=1')).text()
+    ).split('\r\n')
+    assert.deepEqual(csv.slice(0, 3), ['name,Name,Status', 'm0,Number 0,Published', 'm1,Number 1,Published'])
+    assert.equal(csv.length, many + 2)
+    const workbook = await get('/export-prompts?format=xlsx')
+    assert.match(workbook.headers.get('content-type')!, /spreadsheetml/)
+    assert.equal((await get('/export-prompts?format=doc')).status, 404)
+    const told: unknown[] = []
+    for await (const { data } of stream(service.options, 'audit.search', { type: 'prompt.view' }))
+      told.push(data)
+    assert.ok(
+      told.some((data) =>
+        JSON.stringify(data).includes('"format":"csv","question":{"filters":[["description"'),
+      ),
+    )
+  })
+
+  it('is kept as a view, which the start page leads to', async () => {
+    const browser = await signIn(service, sales)
+    const asked = '/prompts?f.status=Draft&c.visibility=1&order=title'
+    const kept = page(
+      await browser.fill(await open(browser, asked), '/prompts/keep', { name: 'Half written' }),
+    )
+    assert.match(kept.html, /It is done\./)
+    assert.match(
+      (await open(browser, '/')).html,
+      /Prompts<\/span> <a href="\/prompts\?f.status=Draft[^"]*" dir="auto">Half written</,
+    )
+    await browser.fill(await open(browser, asked), '/prompts/keep', {})
+    assert.match((await open(browser, '/prompts')).html, /role="status">1 prompt</, 'the list begins so')
+    await browser.fill(await open(browser, asked), '/prompts/forget', { name: '' })
+    const everything = await open(browser, '/prompts')
+    assert.doesNotMatch(everything.html, /role="status">1 prompt</)
   })
 
   it('asks for arguments by the one form: by type, as people write them, with each problem at its argument', async () => {
@@ -111,3 +194,8 @@ describe('the library of prompts on pages', () => {
     assert.match(right.html, />1234\.5 True Cool North\+South/)
   })
 })
+
+/** The prompts to which the rows of a list lead. */
+function idsOn({ html }: Page): string[] {
+  return [...html.matchAll(/<th scope="row"><a href="\/prompts\/([^"]+)"/g)].map(([, id]) => id!)
+}

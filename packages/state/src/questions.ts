@@ -1,4 +1,5 @@
 /** The query language for stored documents: queries are data that each store runs by itself. */
+export { sorting } from './embedded/select.ts'
 export { residueOf } from './postgres/questions.ts'
 export {
   all,
@@ -9,10 +10,12 @@ export {
   compared,
   type Condition,
   evaluator,
+  following,
   never,
   not,
   type SortKey,
   type Term,
+  tester,
 } from './questions/conditions.ts'
 export { type Asker, functions, type Scope } from './questions/expression-functions.ts'
 export { equal, order, roundTo } from './questions/expression-values.ts'

@@ -10,7 +10,7 @@ import { jsonIn } from '#leaf/strict-json.ts'
 import { isMissing, show } from '../../core/values.ts'
 import type { Access } from '../permission.ts'
 import { edgeOf, type Operator, operatorOf, triplesOf, unknownOperator } from './filter-forms.ts'
-import type { Field, FieldType } from '../platform/platform.ts'
+import type { Doctype, Field, FieldType, Origin } from '../platform/platform.ts'
 import { standardOf } from '../platform/standard-fields.ts'
 import { holdsUser } from './user-fields.ts'
 import { readValue } from '../values.ts'
@@ -43,8 +43,14 @@ export interface Filter {
 /** A field that can be compared: one of the doctype, or one that every document has. */
 export type Comparable = Pick<Field, 'name' | 'type' | 'options' | 'precision'>
 
+/** What filters and orders are read for: fields, and which of them the asker may compare. */
+export type Comparing = Pick<Access, 'knows' | 'queryable' | 'masks'> & {
+  readonly asker: { readonly principal: { readonly user: string }; readonly now: number }
+  readonly doctype: Pick<Doctype, 'name' | 'fields' | 'rules'> & { readonly origin?: Pick<Origin, 'columns'> }
+}
+
 /** Reads filters in any of their forms. AppError `invalid` lists every problem. */
-export function readFilters(access: Access, filters: unknown): Filter[] {
+export function readFilters(access: Comparing, filters: unknown): Filter[] {
   const problems: string[] = []
   const conditions: Filter[] = []
   const triples = triplesOf(filters, access.doctype.name, mostConditions, problems)
@@ -70,7 +76,7 @@ export function readFilters(access: Access, filters: unknown): Filter[] {
 }
 
 /** Returns the field of that name where the principal may compare it; otherwise the reason why not. */
-export function comparableField(access: Access, name: string): Comparable | string {
+export function comparableField(access: Comparing, name: string): Comparable | string {
   const known = standardOf(access.doctype)
   const standard = known.get(name)
   if (standard) return { name, type: standard, options: [] }
@@ -92,7 +98,7 @@ export function comparableField(access: Access, name: string): Comparable | stri
 }
 
 /** Returns the statement that reads what a link or a table leads to. */
-function joinOf({ doctype }: Access, { name, type, doctype: target }: Field): string {
+function joinOf({ doctype }: Comparing, { name, type, doctype: target }: Field): string {
   if (target === undefined || (type !== 'table' && type !== 'link')) return ''
   const on = type === 'table' ? 'b.parent = a.name' : `b.name = a.${name}`
   return `; such as query_and_analyze {"query": "SELECT b.* FROM ${sqlName(doctype.name)} a JOIN ${sqlName(target)} b ON ${on}"}`
@@ -139,7 +145,7 @@ export function storedName(field: string): string {
 }
 
 /** Reads `order_by`: `field`, `field desc`, several with commas; documents equal in all of them are ordered by name. */
-export function readOrder(access: Access, orderBy: string): readonly SortKey[] {
+export function readOrder(access: Comparing, orderBy: string): readonly SortKey[] {
   const keys: SortKey[] = []
   const problems: string[] = []
   const parts = orderBy.split(',', mostOrders + 1)
@@ -158,7 +164,7 @@ export function readOrder(access: Access, orderBy: string): readonly SortKey[] {
   return keys
 }
 
-function readCondition(access: Access, field: Comparable, word: unknown, value: unknown): Filter | string {
+function readCondition(access: Comparing, field: Comparable, word: unknown, value: unknown): Filter | string {
   const operator = operatorOf(word)
   if (operator === undefined) return unknownOperator(word)
   if (ofTexts.has(operator) && unlikeText.has(field.type))
@@ -243,7 +249,7 @@ type Operand = { readonly value?: unknown; readonly problem?: string }
 
 /** Reads a value to compare with: days come in words as well, `me` is the asking user, and a state of documents has a name. */
 function readOperand(
-  { asker, doctype }: Access,
+  { asker, doctype }: Comparing,
   field: Comparable,
   value: unknown,
   edge: 'start' | 'end' | 'both',

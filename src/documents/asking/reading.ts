@@ -101,12 +101,13 @@ function upToMost(counted: number): Pick<DocumentPage, 'total' | 'moreThanTotal'
   return { total: Math.min(counted, mostCounted), moreThanTotal: counted > mostCounted }
 }
 
-function cursorOf(order: readonly SortKey[], last: StoredDocument): string {
+/** Returns the cursor of what comes after a document. */
+export function cursorOf(order: readonly SortKey[], last: Parameters<typeof placeOf>[1]): string {
   return Buffer.from(JSON.stringify([order, ...placeOf(order, last)])).toString('base64url')
 }
 
 /** Reads the values of a cursor. AppError `invalid` for a cursor of another order, or one that no list gave. */
-function readCursor(cursor: string, order: readonly SortKey[]): readonly unknown[] {
+export function readCursor(cursor: string, order: readonly SortKey[]): readonly unknown[] {
   try {
     const [of, ...after] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
     const whole = after.length === order.length + 1 && typeof after.at(-1) === 'string'

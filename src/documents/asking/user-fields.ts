@@ -5,7 +5,7 @@ import type { Doctype } from '../platform/platform.ts'
 const usual = /^(owner|modified_by)$|(^|_)(user|assignee|assigned_to)$/
 
 /** True when a field holds a user's id: its name says so, or a rule or default of the doctype compares it with the asking user. */
-export function holdsUser({ fields, rules }: Doctype, name: string): boolean {
+export function holdsUser({ fields, rules }: Pick<Doctype, 'fields' | 'rules'>, name: string): boolean {
   const { type = 'text', defaultExpression: given } = fields.get(name) ?? {}
   if (type !== 'text' && type !== 'link') return false
   if (usual.test(name) || (given && isAsker(given.term))) return true

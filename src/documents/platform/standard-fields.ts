@@ -12,7 +12,11 @@ export const standardFields: ReadonlyMap<string, FieldType> = new Map<string, Fi
 ])
 
 /** Returns the fields that every document of the doctype has: of those that lie elsewhere, the ones that a column shows. */
-export function standardOf({ origin }: Pick<Doctype, 'origin'>): ReadonlyMap<string, FieldType> {
+export function standardOf({
+  origin,
+}: {
+  readonly origin?: Pick<Origin, 'columns'>
+}): ReadonlyMap<string, FieldType> {
   if (!origin) return standardFields
   return new Map(
     [...standardFields].filter(([name]) => name === 'name' || Object.hasOwn(origin.columns, name)),

@@ -175,7 +175,7 @@ function equal(a: unknown, b: unknown): boolean {
 }
 
 /** Returns a comparison function for sorting documents; ties go by id. */
-function sorting(order: readonly SortKey[]): (a: Stored, b: Stored) => number {
+export function sorting(order: readonly SortKey[]): (a: Stored, b: Stored) => number {
   return (a, b) => {
     for (const { field, descending } of order) {
       const result = sortingOf(fieldOf(a, field), fieldOf(b, field))
