@@ -4,13 +4,15 @@ import { after, before, describe, it } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
 import type { AuditLine } from '../../src/audit/event.ts'
 import { principalFor } from '../../src/core/principal.ts'
-import { getDocument } from '../../src/documents/asking/reading.ts'
+import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
+import { cancelDocument, submitDocument } from '../../src/documents/writing/lifecycle.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import type { RunningService } from '../cli/running-service.ts'
 import { type Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { administered, audited, manager, page, sales, signIn } from './administered.ts'
 
 const list = '/documents/Task'
+const orders = '/documents/Sales%20Order'
 const long = 'Ä'.repeat(140)
 
 describe('a list of documents', () => {
@@ -135,6 +137,76 @@ describe('a list of documents', () => {
       assert.equal(page(await browser.open(`${service.url}${list}/${name}`)).status, 404)
   })
 
+  it('submits several: each by its rules, those refused told one by one, unchanged and audited', async () => {
+    const theirs = await signIn(service, sales)
+    const [one, other, mine, late] = [
+      await order(sales),
+      await order(sales),
+      await order(manager),
+      await order(sales),
+    ]
+    await submitDocument(documents(), who(sales), 'Sales Order', late)
+    const ticked = { 'row.0': one, 'row.1': mine, 'row.2': other, 'row.3': late, 'row.4': 'SO-NONE' }
+    const shown = await posted(orders, '/bulk', { ...ticked, do: 'submit' }, theirs)
+    assert.match(shown.html, /Submit<\/bdi>: 5 documents/)
+    for (const [name, why] of [
+      [mine, 'but not submit it'],
+      [late, 'is submitted, not a draft'],
+      ['SO-NONE', 'there is no Sales Order'],
+    ])
+      assert.match(shown.html, new RegExp(`${name}</th><td[^>]*class="fault"[^>]*>[^<]*${why}`))
+    assert.match(shown.html, /Yes, do it to 2 documents</)
+    assert.deepEqual(
+      await statesOf(one, mine, other, late),
+      [0, 0, 0, 1],
+      'nothing is done before it is confirmed',
+    )
+    // Somebody submits one meanwhile, and the form is sent with one that was refused.
+    await submitDocument(documents(), who(sales), 'Sales Order', other)
+    const before = await eventsOf()
+    const done = await sentAgain(shown, { 'row.2': mine, 'modified.2': modifiedIn(shown) }, theirs, orders)
+    assert.match(done.html, new RegExp(`1 document done</summary>[^]*<bdi>${one}</bdi>`))
+    assert.match(done.html, new RegExp(`${other}</a>: <span class="fault"[^>]*>[^<]*changed meanwhile`))
+    assert.match(done.html, new RegExp(`${mine}</a>: <span class="fault"`))
+    assert.deepEqual(await statesOf(one, mine, other, late), [1, 0, 1, 1])
+    const told = (await eventsOf()).filter(({ seq }) => !before.some((line) => line.seq === seq))
+    assert.deepEqual(
+      told.filter(({ target }) => target === 'submit_document').map(({ status }) => status),
+      ['ok'],
+      'what was changed meanwhile is not tried',
+    )
+    // The tool itself refuses, and is told of, whatever the page was told before.
+    const forged = await posted(orders, '/bulk', { do: 'submit', 'row.0': mine, confirmed: '1' }, theirs)
+    assert.match(forged.html, new RegExp(`${mine}</a>: <span class="fault"[^>]*>[^<]*but not submit it`))
+    assert.deepEqual(await statesOf(mine), [0])
+    const last = (await eventsOf()).filter(({ target }) => target === 'submit_document')
+    assert.ok(last.some(({ user, status }) => user === sales && status === 'denied'))
+  })
+
+  it('cancels several, not those that are no more as they were shown, and is not offered to who may not', async () => {
+    const [one, other, draft] = [await order(manager), await order(manager), await order(manager)]
+    for (const name of [one, other]) await submitDocument(documents(), who(), 'Sales Order', name)
+    const ticked = { 'row.0': one, 'row.1': other, 'row.2': draft }
+    const theirs = await signIn(service, sales)
+    const refused = await posted(orders, '/bulk', { ...ticked, do: 'cancel', confirmed: '1' }, theirs)
+    assert.match(refused.html, /choose what to do with the documents/)
+    assert.doesNotMatch(refused.html, /<option value="cancel"/)
+    const shown = await posted(orders, '/bulk', { ...ticked, do: 'cancel' })
+    assert.match(shown.html, new RegExp(`${draft}</th><td[^>]*class="fault"[^>]*>[^<]*is a? ?draft`))
+    assert.deepEqual(await statesOf(one, other, draft), [1, 1, 0])
+    await cancelDocument(documents(), who(), 'Sales Order', other)
+    const done = await sentAgain(shown, {}, browser, orders)
+    assert.match(done.html, new RegExp(`1 document done</summary>[^]*<bdi>${one}</bdi>`))
+    assert.match(done.html, new RegExp(`${other}</a>: <span class="fault"`))
+    const again = await sentAgain(shown, {}, browser, orders)
+    assert.match(again.html, new RegExp(`${one}</(bdi|a)>`))
+    assert.deepEqual(await statesOf(one, other, draft), [2, 2, 0])
+    const told = (await eventsOf()).filter(
+      ({ target, status }) => target === 'cancel_document' && status === 'ok',
+    )
+    assert.ok(told.every(({ user }) => user === manager))
+  })
+
   it('offers and does nothing that one may not do', async () => {
     const theirs = await signIn(service, sales)
     const shown = page(await theirs.open(`${service.url}/documents/Customer`))
@@ -172,11 +244,23 @@ describe('a list of documents', () => {
     }
   })
 
-  const who = () => principalFor(service.daemon.services.people().find(manager)!, 'r')
+  const who = (user = manager) => principalFor(service.daemon.services.people().find(user)!, 'r')
   const documents = () => service.daemon.services.site.current().documents
   async function task(title: string, priority = 'Medium'): Promise<string> {
     const { document } = await createDocument(documents(), who(), 'Task', { subject: title, priority })
     return String(document['name'])
+  }
+  async function order(user: string): Promise<string> {
+    const first = async (doctype: string) =>
+      (await listDocuments(documents(), who(), { doctype, limit: 1 })).data[0]!['name']
+    const items = [{ item: await first('Item'), qty: 2, rate: 5 }]
+    const values = { customer: await first('Customer'), items }
+    const { document } = await createDocument(documents(), who(user), 'Sales Order', values)
+    return String(document['name'])
+  }
+  async function statesOf(...names: string[]): Promise<unknown[]> {
+    const found = names.map((name) => getDocument(documents(), who(), 'Sales Order', name))
+    return (await Promise.all(found)).map(({ docstatus }) => docstatus)
   }
   async function priorityOf(name: string): Promise<unknown> {
     return (await getDocument(documents(), who(), 'Task', name))['priority']
@@ -185,24 +269,30 @@ describe('a list of documents', () => {
     const at = `${list}/${name}/edit`
     await browser.fill(page(await browser.open(service.url + at)), `${at}/save`, { 'f.subject': 'changed' })
   }
-  async function posted(at: string, action: string, fields: Record<string, string>): Promise<Page> {
+  async function posted(
+    at: string,
+    action: string,
+    fields: Record<string, string>,
+    by = browser,
+  ): Promise<Page> {
     const [path = '', query] = at.split('?')
-    const shown = page(await browser.open(service.url + at))
+    const shown = page(await by.open(service.url + at))
     const csrf = /name="csrf" value="([^"]+)"/.exec(shown.html)![1]!
     return sent(
       `${path}${action}${query === undefined ? '' : `?${query}`}`,
       new URLSearchParams({ csrf, ...fields }),
+      by,
     )
   }
   /** Sends the first form for several documents that a page shows. */
-  function sentAgain(shown: Page, fields: Record<string, string>): Promise<Page> {
-    const typed = fieldsOn(shown, `${list}/bulk`)
+  function sentAgain(shown: Page, fields: Record<string, string>, by = browser, at = list): Promise<Page> {
+    const typed = fieldsOn(shown, `${at}/bulk`)
     for (const [name, value] of Object.entries(fields)) typed.set(name, value)
-    return sent(`${list}/bulk`, typed)
+    return sent(`${at}/bulk`, typed, by)
   }
-  async function sent(action: string, body: URLSearchParams): Promise<Page> {
+  async function sent(action: string, body: URLSearchParams, by: Browser): Promise<Page> {
     const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: service.url }
-    return page(await browser.open(service.url + action, { method: 'POST', headers, body }))
+    return page(await by.open(service.url + action, { method: 'POST', headers, body }))
   }
   async function eventsOf(): Promise<AuditLine[]> {
     const found: AuditLine[] = []
@@ -215,3 +305,6 @@ const headsOf = ({ html }: Page): string[] =>
   [...(/<thead>([^]*?)<\/thead>/.exec(html)?.[1] ?? '').matchAll(/<th[^>]*>([^]*?)<\/th>/g)].map(([, text]) =>
     text!.replaceAll(/<[^>]*>/g, ''),
   )
+
+/** The version of the first document that a page shows before something is done to several. */
+const modifiedIn = ({ html }: Page): string => /name="modified\.0" value="([^"]+)"/.exec(html)![1]!
