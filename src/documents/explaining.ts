@@ -81,5 +81,7 @@ export async function explainAccess(
 }
 
 function ruleText({ role, ifOwner, when }: Rule): string {
-  return `role ${role}${ifOwner ? ', own documents' : ''}${when ? `, when ${when.text}` : ''}`
+  if (ifOwner && when) return `role ${role}, own documents, when ${when.text}`
+  if (when) return `role ${role}, when ${when.text}`
+  return ifOwner ? `role ${role}, own documents` : `role ${role}`
 }

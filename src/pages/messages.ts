@@ -98,7 +98,7 @@ function readMessages(language: string): Messages {
 }
 
 /** The gaps in which words of ours stand, which are translated as well. */
-const ofWords: ReadonlySet<string> = new Set(['action', 'actions', 'kind', 'state', 'why'])
+const ofWords: ReadonlySet<string> = new Set(['action', 'actions', 'kind', 'remedy', 'state', 'why'])
 
 /** The most joints of a sentence in the catalogue. */
 const mostJoints = 2

@@ -5,6 +5,7 @@ import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Documents } from '../documents/documents.ts'
 import type { Field, Report } from '../documents/platform/platform.ts'
+import { filterLabel } from '../documents/platform/read-reports.ts'
 import { findReport, listReports } from '../documents/reports/reports.ts'
 import { type Params, pathPart, queryOf, readParams } from '../web/params.ts'
 import { orDash } from './call-subject.ts'
@@ -41,21 +42,34 @@ interface Part {
 
 /** Answers GET with the reports that the user may run. */
 export function reportsEndpoint(deps: UserPageDeps): Showing<'users'> {
-  return (_, user) => {
+  return (ctx, user) => {
     const { documents } = deps.site.current()
     const reports = usableTool(deps, user, tool) ? listReports(documents, user) : []
-    return Promise.resolve({ reports: reports.map(({ name, description }) => ({ name, description })) })
+    const shown = reports.map(({ name }) => {
+      const report = documents.platform.reports.get(name)!
+      const said = wordsOf(report, readerOf(ctx))
+      return { name, title: said(name), description: said(report.description) }
+    })
+    return Promise.resolve({ reports: shown })
   }
+}
+
+/** Returns what the texts of a report are called in its reader's language. */
+function wordsOf({ translations }: Report, { language }: Reader): (text: string) => string {
+  const words = translations.get(language)
+  return (text) => words?.get(text) ?? text
 }
 
 /** Answers GET with one report: it runs as soon as what it needs is there. */
 export function reportEndpoint(deps: UserPageDeps): Showing<'users'> {
   return async (ctx, user) => {
     const { report, form, fields, reader, given } = await askedIn(ctx, deps, user)
+    const said = wordsOf(report, reader)
     const offset = Math.min(100_000, Math.max(0, Math.floor(Number(form.get('offset')) || 0)))
     const shown = (values: Row, problems?: readonly string[]) => ({
       name: report.name,
-      about: report.description,
+      title: said(report.name),
+      about: said(report.description),
       ...shownForm(fields, { form: problems && form, values, problems, reader }),
       query: queryOf(ctx),
     })
@@ -104,8 +118,9 @@ export function reportFileEndpoint(deps: UserPageDeps): Showing<'users'> {
       if (part.data.length > 0 && rows.length < Math.min(part.total_count, mostExported)) continue
       const { documents } = deps.site.current()
       // What is computed has no field; a day in it looks like one.
+      const said = wordsOf(report, reader)
       const columns = part.columns.map(({ name, label }) => ({
-        label,
+        label: said(label),
         type: fieldOf(documents, report, name)?.type ?? 'date',
       }))
       return answerSheet(ctx, format, { name: report.name, columns, rows }, reader)
@@ -139,20 +154,21 @@ async function askedIn(ctx: Context, deps: UserPageDeps, user: Principal): Promi
     if (!usableTool(deps, user, tool)) throw new AppError('not_found', 'nothing is at this address')
     return findReport(documents, user, name)
   })
+  const reader = readerOf(ctx)
+  const said = wordsOf(report, reader)
   const fields = report.filters.map((filter): TypedField => {
-    const name = filter.name.replaceAll('_', ' ')
-    // A filter without a label of its own has its name as one.
-    const label = filter.label === filter.name ? name.charAt(0).toUpperCase() + name.slice(1) : filter.label
-    const field = typedField({ ...filter, label })
+    const label = said(filterLabel(filter))
+    const words = new Map(filter.options.map((option) => [option, said(option)]))
+    const field = typedField({ ...filter, label, description: said(filter.description), words })
     return field.kind === 'flag' ? { ...field, kind: 'yesno' } : field
   })
   const form = readParams(new URLSearchParams(ctx.querystring))
-  const reader = readerOf(ctx)
   return { report, form, fields, reader, given: withoutBlanks(givenIn(form, fields, { reader })) }
 }
 
 /** Returns the result in words, its totals, and the bars of its first number. */
 function resultOf(documents: Documents, report: Report, part: Part, reader: Reader) {
+  const said = wordsOf(report, reader)
   const columns = part.columns.map((column) => {
     const numbers = part.data.map((row) => numberIn(row[column.name])).filter((value) => value !== undefined)
     const field = fieldOf(documents, report, column.name)
@@ -182,7 +198,7 @@ function resultOf(documents: Documents, report: Report, part: Part, reader: Read
         }))
       : []
   return {
-    columns: columns.map(({ label, isNumber: is }) => ({ label, isNumber: is })),
+    columns: columns.map(({ label, isNumber: is }) => ({ label: said(label), isNumber: is })),
     rows: part.data.map((row) => columns.map((column) => cell(column, row))),
     totals:
       part.totals &&
@@ -193,7 +209,7 @@ function resultOf(documents: Documents, report: Report, part: Part, reader: Read
     capped: part.capped !== undefined,
     made: part.made,
     bars,
-    measure: measured?.label ?? '',
+    measure: said(measured?.label ?? ''),
   }
 }
 

@@ -36,6 +36,36 @@ describe('pages in German', () => {
       .map(([, text = '']) => text.replaceAll(/<[^>]*>/g, ' ').trim())
       .join(' | ')
 
+  it('call reports as the site does, and say the reasons of an explanation and the faults of a prompt’s text', async () => {
+    const chief = await signIn(service, manager)
+    assert.match(
+      (await open('/reports', chief)).html,
+      /Sales%20by%20Customer" dir="auto">Umsatz je Kunde<\/a>/,
+    )
+    const report = await open('/reports/Sales%20by%20Customer', chief)
+    assert.match(report.html, /<h1>Umsatz je Kunde<\/h1>/)
+    assert.match(report.html, /<label for="f-from_date"[^>]*>Ab/)
+    assert.match(report.html, /Aufträge von diesem Tag an\./)
+    assert.match(report.html, /<th scope="col" class="number">Größter Auftrag<\/th>/)
+    const file = await fetch(`${service.url}/reports/Sales%20by%20Customer/csv`, {
+      headers: { ...accept, cookie: chief.cookiesFor(service.url) },
+    })
+    assert.match(await file.text(), /^Kunde,Aufträge,Summe,Größter Auftrag\r\n/)
+    const explained = await open(`/admin/people?user=${sales}&subject=Customer`, chief)
+    assert.match(explained.html, /<td>hat die Rolle Assistant User<\/td>/)
+    assert.match(explained.html, /<th scope="row">lesen<\/th><td>[^<]*<\/td><td>Rolle Sales User<\/td>/)
+    const editor = await open('/new-prompt', chief)
+    const text = '---\ntitle: T\narguments:\n  - { argument_name: loop }\n---\n{% if %}x{% endif %}\n'
+    const body = fieldsOn(editor, '/new-prompt/save')
+    for (const [name, value] of Object.entries({ id: 'broken', text })) body.set(name, value)
+    const headers = { ...accept, 'content-type': 'application/x-www-form-urlencoded', origin: service.url }
+    const checked = page(
+      await chief.open(`${service.url}/new-prompt/check`, { method: 'POST', headers, body }),
+    )
+    assert.match(checked.html, /erwartet ist ein Ausdruck, nicht/)
+    assert.match(checked.html, /ist ein Wort der Vorlagensprache/)
+  })
+
   it('call doctypes, fields, options and states as the site calls them, and keep names and values', async () => {
     const form = await open('/new-document/Sales%20Order')
     assert.match(form.html, /<h1>Neu: Auftrag<\/h1>/)

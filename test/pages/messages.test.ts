@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import nunjucks from 'nunjucks'
 import { parse } from 'yaml'
 import { messages } from '../../src/pages/messages.ts'
+import { builtInTools } from '../../src/tools/index.ts'
 import { startServer } from '../oauth/server.ts'
 
 const pages = join(import.meta.dirname, '../../src/pages')
@@ -132,10 +133,13 @@ describe('the messages of the pages', () => {
       .filter((name) => /\/src\/.*\.ts$/.test(name))
       .map((name) => textOf(name).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '{}'))
       .join('\n')
+      .toLowerCase()
+      .replaceAll('\\\\', '\\')
     const unsaid = Object.keys(faults).filter((sentence) => {
       // The parts of a sentence between its gaps; those that are put together of words are looked for by their longest part.
       const parts = sentence.split(/\{\w+\}/).sort((a, b) => b.length - a.length)
-      return !said.includes(parts[0]!.trim().replaceAll("'", "\\'")) && !said.includes(parts[0]!.trim())
+      const part = parts[0]!.trim().toLowerCase()
+      return !said.includes(part.replaceAll("'", "\\'")) && !said.includes(part)
     })
     assert.deepEqual(unsaid, [])
     const gaps = (text: string): string[] => text.match(/\{\w+\}/g) ?? []
@@ -193,6 +197,44 @@ describe('the messages of the pages', () => {
       ),
       'Item: Der fremden Datenbank (erp) fehlt dafür ein Recht des Dienstes: UPDATE; wer ihn betreibt, weiß davon. Es wurde nichts geändert.',
     )
+  })
+
+  it('have words for every title of a tool, and for every fault of the text of a prompt', () => {
+    const { de } = messages
+    const titles = builtInTools.map(({ title }) => title)
+    const jinja = join(source, '../packages/jinja/src')
+    const parts = /^(lexer|string-literal|token-stream|ast|template|compile-[\w-]+|parse-[\w-]+)\.ts$/
+    const drawn = (text: string, call: RegExp): string[] => {
+      let plain = text
+      for (let depth = 0; depth < 4; depth++)
+        plain = plain.replaceAll(/\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}/g, '{}')
+      const said = new RegExp(
+        String.raw`${call.source}\s*(?:'((?:[^'\\\n]|\\.)*)'|"([^"\n]*)"|\`([^\`]*)\`)`,
+        'g',
+      )
+      return [...plain.matchAll(said)].map(([, one, two, three]) =>
+        (one ?? two ?? three ?? '').replaceAll(/\\(['\\])/g, '$1'),
+      )
+    }
+    const templates = readdirSync(jinja)
+      .filter((name) => parts.test(name))
+      .flatMap((name) =>
+        drawn(textOf(join(jinja, name)), /(?:new Fault\(\s*'TemplateSyntaxError',|\b(?:fail|refuse)\()/),
+      )
+      // As the library writes them.
+      .map((sentence) => `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, '')}`)
+    const files = ['template-file', 'argument-rows'].flatMap((name) =>
+      drawn(
+        textOf(join(source, `library/prompts/${name}.ts`)),
+        /(?:\bfault\((?:\s*\[[^\]]*\],)?|const message =)/,
+      ),
+    )
+    assert.ok(titles.length > 25 && templates.length > 35 && files.length > 6)
+    const mute = [...titles, ...templates, ...files].filter((sentence) => {
+      const said = sentence.replaceAll("'{}'", "'Xy'").replaceAll('{}', 'Xy')
+      return de.problem(said) === said
+    })
+    assert.deepEqual(mute, [])
   })
 
   it('say several faults at once, each behind its place, without what they tell a model', () => {

@@ -30,7 +30,7 @@ describe('reports on pages', () => {
   it('run with what they begin with, and show rows, totals and a picture in the words of their reader', async () => {
     const shown = await open(sales, '/reports/Sales%20by%20Customer', 'de')
     assert.equal(shown.status, 200)
-    assert.match(shown.html, /<label for="f-from_date"[^>]*>From date/)
+    assert.match(shown.html, /<label for="f-from_date"[^>]*>Ab/)
     assert.match(shown.html, /<input id="f-from_date" name="f.from_date" value="\d{4}-\d\d-\d\d" type="date"/)
     assert.match(shown.html, /<td class="number">\d{1,3}\.\d{3},\d\d<\/td>/)
     assert.match(

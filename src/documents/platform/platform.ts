@@ -249,7 +249,7 @@ export const aggregateFunctions = ['count', 'sum', 'avg', 'min', 'max'] as const
 export type AggregateFunction = (typeof aggregateFunctions)[number]
 
 /** A report: a question that the site has already formulated. */
-export interface Report {
+export interface Report extends Pick<Doctype, 'translations'> {
   readonly name: string
   readonly description: string
   readonly module: string

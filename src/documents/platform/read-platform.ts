@@ -28,7 +28,7 @@ export function readPlatform(
     people,
     doctypes,
     workflows,
-    reports: readReports(files, faults, people, doctypes),
+    reports: readReports(files, { faults, warnings }, people, doctypes),
     clientLimits: readClientLimits(files, faults, people),
     confidential: confidentialFields(doctypes.values()),
     translated: new Map<string, Platform>(),

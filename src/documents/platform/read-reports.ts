@@ -6,7 +6,8 @@ import { checkDocument, checkReferences } from '../../site/check-document.ts'
 import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../../site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import { edgeOf, operators } from '../asking/filter-forms.ts'
-import { aggregateFunctions, type Doctype, filterTypes, type Report } from './platform.ts'
+import { readTranslations, translationsSchema } from './translations.ts'
+import { aggregateFunctions, type Doctype, filterTypes, type Report, type ReportFilter } from './platform.ts'
 import { standardOf } from './standard-fields.ts'
 import { sourceOf } from './doctype-reading.ts'
 import { readFilters, readOrder } from '../asking/filters.ts'
@@ -61,6 +62,7 @@ export const reportSchema = objectWith(
     roles: { ...names, items: references('role', text) },
     max_rows: { type: 'integer', minimum: 1, maximum: 100000 },
     cache_seconds: { type: 'integer', minimum: 1, maximum: 604800 },
+    translations: translationsSchema,
   },
 ) satisfies JSONSchema
 
@@ -70,7 +72,7 @@ const checkReport = compileSchema(reportSchema)
 /** Reads the reports, by name. */
 export function readReports(
   files: SiteFiles,
-  faults: Fault[],
+  { faults, warnings }: { readonly faults: Fault[]; readonly warnings: Fault[] },
   people: People,
   doctypes: ReadonlyMap<string, Doctype>,
 ): Map<string, Report> {
@@ -80,7 +82,11 @@ export function readReports(
     if (!source) continue
     if (reports.has(source.report))
       faults.push(document.fault(['report'], `"${source.report}" is there twice`))
-    else reports.set(source.report, readReport(source, document, faults, people, doctypes))
+    else {
+      const report = readReport(source, document, faults, people, doctypes)
+      const translations = readTranslations(source.translations, textsOf(report), { document, warnings })
+      reports.set(source.report, { ...report, translations })
+    }
   }
   return new Map([...reports].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -91,7 +97,7 @@ function readReport(
   faults: Fault[],
   people: People,
   doctypes: ReadonlyMap<string, Doctype>,
-): Report {
+): Omit<Report, 'translations'> {
   const at = (path: readonly (string | number)[], message: string) =>
     faults.push(document.fault(path, message))
   const doctype = source.doctype === undefined ? undefined : doctypes.get(source.doctype)
@@ -144,6 +150,18 @@ function readReport(
     ...(cacheSeconds !== undefined && { cacheSeconds }),
     source: sourceOf(document, ['report']),
   }
+}
+
+/** Returns the texts of a report that people read. */
+function textsOf({ name, description, columns, filters }: Omit<Report, 'translations'>): string[] {
+  const ofFilters = filters.flatMap((filter) => [filterLabel(filter), filter.description, ...filter.options])
+  return [name, description, ...columns.map(({ label }) => label), ...ofFilters]
+}
+
+/** Returns what people call a filter: one without a label of its own has its name as one. */
+export function filterLabel({ name, label }: Pick<ReportFilter, 'name' | 'label'>): string {
+  const words = name.replaceAll('_', ' ')
+  return label === name ? words.charAt(0).toUpperCase() + words.slice(1) : label
 }
 
 function checkFilters(
