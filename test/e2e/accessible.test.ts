@@ -4,11 +4,10 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import axe from 'axe-core'
 import { Secret, TOTP } from 'otpauth'
 import type { Browser, Page } from 'playwright-core'
 import { authorizeInBrowser } from '../helpers/browser.ts'
-import { endOn, noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { axeFaults, endOn, noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { furnish, pagesOf, people } from '../helpers/every-page.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 import { isWanted, picture } from '../helpers/pictures.ts'
@@ -207,18 +206,9 @@ async function faultsOf(
   await page.setViewportSize({ width, height })
   const where = `${name}-${colorScheme}-${width}`
   await picture(page, where)
-  const { violations, wide } = await page.evaluate<{
-    violations: { id: string; nodes: { html: string; failureSummary: string }[] }[]
-    wide: boolean
-  }>(
-    `${axe.source}; axe.run().then(({ violations }) => ({
-      violations,
-      wide: document.scrollingElement.scrollWidth > document.scrollingElement.clientWidth,
-    }))`,
-  )
-  const told = violations.map(
-    ({ id, nodes }) =>
-      `${where}: ${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`,
+  const told = await axeFaults(page, where)
+  const wide = await page.evaluate<boolean>(
+    'document.scrollingElement.scrollWidth > document.scrollingElement.clientWidth',
   )
   const bytes = Buffer.byteLength(await page.content())
   if (bytes > mostBytes) told.push(`${where}: has ${bytes} bytes`)

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { Browser } from '../helpers/browser.ts'
 import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+import { callerOf } from '../helpers/tool-calls.ts'
 
 const [sales, hr, admin] = ['sales@example.com', 'hr@example.com', 'admin@example.com']
 const password = 'correct horse battery staple'
@@ -118,32 +119,6 @@ describe('documents on pages', { skip }, () => {
 
 async function setPasswords(daemon: RunningDaemon): Promise<void> {
   for (const user of [sales, hr]) await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
-}
-
-/** Calls a tool as a user. */
-async function callerOf(
-  daemon: RunningDaemon,
-  user: string,
-): Promise<(name: string, args: object) => Promise<unknown>> {
-  const issued = (await daemon.cli(['tokens', 'issue', '--user', user, '--json'])).stdout
-  const { access_token } = JSON.parse(issued) as { access_token: string }
-  return async (name, args) => {
-    const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: args },
-      }),
-    })
-    const { result } = (await response.json()) as {
-      result: { isError: boolean; content: { text: string }[] }
-    }
-    assert.equal(result?.isError, false, JSON.stringify(result))
-    return JSON.parse(result.content[0]!.text)
-  }
 }
 
 async function lookedAt(daemon: RunningDaemon): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** The real browser of the tests. */
 import { existsSync } from 'node:fs'
 import type { TestContext } from 'node:test'
+import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
@@ -41,4 +42,15 @@ export async function endOn(page: Page, name: string | RegExp): Promise<void> {
     .locator('.ending[open]')
     .getByRole('button', { name: /^Yes, end it/ })
     .press('Enter')
+}
+
+/** What axe-core finds wrong with a page as it stands, a line each. */
+export async function axeFaults(page: Page, where: string): Promise<string[]> {
+  const violations = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
+    `${axe.source}; axe.run().then(({ violations }) => violations)`,
+  )
+  return violations.map(
+    ({ id, nodes }) =>
+      `${where}: ${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`,
+  )
 }
