@@ -174,3 +174,9 @@ async function letCallsWait({ site, cli }: Pick<RunningDaemon, 'site' | 'cli'>):
   const { code, stderr } = await cli(['reload'])
   assert.equal(code, 0, stderr)
 }
+
+/** What a browser loads besides a page itself: its style, scripts, icon and pictures, each once. */
+export function alsoLoadedBy(html: string): readonly string[] {
+  const found = html.matchAll(/<(?:link|script|img)\b[^>]*? (?:href|src)="([^"]+)"/g)
+  return [...new Set([...found].map(([, source]) => source!.replaceAll('&amp;', '&')))]
+}
