@@ -22,7 +22,7 @@ const mostEvents = 200
 /** The most values that a field suggests. */
 const mostSuggestions = 200
 /** The most bytes of a page's events; the older ones are a page further. */
-const mostBytes = 80_000
+const mostBytes = 60_000
 const exports = {
   csv: { write: exportCsv, type: 'text/csv; charset=utf-8' },
   jsonl: { write: exportJsonl, type: 'application/x-ndjson' },
