@@ -6,6 +6,7 @@ import { accessFor, type Documents } from '../documents/documents.ts'
 import type { Field } from '../documents/platform/platform.ts'
 import { getDocument } from '../documents/asking/reading.ts'
 import { type Params, pathPart } from '../web/params.ts'
+import { orDash } from './call-subject.ts'
 import type { UserPageDeps } from './desk-endpoint.ts'
 import { choicesFor, typedField } from './document-inputs.ts'
 import { changesOf, requireUnchanged, steps } from './document-page.ts'
@@ -175,7 +176,7 @@ async function tried(deps: UserPageDeps, visit: Visit, asking: Asking, { name }:
     const more = bulk.tool === 'update_document' ? {} : given
     const changes = await changesOf(deps, visit, { doctype, name }, { tried: result, more })
     const { modified } = await getDocument(documentsFor(principal, deps), principal, doctype, name)
-    return { changes, modified: String(modified) }
+    return { changes, modified: orDash(modified) }
   })
 }
 

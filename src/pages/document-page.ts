@@ -132,7 +132,7 @@ export async function requireUnchanged(
 ): Promise<void> {
   if (seen === undefined) return
   const { modified } = await getDocument(documentsFor(principal, deps), principal, doctype, name)
-  if (modified !== seen)
+  if (orDash(modified) !== seen)
     throw new AppError('conflict', 'it was changed meanwhile; look at it again before you confirm')
 }
 
@@ -188,7 +188,8 @@ async function shownDocument(
     times: [
       { word: 'made', user: person(view['owner']), time: orDash(view['creation']) },
       { word: 'changed', user: person(view['modified_by']), time: orDash(view['modified']) },
-    ],
+      // A table of others need not tell.
+    ].filter(({ time }) => !Number.isNaN(Date.parse(time))),
     links: await linkedFrom(...ask, mostLinks),
     comments: named(await listBelongings(...ask, 'comment'), person),
     assignments: named(await listBelongings(...ask, 'assignment'), person),
