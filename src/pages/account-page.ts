@@ -6,15 +6,17 @@ import { originOf } from '../web/answers.ts'
 import { hasSecondFactor } from '../users/accounts.ts'
 import { needsSecondFactor } from '../users/sign-in.ts'
 import { deviceOf } from './device.ts'
-import { isLanguage, languages } from './messages.ts'
-import type { Deed, OwnPage, OwnPageDeps, Visit } from './own-page.ts'
+import { isLanguage, languages, messages } from './messages.ts'
+import { type Deed, refusedAt, formAt, type OwnPage, type OwnPageDeps, type Visit } from './own-page.ts'
+import type { TypedField } from './reader.ts'
+import { languageOf } from './views.ts'
 
 /** The dependencies of the account page. */
 export type AccountDeps = OwnPageDeps &
   Needs<'settings' | 'accounts' | 'apiKeys' | 'passkeys' | 'passwords' | 'secondFactors' | 'signIn'>
 
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
-const keyDays = [30, 90, 365]
+const keyDays = ['30', '90', '365']
 
 /** Makes the page. */
 export function accountPage(deps: AccountDeps): OwnPage {
@@ -25,10 +27,43 @@ export function accountPage(deps: AccountDeps): OwnPage {
   }
 }
 
-async function show(
-  { user, session, secret, form }: Visit,
-  deps: AccountDeps,
-): Promise<Record<string, unknown>> {
+/** Returns the fields of the page's forms, in the words of their reader. */
+function fieldsFor(word: (name: string) => string) {
+  const secret = { kind: 'password', needed: true } as const
+  const fresh = { ...secret, autocomplete: 'new-password' }
+  const named = { shortest: 12, description: word('account.password_rule') }
+  return {
+    password: [
+      {
+        ...secret,
+        name: 'current',
+        label: word('account.password_current'),
+        autocomplete: 'current-password',
+      },
+      { ...fresh, ...named, name: 'new', label: word('account.password_new') },
+      { ...fresh, name: 'again', label: word('account.password_again') },
+    ],
+    key: [
+      { name: 'label', label: word('account.key_label'), kind: 'line', longest: 200 },
+      { name: 'days', label: word('account.key_days'), kind: 'select', options: keyDays, blank: '' },
+    ],
+    preferences: [
+      {
+        name: 'language',
+        label: word('account.language'),
+        kind: 'select',
+        options: Object.keys(languages),
+        words: new Map(Object.entries(languages)),
+        spoken: true,
+        blank: '',
+      },
+      { name: 'timezone', label: word('account.timezone'), kind: 'select', options: zones, blank: '' },
+    ],
+  } as const satisfies Record<string, readonly TypedField[]>
+}
+
+async function show(visit: Visit, deps: AccountDeps): Promise<Record<string, unknown>> {
+  const { ctx, user, session, secret, form } = visit
   const { settings, accounts, passkeys, secondFactors, sessions, apiKeys, clock } = deps
   const account = await accounts.of(user.id)
   const now = clock.now()
@@ -36,6 +71,9 @@ async function show(
     ({ revokedAt, expiresAt = Infinity }) => revokedAt === undefined && expiresAt > now,
   )
   const names = { user: user.fullName, site: settings().server.display_name }
+  const language = languageOf(ctx)
+  const fields = fieldsFor((name) => messages[language].text(name))
+  const { timezone = 'UTC' } = account
   return {
     user: user.id,
     account,
@@ -51,10 +89,12 @@ async function show(
       isThis: one.id === session.id,
     })),
     keys,
-    keyDays,
     mayHaveKeys: user.assistantEnabled,
-    languages: Object.entries(languages),
-    zones,
+    forms: {
+      password: formAt(visit, 'password', fields.password),
+      key: formAt(visit, 'key', fields.key),
+      preferences: formAt(visit, 'preferences', fields.preferences, { language, timezone }),
+    },
   }
 }
 
@@ -66,14 +106,18 @@ function ownDeeds(deps: AccountDeps): Record<string, Deed> {
       type: 'password.change',
       run: async ({ ctx, user, session }, form) => {
         const fresh = form.get('new') ?? ''
-        if (fresh !== form.get('again')) throw new AppError('invalid', 'the two passwords differ')
-        passwords.check(user.id, fresh)
+        if (fresh !== form.get('again')) throw refusedAt('again', 'invalid', 'the two passwords differ')
+        try {
+          passwords.check(user.id, fresh)
+        } catch (error) {
+          throw error instanceof AppError ? refusedAt('new', error.code, error.message) : error
+        }
         const origin = originOf(ctx)
         const attempt = { username: user.id, password: form.get('current') ?? '' }
         const proof = await signIn.attempt(attempt, origin)
         if (proof.kind === 'wait')
           throw new AppError('unavailable', `too many attempts; please wait ${proof.seconds} seconds`)
-        if (proof.kind === 'refused') throw new AppError('forbidden', 'the current password is wrong')
+        if (proof.kind === 'refused') throw refusedAt('current', 'forbidden', 'the current password is wrong')
         await passwords.set(user.id, fresh)
         const sessions_ended = await sessions.closeAll(user.id)
         // This browser, too, continues in a new session, known to nobody before; the person was proven at the old authTime.
@@ -86,8 +130,8 @@ function ownDeeds(deps: AccountDeps): Record<string, Deed> {
       type: 'account.preferences',
       run: async ({ ctx, user }, form) => {
         const [language, timezone] = [form.get('language'), form.get('timezone') ?? '']
-        if (!isLanguage(language)) throw new AppError('invalid', 'there is no such language')
-        if (!zones.includes(timezone)) throw new AppError('invalid', 'there is no such time zone')
+        if (!isLanguage(language)) throw refusedAt('language', 'invalid', 'there is no such language')
+        if (!zones.includes(timezone)) throw refusedAt('timezone', 'invalid', 'there is no such time zone')
         await accounts.change(user.id, (account) => ({ ...account, language, timezone }))
         ctx.state['signed'] = { ...ctx.state['signed'], account: await accounts.of(user.id) }
         return { data: { language, timezone } }
@@ -176,10 +220,10 @@ function keyDeeds({ apiKeys }: AccountDeps): Record<string, Deed> {
       run: async ({ ctx, user }, form) => {
         if (!user.assistantEnabled)
           throw new AppError('forbidden', 'assistant access is not enabled for this user')
-        const days = Number(form.get('days'))
-        if (!keyDays.includes(days)) throw new AppError('invalid', 'choose how long the key lasts')
+        const days = form.get('days') ?? ''
+        if (!keyDays.includes(days)) throw refusedAt('days', 'invalid', 'choose how long the key lasts')
         const label = (form.get('label') ?? '').trim().slice(0, 200)
-        const [seconds, from] = [days * 86_400, originOf(ctx).address]
+        const [seconds, from] = [Number(days) * 86_400, originOf(ctx).address]
         const { key, secret } = await apiKeys.create({ user: user.id, label, seconds, from })
         return { target: key.id, once: { key: `token ${key.id}:${secret}` } }
       },

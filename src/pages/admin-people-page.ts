@@ -18,6 +18,7 @@ import { answerSheet, sheetFormat } from './sheet.ts'
 import { createSiteEditor } from './site-editor.ts'
 import { givenIn, shownForm } from './typed-form.ts'
 import type { SignedIn } from '../users/sessions.ts'
+import type { TypedField } from './reader.ts'
 import { usersFile } from '../users/read-people.ts'
 import { readerOf } from './views.ts'
 
@@ -141,6 +142,24 @@ async function formOf(
   return { refusal: said.fault(refusal), ...shownForm(fields, { form, values, reader, problems }) }
 }
 
+/** Returns the form that asks what a person may do with a tool, or with a document, through an app. */
+function askingForm(
+  { ctx }: Visit,
+  values: Readonly<Record<string, string>>,
+  subjects: readonly { readonly subject: string }[],
+  mayName: boolean,
+) {
+  const reader = readerOf(ctx)
+  const { text } = messages[reader.language]
+  const options = subjects.map(({ subject }) => subject)
+  const fields: TypedField[] = [
+    { name: 'subject', label: text('admin.subject'), kind: 'select', options, blank: '' },
+    ...(mayName ? [{ name: 'name', label: text('admin.document_name'), kind: 'line' } as const] : []),
+    { name: 'client', label: text('audit.client'), kind: 'line' },
+  ]
+  return shownForm(fields, { values, reader, prefix: '' })
+}
+
 async function aboutOne(
   visit: Visit,
   user: string,
@@ -176,8 +195,13 @@ async function aboutOne(
     explanation: null,
     refused: '',
     ...explained,
-    asked: { subject, client, name },
-    mayName,
+    asked: { subject },
+    asking: askingForm(
+      visit,
+      { subject, client, name },
+      'subjects' in overview ? overview.subjects : [],
+      mayName,
+    ),
     overview,
     grants: firstRows(grants),
     tokens: firstRows(tokens.filter(({ status }) => status === 'Active')),

@@ -1,6 +1,5 @@
 /** The audit log for auditors: filters, one whole event, export, and events as they come where a script runs. */
 import { Readable } from 'node:stream'
-import type { Context } from 'koa'
 import { type AuditLine, auditStatuses } from '../audit/event.ts'
 import { exportCsv, exportJsonl } from '../audit/export.ts'
 import { type AuditQuestion, questionFields } from '../audit/question.ts'
@@ -12,11 +11,13 @@ import { answerDownload } from '../web/answers.ts'
 import { allowScript } from '../web/browser-middleware.ts'
 import { type AuditPageDeps, filterFor, positionOf, questionOf, rowOf } from './audit-question.ts'
 import { answerWrong } from './documents-endpoint.ts'
-import { messages } from './messages.ts'
+import { type Messages, messages } from './messages.ts'
 import { pages } from './pages.ts'
+import type { TypedField } from './reader.ts'
 import type { Showing } from './route-page.ts'
+import { shownForm } from './typed-form.ts'
 import { lookedAt, viewed } from './viewing.ts'
-import { languageOf } from './views.ts'
+import { languageOf, readerOf } from './views.ts'
 
 const mostEvents = 200
 /** The most values that a field suggests. */
@@ -37,17 +38,15 @@ export function auditEndpoint(deps: AuditPageDeps): Showing<'auditors'> {
     allowScript(ctx)
     const query = new URLSearchParams(question).toString()
     const clients = clientNames(await deps.clients.list())
-    const form = {
-      asked: Object.fromEntries(questionFields.map((name) => [name, question[name] ?? ''])),
+    const fields = fieldsFor(suggestionsOf(deps, clients), messages[languageOf(ctx)])
+    const shown = (problems: readonly string[] = []) => ({
+      ...shownForm(fields, { values: question, problems, reader: readerOf(ctx), prefix: '' }),
       filtered: Object.keys(question).length,
-      statuses: auditStatuses,
-      suggested: suggestionsOf(deps, clients),
       query,
-      problems: {},
       events: [],
       older: '',
       live: '',
-    }
+    })
     try {
       const view = { type: 'audit.view', data: { question }, signal }
       const { events, after } = await viewed(audit, principal, view, async () => {
@@ -62,12 +61,9 @@ export function auditEndpoint(deps: AuditPageDeps): Showing<'auditors'> {
       const rows = fitting(events.map((line) => rowOf(line, clients)))
       const next = events[rows.length]
       const live = `${pages.auditStream.path}?${new URLSearchParams({ ...question, after }).toString()}`
-      return { ...form, events: rows, older: next ? olderThan(question, next) : '', live }
+      return { ...shown(), events: rows, older: next ? olderThan(question, next) : '', live }
     } catch (error) {
-      return answerWrong(ctx, deps, 'audit', error, (problems) => ({
-        ...form,
-        problems: Object.fromEntries(problems.map((problem) => atField(problem, ctx))),
-      }))
+      return answerWrong(ctx, deps, 'audit', error, shown)
     }
   }
 }
@@ -112,10 +108,26 @@ function suggestionsOf(
   }
 }
 
-/** Splits a problem into the field at which it stands, and what is wrong in the reader's language. */
-function atField(problem: string, ctx: Context): [string, string] {
-  const [, name = '', rest = ''] = /^(\w+): ([^]*)$/.exec(problem) ?? []
-  return [name, messages[languageOf(ctx)].problem(rest)]
+/** Returns the fields by which the log is asked. */
+function fieldsFor(suggested: ReturnType<typeof suggestionsOf>, { text }: Messages): TypedField[] {
+  const examples: Readonly<Record<string, string>> = {
+    document: 'Customer/ACME',
+    type: 'tool.call',
+    since: text('audit.since_example'),
+  }
+  return questionFields.map((name) => ({
+    name,
+    ...(name === 'status'
+      ? {
+          label: text('audit.ended'),
+          kind: 'select',
+          options: auditStatuses,
+          words: new Map(auditStatuses.map((status) => [status, text('audit.status_' + status)])),
+          blank: text('audit.any'),
+        }
+      : { label: text('audit.' + name), kind: 'line', placeholder: examples[name] }),
+    suggested: suggested[name],
+  }))
 }
 
 /** Returns as many rows as a page holds, and at least one. */

@@ -1,11 +1,10 @@
 /** What people change in dashboards: by the tools that make, change and delete them. */
-import { AppError } from '#leaf/errors.ts'
 import { getDocument } from '../documents/asking/reading.ts'
 import { itemsOf } from '../tools/dashboards.ts'
 import { pathPart, type Params } from '../web/params.ts'
 import { mostChosen, type UserPageDeps } from './desk-endpoint.ts'
 import { changesOf } from './document-page.ts'
-import type { Deed, Visit } from './own-page.ts'
+import { type Deed, refusedAt, type Visit } from './own-page.ts'
 import { pages } from './pages.ts'
 import { principalAt } from './session-middleware.ts'
 import { usableTool, useTool } from './use-tool.ts'
@@ -14,7 +13,7 @@ import { documentsFor } from './viewing.ts'
 const doctype = 'Dashboard'
 
 /** Returns the charts that a form has ticked. */
-export function chosenIn(form: Params | undefined): readonly string[] {
+function chosenIn(form: Params | undefined): readonly string[] {
   return [...Array(mostChosen).keys()].flatMap((index) => form?.get(`chart.${index}`) ?? [])
 }
 
@@ -23,7 +22,7 @@ export function makingDeed(deps: UserPageDeps): Deed {
   return {
     run: async (visit, form) => {
       const chosen = chosenIn(form)
-      if (chosen.length === 0) throw new AppError('invalid', 'choose at least one chart')
+      if (chosen.length === 0) throw refusedAt('chart', 'invalid', 'choose at least one chart')
       const share = (form.get('share') ?? '').split(/[,;\n]/).map((one) => one.trim())
       const args = {
         dashboard_name: (form.get('name') ?? '').trim(),

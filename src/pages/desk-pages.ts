@@ -4,14 +4,15 @@ import { randomId } from '#leaf/secrets.ts'
 import { timespans } from '../analysis/chart-definition.ts'
 import { possibleDeeds } from '../documents/forms.ts'
 import { asked, pathPart } from '../web/params.ts'
-import { chosenIn, dashboardDeeds, makingDeed } from './dashboard-deeds.ts'
+import { dashboardDeeds, makingDeed } from './dashboard-deeds.ts'
 import { chartsFor, dashboardOfDesk, dashboardsFor, type DeskDeps } from './desk-endpoint.ts'
-import type { OwnPage, Visit } from './own-page.ts'
-import { numberText } from './reader.ts'
+import { messages } from './messages.ts'
+import { formAt, type OwnPage, type Visit } from './own-page.ts'
+import { numberText, type TypedField } from './reader.ts'
 import { principalAt } from './session-middleware.ts'
 import { usableTool } from './use-tool.ts'
 import { documentsFor, viewed } from './viewing.ts'
-import { readerOf } from './views.ts'
+import { languageOf, readerOf } from './views.ts'
 
 /** Makes the page of the dashboards that the user may see, where they put charts together as a new one. */
 export function deskPage(deps: DeskDeps): OwnPage {
@@ -25,15 +26,32 @@ export function deskPage(deps: DeskDeps): OwnPage {
         return { dashboards, charts: mayMake ? await chartsFor(documents, principal) : [] }
       })
       const waiting = (await deps.suspended.waitingFor(user.user)).length
-      return { ...shown, user: user.user, waiting, key: randomId(), typed: typedIn(visit) }
+      const making = formAt(visit, 'make', makingFields(shown.charts, visit))
+      return { ...shown, user: user.user, waiting, key: randomId(), making }
     },
     deeds: { make: makingDeed(deps) },
   }
 }
 
-/** Returns what was typed, so that a form that failed still holds it. */
-function typedIn({ form }: Visit) {
-  return { name: form?.get('name') ?? '', share: form?.get('share') ?? '', chosen: chosenIn(form) }
+/** Returns the fields of the form that puts charts together. */
+function makingFields(charts: Awaited<ReturnType<typeof chartsFor>>, { ctx }: Visit): TypedField[] {
+  const { text } = messages[languageOf(ctx)]
+  return [
+    { name: 'name', label: text('documents.name'), kind: 'line', required: true, longest: 140 },
+    {
+      name: 'chart',
+      label: text('desk.charts'),
+      kind: 'several',
+      options: charts.map(({ id }) => id),
+      words: wordsOf(charts),
+    },
+    { name: 'share', label: text('desk.share'), kind: 'line', description: text('desk.share_about') },
+  ]
+}
+
+/** Returns what charts are called where one chooses some of them. */
+function wordsOf(charts: Awaited<ReturnType<typeof chartsFor>>): ReadonlyMap<string, string> {
+  return new Map(charts.map(({ id, name, of }) => [id, `${name} (${of})`]))
 }
 
 /** Makes the page of one dashboard, for its owner with what changes it. */
@@ -54,8 +72,12 @@ export function dashboardPage(deps: DeskDeps): OwnPage {
         const may = { change: has('change', 'update_document'), delete: has('delete', 'delete_document') }
         return { dashboard, may, others: may.change ? await chartsFor(documents, principal) : [] }
       })
+      const { text } = messages[reader.language]
+      const spans = timespans.map((one) => [one, text(`desk.span_${one.replaceAll(' ', '_')}`)] as const)
       const amount = (value: number | Decimal): string => numberText(value, reader)
-      return { ...shown, amount, key: randomId(), period: period ?? '', periods: timespans }
+      const others = { options: shown.others.map(({ id }) => id), words: wordsOf(shown.others) }
+      const periods = { options: timespans, words: new Map(spans) }
+      return { ...shown, amount, key: randomId(), period: period ?? '', periods, others }
     },
     deeds: dashboardDeeds(deps),
   }

@@ -6,7 +6,10 @@ import type { DocumentForm, FormField } from '../documents/forms.ts'
 import type { Field } from '../documents/platform/platform.ts'
 import { AppError } from '#leaf/errors.ts'
 import { placesOf } from '../documents/values.ts'
+import { messages } from './messages.ts'
+import { formAt, type Visit } from './own-page.ts'
 import type { InputKind, TypedField } from './reader.ts'
+import { readerOf } from './views.ts'
 
 const kinds: Readonly<Record<Field['type'], InputKind>> = {
   text: 'line',
@@ -100,5 +103,39 @@ export async function suggestionsFor(
   } catch (error) {
     if (error instanceof AppError && ['not_found', 'forbidden'].includes(error.code)) return []
     throw error
+  }
+}
+
+/** Returns the forms of what belongs to a document: whom it is assigned to, a comment, a file. */
+export function belongingForms(visit: Visit, asksToAttach: boolean) {
+  const word = (name: string): string => messages[readerOf(visit.ctx).language].text(name)
+  const needed = { needed: true } as const
+  return {
+    assigning: formAt(visit, 'assign', [
+      {
+        name: 'user',
+        label: word('sign_in.email'),
+        kind: 'email',
+        longest: 200,
+        autocomplete: 'off',
+        ...needed,
+      },
+      { name: 'note', label: word('documents.what_to_do'), kind: 'line', longest: 500 },
+    ]),
+    commenting: formAt(visit, 'comment', [
+      { name: 'comment', label: word('documents.comment'), kind: 'text', longest: 10_000, ...needed },
+    ]),
+    attaching: formAt(visit, 'attach', [
+      {
+        name: 'file',
+        label: word('documents.file'),
+        kind: 'file',
+        description: word('documents.largest'),
+        ...needed,
+      },
+      ...(asksToAttach
+        ? [{ name: 'confirmed', label: word('form.sure'), kind: 'flag', ...needed } as const]
+        : []),
+    ]),
   }
 }

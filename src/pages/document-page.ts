@@ -11,11 +11,12 @@ import { historyOf } from '../documents/history.ts'
 import type { PageForm } from '../web/page-form.ts'
 import { pathPart } from '../web/params.ts'
 import { orDash } from './call-subject.ts'
+import { belongingForms } from './document-inputs.ts'
 import { changesBetween, personName, type ShownChange, shownValue, documentWords } from './document-words.ts'
 import { looked } from './documents-endpoint.ts'
 import type { UserPageDeps } from './desk-endpoint.ts'
 import { messages } from './messages.ts'
-import type { Deed, OwnPage, Visit } from './own-page.ts'
+import { type Deed, refusedAt, type OwnPage, type Visit } from './own-page.ts'
 import { pages } from './pages.ts'
 import { numberText, type Reader } from './reader.ts'
 import { principalAt } from './session-middleware.ts'
@@ -91,7 +92,7 @@ export function documentPage(deps: UserPageDeps): OwnPage {
         ...place,
         ...shown,
         acts,
-        typed: typedIn(visit),
+        ...belongingForms(visit, shown.asksToAttach),
         key: randomId(),
         saved: visit.form === undefined && 'saved' in visit.ctx.query,
         amount: (value: number) => numberText(value, reader),
@@ -252,16 +253,10 @@ async function offered(
 }
 
 function attached({ file }: PageForm): Readonly<Record<string, unknown>> {
-  if (!file) throw new AppError('invalid', 'choose a file')
+  if (!file) throw refusedAt('file', 'invalid', 'choose a file')
   const base64 = Buffer.from(file.content).toString('base64')
   const isType = /^[a-z]+\/[A-Za-z0-9.+-]{1,100}$/.test(file.type)
   return { file_name: file.name, base64, ...(isType && { mime_type: file.type }) }
-}
-
-/** Returns the texts of a form that failed, so that nothing is typed twice. */
-function typedIn({ form }: Visit): Readonly<Record<string, string>> {
-  const names = ['comment', 'user', 'note'] as const
-  return Object.fromEntries(names.map((name) => [name, form ? text(form, name) : '']))
 }
 
 function placeOf({ ctx }: Visit): Place {

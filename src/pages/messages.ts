@@ -12,7 +12,7 @@ export type Language = keyof typeof languages
 /** The texts of one language. */
 export interface Messages {
   /** Returns a message by its name, `{placeholders}` and all; of two forms, that for this number. An unknown name is a bug. */
-  text(name: string, number?: unknown): string
+  readonly text: (name: string, number?: unknown) => string
   /** Translates one problem of several that a fault tells. */
   problem(message: string): string
   /** Translates a fault that is worded elsewhere into this language, where its sentence is known. */

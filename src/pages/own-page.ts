@@ -3,7 +3,7 @@ import type { Needs } from '../control/operation.ts'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { AuditEvent } from '../audit/event.ts'
-import { AppError, httpStatusOf } from '#leaf/errors.ts'
+import { AppError, type AppErrorCode, httpStatusOf } from '#leaf/errors.ts'
 import {
   allowScript,
   answerPage,
@@ -22,7 +22,9 @@ import { messages } from './messages.ts'
 import { pageEndpoint } from './page-endpoint.ts'
 import type { PageRow } from './pages.ts'
 import { admitted, noteWaiting, searchOf, type SessionDeps, toSignIn } from './session-middleware.ts'
-import { languageOf } from './views.ts'
+import type { TypedField } from './reader.ts'
+import { type ShownForm, shownForm } from './typed-form.ts'
+import { languageOf, readerOf } from './views.ts'
 
 /** What a form's fault says beyond its message. */
 interface FaultDetail {
@@ -42,6 +44,8 @@ export interface Visit extends SignedIn {
   readonly ctx: Context
   /** The form they sent, so that a form that failed still holds it. */
   readonly form?: PageForm
+  /** The name of the form that failed. */
+  readonly failed?: string
   readonly detail?: FaultDetail
 }
 
@@ -56,6 +60,22 @@ export function problemsOf({ detail }: Visit): readonly string[] {
 export function problemsIn(error: AppError): readonly string[] {
   const { problems = [] } = (error.data ?? {}) as { readonly problems?: readonly string[] }
   return problems.length > 0 ? problems : [error.message]
+}
+
+/** Returns one of a page's forms: what was typed, and what is wrong with it, stands in the one that failed. */
+export function formAt(
+  visit: Visit,
+  name: string,
+  fields: readonly TypedField[],
+  values: Readonly<Record<string, unknown>> = {},
+): ShownForm {
+  const sent = visit.failed === name ? { form: visit.form, problems: problemsOf(visit) } : {}
+  return shownForm(fields, { ...sent, values, reader: readerOf(visit.ctx), prefix: '' })
+}
+
+/** Refuses a form for what is wrong at one of its fields. */
+export function refusedAt(name: string, code: AppErrorCode, problem: string): AppError {
+  return new AppError(code, problem, { data: { problems: [`${name}: ${problem}`] } })
 }
 
 /** The outcome of a form. */
@@ -178,7 +198,7 @@ async function answer(
   // A form may have changed the session, or the user's preferences.
   const signed = ctx.state['signed'] as SignedIn
   if (own.script) allowScript(ctx)
-  const view = await own.show({ ...visit, ...signed })
+  const view = await own.show({ ...visit, ...signed, ...(state.failed && { failed: state.failed }) })
   await noteWaiting(ctx, deps)
   const csrf = formToken(signed.secret, purposeOf(page))
   const blank = { done: '', once: {}, fault: '', failed: '' }

@@ -2,6 +2,7 @@
 import { AppError } from '#leaf/errors.ts'
 import type { Fault } from '../site/site-files.ts'
 import { asked } from '../web/params.ts'
+import { messages } from './messages.ts'
 import type { Deed, OwnPage, Visit } from './own-page.ts'
 import { createPromptDesk, type PromptChange } from './prompt-desk.ts'
 import {
@@ -16,6 +17,7 @@ import {
 import { type BegunSketch, type Sketch, sketchFile } from './prompt-sketches.ts'
 import { promptEditor } from './assets-endpoint.ts'
 import { principalAt } from './session-middleware.ts'
+import { languageOf } from './views.ts'
 
 /** The most characters of a text, which the form carries; longer texts are edited as files. */
 const mostCharacters = 24_000
@@ -44,6 +46,7 @@ export function promptEditorPage(deps: PromptPageDeps): OwnPage {
       return {
         sketch: { ...sketch, began: digest ?? sketch.began },
         note: visit.form?.get('note') ?? '',
+        line: lineInput(visit, sketch),
         asked: argumentInputs(prompts.asks(sketch) ?? [], visit),
         conflict:
           present === undefined
@@ -99,6 +102,26 @@ function deedsOf(
         return changed(visit, deps, save, line)
       },
     },
+  }
+}
+
+/** Returns the field of the lines to which a text may be saved, in words. */
+function lineInput({ ctx }: Visit, { lines, line }: BegunSketch): object {
+  const { text } = messages[languageOf(ctx)]
+  const words = lines.map(({ line: role, branch }): [string, string] => [
+    role,
+    branch === undefined
+      ? text('prompts.the_site')
+      : text('prompts.branch').replace('{branch}', branch).replace('{role}', role),
+  ])
+  return {
+    key: 'line',
+    kind: 'select',
+    label: text('prompts.save_to'),
+    options: lines.map((one) => one.line),
+    words: new Map(words),
+    text: line,
+    blank: '',
   }
 }
 

@@ -3,10 +3,15 @@ import { isoTime } from '#leaf/clock.ts'
 import type { Decimal } from '#leaf/decimal.ts'
 import type { Language } from './messages.ts'
 
-/** The kinds of input. `flag` is a box that is checked or not, `yesno` may also be left open. */
+/** The kinds of input. `flag` is a box that is checked or not, `yesno` may also be left open; a `password` is never shown again. */
 export type InputKind =
   | 'line'
+  | 'email'
+  | 'search'
+  | 'password'
+  | 'file'
   | 'text'
+  | 'code'
   | 'number'
   | 'flag'
   | 'yesno'
@@ -34,8 +39,22 @@ export interface TypedField {
   readonly instant?: boolean | undefined
   /** Digits after the point, of an amount. */
   readonly places?: number | undefined
-  /** The most characters. */
+  /** The most characters, and the fewest. */
   readonly longest?: number | undefined
+  readonly shortest?: number | undefined
+  /** True where a browser need not ask us what is wrong with nothing: a password, a file, a box that confirms. */
+  readonly needed?: true | undefined
+  /** What no choice is called; empty where there is always one. */
+  readonly blank?: string | undefined
+  /** What a field suggests besides what links do. */
+  readonly suggested?: readonly { readonly value: string; readonly label: string }[] | undefined
+  /** True for what is typed letter by letter, such as an id: a phone must not begin it with a capital. */
+  readonly verbatim?: true | undefined
+  readonly placeholder?: string | undefined
+  /** What a browser fills in, in the words of HTML. */
+  readonly autocomplete?: string | undefined
+  /** True where options are languages, each called by its own name. */
+  readonly spoken?: true | undefined
   /** The columns of a table. */
   readonly columns?: readonly TypedField[] | undefined
   /** True for what the person may see but not change. */
@@ -68,7 +87,8 @@ export function inputText(
   value: unknown,
   reader: Reader,
 ): string {
-  if (value === undefined || value === null || kind === 'table' || kind === 'several') return ''
+  if (value === undefined || value === null || kind === 'table' || kind === 'several' || kind === 'password')
+    return ''
   if (kind === 'flag') return value === true || value === 1 || value === 'true' || value === '1' ? 'true' : ''
   if (kind === 'json') return JSON.stringify(value, null, 2)
   if (kind === 'number' && typeof value === 'number' && fixed) return numberText(value, reader, places)

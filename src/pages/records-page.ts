@@ -7,6 +7,7 @@ import type { UserPageDeps } from './desk-endpoint.ts'
 import { choicesFor } from './document-inputs.ts'
 import { looked, told } from './documents-endpoint.ts'
 import { pageOfRows, seen, shownList } from './lists.ts'
+import { messages } from './messages.ts'
 import type { OwnPage, Visit } from './own-page.ts'
 import { askableOf } from './record-question.ts'
 import { headOf, recordsOf } from './records.ts'
@@ -38,7 +39,7 @@ async function show(visit: Visit, deps: UserPageDeps): Promise<Record<string, un
   const list = { key: doctype, askable, head: headOf(reader), file }
   return {
     doctype,
-    bulks: bulkOf(deps, documents, user, doctype, reader),
+    ...bulksFor(bulkOf(deps, documents, user, doctype, reader), messages[reader.language].text('bulk.what')),
     ticked: tickedIn(visit.form).map(({ name }) => name),
     mayMake: mayMake && usableTool(deps, user, 'create_document') !== undefined,
     ...(await shownList(visit, list, (question) =>
@@ -48,4 +49,11 @@ async function show(visit: Visit, deps: UserPageDeps): Promise<Record<string, un
       })),
     )),
   }
+}
+
+/** Returns what may be done to several documents, and the input that asks which of it. */
+function bulksFor(bulks: ReturnType<typeof bulkOf>, label: string) {
+  const options = bulks.map(({ value }) => value)
+  const words = new Map(bulks.map((one) => [one.value, one.label]))
+  return { bulks, bulkInput: { key: 'do', kind: 'select', label, options, words, text: '' } }
 }

@@ -16,6 +16,8 @@ export interface FormState {
   /** What is wrong, each behind its place, such as `items[2].qty: …`. */
   readonly problems?: readonly string[] | undefined
   readonly reader: Reader
+  /** What the names of inputs begin with; a form whose names others know, such as an address, has nothing there. */
+  readonly prefix?: string
 }
 
 /** A form as a view draws it. */
@@ -26,7 +28,7 @@ export interface ShownForm {
   readonly isAtFields: boolean
 }
 
-interface Showing extends Omit<FormState, 'problems'> {
+interface Showing extends Omit<FormState, 'problems' | 'prefix'> {
   readonly values: Values
   readonly at: ReadonlyMap<string, string>
 }
@@ -60,10 +62,10 @@ type Values = Readonly<Record<string, unknown>>
 /** Returns a form with its problems, in the reader's language, at its inputs. */
 export function shownForm(
   fields: readonly TypedField[],
-  { problems = [], values = {}, ...state }: FormState,
+  { problems = [], values = {}, prefix = 'f.', ...state }: FormState,
 ): ShownForm {
   const { at, whole } = placed(problems, fields, state.reader)
-  const inputs = fields.map((field) => shownInput(field, 'f.', { ...state, values, at }, field.name))
+  const inputs = fields.map((field) => shownInput(field, prefix, { ...state, values, at }, field.name))
   return { inputs, problems: whole, isAtFields: at.size > 0 }
 }
 
@@ -71,7 +73,7 @@ function shownInput(field: TypedField, prefix: string, state: Showing, place: st
   const { form, values, at, reader } = state
   const key = prefix + field.name
   const value = values[field.name]
-  const typed = form && !field.fixed
+  const typed = form && !field.fixed && field.kind !== 'password'
   const text = typed ? (form.get(key) ?? '').replaceAll('\r\n', '\n') : inputText(field, value, reader)
   const stored = typed ? chosenIn(field, key, form) : Array.isArray(value) ? value.map(String) : []
   const options = field.options ?? []
@@ -117,11 +119,11 @@ function shownRows(field: TypedField, key: string, state: Showing): ShownRow[] {
 export function givenIn(
   form: Params,
   fields: readonly TypedField[],
-  { values = {}, reader }: { readonly values?: Values; readonly reader: Reader },
+  { values = {}, reader, prefix = 'f.' }: Pick<FormState, 'values' | 'reader' | 'prefix'>,
 ): Record<string, unknown> {
   const open = fields.filter(({ fixed }) => !fixed)
   const given = open.map((field): [string, unknown] => {
-    const value = givenFor(form, field, `f.${field.name}`, { values, reader })
+    const value = givenFor(form, field, prefix + field.name, { values, reader })
     return [field.name, field.kind === 'json' && typeof value === 'string' ? jsonIn(value) : value]
   })
   const problems = given.flatMap(([name, value]) => (value === undefined ? [`${name}: must be JSON`] : []))
@@ -213,8 +215,13 @@ function nameIn(row: Values | undefined): string {
   return typeof row?.['name'] === 'string' ? row['name'] : ''
 }
 
+/** Returns the options that are ticked; each box says which it is, for there may be others by now. */
 function chosenIn({ kind, options = [] }: TypedField, key: string, form: Params): string[] {
-  return kind === 'several' ? options.filter((_, index) => form.get(`${key}.${index}`) !== undefined) : []
+  if (kind !== 'several') return []
+  const sent = new Set(
+    [...Array(options.length + mostRows).keys()].map((index) => form.get(`${key}.${index}`)),
+  )
+  return options.filter((option) => sent.has(option))
 }
 
 /** Returns the text that a form holds for a field, in the form in which `inputText` writes its value. */
@@ -274,7 +281,8 @@ function placed(problems: readonly string[], fields: readonly TypedField[], { la
   const at = new Map<string, string>()
   const whole: string[] = []
   const known = new Map(fields.map((field) => [field.name, field]))
-  const isField = (path: string): boolean => known.has(path) || known.has(/^\w+/.exec(path)?.[0] ?? '')
+  const isField = (path: string): boolean =>
+    [path, path.replace(/\[[^]*/, ''), /^\w+/.exec(path)?.[0] ?? ''].some((name) => known.has(name))
   const add = (path: string, problem: string): void => {
     at.set(path, [at.get(path), say(problem)].filter(Boolean).join(' '))
   }

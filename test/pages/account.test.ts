@@ -61,8 +61,11 @@ describe('the account page', () => {
   it('says what a password must be before it is typed', async (t) => {
     const server = await startServer(t)
     const { body } = await (await signedIn(server)).open(pages.account.path)
-    assert.match(body, /id="new"[^>]* minlength="12"[^>]* aria-describedby="rule"/)
-    assert.match(body, /id="rule">At least 12 characters, and none of those passwords that are tried first/)
+    assert.match(body, /id="new"[^>]* minlength="12"[^>]* aria-describedby="new-about"/)
+    assert.match(
+      body,
+      /id="new-about"[^>]*>\s*At least 12 characters, and none of those passwords that are tried first/,
+    )
   })
 
   it('takes forms of this browser, this page and this user only', async (t) => {
@@ -99,12 +102,15 @@ describe('the account page', () => {
     const browser = await signedIn(server)
     const said = async (fields: Record<string, string>): Promise<string> => {
       const { body, status } = await send(browser, 'password', { ...change, ...fields })
-      return `${status} ${/role="alert">([^<]*)/.exec(body)?.[1]}`
+      const [, at, problem] = /id="(\w+)-about"[^>]*><span class="fault">([^<]*)/.exec(body) ?? []
+      return problem
+        ? `${status} ${at}: ${problem}`
+        : `${status} ${/role="alert"[^>]*><p>([^<]*)/.exec(body)?.[1]}`
     }
-    assert.equal(await said({ again: 'other' }), '400 the two passwords differ')
-    assert.match(await said({ new: 'short', again: 'short' }), /^400 the password must have at least 12/)
+    assert.equal(await said({ again: 'other' }), '400 again: the two passwords differ')
+    assert.match(await said({ new: 'short', again: 'short' }), /^400 new: the password must have at least 12/)
     for (let time = 0; time < 5; time++)
-      assert.equal(await said({ current: 'wrong' }), '403 the current password is wrong')
+      assert.equal(await said({ current: 'wrong' }), '403 current: the current password is wrong')
     assert.match(await said({}), /^503 too many attempts; please wait \d+ seconds/)
     assert.equal(await server.passwords.matches(user, password), true)
     const events = await server.auditEvents('password.change')

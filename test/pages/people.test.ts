@@ -40,7 +40,7 @@ describe('the people of a site in the browser', () => {
       await browser.fill(list, '/admin/people/save', {
         'f.email': 'New@example.com',
         'f.full_name': 'Nora New: "x"',
-        [roleOf(list, 'Sales User')]: 'on',
+        [roleOf(list, 'Sales User')]: 'Sales User',
       }),
     )
     assert.equal(new URL(made.url).search, '?user=new%40example.com&done=save', made.html)
@@ -66,7 +66,7 @@ describe('the people of a site in the browser', () => {
     const theirs = await signIn(service, sales)
     const shown = await open(browser, at)
     const before = file()
-    await browser.fill(shown, '/admin/people/save', { [roleOf(shown, 'HR User')]: 'on' })
+    await browser.fill(shown, '/admin/people/save', { [roleOf(shown, 'HR User')]: 'HR User' })
     assert.equal((await open(theirs, '/documents/Employee')).status, 200)
     const added = file()
       .split('\n')

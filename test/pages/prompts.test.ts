@@ -173,7 +173,7 @@ describe('the library of prompts on pages', () => {
       }
       return page(await browser.open(service.url + action, { method: 'POST', headers, body }))
     }
-    const wrong = await post({ 'f.amount': 'viel', 'f.tone': 'Cool', 'f.parts.1': 'on' })
+    const wrong = await post({ 'f.amount': 'viel', 'f.tone': 'Cool', 'f.parts.1': 'South' })
     assert.equal(wrong.status, 400)
     assert.match(
       wrong.html,
@@ -188,8 +188,8 @@ describe('the library of prompts on pages', () => {
       'f.amount': '1.234,5',
       'f.formal': 'true',
       'f.tone': 'Cool',
-      'f.parts.0': 'on',
-      'f.parts.1': 'on',
+      'f.parts.0': 'North',
+      'f.parts.1': 'South',
     })
     assert.match(right.html, />1234\.5 True Cool North\+South/)
   })

@@ -47,7 +47,7 @@ function untouched(reader: Reader): URLSearchParams {
   for (const input of shownForm(fields, { values, reader }).inputs) {
     if (input.fixed) continue
     for (const [index, option] of (input.options ?? []).entries())
-      if (input.kind === 'several' && input.chosen.includes(option)) sent.set(`${input.key}.${index}`, 'on')
+      if (input.kind === 'several' && input.chosen.includes(option)) sent.set(`${input.key}.${index}`, option)
     if (input.kind === 'table') sent.set(`${input.key}.rows`, String(input.rows.length))
     else if (input.kind !== 'several') sent.set(input.key, input.text.replaceAll('\n', '\r\n'))
     for (const row of input.rows) {
@@ -106,7 +106,7 @@ describe('the one form', () => {
       for (const [key, value, name] of [
         ['f.amount', '1', 'amount'],
         ['f.text', '', 'text'],
-        ['f.tags.1', 'on', 'tags'],
+        ['f.tags.1', 'b', 'tags'],
         ['f.items.1.qty', '3', 'items'],
         ['f.items.0._delete', '1', 'items'],
       ] as const) {
