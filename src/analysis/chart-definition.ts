@@ -75,7 +75,7 @@ export function completeChart(given: ChartDefinition, columns: readonly TableCol
     )
   if (!overTime && group === undefined)
     faults.push(`based_on: a ${given.chart_type} chart needs a field to group by`)
-  if (faults.length > 0) throw new AppError('invalid', faults.join('; '))
+  if (faults.length > 0) throw new AppError('invalid', faults.join('; '), { data: { problems: faults } })
   return {
     definition: {
       ...given,

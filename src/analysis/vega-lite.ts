@@ -102,7 +102,7 @@ export function sectorsOf(title: string | null): VegaPart {
 }
 
 /** As many colors as a chart has groups at most, neighbours far apart. */
-const colors = Array.from(
+export const colors = Array.from(
   { length: 30 },
   (_, index) => `hsl(${Math.round((210 + index * 137.5) % 360)}, 55%, ${[50, 68, 36][index % 3]}%)`,
 )

@@ -1,6 +1,9 @@
 /** What people change in dashboards: by the tools that make, change and delete them. */
-import { getDocument } from '../documents/asking/reading.ts'
-import { itemsOf } from '../tools/dashboards.ts'
+import { AppError } from '#leaf/errors.ts'
+import type { Principal } from '../core/principal.ts'
+import { getDocument, listDocuments } from '../documents/asking/reading.ts'
+import type { Documents } from '../documents/documents.ts'
+import { sharedWith, itemsOf, sharingOf } from '../tools/dashboards.ts'
 import { pathPart, type Params } from '../web/params.ts'
 import { mostChosen, type UserPageDeps } from './desk-endpoint.ts'
 import { changesOf } from './document-page.ts'
@@ -45,7 +48,17 @@ export function dashboardDeeds(deps: UserPageDeps): Record<string, Deed> {
   })
   return {
     rename: change('rename', (form) => ({ dashboard_name: (form.get('name') ?? '').trim() })),
-    add: change('add', (form, charts) => rowsOf([...charts, form.get('chart') ?? ''])),
+    add: {
+      run: async (visit, form) => {
+        const done = await change('add', (_, charts) => rowsOf([...charts, form.get('chart') ?? ''])).run(
+          visit,
+          form,
+        )
+        if (done === undefined) await shareCharts(deps, visit, form, noAudience)
+        return done
+      },
+    },
+    share: { run: (visit, form) => share(deps, visit, form) },
     take: change('take', (form, charts) => rowsOf(charts.filter((_, index) => index !== placeIn(form)))),
     earlier: change('earlier', (form, charts) => rowsOf(moved(charts, placeIn(form)))),
     delete: {
@@ -61,6 +74,84 @@ export function dashboardDeeds(deps: UserPageDeps): Record<string, Deed> {
       },
     },
   }
+}
+
+const noAudience = { users: [], roles: [] } as const
+/** The most roles that a form lists. */
+const mostRoles = 200
+
+/** Shares a dashboard with those whom the form names and nobody else, and its charts with it. AppError `invalid` at its field. */
+async function share(deps: UserPageDeps, visit: Visit, form: Params): ReturnType<Deed['run']> {
+  const principal = principalAt(visit, deps)
+  const documents = documentsFor(principal, deps)
+  const roles = [...Array(mostRoles).keys()].flatMap((index) => form.get(`shared_roles.${index}`) ?? [])
+  const told = (form.get('share_with') ?? '').split(/[,;\n]/).map((one) => one.trim())
+  const audience = sharedWith({ documents }, [...roles, ...told.filter(Boolean)])
+  const data = { shared_users: [...new Set(audience.users)], shared_roles: [...new Set(audience.roles)] }
+  const name = pathPart(visit.ctx, 'id')
+  const before = sharingOf(await getDocument(documents, principal, doctype, name))
+  const done = await changed(deps, visit, { verb: 'share', form, data: () => data })
+  if (done === undefined)
+    await shareCharts(deps, visit, form, {
+      users: before.users.filter((one) => !audience.users.includes(one)),
+      roles: before.roles.filter((one) => !audience.roles.includes(one)),
+    })
+  return done
+}
+
+type Audience = ReturnType<typeof sharingOf>
+
+/** Shares one's own charts of a dashboard as it is shared; who lost it keeps those charts that they have on others of one's dashboards. */
+async function shareCharts(deps: UserPageDeps, visit: Visit, form: Params, lost: Audience): Promise<void> {
+  const principal = principalAt(visit, deps)
+  const documents = documentsFor(principal, deps)
+  const name = pathPart(visit.ctx, 'id')
+  const dashboard = await getDocument(documents, principal, doctype, name)
+  const now = sharingOf(dashboard)
+  const others = lost.users.length + lost.roles.length > 0 ? await ownOthers(documents, principal, name) : []
+  for (const { chart } of itemsOf(dashboard)) {
+    const stored = await getDocument(documents, principal, 'Dashboard Chart', chart).catch(
+      (error: unknown) => {
+        if (error instanceof AppError && error.code === 'not_found') return undefined
+        throw error
+      },
+    )
+    // Charts of others stay as they are.
+    if (stored?.['owner'] !== principal.user) continue
+    const had = sharingOf(stored)
+    const elsewhere = others
+      .filter((view) => itemsOf(view).some((item) => item.chart === chart))
+      .map(sharingOf)
+    const next = (of: keyof Audience): string[] => {
+      const kept = had[of].filter(
+        (one) => !lost[of].includes(one) || elsewhere.some((it) => it[of].includes(one)),
+      )
+      return [...new Set([...kept, ...now[of]])]
+    }
+    const data = { shared_users: next('users'), shared_roles: next('roles') }
+    if (String(data.shared_users) === String(had.users) && String(data.shared_roles) === String(had.roles))
+      continue
+    const args = { doctype: 'Dashboard Chart', name: chart, data }
+    await useTool(deps, principal, 'update_document', args, {
+      key: `${form.get('key') ?? ''} ${chart}`,
+      confirmed: true,
+    })
+  }
+}
+
+async function ownOthers(documents: Documents, principal: Principal, name: string) {
+  const { data } = await listDocuments(documents, principal, {
+    doctype,
+    filters: [
+      ['owner', '=', principal.user],
+      ['name', '!=', name],
+    ],
+    fields: ['name'],
+    limit: 1000,
+  })
+  const views = []
+  for (const one of data) views.push(await getDocument(documents, principal, doctype, String(one['name'])))
+  return views
 }
 
 async function changed(
@@ -87,7 +178,8 @@ async function changed(
   if (usableTool(deps, principal, tool)?.confirm !== 'never' && !confirmed) {
     const tried = await useTool(deps, principal, tool, { ...args, dry_run: true })
     const changes = await changesOf(deps, visit, { doctype, name }, { tried, more: {} })
-    const fields = ['name', 'chart', 'at'].flatMap((key) => {
+    const shared = [...Array(mostRoles).keys()].map((index) => `shared_roles.${index}`)
+    const fields = ['name', 'chart', 'at', 'share_with', ...shared].flatMap((key) => {
       const value = form.get(key)
       return value === undefined ? [] : [[key, value]]
     })

@@ -8,9 +8,11 @@ import { type ChartDefinition, timespans } from '../analysis/chart-definition.ts
 import type { Principal } from '../core/principal.ts'
 import { type DocumentView, getDocument, listDocuments } from '../documents/asking/reading.ts'
 import { accessFor, type Documents } from '../documents/documents.ts'
-import { calculateStored, drawStored, itemsOf } from '../tools/dashboards.ts'
+import type { Access } from '../documents/permission.ts'
+import { calculateStored, drawStored, itemsOf, sharingOf } from '../tools/dashboards.ts'
 import type { BrowserDeps } from '../web/browser-middleware.ts'
 import { asked, pathPart } from '../web/params.ts'
+import { type Mark, type Marks, chartMarks } from './chart-marks.ts'
 import { pages } from './pages.ts'
 import type { Showing } from './route-page.ts'
 import type { SessionDeps } from './session-middleware.ts'
@@ -33,7 +35,11 @@ interface Moment {
 interface ChartInWords {
   readonly id: string
   readonly name: string
-  readonly points: readonly (ChartPoint & { readonly link: string | undefined })[]
+  readonly points: readonly (ChartPoint & {
+    readonly link: string | undefined
+    readonly mark: Mark | undefined
+  })[]
+  readonly way: Marks['way']
   readonly more: number
   readonly link: string
   readonly timespan: string
@@ -103,7 +109,7 @@ export async function dashboardOfDesk(documents: Documents, principal: Principal
     const chart = await storedChart(documents, principal, name, at)
     if (chart) charts.push({ ...chart, place })
   }
-  return { ...rowOf(view), modified: String(view['modified']), charts }
+  return { ...rowOf(view), modified: String(view['modified']), sharing: sharingOf(view), charts }
 }
 
 function rowOf(view: DocumentView) {
@@ -152,23 +158,37 @@ async function storedChart(
   { now, period }: Moment,
 ): Promise<ChartInWords | undefined> {
   try {
-    const { definition, points } = await calculateStored({ principal, documents }, id, now, period)
-    const { doctype, chart_name: name, timespan } = definition
-    const access = accessFor(documents, principal, doctype)
-    const whole = filtersBehind(access, definition, now)
-    const listed = points.slice(0, mostNumbers).map((point) => {
-      const own = filtersOfPoint(definition, point.label)
-      return { ...point, link: own && listOf(doctype, [...whole, ...own]) }
-    })
-    const more = Math.max(0, points.length - mostNumbers)
-    return { id, name, points: listed, more, link: listOf(doctype, whole), timespan: timespan ?? '' }
+    const { definition, kept, points } = await calculateStored({ principal, documents }, id, now, period)
+    const access = accessFor(documents, principal, definition.doctype)
+    return { id, ...chartInWords(access, definition, { points, kept, now }) }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     if (error.code === 'not_found') return undefined
     // A chart that cannot be calculated says so in the place of its picture.
     const { chart_name } = await getDocument(documents, principal, 'Dashboard Chart', id)
-    return { id, name: String(chart_name), points: [], more: 0, link: '', timespan: '' }
+    return { id, name: String(chart_name), points: [], way: 'picture', more: 0, link: '', timespan: '' }
   }
+}
+
+/** Returns a calculated chart in words: what stands where, and what lists the documents behind it and behind each point. */
+export function chartInWords(
+  access: Access,
+  definition: ChartDefinition,
+  {
+    points,
+    kept,
+    now,
+  }: { readonly points: readonly ChartPoint[]; readonly kept?: unknown; readonly now: number },
+): Omit<ChartInWords, 'id'> {
+  const { doctype, chart_name: name, timespan } = definition
+  const whole = filtersBehind(access, definition, now)
+  const { way, marks } = chartMarks(definition, points, kept)
+  const listed = points.slice(0, mostNumbers).map((point, index) => {
+    const own = filtersOfPoint(definition, point.label)
+    return { ...point, link: own && listOf(doctype, [...whole, ...own]), mark: marks[index] }
+  })
+  const more = Math.max(0, points.length - mostNumbers)
+  return { name, points: listed, way, more, link: listOf(doctype, whole), timespan: timespan ?? '' }
 }
 
 function listOf(doctype: string, filters: readonly unknown[]): string {

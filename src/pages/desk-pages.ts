@@ -2,11 +2,12 @@
 import type { Decimal } from '#leaf/decimal.ts'
 import { randomId } from '#leaf/secrets.ts'
 import { timespans } from '../analysis/chart-definition.ts'
+import { assistantUser } from '../core/principal.ts'
 import { possibleDeeds } from '../documents/forms.ts'
 import { asked, pathPart } from '../web/params.ts'
 import { dashboardDeeds, makingDeed } from './dashboard-deeds.ts'
 import { chartsFor, dashboardOfDesk, dashboardsFor, type DeskDeps } from './desk-endpoint.ts'
-import { messages } from './messages.ts'
+import { type Messages, messages } from './messages.ts'
 import { formAt, type OwnPage, type Visit } from './own-page.ts'
 import { numberText, type TypedField } from './reader.ts'
 import { principalAt } from './session-middleware.ts'
@@ -27,7 +28,8 @@ export function deskPage(deps: DeskDeps): OwnPage {
       })
       const waiting = (await deps.suspended.waitingFor(user.user)).length
       const making = formAt(visit, 'make', makingFields(shown.charts, visit))
-      return { ...shown, user: user.user, waiting, key: randomId(), making }
+      const mayDraw = usableTool(deps, user, 'create_dashboard_chart') !== undefined
+      return { ...shown, mayDraw, user: user.user, waiting, key: randomId(), making }
     },
     deeds: { make: makingDeed(deps) },
   }
@@ -46,6 +48,20 @@ function makingFields(charts: Awaited<ReturnType<typeof chartsFor>>, { ctx }: Vi
       words: wordsOf(charts),
     },
     { name: 'share', label: text('desk.share'), kind: 'line', description: text('desk.share_about') },
+  ]
+}
+
+/** Returns the fields that say who sees a dashboard; the role that all have who use the assistant stands for everybody. */
+function sharingFields(text: Messages['text'], roles: readonly string[]): TypedField[] {
+  return [
+    {
+      name: 'shared_roles',
+      label: text('desk.roles'),
+      kind: 'several',
+      options: roles,
+      words: new Map([[assistantUser, `${assistantUser} (${text('desk.everybody')})`]]),
+    },
+    { name: 'share_with', label: text('desk.people'), kind: 'line', description: text('desk.people_about') },
   ]
 }
 
@@ -69,15 +85,29 @@ export function dashboardPage(deps: DeskDeps): OwnPage {
         const { verbs } = await possibleDeeds(documents, principal, 'Dashboard', id)
         const has = (verb: 'change' | 'delete', tool: string): boolean =>
           verbs.has(verb) && usableTool(deps, principal, tool) !== undefined
-        const may = { change: has('change', 'update_document'), delete: has('delete', 'delete_document') }
+        const change = has('change', 'update_document')
+        const chart = change && usableTool(deps, principal, 'create_dashboard_chart') !== undefined
+        const may = { change, chart, delete: has('delete', 'delete_document') }
         return { dashboard, may, others: may.change ? await chartsFor(documents, principal) : [] }
       })
       const { text } = messages[reader.language]
       const spans = timespans.map((one) => [one, text(`desk.span_${one.replaceAll(' ', '_')}`)] as const)
       const amount = (value: number | Decimal): string => numberText(value, reader)
       const others = { options: shown.others.map(({ id }) => id), words: wordsOf(shown.others) }
+      const roles = [...deps.site.current().documents.platform.people.roles.keys()]
+      const { sharing } = shown.dashboard
+      const values = { shared_roles: [...sharing.roles], share_with: sharing.users.join(', ') }
+      const sharingForm = formAt(visit, 'share', sharingFields(text, roles), values)
       const periods = { options: timespans, words: new Map(spans) }
-      return { ...shown, amount, key: randomId(), period: period ?? '', periods, others }
+      return {
+        ...shown,
+        amount,
+        key: randomId(),
+        period: period ?? '',
+        periods,
+        others,
+        sharing: sharingForm,
+      }
     },
     deeds: dashboardDeeds(deps),
   }

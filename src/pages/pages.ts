@@ -46,6 +46,7 @@ export const pages = {
   approval: { path: '/approvals/:id', view: 'approval', for: 'users' },
   desk: { path: '/desk', view: 'desk', for: 'users', navigation: 'navigation.dashboards' },
   chart: { path: '/desk/charts/:id', for: 'users' },
+  newChart: { path: '/new-chart', view: 'new-chart', for: 'users' },
   dashboard: { path: '/desk/:id', view: 'dashboard', for: 'users' },
   documents: { path: '/documents', view: 'documents', for: 'users', navigation: 'navigation.documents' },
   records: { path: '/documents/:doctype', view: 'records', for: 'users' },
@@ -165,6 +166,7 @@ export interface NavigationGroup {
 const within: Readonly<Record<string, string>> = {
   'new-prompt': 'prompts',
   'new-document': 'documents',
+  'new-chart': 'desk',
   search: '',
 }
 

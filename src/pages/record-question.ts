@@ -87,14 +87,7 @@ export function questionIn(
   reader: Reader,
 ): RecordQuestion & { readonly form: Params } {
   const form = readParams(new URLSearchParams(query))
-  const given = givenIn(form, inputs, { reader })
-  const filters = inputs.flatMap(({ name, kind }): FieldFilter[] => {
-    const value = given[name]
-    if (value === null || value === undefined) return []
-    const [field = '', end] = name.split('.')
-    if (end !== undefined) return [[field, end === 'from' ? '>=' : '<=', value]]
-    return [kind === 'line' ? [field, 'contains', value] : [field, '=', value]]
-  })
+  const filters = filtersIn(givenIn(form, inputs, { reader }), { inputs })
   const more = givenFilters(form)
   const chosen = fields.map(({ name }) => name).filter((name) => form.get(`c.${name}`) !== undefined)
   return {
@@ -107,6 +100,20 @@ export function questionIn(
     after: form.get('after'),
     offset: Math.min(1e6, Math.max(0, Math.floor(Number(form.get('offset')) || 0))),
   }
+}
+
+/** Returns the filters that were given, by the names of their inputs. */
+export function filtersIn(
+  given: Readonly<Record<string, unknown>>,
+  { inputs }: Pick<Askable, 'inputs'>,
+): readonly FieldFilter[] {
+  return inputs.flatMap(({ name, kind }): FieldFilter[] => {
+    const value = given[name]
+    if (value === null || value === undefined) return []
+    const [field = '', end] = name.split('.')
+    if (end !== undefined) return [[field, end === 'from' ? '>=' : '<=', value]]
+    return [kind === 'line' ? [field, 'contains', value] : [field, '=', value]]
+  })
 }
 
 const mostGiven = 20

@@ -38,6 +38,7 @@ import { type PageRow, type PageName, pages } from './pages.ts'
 import { promptEditorPage } from './prompt-editor-page.ts'
 import { promptHistoryPage, promptPage } from './prompt-page.ts'
 import { exportPromptsEndpoint, promptsPage } from './prompts-page.ts'
+import { newChartPage } from './new-chart-page.ts'
 import { recordsPage } from './records-page.ts'
 import { reportEndpoint, reportFileEndpoint, reportsEndpoint } from './reports-endpoint.ts'
 import { type AnswersOf, routePage } from './route-page.ts'
@@ -57,6 +58,7 @@ export const answers = {
   desk: deskPage,
   chart: pictureEndpoint,
   dashboard: dashboardPage,
+  newChart: newChartPage,
   documents: doctypesEndpoint,
   records: recordsPage,
   record: documentPage,

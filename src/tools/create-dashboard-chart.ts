@@ -1,13 +1,10 @@
-import { filtersOf } from '../documents/asking/linked-filters.ts'
-import { readableColumns } from '../documents/reports/tables.ts'
 import { createDocument } from '../documents/writing/creating.ts'
 import type { ChartImage, Charts } from '#sandbox/sandbox.ts'
-import { chartPoints, chartStates } from '../analysis/chart-data.ts'
+import { chartStates } from '../analysis/chart-data.ts'
 import {
   aggregateNames,
   type ChartDefinition,
   chartTypes,
-  completeChart,
   timeIntervals,
   timespans,
 } from '../analysis/chart-definition.ts'
@@ -15,7 +12,7 @@ import { vegaLiteOf } from '../analysis/vega-lite.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { doctype, likeFilters } from './gate/arguments.ts'
 import { pageAddress } from './document-id.ts'
-import { addToDashboard } from './dashboards.ts'
+import { addToDashboard, plannedChart } from './dashboards.ts'
 import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
 import { defineTool, turnOf, type Tool, type ToolContext } from './tool.ts'
 import { objectWith } from '#leaf/object-schema.ts'
@@ -64,11 +61,9 @@ export function createDashboardChart(charts: Charts, clock: Clock): Tool {
     },
     async run({ dashboard_name: dashboard, format = 'png', ...given }, context) {
       const { principal, documents, signal, progress } = context
-      const { access, columns } = readableColumns(documents, principal, given.doctype)
-      await filtersOf(access, given.filters)
-      const { definition, warnings } = completeChart(given as ChartDefinition, columns)
       progress(0, 3, 'reading the documents')
-      const points = await chartPoints(documents, principal, definition, clock.now())
+      const planned = await plannedChart(context, given as ChartDefinition, clock.now())
+      const { access, definition, warnings, points } = planned
       const counted = await chartStates(documents, principal, definition, clock.now())
       progress(1, 3, 'drawing')
       const spec = vegaLiteOf(definition, (name) => access.doctype.fields.get(name)?.label ?? name)

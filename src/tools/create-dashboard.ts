@@ -1,8 +1,8 @@
-import { updateDocument } from '../documents/writing/updating.ts'
-import { getDocument, listDocuments } from '../documents/asking/reading.ts'
+import { listDocuments } from '../documents/asking/reading.ts'
 import { createDocument } from '../documents/writing/creating.ts'
 import { AppError } from '#leaf/errors.ts'
 import { meantOrKnown } from '#leaf/names.ts'
+import { sharedWith, extendSharing } from './dashboards.ts'
 import { pageAddress } from './document-id.ts'
 import type { ToolContext } from './tool.ts'
 import { objectShape, textShape, yesNoShape } from './output-shapes.ts'
@@ -42,7 +42,7 @@ export const createDashboard = defineTool({
   example: { dashboard_name: 'Sales', chart_names: ['Orders by status'], share_with: ['Sales User'] },
   async run({ dashboard_name: title, chart_names: names, share_with: share = [] }, context) {
     const { principal, documents } = context
-    const { users, roles } = audienceOf(context, share)
+    const { users, roles } = sharedWith(context, share)
     const charts = await chartsOf(context, names)
     const sharing = {
       ...(users.length > 0 && { shared_users: users }),
@@ -69,38 +69,6 @@ export const createDashboard = defineTool({
     }
   },
 })
-
-/**
- * Returns the users and roles to share with; names every role that does not exist. One answer covers users who do not
- * exist and those who may see no dashboard, so that it tells of nobody whether they are a user.
- */
-function audienceOf(
-  { documents }: ToolContext,
-  share: readonly string[],
-): { users: string[]; roles: string[] } {
-  const { people, doctypes } = documents.platform
-  const readers = new Set(
-    (doctypes.get('Dashboard')?.rules ?? [])
-      .filter(({ actions }) => actions.has('read'))
-      .map(({ role }) => role),
-  )
-  const users: string[] = []
-  const roles: string[] = []
-  const faults: string[] = []
-  for (const one of share) {
-    const user = people.find(one)
-    const mayLook =
-      user?.enabled && user.assistantEnabled && [...readers].some((role) => user.roles.has(role))
-    if (user && mayLook) users.push(user.id)
-    else if (people.roles.has(one)) roles.push(one)
-    else
-      faults.push(
-        `there is no role "${one}", and no user of that address who may see dashboards${meantOrKnown(one, [...people.roles.keys()])}`,
-      )
-  }
-  if (faults.length > 0) throw new AppError('invalid', `share_with: ${faults.join('; ')}`)
-  return { users, roles }
-}
 
 /** Returns the charts by id or name, among those that the caller may see; names all that are missing at once. */
 async function chartsOf(
@@ -136,19 +104,4 @@ async function chartsOf(
       `there are no charts that you may see: ${faults.join(', ')} (create_dashboard_chart makes one)`,
     )
   return found
-}
-
-/** Adds users and roles to those that a chart is shared with, and removes none. */
-async function extendSharing(
-  { principal, documents }: ToolContext,
-  chart: string,
-  users: readonly string[],
-  roles: readonly string[],
-): Promise<void> {
-  const stored = await getDocument(documents, principal, 'Dashboard Chart', chart)
-  const list = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
-  await updateDocument(documents, principal, 'Dashboard Chart', chart, {
-    shared_users: [...new Set([...list(stored['shared_users']), ...users])],
-    shared_roles: [...new Set([...list(stored['shared_roles']), ...roles])],
-  })
 }

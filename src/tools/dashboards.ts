@@ -5,7 +5,10 @@ import { AppError } from '#leaf/errors.ts'
 import { meantOrKnown } from '#leaf/names.ts'
 import type { Charts, ChartImage, ChartPoint, Look } from '#sandbox/sandbox.ts'
 import { chartPoints } from '../analysis/chart-data.ts'
-import type { ChartDefinition } from '../analysis/chart-definition.ts'
+import { filtersOf } from '../documents/asking/linked-filters.ts'
+import type { Access } from '../documents/permission.ts'
+import { readableColumns } from '../documents/reports/tables.ts'
+import { type ChartDefinition, type CompleteChart, completeChart } from '../analysis/chart-definition.ts'
 import { vegaLiteOf } from '../analysis/vega-lite.ts'
 import { turnOf, type ToolContext } from './tool.ts'
 
@@ -44,6 +47,9 @@ export async function addToDashboard(context: ToolContext, nameOrId: string, cha
   await updateDocument(context.documents, context.principal, 'Dashboard', id, {
     charts: [...itemsOf(dashboard), { chart }],
   })
+  // Whoever sees the dashboard is to see the new chart on it.
+  const { users, roles } = sharingOf(dashboard)
+  if (users.length + roles.length > 0) await extendSharing(context, chart, users, roles)
   return id
 }
 
@@ -54,6 +60,18 @@ export function itemsOf(dashboard: View): readonly { readonly name: unknown; rea
     name: row['name'],
     chart: String(row['chart']),
   }))
+}
+
+/** Fills in a chart that is to be made, and calculates it. AppError `invalid` with `data.problems`. */
+export async function plannedChart(
+  { principal, documents }: Reader,
+  given: ChartDefinition,
+  now: number,
+): Promise<CompleteChart & { readonly access: Access; readonly points: readonly ChartPoint[] }> {
+  const { access, columns } = readableColumns(documents, principal, given.doctype)
+  await filtersOf(access, given.filters)
+  const complete = completeChart(given, columns)
+  return { ...complete, access, points: await chartPoints(documents, principal, complete.definition, now) }
 }
 
 /** Calculates a stored chart over the documents that the caller may read. AppError says why it cannot be done. */
@@ -102,4 +120,62 @@ export async function drawStored(
     definition,
     image: await charts.draw(spec, points, 'png', turnOf({ principal, signal }), look),
   }
+}
+
+/** Returns with whom a dashboard or a chart is shared. */
+export function sharingOf(view: View): {
+  readonly users: readonly string[]
+  readonly roles: readonly string[]
+} {
+  const list = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
+  return { users: list(view['shared_users']), roles: list(view['shared_roles']) }
+}
+
+/**
+ * Returns the users and roles to share with; names every role that does not exist. One answer covers users who do not
+ * exist and those who may see no dashboard, so that it tells of nobody whether they are a user.
+ */
+export function sharedWith(
+  { documents }: Pick<Reader, 'documents'>,
+  share: readonly string[],
+): { users: string[]; roles: string[] } {
+  const { people, doctypes } = documents.platform
+  const readers = new Set(
+    (doctypes.get('Dashboard')?.rules ?? [])
+      .filter(({ actions }) => actions.has('read'))
+      .map(({ role }) => role),
+  )
+  const users: string[] = []
+  const roles: string[] = []
+  const faults: string[] = []
+  for (const one of share) {
+    const user = people.find(one)
+    const mayLook =
+      user?.enabled && user.assistantEnabled && [...readers].some((role) => user.roles.has(role))
+    if (user && mayLook) users.push(user.id)
+    else if (people.roles.has(one)) roles.push(one)
+    else
+      faults.push(
+        `there is no role "${one}", and no user of that address who may see dashboards${meantOrKnown(one, [...people.roles.keys()])}`,
+      )
+  }
+  if (faults.length > 0) {
+    const problems = faults.map((fault) => `share_with: ${fault}`)
+    throw new AppError('invalid', `share_with: ${faults.join('; ')}`, { data: { problems } })
+  }
+  return { users, roles }
+}
+
+/** Adds users and roles to those that a chart is shared with, and removes none. */
+export async function extendSharing(
+  { principal, documents }: Reader,
+  chart: string,
+  users: readonly string[],
+  roles: readonly string[],
+): Promise<void> {
+  const stored = await getDocument(documents, principal, 'Dashboard Chart', chart)
+  await updateDocument(documents, principal, 'Dashboard Chart', chart, {
+    shared_users: [...new Set([...sharingOf(stored).users, ...users])],
+    shared_roles: [...new Set([...sharingOf(stored).roles, ...roles])],
+  })
 }

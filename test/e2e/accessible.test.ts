@@ -216,7 +216,9 @@ async function faultsOf(
   return width === looks[0].width ? [...told, ...(await unreached(page, where))] : told
 }
 
-const focusable = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]'
+// What a drawing leads to stands in the table beside it as well.
+const focusable =
+  'a[href]:not([tabindex="-1"]), button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]'
 
 /** What Tab does not come to, or comes to and nobody sees it. */
 async function unreached(page: Page, where: string): Promise<string[]> {

@@ -37,7 +37,7 @@ describe('an employee', { skip }, () => {
     assert.equal(await page.getByText('Chrome on').count(), 2)
     await page.getByLabel('Password of today').focus()
     await type(page, ['not it', second, second])
-    await page.getByRole('alert').getByText('the current password is wrong').waitFor()
+    await page.locator('#current-about').getByText('the current password is wrong').waitFor()
     await page.getByLabel('Password of today').focus()
     await type(page, [first, 'password1234', 'password1234'])
     await page.getByRole('alert').waitFor()

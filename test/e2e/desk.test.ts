@@ -38,7 +38,16 @@ describe('the desk', () => {
       aggregate_function: 'Count',
       based_on: 'priority',
     })
-    const made = await call('create_dashboard', { dashboard_name: 'Mine', chart_names: [chart.chart_id] })
+    const days = await call('create_dashboard_chart', {
+      chart_name: 'Tasks by day',
+      chart_type: 'heatmap',
+      doctype: 'Task',
+      aggregate_function: 'Count',
+      time_series_based_on: 'creation',
+      timespan: 'All Time',
+    })
+    const both = [chart.chart_id, days.chart_id]
+    const made = await call('create_dashboard', { dashboard_name: 'Mine', chart_names: both })
     const id = String(made.dashboard_id)
 
     const mine = await signedIn(`${daemon.url}/desk`, people[0]!)
@@ -48,10 +57,14 @@ describe('the desk', () => {
       'html' in page && page.html.includes('Tasks &lt;b&gt;by&lt;/b&gt; priority'),
       JSON.stringify(page),
     )
-    // For who cannot see the picture, and with its place kept while it comes.
+    // Each bar leads to what is behind it; a picture has its numbers beside it, and its place is kept while it comes.
     assert.match(
       page.html,
-      /<summary>The numbers of Tasks &lt;b&gt;[^]*<th scope="row"[^>]*><a [^>]*>High<\/a><\/th><td[^>]*>\d+<\/td>/,
+      /<a href="[^"]*"><span[^>]*>High<\/span><svg[^>]*><rect [^>]*><\/svg><span[^>]*>\d+</,
+    )
+    assert.match(
+      page.html,
+      /<summary>The numbers of Tasks by day<[^]*<th scope="row"[^>]*><a [^>]*>[\d-]+<\/a><\/th><td[^>]*>\d+<\/td>/,
     )
     assert.match(page.html, /<img [^>]*width="640" height="400"/)
     const picture = await mine.browser.open(`${daemon.url}/desk/charts/${chart.chart_id}`)
@@ -64,7 +77,7 @@ describe('the desk', () => {
       return sizeOf(Buffer.from(await drawn.arrayBuffer()))
     })
     const [wide, dark, narrow, narrowDark] = await Promise.all(looks)
-    assert.ok(page.html.includes(`charts/${chart.chart_id}?narrow&amp;dark&amp;`))
+    assert.ok(page.html.includes(`charts/${days.chart_id}?narrow&amp;dark&amp;`))
     assert.deepEqual(wide, dark)
     assert.deepEqual(narrow, narrowDark)
     assert.ok(wide![0]! > 600 && narrow![0]! < 320, JSON.stringify([wide, narrow]))

@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
 import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
@@ -83,9 +84,10 @@ describe('with a keyboard alone', { skip }, () => {
 
     await follow(page, 'Dashboards')
     await follow(page, 'Sales this quarter')
-    await tabTo(page, 'The numbers of Tasks by priority')
+    await tabTo(page, 'High', 'A')
     await page.keyboard.press('Enter')
-    await page.getByRole('rowheader', { name: 'High' }).waitFor()
+    await page.waitForURL(/\/documents\/Task\?filters=/)
+    await page.getByRole('status').waitFor()
 
     await follow(page, 'Audit log')
     await tabTo(page, 'Filters')
@@ -101,6 +103,84 @@ describe('with a keyboard alone', { skip }, () => {
     await tabTo(page, 'Sign out', 'BUTTON')
     await page.keyboard.press('Enter')
     await page.getByText('You are signed out').waitFor()
+    assert.deepEqual(complaints, [])
+  })
+})
+
+describe('with a keyboard alone, by the one form', { skip }, () => {
+  it('somebody makes a dashboard with a new chart, looks at it first, and opens what is behind a bar', async (t) => {
+    const daemon = await startDaemon(t)
+    await daemon.cli(['users', 'passwd', people.sales, '--password-stdin'], password)
+    const { page, complaints } = await newPage(t)
+    await page.goto(`${daemon.url}/sign-in`)
+    await signIn(page, people.sales)
+    await page.getByRole('link', { name: 'Dashboards' }).waitFor()
+    await follow(page, 'Dashboards')
+    await follow(page, 'New chart')
+    await tabTo(page, 'Documents to count')
+    await page.keyboard.type('Task')
+    await tabTo(page, 'Go on')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/of=Task/)
+    await tabTo(page, /^Name/, 'INPUT')
+    await page.keyboard.type('Tasks by priority')
+    await tabTo(page, 'Groups')
+    await page.keyboard.type('Priority')
+    await tabTo(page, 'Preview', 'BUTTON')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Preview' }).waitFor()
+    await page.locator('.bars a').first().waitFor()
+    assert.deepEqual(await faultsIn(page), [])
+    assert.equal(await page.locator('#chart_name').inputValue(), 'Tasks by priority')
+    assert.equal(await page.locator('#based_on').inputValue(), 'priority')
+    await tabTo(page, 'Name of the new dashboard')
+    await page.keyboard.type('My tasks')
+    await tabTo(page, 'Keep the chart')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/desk\/DASH-/)
+    await page.getByRole('heading', { name: 'My tasks' }).waitFor()
+    assert.deepEqual(await faultsIn(page), [])
+    const bar = page.locator('.bars a').first()
+    const count = (await bar.locator('.number').textContent())!
+    await tabTo(page, (await bar.innerText()).trim(), 'A')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/documents\/Task\?filters=/)
+    await page
+      .getByRole('status')
+      .getByText(new RegExp(`^${count} document`))
+      .waitFor()
+    assert.deepEqual(complaints, [])
+  })
+
+  it('somebody who mistypes a new password reads so at its field, in German, and loses nothing else', async (t) => {
+    const daemon = await startDaemon(t)
+    await daemon.cli(['users', 'passwd', people.sales, '--password-stdin'], password)
+    const { page, complaints } = await newPage(t, 'de')
+    await page.goto(`${daemon.url}/sign-in?next=/account`)
+    await page.locator('#username:focus').waitFor()
+    await page.keyboard.type(people.sales)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Konto' }).waitFor()
+    await page.locator('#current').focus()
+    for (const word of [password, 'ein anderer langer Satz', 'ein anderer langer Sats']) {
+      await page.keyboard.type(word)
+      await page.keyboard.press('Tab')
+    }
+    await page.locator('#again').press('Enter')
+    await page.locator('#again-about').getByText('Die beiden Passwörter sind verschieden').waitFor()
+    assert.equal(await page.locator('#again').getAttribute('aria-invalid'), 'true')
+    // The alert has the focus, and the field says by itself what is wrong with it; no password stands in the page.
+    assert.equal(await page.evaluate(`document.activeElement.getAttribute('role')`), 'alert')
+    assert.doesNotMatch(await page.content(), /langer Sat/)
+    assert.deepEqual(await faultsIn(page), [])
+    await page.locator('#label').fill('Nachtlauf')
+    await page.locator('#timezone').selectOption('Europe/Vienna')
+    await tabTo(page, 'Speichern', 'BUTTON')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/done=preferences/)
+    assert.equal(await page.locator('#timezone').inputValue(), 'Europe/Vienna')
     assert.deepEqual(complaints, [])
   })
 })
@@ -169,9 +249,17 @@ async function serving(t: TestContext, pageAt: (path: string) => string): Promis
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-async function newPage(t: TestContext): Promise<{ page: Page; complaints: string[] }> {
+/** What axe-core finds wrong with a page as it stands. */
+async function faultsIn(page: Page): Promise<readonly string[]> {
+  return await page.evaluate<string[]>(
+    `${axe.source}; axe.run().then(({ violations }) =>
+      violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`,
+  )
+}
+
+async function newPage(t: TestContext, locale = 'en'): Promise<{ page: Page; complaints: string[] }> {
   const browser: Browser = await startChromium(t)
-  const page = await browser.newPage()
+  const page = await browser.newPage({ locale })
   page.setDefaultTimeout(60_000)
   const complaints: string[] = []
   page.on('console', (message) => {
