@@ -24,7 +24,7 @@ const source = join(import.meta.dirname, '../../src')
 
 /** The files whose faults forms show: of documents, reports, prompts, people, and of forms themselves. */
 const reached =
-  /^(core\/values|documents\/(asking\/(filters|linked-filters|reading)|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/[\w-]+|tools\/gate\/calls)\.ts$/
+  /^(core\/values|analysis\/chart-definition|documents\/(asking\/(filters|linked-filters|reading)|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/[\w-]+|tools\/gate\/calls)\.ts$/
 
 /** What only calls of tools and programs can meet: no form asks so. */
 const ofTools = [
