@@ -30,10 +30,10 @@ export function newChartPage(deps: DeskDeps): OwnPage {
     script: true,
     show: (visit) => {
       const user = principalAt(visit, deps)
-      requireTool(deps, user)
-      const of = asked(visit.ctx, 'of')
+      const mayMake = usableTool(deps, user, tool) !== undefined
+      const of = mayMake ? asked(visit.ctx, 'of') : ''
       return viewed(deps.audit, user, { type: 'desk.view', ...(of !== '' && { target: of }) }, (principal) =>
-        of === '' ? kindsFor(deps, principal, visit) : formFor(deps, principal, visit, of),
+        of === '' ? kindsFor(deps, principal, visit, mayMake) : formFor(deps, principal, visit, of),
       )
     },
     deeds: { preview: previewing(deps), make: making(deps) },
@@ -45,7 +45,7 @@ function requireTool(deps: DeskDeps, user: Principal): void {
 }
 
 /** Asks of which documents the chart is to be. */
-function kindsFor(deps: DeskDeps, principal: Principal, { ctx }: Visit) {
+function kindsFor(deps: DeskDeps, principal: Principal, { ctx }: Visit, mayMake: boolean) {
   const { documents } = deps.site.current()
   const reader = readerOf(ctx)
   const readable = listDoctypes(documents, principal).filter(({ allowed }) => allowed.includes('read'))
@@ -62,6 +62,7 @@ function kindsFor(deps: DeskDeps, principal: Principal, { ctx }: Visit) {
   const values = { of: '' }
   return Promise.resolve({
     of: '',
+    mayMake,
     dashboard: asked(ctx, 'dashboard'),
     ...shownForm([field], { values, reader, prefix: '' }),
   })
@@ -88,6 +89,7 @@ async function formFor(deps: DeskDeps, principal: Principal, visit: Visit, of: s
   const isFilter = ({ name }: TypedField): boolean => name.startsWith(by)
   return {
     of,
+    mayMake: true,
     dashboard: '',
     key: randomId(),
     problems: shown.problems,
