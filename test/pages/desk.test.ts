@@ -276,7 +276,7 @@ describe('the sharing of a dashboard', () => {
     const everybody = { [await boxOf('Assistant User')]: 'Assistant User' }
     await share(first, everybody)
     assert.deepEqual([await seen(first), await seen(second)], [['both', 'one'], 404])
-    await share(second, { share_with: sales })
+    await share(second, everybody)
     assert.deepEqual(await seen(second), ['both'])
     // Taken from one, what is on the other stays.
     await share(first, { [await boxOf('Assistant User')]: '', share_with: '' })
