@@ -28,7 +28,7 @@ describe('an administrator', { skip }, () => {
     assert.deepEqual(new Set(told), new Set(doctor.findings.map(({ check }) => check)))
 
     await follow(page, 'People')
-    await page.getByLabel('Name, address or role').fill('sales')
+    await page.getByRole('searchbox').fill('sales')
     await page.keyboard.press('Enter')
     await follow(page, sales)
     await page.getByLabel('Tool or doctype').selectOption('Customer')
