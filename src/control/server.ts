@@ -16,7 +16,7 @@ import '../documents/explaining.ts'
 import '../documents/importing/import-rows.ts'
 import '../documents/importing/import-target.ts'
 import '../documents/state-problems.ts'
-import '../documents/writing/intentions.ts'
+import '../documents/told-outcomes.ts'
 import './status.ts'
 
 /** Listens in the state folder. The holder of the state's lock owns the socket, so a left-over one is removed. */
