@@ -623,6 +623,38 @@ export function storeContract(kind: string, open: (t: TestContext) => Promise<Op
       })
     })
 
+    it('sort by the numbers that are shown: what differs only in digits that none of them has goes by its key', async (t) => {
+      const { store } = await open(t)
+      for (const [id, name, age] of [
+        ['a', 'Ann', 1_000_000_000_000_000.2],
+        ['b', 'Bob', 1_000_000_000_000_000.2],
+        ['c', 'Bob', 0.05],
+        ['d', 'Cid', 2e15],
+        ['e', 'Dan', null],
+      ] as const)
+        await peopleOf(store).insert({ id, name, ...(age !== null && { age }) })
+      const { rows } = await peopleOf(store).aggregate({
+        keys: [{ field: 'name' }],
+        measures: [{ of: 'sum', field: 'age' }],
+        order: [{ column: 1, descending: true }],
+      })
+      assert.deepEqual(rows, [
+        ['Cid', 2e15],
+        ['Ann', 1_000_000_000_000_000.2],
+        ['Bob', 1_000_000_000_000_000.2],
+        ['Dan', 0],
+      ])
+      const { rows: averages } = await peopleOf(store).aggregate({
+        keys: [{ field: 'name' }],
+        measures: [{ of: 'avg', field: 'age' }],
+        order: [{ column: 1 }],
+      })
+      assert.deepEqual(
+        averages.map(([name]) => name),
+        ['Dan', 'Bob', 'Ann', 'Cid'],
+      )
+    })
+
     it('leave out documents that have ended', async (t) => {
       const opened = await open(t)
       await peopleOf(opened.store).insert({ id: 'a', name: 'Ann', until: opened.now() + 1000 })

@@ -113,7 +113,7 @@ function measureColumn(layout: Layout, { of, field: name, places }: Measured, as
       return {
         inner: [`round(COALESCE(sum(${number}), 0), ${digits}) AS ${as}`],
         shown: `${d.as(as, 'text')} AS ${as}shown`,
-        sorts: [as],
+        sorts: [sortedBy(as, places, d)],
       }
     case 'avg': {
       // Whole numbers are divided, so that halves are rounded exactly.
@@ -124,7 +124,7 @@ function measureColumn(layout: Layout, { of, field: name, places }: Measured, as
       return {
         inner: [`sum(${number}) AS ${sum}`, `count(${number}) AS ${count}`],
         shown: `${d.as(result, 'text')} AS ${as}shown`,
-        sorts: [result],
+        sorts: [sortedBy(result, places, d)],
       }
     }
     default: {
@@ -144,6 +144,13 @@ function measureColumn(layout: Layout, { of, field: name, places }: Measured, as
       }
     }
   }
+}
+
+/** What is shown as a number sorts as that, so that digits which it does not show decide nothing; none has more than 1e308. */
+function sortedBy(result: string, places: number | undefined, d: Dialect): string {
+  if (places !== undefined) return result
+  const bounded = `CASE WHEN ${result} > 1e308 THEN 1e308 WHEN ${result} < -1e308 THEN -1e308 ELSE ${result} END`
+  return d.double(`(${bounded})`, 'long decimal')
 }
 
 function partOf(text: string, part: DatePart, d: Dialect): string {
