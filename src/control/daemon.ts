@@ -13,15 +13,19 @@ export const daemonHealth = defineOperation({
     if (!taken.daemon) throw new AppError('unavailable', 'no daemon runs on this state')
     const { unknownChanges } = await import('../documents/writing/intentions.ts')
     const { toldChanges } = await import('../documents/told-outcomes.ts')
+    const [unknown, told] = await Promise.all([unknownChanges(taken), toldChanges(taken)]).catch(
+      (error: unknown) => {
+        // Of a state that cannot be read the checks tell.
+        if (error instanceof AppError && error.code === 'unavailable') return [[], []]
+        throw error
+      },
+    )
     return {
       now: taken.clock.now(),
       public_url: taken.publicUrl(),
       checks: await readiness(taken),
-      own_tools: [
-        ...taken.ownTools.troubles.map(({ fault }) => faultText(fault)),
-        ...(await unknownChanges(taken)),
-      ],
-      told_changes: await toldChanges(taken),
+      own_tools: [...taken.ownTools.troubles.map(({ fault }) => faultText(fault)), ...unknown],
+      told_changes: told,
       row_security: taken.ownTools.remarks.filter(({ ofListing }) => !ofListing).map(faultText),
       probes: taken.analysis?.probes ?? [],
     }
