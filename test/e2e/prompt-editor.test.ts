@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
-import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { noChromium as skip, startChromium, writeWhole } from '../helpers/chromium.ts'
 import { copyOfShippedSite, projectRoot, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 import { furnish, people } from '../helpers/every-page.ts'
 
@@ -170,11 +170,8 @@ function valueOf(page: Page): Promise<string> {
   return page.locator('textarea[name="text"]').inputValue()
 }
 
-/** Writes another text in place of the one that is there, as somebody does who types. */
 async function write(page: Page, change: (old: string) => string): Promise<void> {
   const text = change(await valueOf(page))
-  await page.locator('.cm-content').focus()
-  await page.keyboard.press('Control+a')
-  await page.keyboard.insertText(text)
+  await writeWhole(page, text)
   assert.equal(await valueOf(page), text)
 }

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Browser } from '../helpers/browser.ts'
-import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { noChromium as skip, startChromium, writeWhole } from '../helpers/chromium.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 
 const [admin, sales, hr] = ['admin@example.com', 'sales@example.com', 'hr@example.com']
@@ -70,9 +70,8 @@ describe('prompts on pages', { skip }, () => {
     const { page, complaints } = await signedInAs(t, daemon, sales)
     await page.goto(`${daemon.url}/new-prompt`)
     await page.getByRole('textbox', { name: 'Name for programs' }).fill('offer')
-    const text = page.getByRole('textbox', { name: 'The whole file' })
     const good = (await textOf(page)).replace("title: ''", 'title: Offer')
-    await text.fill(good.replace('Write about {{ topic }}', 'Line one\n{% if topic %}'))
+    await writeWhole(page, good.replace('Write about {{ topic }}', 'Line one\n{% if topic %}'))
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('alert').getByText('It has faults').waitFor()
     await page
@@ -80,7 +79,7 @@ describe('prompts on pages', { skip }, () => {
       .first()
       .waitFor()
     assert.match(await textOf(page), /\{% if topic %\}/)
-    await text.fill(good)
+    await writeWhole(page, good)
     await page.getByRole('textbox', { name: 'Topic' }).fill('tea')
     await page.getByRole('button', { name: 'Preview' }).press('Enter')
     await page.getByRole('region', { name: 'Preview' }).getByText('Write about tea.').waitFor()
@@ -89,7 +88,7 @@ describe('prompts on pages', { skip }, () => {
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('heading', { name: 'Offer', exact: true }).waitFor()
     await page.getByRole('link', { name: 'Edit' }).press('Enter')
-    await text.fill(good.replace('Write about', 'Tell me about'))
+    await writeWhole(page, good.replace('Write about', 'Tell me about'))
     await page.getByRole('textbox', { name: 'What is new' }).fill('friendlier')
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('link', { name: 'History' }).press('Enter')
@@ -122,8 +121,7 @@ describe('prompts on pages', { skip }, () => {
     const [mine, theirs] = [await signedInAs(t, daemon, sales), await signedInAs(t, daemon, admin)]
     for (const { page } of [mine, theirs]) await page.goto(`${daemon.url}/prompts/letter/edit`)
     const write = async (page: Page, word: string): Promise<void> => {
-      const text = page.getByRole('textbox', { name: 'The whole file' })
-      await text.fill((await textOf(page)).replace('Esteemed', word))
+      await writeWhole(page, (await textOf(page)).replace('Esteemed', word))
       await page.getByRole('button', { name: 'Save' }).press('Enter')
     }
     await write(mine.page, 'Honoured')
@@ -151,8 +149,7 @@ describe('prompts on pages', { skip }, () => {
     await page
       .getByRole('combobox', { name: 'Where to' })
       .selectOption({ label: 'branch next (Assistant Admin)' })
-    const text = page.getByRole('textbox', { name: 'The whole file' })
-    await text.fill((await textOf(page)).replace('Esteemed', 'Tried first'))
+    await writeWhole(page, (await textOf(page)).replace('Esteemed', 'Tried first'))
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('status').getByText('It is saved.').waitFor()
     assert.match(gitIn(daemon.site, 'show', `next:${letter}`), /Tried first/)
@@ -188,13 +185,12 @@ describe('prompts on pages', { skip }, () => {
 
     await ask()
     await theirs.page.goto(`${daemon.url}/prompts/letter/edit`)
-    await theirs.page
-      .getByRole('textbox', { name: 'The whole file' })
-      .fill(
-        (await textOf(theirs.page))
-          .replace('visibility: Private', 'visibility: Public')
-          .replace('status: Draft', 'status: Published'),
-      )
+    await writeWhole(
+      theirs.page,
+      (await textOf(theirs.page))
+        .replace('visibility: Private', 'visibility: Public')
+        .replace('status: Draft', 'status: Published'),
+    )
     await theirs.page.getByRole('button', { name: 'Save' }).press('Enter')
     await theirs.page.getByRole('status').getByText('It is saved.').waitFor()
     await theirs.page.goto(`${daemon.url}/prompts`)

@@ -54,3 +54,13 @@ export async function axeFaults(page: Page, where: string): Promise<string[]> {
       `${where}: ${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`,
   )
 }
+
+/**
+ * Writes another text in place of the one in the editor, as somebody does who types: what fills it in at once has the browser
+ * put styles of its own into it now and then, which the page forbids.
+ */
+export async function writeWhole(page: Page, text: string): Promise<void> {
+  await page.locator('.cm-content').focus()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.insertText(text)
+}
