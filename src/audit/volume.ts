@@ -44,11 +44,13 @@ export function holdingOf(
   const each = `${Math.round(bytes / Math.max(1, lines))} bytes an event, ${Math.round(lines / days)} events a day`
   const held = Math.floor(most / (limited / days))
   const isShort = most > 0 && held < (wanted === 0 ? Infinity : wanted)
-  const set = wanted === 0 ? 'for ever, which is set' : `of the ${wanted} that are set`
+  const short = `${each}: at this rate the log holds ${held} days`
   return {
-    text: isShort
-      ? `${each}: at this rate the log holds ${held} days ${wanted === 0 ? 'and not ' : ''}${set}`
-      : each,
+    text: !isShort
+      ? each
+      : wanted === 0
+        ? `${short} and not for ever, which is set`
+        : `${short} of the ${wanted} that are set`,
     isShort,
   }
 }

@@ -210,8 +210,10 @@ function documentsCheck({ oauth }: Settings, probed: DocumentProbe | undefined):
   const why = `none could be fetched at ${tried} (${probed.failed.join('; ')})`
   const remedy = 'let the service reach these hosts or set oauth.egress_proxy'
   if (mode === 'auto') return told(`${why}; clients register themselves instead. To change that, ${remedy}`)
-  const known = 'only clients that this program or oauth.client_documents has a copy of can connect'
-  return told('', `${why}; ${known}: ${remedy}, or set oauth.client_id_metadata_documents to auto`)
+  return told(
+    '',
+    `${why}; only clients that this program or oauth.client_documents has a copy of can connect: ${remedy}, or set oauth.client_id_metadata_documents to auto`,
+  )
 }
 
 function check(

@@ -56,18 +56,16 @@ function readMessages(language: string): Messages {
       if (values)
         return to.replaceAll(/\{(\w+)\}/g, (gap, name: string) => inWords(name, values.get(name) ?? gap))
     }
-    const [, place, rest = ''] = /^([^:;\n]{1,100}): ([^]+)$/.exec(sentence) ?? []
+    const [, place, rest = ''] = /^([^:;\n]{1,100}(?::\d+:\d+(?: [\w.[\]]+)?)?): ([^]+)$/.exec(sentence) ?? []
     const behind = place === undefined ? undefined : known(rest, joints)
     return behind === undefined ? undefined : `${place}: ${behind}`
   }
-  const inWords = (gap: string, value: string): string =>
-    ofWords.has(gap)
-      ? (whole.get(value) ??
-        value
-          .split(', ')
-          .map((word) => whole.get(word) ?? word)
-          .join(', '))
-      : value
+  const inWords = (gap: string, value: string): string => {
+    if (gap === 'fault') return several(value)
+    if (!ofWords.has(gap)) return value
+    const words = value.split(', ').map((word) => whole.get(word) ?? word)
+    return whole.get(value) ?? words.join(', ')
+  }
   const several = (message: string): string => {
     const parts = message.split('; ')
     const said: string[] = []
@@ -87,13 +85,20 @@ function readMessages(language: string): Messages {
       if (found === undefined) throw new Error(`no message "${name}" in ${file}`)
       return found
     },
-    problem: (message) => {
-      const [, problem = '', hint = ''] =
-        /^([^]*?)((?:; did you mean "[^"]*"\?)?)$/.exec(forPeople(message)) ?? []
+    problem: inFirstLine((line) => {
+      const [, problem = '', hint = ''] = /^(.*?)((?:; did you mean "[^"]*"\?)?)$/.exec(line) ?? []
       const said = known(problem) ?? several(problem)
       return hint === '' ? said : `${said} ${several(hint.slice(2))}`
-    },
-    fault: (message) => several(forPeople(message)),
+    }),
+    fault: inFirstLine(several),
+  }
+}
+
+/** Says a message by its first line: below stand texts of others, such as a line of a template, or how two texts differ. */
+function inFirstLine(say: (line: string) => string): (message: string) => string {
+  return (message) => {
+    const [line = ''] = message.split('\n', 1)
+    return say(forPeople(line)) + message.slice(line.length)
   }
 }
 

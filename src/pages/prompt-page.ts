@@ -1,6 +1,7 @@
 /** The pages of one prompt: trying it, its tests, publishing it, and its history with what can be restored. */
 import { mostCompared } from '../library/versions/history.ts'
 import { asked, type Params, pathPart } from '../web/params.ts'
+import { type Messages, messages } from './messages.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from './own-page.ts'
 import { pages } from './pages.ts'
 import {
@@ -14,7 +15,7 @@ import {
 import { offerDeeds } from './prompt-offers.ts'
 import { principalAt, type SessionDeps } from './session-middleware.ts'
 import { givenIn, type ShownInput, shownForm } from './typed-form.ts'
-import { readerOf } from './views.ts'
+import { languageOf, readerOf } from './views.ts'
 
 /** The dependencies of the pages of one prompt. */
 export type PromptPageDeps = SessionDeps & PromptDeskParts
@@ -27,7 +28,11 @@ export function promptPage(deps: PromptPageDeps): OwnPage {
     show: async (visit) => {
       const prompt = await desk.one(principalAt(visit, deps), idOf(visit))
       const saved = visit.form === undefined && 'saved' in visit.ctx.query
-      return { prompt, saved, failsTests: failsTests(visit), asked: argumentInputs(prompt.arguments, visit) }
+      // Only what comes with the program is in the catalogue of words.
+      const told = prompt.is_system
+        ? prompt.arguments.map((one) => worded(one, messages[languageOf(visit.ctx)]))
+        : prompt.arguments
+      return { prompt, saved, failsTests: failsTests(visit), asked: argumentInputs(told, visit) }
     },
     deeds: {
       preview: {
@@ -55,6 +60,10 @@ export function promptPage(deps: PromptPageDeps): OwnPage {
       ),
     },
   }
+}
+
+function worded(one: AskedArgument, said: Messages): AskedArgument {
+  return { ...one, label: said.problem(one.label), description: said.problem(one.description ?? '') }
 }
 
 /** Makes the page of its history. */

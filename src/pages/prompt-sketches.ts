@@ -5,6 +5,7 @@ import { changeableTemplate } from '../library/writing/writing-rules.ts'
 import { folderOf } from '../library/writing/own-names.ts'
 import type { Snapshot } from '../house/snapshot.ts'
 import { AppError } from '#leaf/errors.ts'
+import { isLanguage, messages } from './messages.ts'
 
 /** A text that somebody works on, and the place where it is to go. */
 export interface Sketch {
@@ -73,19 +74,20 @@ function linesFor(
   })
 }
 
-function newText(principal: Principal): string {
+function newText({ user, language }: Principal): string {
+  const { text } = messages[isLanguage(language) ? language : 'en']
   return `---
 title: ''
 description: ''
 status: Draft
 visibility: Private
-owner: ${principal.user}
+owner: ${user}
 arguments:
   - argument_name: topic
-    display_label: Topic
+    display_label: ${text('prompts.new_label')}
     is_required: 1
 ---
-Write about {{ topic }}.
+${text('prompts.new_text')}
 `
 }
 

@@ -66,8 +66,11 @@ export function askableOf(
 export function inputsFor(field: AskedField, word: (name: string) => string): TypedField[] {
   const { description: _, required: __, longest: ___, ...plain } = typedField(field)
   const { label, name, kind } = plain
-  if (name === 'docstatus')
-    return [{ ...plain, kind: 'select', options: ['Draft', 'Submitted', 'Cancelled'] }]
+  if (name === 'docstatus') {
+    const options = ['Draft', 'Submitted', 'Cancelled']
+    const words = new Map(options.map((option, state) => [option, word(`documents.state_${state}`)]))
+    return [{ ...plain, kind: 'select', options, words }]
+  }
   if (kind === 'flag') return [{ ...plain, kind: 'yesno' }]
   if (!isNumber(field) && !ranged.has(field.type))
     return [{ ...plain, kind: kind === 'text' ? 'line' : kind }]

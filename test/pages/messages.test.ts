@@ -6,7 +6,6 @@ import { describe, it } from 'node:test'
 import nunjucks from 'nunjucks'
 import { parse } from 'yaml'
 import { messages } from '../../src/pages/messages.ts'
-import { builtInTools } from '../../src/tools/index.ts'
 import { startServer } from '../oauth/server.ts'
 
 const pages = join(import.meta.dirname, '../../src/pages')
@@ -24,7 +23,7 @@ const source = join(import.meta.dirname, '../../src')
 
 /** The files whose faults forms show: of documents, reports, prompts, people, and of forms themselves. */
 const reached =
-  /^(core\/values|analysis\/chart-definition|documents\/(asking\/(filters|linked-filters|reading)|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/[\w-]+|tools\/gate\/calls)\.ts$/
+  /^(core\/values|analysis\/chart-definition|documents\/(asking\/(filters|linked-filters|reading)|sources\/(source-door|table-source)|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments|previews|render)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/[\w-]+|tools\/gate\/calls)\.ts$/
 
 /** What only calls of tools and programs can meet: no form asks so. */
 const ofTools = [
@@ -36,12 +35,20 @@ const ofTools = [
   'this tool asks the person at an app',
 ]
 
+/** What the doctor's files have besides what people read: commands to be copied, and words of the log. */
+const notSaid = /^(?:chmod|chown|apt-get|npm|GRANT|SELECT|Node\.js|analysis is|a source (?:refused|found)) /
+
+const unfetched = 'none could be fetched at 12:00 (https://a.example: no answer)'
+
 /** Sentences that are put together of parts, as people meet them. */
 const whole: Readonly<Record<string, string>> = {
   '{} {} required{}': 'customer, items are required',
   '{} is required ({})': 'year is required',
   '{} ({}); delete what is not needed, or ask an administrator for more':
     'you keep 2 Task documents of 2 allowed (documents.max_documents_per_user); delete what is not needed, or ask an administrator for more',
+  'none could be fetched at {} ({})': `${unfetched}; clients register themselves instead. To change that, wait`,
+  '{}; clients register themselves instead. To change that, {}': `${unfetched}; clients register themselves instead. To change that, wait`,
+  '{}; only clients that this program or oauth.client_documents has a copy of can connect: {}, or set oauth.client_id_metadata_documents to auto': `${unfetched}; only clients that this program or oauth.client_documents has a copy of can connect: wait, or set oauth.client_id_metadata_documents to auto`,
   'must have at least {}, has {}': 'must have at least 3 characters, has 2',
   'must have at most {}, has {}': 'must have at most 3 characters, has 4',
 }
@@ -61,6 +68,20 @@ function sentencesIn(text: string): string[] {
 /** Fills the gaps of a sentence; one that follows a word at once holds what is often not there. */
 function filled(sentence: string): string {
   return sentence.replaceAll(/(?<=[\w"}])\{\}(?=,|$)/g, '').replaceAll('{}', 'Xy')
+}
+
+/** Returns the texts that stand behind a call in a file, with `{}` where values stand. */
+function drawn(text: string, call: RegExp): string[] {
+  let plain = text
+  for (let depth = 0; depth < 4; depth++)
+    plain = plain.replaceAll(/\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}/g, '{}')
+  const said = new RegExp(
+    String.raw`${call.source}\s*(?:'((?:[^'\\\n]|\\.)*)'|"([^"\n]*)"|\`([^\`]*)\`)`,
+    'g',
+  )
+  return [...plain.matchAll(said)].map(([, one, two, three]) =>
+    (one ?? two ?? three ?? '').replaceAll(/\\(['\\])/g, '$1'),
+  )
 }
 
 type Tree = { readonly [name: string]: string | Tree }
@@ -125,12 +146,12 @@ describe('the messages of the pages', () => {
 
   it('translate sentences that the program says, with their gaps', () => {
     const { faults } = parse(readFileSync(join(pages, 'messages/de.yaml'), 'utf8')) as { faults: object }
-    const said = ['src', 'packages']
+    const said = ['src', 'packages', 'prompts']
       .flatMap((folder) => {
         const root = join(pages, '../..', folder)
         return readdirSync(root, { recursive: true, encoding: 'utf8' }).map((name) => join(root, name))
       })
-      .filter((name) => /\/src\/.*\.ts$/.test(name))
+      .filter((name) => /\/src\/.*\.ts$|\/prompts\/.*\.md$/.test(name))
       .map((name) => textOf(name).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '{}'))
       .join('\n')
       .toLowerCase()
@@ -201,21 +222,12 @@ describe('the messages of the pages', () => {
 
   it('have words for every title of a tool, and for every fault of the text of a prompt', () => {
     const { de } = messages
-    const titles = builtInTools.map(({ title }) => title)
+    const titles = readdirSync(join(source, 'tools'))
+      .concat('../core/effects.ts')
+      .filter((name) => name.endsWith('.ts') && name !== 'describe-tools.ts')
+      .flatMap((name) => drawn(textOf(join(source, 'tools', name)), /(?:\btitle:|named\('\w+',)/))
     const jinja = join(source, '../packages/jinja/src')
     const parts = /^(lexer|string-literal|token-stream|ast|template|compile-[\w-]+|parse-[\w-]+)\.ts$/
-    const drawn = (text: string, call: RegExp): string[] => {
-      let plain = text
-      for (let depth = 0; depth < 4; depth++)
-        plain = plain.replaceAll(/\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}/g, '{}')
-      const said = new RegExp(
-        String.raw`${call.source}\s*(?:'((?:[^'\\\n]|\\.)*)'|"([^"\n]*)"|\`([^\`]*)\`)`,
-        'g',
-      )
-      return [...plain.matchAll(said)].map(([, one, two, three]) =>
-        (one ?? two ?? three ?? '').replaceAll(/\\(['\\])/g, '$1'),
-      )
-    }
     const templates = readdirSync(jinja)
       .filter((name) => parts.test(name))
       .flatMap((name) =>
@@ -229,9 +241,46 @@ describe('the messages of the pages', () => {
         /(?:\bfault\((?:\s*\[[^\]]*\],)?|const message =)/,
       ),
     )
-    assert.ok(titles.length > 25 && templates.length > 35 && files.length > 6)
-    const mute = [...titles, ...templates, ...files].filter((sentence) => {
-      const said = sentence.replaceAll("'{}'", "'Xy'").replaceAll('{}', 'Xy')
+    const running = readdirSync(jinja, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .flatMap((name) =>
+        drawn(
+          textOf(join(jinja, name)),
+          /(?:new Fault\(\s*'(?!TemplateSyntaxError)\w+',|new Undefined\(|\.fault =)/,
+        ),
+      )
+    assert.ok(titles.length > 25 && templates.length > 35 && files.length > 6 && running.length > 150)
+    const mute = [...titles, ...templates, ...files, ...running].filter((sentence) => {
+      const said = sentence.replaceAll(/(?<=argument|\.)\{\}/g, '').replaceAll('{}', 'Xy')
+      return de.problem(said) === said
+    })
+    assert.deepEqual(mute, [])
+  })
+
+  it('have words for whatever the doctor and the daemon find, and tables of others answer', () => {
+    const { de } = messages
+    const files = [
+      ...['machine', 'state'].map((name) => `control/doctor/${name}`),
+      'http/health-endpoint',
+      'audit/volume',
+      '../packages/sandbox/src/sandbox',
+      ...['source-door', 'table-source'].map((name) => `documents/sources/${name}`),
+    ]
+    const found = files.flatMap((name) => {
+      const code = textOf(join(source, `${name}.ts`)).replaceAll(
+        /\/\*\*[^]*?\*\/|^\s*\/\/.*$|^import .*$/gm,
+        '',
+      )
+      return drawn(code, /(?<![\w'"`])/).filter(
+        (text) => /[a-z]{2}.* .*[a-z]{2}/.test(text) && !notSaid.test(text),
+      )
+    })
+    const [, scheme = ''] =
+      /function checkScheme([^]*?)\n\}/.exec(textOf(join(source, 'control/doctor/public.ts'))) ?? []
+    found.push(...drawn(scheme, /(?<=broken\([^]*)(?<!\w)/).filter((text) => text.includes(' ')))
+    assert.ok(found.length > 110, `${found.length} sentences were drawn`)
+    const mute = found.filter((text) => {
+      const said = whole[text] ?? filled(text)
       return de.problem(said) === said
     })
     assert.deepEqual(mute, [])

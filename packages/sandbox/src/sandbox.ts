@@ -154,13 +154,11 @@ async function tried<T extends { probe(): Promise<void>; close(): Promise<void> 
 }
 
 function sandboxProbe(isolation: Isolation): AnalysisProbe {
-  return isolation.kind === 'bubblewrap'
-    ? {
-        name: 'sandbox',
-        ok: isolation.seccomp !== undefined,
-        detail: `bubblewrap at ${isolation.path}${isolation.seccomp ? ' with a system call filter' : ', without a system call filter: unknown machine'}`,
-      }
-    : { name: 'sandbox', ok: false, detail: isolation.reason, mend: isolation.mend }
+  if (isolation.kind !== 'bubblewrap')
+    return { name: 'sandbox', ok: false, detail: isolation.reason, mend: isolation.mend }
+  const ok = isolation.seccomp !== undefined
+  const how = ok ? 'with a system call filter' : 'without a system call filter: unknown machine'
+  return { name: 'sandbox', ok, detail: `bubblewrap at ${isolation.path}, ${how}` }
 }
 
 function probeOf(name: string, part: { readonly probe: unknown } | Unavailable): AnalysisProbe {

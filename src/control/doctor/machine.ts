@@ -123,8 +123,9 @@ const checks: Checks<ReadPatient> = {
     const ahead = last !== undefined && Date.parse(last.time) - now > 60_000
     const drift = health === undefined ? 0 : Math.abs(health.now - now)
     if (now >= released && !ahead && drift <= 60_000) return fine(isoTime(now))
+    const told = ahead ? [`the audit log has been written to at ${last.time}`] : []
     return broken(
-      `it is ${isoTime(now)} here${ahead ? `, but the audit log has been written to at ${last.time}` : ''}`,
+      [`it is ${isoTime(now)} here`, ...told].join('; '),
       'the clock stands wrong; tokens end too early or too late',
       'synchronise it: timedatectl set-ntp true',
     )

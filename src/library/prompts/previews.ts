@@ -41,8 +41,11 @@ export class Previews {
       })
       if (said === 'late' || said === 'ended') {
         await this.#end(thread)
-        const why = said === 'late' ? `takes longer than ${killMilliseconds} ms` : 'needs too much memory'
-        throw new AppError('invalid', `template_content: the template ${why}`)
+        const why =
+          said === 'late'
+            ? `the template takes longer than ${killMilliseconds} ms`
+            : 'the template needs too much memory'
+        throw new AppError('invalid', `template_content: ${why}`)
       }
       this.#idle.push(thread)
       if ('text' in said) return said.text
