@@ -2,7 +2,7 @@
  * Runs the test files: those for every day, all of them (`npm run test:all`), or those whose path contains
  * one of the words given (`npm test -- jinja oauth`). Node 20's own discovery finds no TypeScript and exits 0, so the
  * files are listed here, and finding none is a failure. `--times` tells what each file took of the processor; `--singly`
- * runs a twelfth of them, each as it runs when it is named alone.
+ * runs each as it runs when it is named alone, and `--part=2/12` the second twelfth of them, other ones with each commit.
  */
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -143,9 +143,14 @@ const long = [
 const asked = process.argv.slice(2)
 const everything = asked.includes('--all')
 const words = asked.filter((word) => !word.startsWith('--'))
-/** Each file in a process of its own, without what neighbours hold: another twelfth of them with each commit. */
+/** Each file in a process of its own, without what neighbours hold. */
 const singly = asked.includes('--singly')
-const twelfth = seedOfCommit() % 12
+/** Which of so many parts of the files are run; what is in it differs with each commit. */
+const partAsked = /^--part=([1-9]\d*)\/([1-9]\d*)$/.exec(
+  asked.find((word) => word.startsWith('--part=')) ?? '--part=1/1',
+)
+if (!partAsked) throw new Error('say which part as in --part=2/12')
+const [part, parts] = partAsked.slice(1).map(Number) as [number, number]
 // Where all is asked, twenty times as many drawn questions are.
 if (everything) process.env['SAME_ANSWERS_CASES'] ??= '20000'
 const names = testFolders.flatMap((root) =>
@@ -161,7 +166,7 @@ const files = names
   )
   .map((name) => join(project, name))
   .sort()
-  .filter((_, index) => !singly || words.length > 0 || index % 12 === twelfth)
+  .filter((_, index) => (index + seedOfCommit()) % parts === part % parts)
 
 if (files.length === 0) {
   console.error(`no test file matches ${words.join(' ') || 'test/**/*.test.ts'}`)
