@@ -32,7 +32,8 @@ const mostMarks = 120
 const [width, height] = [640, 240]
 const radius = 100
 const blank = { x: 0, y: 0, width: 0, height: 0, outline: '', color: '', isWide: false }
-const picture: Marks = { way: 'picture', marks: [] }
+/** What is drawn as a picture instead. */
+export const picture: Marks = { way: 'picture', marks: [] }
 
 /** Returns where the points of a chart stand; `kept` is the specification that is stored with it. */
 export function chartMarks(

@@ -12,7 +12,7 @@ import type { Access } from '../documents/permission.ts'
 import { calculateStored, drawStored, itemsOf, sharingOf } from '../tools/dashboards.ts'
 import type { BrowserDeps } from '../web/browser-middleware.ts'
 import { asked, pathPart } from '../web/params.ts'
-import { type Mark, type Marks, chartMarks } from './chart-marks.ts'
+import { type Mark, type Marks, chartMarks, picture } from './chart-marks.ts'
 import { pages } from './pages.ts'
 import type { Showing } from './route-page.ts'
 import type { SessionDeps } from './session-middleware.ts'
@@ -32,6 +32,9 @@ interface Moment {
   readonly period: Period
 }
 
+/** How a chart is calculated for a page, and the most numbers that it lists. */
+type Look = Moment & { readonly most: number }
+
 interface ChartInWords {
   readonly id: string
   readonly name: string
@@ -48,8 +51,10 @@ interface ChartInWords {
 /** The most charts of which a form lets one choose. */
 export const mostChosen = 50
 const mostDashboards = 200
-/** The most numbers of a chart that a page lists. */
-const mostNumbers = 500
+/** The most numbers that a page lists and draws; charts share them, and what has more is a picture. */
+const mostNumbers = 200
+/** The most pictures that a browser asks for with a page; those of further charts come when somebody opens them. */
+const mostPictures = 3
 /** Seconds that drawing one picture of a page may take. */
 const pageSeconds = 5
 /** A browser asks for all pictures of a page at once: of each user one is counted and drawn at a time. */
@@ -104,10 +109,14 @@ export async function chartsFor(documents: Documents, principal: Principal) {
 export async function dashboardOfDesk(documents: Documents, principal: Principal, id: string, at: Moment) {
   const view = await getDocument(documents, principal, 'Dashboard', id)
   const charts = []
+  let drawn = 0
+  const items = itemsOf(view)
+  const look = { ...at, most: Math.floor(mostNumbers / Math.max(1, items.length)) }
   // One after the other: each may count very many documents, and the database has others to answer.
-  for (const [place, { chart: name }] of itemsOf(view).entries()) {
-    const chart = await storedChart(documents, principal, name, at)
-    if (chart) charts.push({ ...chart, place })
+  for (const [place, { chart: name }] of items.entries()) {
+    const chart = await storedChart(documents, principal, name, look)
+    if (chart?.way === 'picture' && chart.points.length > 0) drawn++
+    if (chart) charts.push({ ...chart, place, isFolded: chart.way === 'picture' && drawn > mostPictures })
   }
   return { ...rowOf(view), modified: String(view['modified']), sharing: sharingOf(view), charts }
 }
@@ -155,12 +164,12 @@ async function storedChart(
   documents: Documents,
   principal: Principal,
   id: string,
-  { now, period }: Moment,
+  { now, period, most }: Look,
 ): Promise<ChartInWords | undefined> {
   try {
     const { definition, kept, points } = await calculateStored({ principal, documents }, id, now, period)
     const access = accessFor(documents, principal, definition.doctype)
-    return { id, ...chartInWords(access, definition, { points, kept, now }) }
+    return { id, ...chartInWords(access, definition, { points, kept, now, most }) }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     if (error.code === 'not_found') return undefined
@@ -178,16 +187,22 @@ export function chartInWords(
     points,
     kept,
     now,
-  }: { readonly points: readonly ChartPoint[]; readonly kept?: unknown; readonly now: number },
+    most = mostNumbers,
+  }: {
+    readonly points: readonly ChartPoint[]
+    readonly kept?: unknown
+    readonly now: number
+    readonly most?: number
+  },
 ): Omit<ChartInWords, 'id'> {
   const { doctype, chart_name: name, timespan } = definition
   const whole = filtersBehind(access, definition, now)
-  const { way, marks } = chartMarks(definition, points, kept)
-  const listed = points.slice(0, mostNumbers).map((point, index) => {
+  const { way, marks } = points.length > most ? picture : chartMarks(definition, points, kept)
+  const listed = points.slice(0, most).map((point, index) => {
     const own = filtersOfPoint(definition, point.label)
     return { ...point, link: own && listOf(doctype, [...whole, ...own]), mark: marks[index] }
   })
-  const more = Math.max(0, points.length - mostNumbers)
+  const more = Math.max(0, points.length - most)
   return { name, points: listed, way, more, link: listOf(doctype, whole), timespan: timespan ?? '' }
 }
 

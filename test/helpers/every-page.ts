@@ -90,13 +90,14 @@ export function furnish(site: string): void {
   writeFileSync(join(site, 'prompts/letter.md'), letter)
 }
 
-/** Fills a daemon over a furnished site, lets calls wait from then on, and answers where everything stands. */
-export async function pagesOf(
-  daemon: Pick<RunningDaemon, 'url' | 'site' | 'cli'>,
-): Promise<Readonly<Record<string, string>>> {
+/** Calls a tool and answers what it says. */
+type Call = (name: string, args: object) => Promise<string>
+
+/** Returns how the administrator calls tools. */
+async function callerOf(daemon: Pick<RunningDaemon, 'url' | 'cli'>): Promise<Call> {
   const issued = await daemon.cli(['tokens', 'issue', '--user', people.admin, '--json'])
   const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
-  const call = async (name: string, args: object): Promise<string> => {
+  return async (name, args) => {
     const response = await fetch(daemon.url + mcpPath, {
       method: 'POST',
       headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
@@ -111,6 +112,13 @@ export async function pagesOf(
     assert.ok(body.result, JSON.stringify(body))
     return body.result.content[0]!.text
   }
+}
+
+/** Fills a daemon over a furnished site, lets calls wait from then on, and answers where everything stands. */
+export async function pagesOf(
+  daemon: Pick<RunningDaemon, 'url' | 'site' | 'cli'>,
+): Promise<Readonly<Record<string, string>>> {
+  const call = await callerOf(daemon)
   const approval = async (name: string, args: object): Promise<string> => {
     const text = await call(name, args)
     const address = /https?:\/\/\S+(\/approvals\/[\w-]+)/.exec(text)?.[1]
@@ -125,7 +133,7 @@ export async function pagesOf(
   await call('attach_file', { ...order, file_name: 'delivery note.txt', text: 'Four boxes, one pallet.' })
   const note = { title: 'Meeting on Monday', content: 'Bring the figures.\nAsk about the new house.' }
   const code = 'rows = tools.list_documents("Customer")\nfor row in rows:\n    print(row["name"])\n'
-  const charts = await dashboard(call)
+  const charts = await dashboard(call, 'Sales this quarter', ofEachKind)
   await letCallsWait(daemon)
   const made: Record<Exclude<WithParameters, keyof typeof examples>, Readonly<Record<string, string>>> = {
     dashboard: { dashboard: `/desk/${charts}` },
@@ -142,26 +150,48 @@ export async function pagesOf(
   return Object.assign({}, fixed, details, ...Object.values(examples), ...Object.values(made))
 }
 
-/** A dashboard with a chart of each kind. */
-async function dashboard(call: (name: string, args: object) => Promise<string>): Promise<string> {
-  const charts = {
-    'Orders by status': { chart_type: 'bar', doctype: 'Sales Order', based_on: 'status' },
-    'Tasks by priority': { chart_type: 'pie', doctype: 'Task', based_on: 'priority' },
-    'Orders by month': {
-      chart_type: 'line',
-      doctype: 'Sales Order',
-      time_series_based_on: 'order_date',
-      time_interval: 'Monthly',
-      timespan: 'All Time',
-    },
-    'Customers by territory': { chart_type: 'donut', doctype: 'Customer', based_on: 'territory' },
+const ofEachKind = {
+  'Orders by status': { chart_type: 'bar', doctype: 'Sales Order', based_on: 'status' },
+  'Tasks by priority': { chart_type: 'pie', doctype: 'Task', based_on: 'priority' },
+  'Orders by month': {
+    chart_type: 'line',
+    doctype: 'Sales Order',
+    time_series_based_on: 'order_date',
+    time_interval: 'Monthly',
+    timespan: 'All Time',
+  },
+  'Customers by territory': { chart_type: 'donut', doctype: 'Customer', based_on: 'territory' },
+}
+
+/** Makes a dashboard of so many charts that are drawn as pictures, and answers where it stands. */
+export async function dashboardOfPictures(
+  daemon: Pick<RunningDaemon, 'url' | 'cli'>,
+  count: number,
+): Promise<string> {
+  const days = {
+    chart_type: 'heatmap',
+    doctype: 'Task',
+    time_series_based_on: 'creation',
+    timespan: 'All Time',
   }
+  const charts = Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [`Tasks by day ${index}`, days]),
+  )
+  return `/desk/${await dashboard(await callerOf(daemon), 'Pictures', charts)}`
+}
+
+/** Makes a dashboard of charts. */
+async function dashboard(
+  call: Call,
+  name: string,
+  charts: Readonly<Record<string, object>>,
+): Promise<string> {
   const ids: string[] = []
   for (const [chart_name, chart] of Object.entries(charts)) {
     const made = await call('create_dashboard_chart', { chart_name, ...chart, aggregate_function: 'Count' })
     ids.push((JSON.parse(made) as { chart_id: string }).chart_id)
   }
-  const made = await call('create_dashboard', { dashboard_name: 'Sales this quarter', chart_names: ids })
+  const made = await call('create_dashboard', { dashboard_name: name, chart_names: ids })
   return String((JSON.parse(made) as { dashboard_id: unknown }).dashboard_id)
 }
 
@@ -175,8 +205,9 @@ async function letCallsWait({ site, cli }: Pick<RunningDaemon, 'site' | 'cli'>):
   assert.equal(code, 0, stderr)
 }
 
-/** What a browser loads besides a page itself: its style, scripts, icon and pictures, each once. */
+/** What a browser loads besides a page itself: its style, scripts, icon and pictures, each once; not what waits to be opened. */
 export function alsoLoadedBy(html: string): readonly string[] {
-  const found = html.matchAll(/<(?:link|script|img)\b[^>]*? (?:href|src)="([^"]+)"/g)
+  const open = html.replaceAll(/<details>(?:(?!<\/?details)[^])*<\/details>/g, '')
+  const found = open.matchAll(/<(?:link|script|img)\b[^>]*? (?:href|src)="([^"]+)"/g)
   return [...new Set([...found].map(([, source]) => source!.replaceAll('&amp;', '&')))]
 }
