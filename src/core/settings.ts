@@ -77,7 +77,11 @@ export const settingsSchema = objectWith({
   oauth: oauthSettings,
   login: loginSettings,
   mcp: section({
-    instructions: business({ type: ['string', 'null'], default: null }),
+    instructions: business({
+      type: ['string', 'null'],
+      contentMediaType: 'text/plain',
+      default: null,
+    }),
     page_size: business({ type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
     legacy_streams: { ...flag, default: true },
     skill_tools: business({ ...flag, default: true }),

@@ -4,6 +4,7 @@ import { administrationPage } from './administration.ts'
 import { messages } from './messages.ts'
 import type { OwnPage } from './own-page.ts'
 import { createSiteEditor, type SiteEditorParts } from './site-editor.ts'
+import { settingsFile } from '../site/read-settings.ts'
 import { languageOf } from './views.ts'
 
 /** The most bytes that a page shows. */
@@ -22,6 +23,8 @@ export function adminFilesPage(parts: SiteEditorParts): OwnPage {
       const found = await editor.show(user, file)
       const isLarge = found.text.length > mostBytes
       const text = typed?.get('text')
+      // Settings have a form, unless what is wrong with them keeps it from being shown.
+      const hasForm = file === settingsFile && !isLarge && found.faults.length === 0
       const changed = typed !== undefined && typed.get('hash') !== found.hash
       return {
         file,
@@ -29,7 +32,11 @@ export function adminFilesPage(parts: SiteEditorParts): OwnPage {
         refusal: messages[languageOf(visit.ctx)].fault(found.refusal ?? ''),
         isLarge,
         lines: isLarge ? [] : found.text.split('\n'),
-        editing: (text !== undefined || asked(visit.ctx, 'edit') === '1') && !found.refusal && !isLarge,
+        hasForm,
+        editing:
+          (text !== undefined || (asked(visit.ctx, 'edit') === '1' && !hasForm)) &&
+          !found.refusal &&
+          !isLarge,
         text: text ?? found.text,
         // Those of an edit that was just refused, if any.
         faults: visit.detail?.faults ?? found.faults,

@@ -4,7 +4,8 @@ import type { OfferedTool, ToolOutcome } from '../tools/gate/catalogue.ts'
 import { type Params, pathPart } from '../web/params.ts'
 import { administrationPage } from './administration.ts'
 import { type OwnPage, type OwnPageDeps, problemsOf, type Visit } from './own-page.ts'
-import { numberText, type InputKind, type Reader, type TypedField } from './reader.ts'
+import { numberText, type Reader, type TypedField } from './reader.ts'
+import { fieldsOf } from './schema-fields.ts'
 import { principalAt } from './session-middleware.ts'
 import { givenIn, shownForm } from './typed-form.ts'
 import { outcomeOfTool, type ToolUseDeps } from './use-tool.ts'
@@ -17,15 +18,6 @@ export type AdminToolDeps = OwnPageDeps & ToolUseDeps
 const mostShown = 30_000
 /** The bytes of English and JSON that make about one token of a model. */
 const bytesOfToken = 4
-
-interface Property {
-  readonly type?: unknown
-  readonly format?: unknown
-  readonly description?: unknown
-  readonly enum?: readonly unknown[]
-  readonly items?: { readonly enum?: readonly unknown[] }
-  readonly maxLength?: unknown
-}
 
 /** Makes the page of one tool, which calls it as its visitor, with what a model of theirs would be offered. */
 export function adminToolPage(deps: AdminToolDeps): OwnPage {
@@ -71,32 +63,6 @@ function toolFor(visit: Visit, deps: AdminToolDeps): OfferedTool {
   const found = deps.site.current().catalogue.find(principalAt(visit, deps), pathPart(visit.ctx, 'name'))
   if (typeof found === 'string') throw new AppError('not_found', 'nothing is at this address')
   return found
-}
-
-/** Returns the fields of a form for what a schema describes; what has no input of its own is JSON. */
-function fieldsOf(schema: Readonly<Record<string, unknown>>): TypedField[] {
-  const properties = (schema['properties'] ?? {}) as Readonly<Record<string, Property>>
-  const required = new Set((schema['required'] ?? []) as readonly string[])
-  return Object.entries(properties).map(([name, property]) => ({
-    name,
-    label: name,
-    kind: kindOf(property),
-    required: required.has(name),
-    description: typeof property.description === 'string' ? property.description : '',
-    options: (property.enum ?? property.items?.enum ?? []).filter(
-      (one): one is string => typeof one === 'string',
-    ),
-  }))
-}
-
-function kindOf({ type, format, items, maxLength, ...property }: Property): InputKind {
-  if (property.enum?.every((one) => typeof one === 'string')) return 'select'
-  if (type === 'string' && (format === 'date' || format === 'date-time'))
-    return format === 'date' ? 'date' : 'line'
-  if (type === 'string') return typeof maxLength === 'number' && maxLength > 300 ? 'text' : 'line'
-  if (type === 'integer' || type === 'number') return 'number'
-  if (type === 'boolean') return 'yesno'
-  return type === 'array' && items?.enum?.every((one) => typeof one === 'string') ? 'several' : 'json'
 }
 
 /** Reads the arguments; what was left blank is not given. */

@@ -13,15 +13,8 @@ import type { UserPageDeps } from './desk-endpoint.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from './own-page.ts'
 import type { Reader, TypedField } from './reader.ts'
 import { principalAt } from './session-middleware.ts'
-import {
-  givenIn,
-  marksOf,
-  type ShownForm,
-  type ShownInput,
-  shownForm,
-  touchedIn,
-  withoutBlanks,
-} from './typed-form.ts'
+import { formMeanwhile, marksOf, touchedIn } from './form-marks.ts'
+import { givenIn, type ShownForm, type ShownInput, shownForm, withoutBlanks } from './typed-form.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { documentsFor } from './viewing.ts'
 import { readerOf } from './views.ts'
@@ -110,26 +103,21 @@ function isStale({ form: sent }: Visit, { modified }: DocumentForm): boolean {
   return (sent?.get('modified') ?? '') !== modified
 }
 
-/** Returns the form with what was typed; what others changed meanwhile is taken over, or stands beside what was typed. */
+/** Returns the form with what each field holds, in words. */
 function formOf(
   form: DocumentForm,
   fields: readonly TypedField[],
   { visit, reader }: { readonly visit: Visit; readonly reader: Reader },
 ): ShownForm & { readonly inputs: readonly (ShownInput & { readonly shown: string })[] } {
   const values = valuesOf(form)
-  const typed = shownForm(fields, { values, reader, problems: problemsOf(visit), form: visit.form })
-  const stored = shownForm(fields, { values, reader }).inputs
+  const said = (name: string): string => {
+    const { field } = form.fields.find((one) => one.field.name === name)!
+    return shownValue(field, values[name], reader, values).value
+  }
+  const state = { values, reader, problems: problemsOf(visit), form: visit.form }
   const stale = visit.form !== undefined && isStale(visit, form)
-  const touched = new Set(visit.form ? touchedIn(visit.form, fields).map(({ name }) => name) : [])
-  const inputs = typed.inputs.map((input, index) => {
-    const { field } = form.fields[index]!
-    const now = shownValue(field, values[field.name], reader, values).value
-    if (!stale || input.fixed) return { ...input, shown: now }
-    return touched.has(input.name)
-      ? { ...input, shown: now, ...(input.kind !== 'table' && input.text !== stored[index]!.text && { now }) }
-      : { ...stored[index]!, problem: input.problem, shown: now }
-  })
-  return { ...typed, inputs }
+  const { inputs, ...typed } = stale ? formMeanwhile(fields, state, said) : shownForm(fields, state)
+  return { ...typed, inputs: inputs.map((input) => ({ ...input, shown: said(input.name) })) }
 }
 
 function saving(deps: UserPageDeps): Deed {

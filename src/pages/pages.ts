@@ -89,6 +89,12 @@ export const pages = {
     for: 'administrators',
     tab: 'admin.clients',
   },
+  adminSettings: {
+    path: '/admin/settings',
+    view: 'admin-settings',
+    for: 'administrators',
+    tab: 'admin.settings',
+  },
   adminFiles: { path: '/admin/files', view: 'admin-files', for: 'administrators', tab: 'admin.files' },
   connect: {
     path: '/connect',

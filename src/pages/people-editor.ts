@@ -1,5 +1,5 @@
 /** People in the browser: who is invited, let in, shut out, and given a role; all of it stands in `config/users.yaml`. */
-import { isMap, isSeq, parseDocument, type YAMLMap } from 'yaml'
+import { type Document, isMap, isSeq, type YAMLMap } from 'yaml'
 import { AppError } from '#leaf/errors.ts'
 import type { User } from '../users/people.ts'
 import { usersFile } from '../users/read-people.ts'
@@ -38,15 +38,16 @@ export function personFields(
 }
 
 /** Writes what a form says of a person into the file, of which everything else stays as it is; returns the commit. */
-export async function savePerson(
+export function savePerson(
   editor: ReturnType<typeof createSiteEditor>,
   by: User,
   entry: PersonEntry,
   isNew: boolean,
 ): Promise<string> {
-  const { text, hash, refusal } = await editor.show(by, usersFile)
-  if (refusal !== undefined) throw new AppError('forbidden', refusal)
-  const document = parseDocument(text)
+  return editor.change(by, usersFile, (document) => writePerson(document, entry, isNew))
+}
+
+function writePerson(document: Document, entry: PersonEntry, isNew: boolean): void {
   const users = document.get('users')
   if (!isSeq(users)) throw new AppError('invalid', 'the file of users cannot be read')
   const same = (item: unknown): item is YAMLMap =>
@@ -71,7 +72,6 @@ export async function savePerson(
     const added = { email, full_name, ...(entry.enabled ? {} : { enabled: false }), assistant_enabled, roles }
     users.add(document.createNode(added))
   }
-  return editor.save(by, usersFile, { text: document.toString({ lineWidth: 0 }), hash })
 }
 
 function setIn(entry: YAMLMap, name: string, value: unknown): void {

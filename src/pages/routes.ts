@@ -12,6 +12,7 @@ import { adminClientsPage } from './admin-clients-page.ts'
 import { adminFilesPage } from './admin-files-page.ts'
 import { adminHealthPage } from './admin-health-page.ts'
 import { adminPeoplePage, exportPeopleEndpoint } from './admin-people-page.ts'
+import { adminSettingsPage } from './admin-settings-page.ts'
 import { adminToolPage } from './admin-tool-page.ts'
 import { adminToolsPage } from './admin-tools-page.ts'
 import { approvalEndpoint, approvalListEndpoint } from './approvals-endpoint.ts'
@@ -88,6 +89,7 @@ export const answers = {
   adminTools: adminToolsPage,
   adminTool: adminToolPage,
   adminClients: adminClientsPage,
+  adminSettings: adminSettingsPage,
   adminFiles: adminFilesPage,
   connect: connectPage,
   bundle: bundleEndpoint,

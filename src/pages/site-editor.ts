@@ -2,6 +2,7 @@
 import type { Needs } from '../control/operation.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Document, parseDocument } from 'yaml'
 import { AppError } from '#leaf/errors.ts'
 import { mayAtBrowser } from '../core/effects.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
@@ -20,6 +21,15 @@ import { checksSeeds } from '../house/seeding.ts'
 import { readWholeSite } from '../house/snapshot.ts'
 import { noSql } from '../documents/reports/run-sql.ts'
 
+/** The text of a file as it shall be, and the digest of the one with which the edit began. */
+interface Edit {
+  readonly text: string
+  readonly hash: string
+}
+
+/** What is said of a file that no form can change. */
+export const unreadable = 'the file cannot be read; its text must be mended first'
+
 /** The dependencies of the editor. */
 export type SiteEditorParts = Needs<'site' | 'folders' | 'audit' | 'analysis'>
 
@@ -30,6 +40,12 @@ export function createSiteEditor(parts: SiteEditorParts) {
   const { site, folders } = parts
   const faultsNow = (): readonly Fault[] => [...site.state().faults, ...site.state().warnings]
   let last: Promise<unknown> = Promise.resolve()
+  const saveInTurn = (user: User, file: string, edit: Edit): Promise<string> => {
+    // Edits run one at a time: the compared file must still be there when it is replaced.
+    const turn = last.then(() => save(parts, user, file, edit))
+    last = turn.catch(() => undefined)
+    return turn
+  }
   return {
     list: async (user: User) =>
       (await filesFor(parts, user)).map((file) => ({
@@ -57,11 +73,19 @@ export function createSiteEditor(parts: SiteEditorParts) {
      * Checks the text with the whole site, writes it, and commits it in the user's name; returns the commit. AppError
      * `conflict` when the file is not the one that the edit began with, `invalid` with `data.faults`.
      */
-    save: (user: User, file: string, edit: { readonly text: string; readonly hash: string }) => {
-      // Edits run one at a time: the compared file must still be there when it is replaced.
-      const turn = last.then(() => save(parts, user, file, edit))
-      last = turn.catch(() => undefined)
-      return turn
+    save: saveInTurn,
+    /** Saves a YAML file with what a form changes in it, of which everything else, comments and all, stays as it is. */
+    change: async (user: User, file: string, change: (document: Document) => void, began?: string) => {
+      const bytes = await bytesOf(parts, user, file)
+      const why = await refusalFor(parts, user)
+      if (why !== undefined) throw new AppError('forbidden', why)
+      const text = bytes.toString('utf8')
+      const document = parseDocument(text.replaceAll('\r\n', '\n'))
+      if (document.errors.length > 0) throw new AppError('invalid', unreadable)
+      change(document)
+      const written = document.toString({ lineWidth: 0 })
+      const same = text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written
+      return saveInTurn(user, file, { text: same, hash: began ?? fileDigest(bytes) })
     },
   }
 }
@@ -92,12 +116,7 @@ async function refusalFor({ site, folders }: SiteEditorParts, user: User): Promi
   return (await openRepository(folders.site)) ? undefined : 'the site is not in a git repository'
 }
 
-async function save(
-  parts: SiteEditorParts,
-  user: User,
-  path: string,
-  { text, hash }: { readonly text: string; readonly hash: string },
-): Promise<string> {
+async function save(parts: SiteEditorParts, user: User, path: string, { text, hash }: Edit): Promise<string> {
   const why = await refusalFor(parts, user)
   if (why !== undefined) throw new AppError('forbidden', why)
   parts.audit.requireWritable()

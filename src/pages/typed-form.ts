@@ -3,7 +3,6 @@
  * or the filters of a list or a report. It shows what was typed until it is right, with each problem at its field.
  */
 import { AppError } from '#leaf/errors.ts'
-import { sha256 } from '#leaf/secrets.ts'
 import { jsonIn } from '#leaf/strict-json.ts'
 import type { Params } from '../web/params.ts'
 import { forPeople, messages } from './messages.ts'
@@ -207,11 +206,13 @@ function rowsIn(form: Params, key: string): number {
   return Number.isInteger(count) ? Math.min(Math.max(count, 0), mostRows + mostNewRows) : 0
 }
 
-function storedRows(value: unknown): readonly Values[] {
+/** Returns the rows of a table that are stored, as far as a form shows them. */
+export function storedRows(value: unknown): readonly Values[] {
   return Array.isArray(value) ? (value as Values[]).slice(0, mostRows) : []
 }
 
-function nameIn(row: Values | undefined): string {
+/** Returns the name of a stored row; a new one has none. */
+export function nameIn(row: Values | undefined): string {
   return typeof row?.['name'] === 'string' ? row['name'] : ''
 }
 
@@ -225,7 +226,7 @@ function chosenIn({ kind, options = [] }: TypedField, key: string, form: Params)
 }
 
 /** Returns the text that a form holds for a field, in the form in which `inputText` writes its value. */
-function textIn(field: TypedField, key: string, form: Params): string {
+export function textIn(field: TypedField, key: string, form: Params): string {
   const text = (form.get(key) ?? '').replaceAll('\r\n', '\n')
   if (field.kind === 'flag') return text === '' ? '' : 'true'
   if (field.kind === 'several') return chosenIn(field, key, form).join('\n')
@@ -243,36 +244,6 @@ function textIn(field: TypedField, key: string, form: Params): string {
       })
       .filter((row) => row.some((cell) => cell !== '')),
   )
-}
-
-/** Returns the text of a stored value in the same form. */
-function textOf(field: TypedField, value: unknown, reader: Reader): string {
-  if (field.kind === 'several') return Array.isArray(value) ? value.join('\n') : ''
-  if (field.kind !== 'table') return inputText(field, value, reader)
-  const columns = (field.columns ?? []).filter(({ fixed }) => !fixed)
-  return JSON.stringify(
-    storedRows(value).map((row) => [
-      nameIn(row),
-      ...columns.map((column) => inputText(column, row[column.name], reader)),
-    ]),
-  )
-}
-
-/** Returns marks of the values with which a form begins, by which it is seen later what somebody has changed in it. */
-export function marksOf(fields: readonly TypedField[], values: Values, reader: Reader): string {
-  const open = fields.filter(({ fixed }) => !fixed)
-  return open.map((field) => mark(textOf(field, values[field.name], reader))).join(' ')
-}
-
-/** Returns the fields that the person has changed since the form was made. */
-export function touchedIn(form: Params, fields: readonly TypedField[]): readonly TypedField[] {
-  const marks = (form.get('began') ?? '').split(' ')
-  const open = fields.filter(({ fixed }) => !fixed)
-  return open.filter((field, index) => mark(textIn(field, `f.${field.name}`, form)) !== marks[index])
-}
-
-function mark(text: string): string {
-  return sha256(text).slice(0, 10)
 }
 
 /** Places problems by the path with which each begins. */

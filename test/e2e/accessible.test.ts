@@ -8,7 +8,7 @@ import { Secret, TOTP } from 'otpauth'
 import type { Browser, Page } from 'playwright-core'
 import { authorizeInBrowser } from '../helpers/browser.ts'
 import { axeFaults, endOn, noChromium as skip, startChromium } from '../helpers/chromium.ts'
-import { furnish, pagesOf, people } from '../helpers/every-page.ts'
+import { consentAddress, furnish, pagesOf, people } from '../helpers/every-page.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 import { isWanted, picture } from '../helpers/pictures.ts'
 
@@ -144,6 +144,13 @@ describe('the pages', { skip }, () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').waitFor()
     await visit(page, 'admin-edit-refused')
+    await page.goto(`${daemon.url}/admin/settings`)
+    await page.evaluate(unfold)
+    await visit(page, 'settings-edit')
+    await page.getByLabel('Colour').fill('gold')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
+    await visit(page, 'settings-refused')
     await page.goto(`${daemon.url}/admin`)
     await page.getByRole('button', { name: 'Ask the doctor' }).click()
     await page.getByRole('heading', { name: 'What the doctor says' }).waitFor()
@@ -245,32 +252,4 @@ async function signIn(page: Page, email: string, word: string): Promise<void> {
   await page.getByLabel('E-mail address').fill(email)
   await page.getByLabel('Password').fill(word)
   await page.getByRole('button', { name: 'Sign in' }).click()
-}
-
-/** Where an app that nobody knows asks to be allowed. */
-async function consentAddress({ url }: RunningDaemon): Promise<string> {
-  const metadata = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as Record<
-    string,
-    string
-  >
-  const redirectUri = 'https://login.app.example/callback'
-  const registration = await fetch(metadata['registration_endpoint']!, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      client_name: 'Helpful Desktop',
-      redirect_uris: [redirectUri],
-      token_endpoint_auth_method: 'none',
-    }),
-  })
-  const asked = new URL(metadata['authorization_endpoint']!)
-  for (const [name, value] of Object.entries({
-    response_type: 'code',
-    client_id: ((await registration.json()) as { client_id: string }).client_id,
-    redirect_uri: redirectUri,
-    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-    code_challenge_method: 'S256',
-  }))
-    asked.searchParams.set(name, value)
-  return asked.href
 }

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
-import { endOn, noChromium as skip, startChromium } from '../helpers/chromium.ts'
+import { axeFaults, endOn, noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 
 const password = 'correct horse battery staple'
@@ -122,6 +122,50 @@ describe('an administrator', { skip }, () => {
     await press(page, 'Save')
     await page.goto(`${daemon.url}/admin`)
     await page.getByRole('heading', { name: 'Zustand' }).waitFor()
+    assert.deepEqual(complaints, [])
+  })
+
+  it('changes a setting in German, first with a mistake that is told at its field, as a commit in their name', async (t) => {
+    const { daemon, page, complaints } = await signedIn(t, true)
+    const settings = join(daemon.site, 'config/settings.yaml')
+    const first = readFileSync(settings, 'utf8')
+    await page.goto(`${daemon.url}/account`)
+    await page.getByLabel('Language').selectOption('de')
+    await press(page, 'Save')
+    await follow(page, 'Verwaltung')
+    await follow(page, 'Einstellungen')
+    await page.getByRole('heading', { name: 'Ihr Betrieb' }).waitFor()
+    const color = page.getByLabel('Farbe')
+    await color.fill('gold')
+    await page.getByLabel('Kontakt für Hilfe').fill('hilfe@example.com')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('weil sie Fehler hat').waitFor()
+    await page.getByText('muss eine Farbe wie #1f5fbf sein, nicht "gold".').waitFor()
+    assert.deepEqual(
+      [await color.inputValue(), await color.getAttribute('aria-invalid')],
+      ['gold', 'true'],
+      'what was typed is still there',
+    )
+    assert.equal(await page.getByLabel('Kontakt für Hilfe').inputValue(), 'hilfe@example.com')
+    assert.equal(readFileSync(settings, 'utf8'), first)
+    const found = await axeFaults(page, 'a mistake')
+    await color.fill('#7a1f5c')
+    await page.keyboard.press('Enter')
+    await page.getByRole('status').getByText('gespeichert').waitFor()
+    found.push(...(await axeFaults(page, 'a setting that was saved')))
+    const now = first
+      .replace('accent_color: null', 'accent_color: "#7a1f5c"')
+      .replace('support: null', 'support: hilfe@example.com')
+    assert.equal(readFileSync(settings, 'utf8'), now)
+    const painted = await page.evaluate(
+      `getComputedStyle(document.querySelector('form.typed > button:last-of-type')).backgroundColor`,
+    )
+    assert.equal(painted, 'rgb(122, 31, 92)', 'it is in use at once')
+    const told = execFileSync('git', ['-C', daemon.site, 'log', '-1', '--format=%ae %s'], {
+      encoding: 'utf8',
+    })
+    assert.equal(told.trim(), `${manager} config/settings.yaml: edited in the browser`)
+    assert.deepEqual(found, [])
     assert.deepEqual(complaints, [])
   })
 })

@@ -108,6 +108,39 @@ describe('lists in a browser', { skip }, () => {
       .filter(({ target }) => target === 'submit_document')
     assert.equal(told.filter(({ status }) => status === 'denied').length, 1)
   })
+
+  it('cancel several documents once that is confirmed, and leave the one that has changed meanwhile', async (t) => {
+    const { daemon, page, complaints } = await signedIn(t, manager)
+    const call = await callerOf(daemon, manager)
+    const made: string[] = []
+    for (let n = 0; n < 3; n++) made.push(await ordered(call))
+    const [one, other, changed] = made as [string, string, string]
+    for (const name of made) await call('submit_document', { doctype: 'Sales Order', name })
+    const among = JSON.stringify([['name', 'in', made]])
+    await page.goto(`${daemon.url}${orders}?filters=${encodeURIComponent(among)}`)
+    for (const name of made) await page.getByRole('checkbox', { name: `Tick ${name}` }).press('Space')
+    await page.getByLabel('With those that are ticked').selectOption('Cancel it')
+    await page.getByRole('button', { name: 'Go on' }).press('Enter')
+    await page.getByRole('heading', { name: 'Cancel it: 3 documents' }).waitFor()
+    const found = await axeFaults(page, 'what would be cancelled')
+    assert.deepEqual(await statesOf(call, made), [1, 1, 1], 'nothing is done before it is confirmed')
+    const remarks = { remarks: 'The customer called.' }
+    await call('update_document', { doctype: 'Sales Order', name: changed, data: remarks })
+    await page.getByRole('button', { name: 'Yes, do it to 3 documents' }).press('Enter')
+    await page.getByRole('heading', { name: 'Cancel it: what became of each' }).waitFor()
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: changed })
+      .getByText('it was changed meanwhile')
+      .waitFor()
+    await page.getByText('2 documents done').press('Enter')
+    for (const name of [one, other])
+      await page.getByRole('listitem').getByText(name, { exact: true }).waitFor()
+    assert.deepEqual(await statesOf(call, made), [2, 2, 1])
+    found.push(...(await axeFaults(page, 'what was cancelled')))
+    assert.deepEqual(found, [])
+    assert.deepEqual(complaints, [])
+  })
 })
 
 type Call = (name: string, args: object) => Promise<unknown>

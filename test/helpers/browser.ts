@@ -26,7 +26,8 @@ export class Browser {
       const target = new URL(location, next)
       if (target.origin !== new URL(url).origin) return { away: target.href }
       next = target.href
-      request = {}
+      // What is read on is asked for in the same language; what was sent is not sent again.
+      if (request.method !== undefined) request = {}
     }
     throw new Error(`too many redirects from ${url}`)
   }

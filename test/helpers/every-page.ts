@@ -211,3 +211,31 @@ export function alsoLoadedBy(html: string): readonly string[] {
   const found = open.matchAll(/<(?:link|script|img)\b[^>]*? (?:href|src)="([^"]+)"/g)
   return [...new Set([...found].map(([, source]) => source!.replaceAll('&amp;', '&')))]
 }
+
+/** Where an app that nobody knows asks to be allowed. */
+export async function consentAddress({ url }: Pick<RunningDaemon, 'url'>): Promise<string> {
+  const metadata = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as Record<
+    string,
+    string
+  >
+  const redirectUri = 'https://login.app.example/callback'
+  const registration = await fetch(metadata['registration_endpoint']!, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      client_name: 'Helpful Desktop',
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: 'none',
+    }),
+  })
+  const asked = new URL(metadata['authorization_endpoint']!)
+  for (const [name, value] of Object.entries({
+    response_type: 'code',
+    client_id: ((await registration.json()) as { client_id: string }).client_id,
+    redirect_uri: redirectUri,
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+  }))
+    asked.searchParams.set(name, value)
+  return asked.href
+}

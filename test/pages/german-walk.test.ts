@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml'
 import { builtInTools } from '../../src/tools/index.ts'
 import { Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { copyOfShippedSite, projectRoot, startDaemon } from '../helpers/daemon.ts'
-import { furnish, pagesOf, people } from '../helpers/every-page.ts'
+import { consentAddress, furnish, pagesOf, people } from '../helpers/every-page.ts'
 import { page } from './administered.ts'
 
 const password = 'correct horse battery staple'
@@ -83,6 +83,7 @@ describe('every page in German', () => {
     for (const user of [people.admin, people.auditor])
       await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
     const every = await pagesOf(daemon)
+    const consent = (await consentAddress(daemon)).slice(daemon.url.length)
     const own = new Set([
       ...textsOf(site),
       ...['prompts', 'skills'].flatMap((name) => [...textsOf(join(projectRoot, name))]),
@@ -143,9 +144,11 @@ describe('every page in German', () => {
         return page(await browser.open(`${daemon.url}${path}/${deed}`, { method: 'POST', headers, body }))
       }
       const form = await open('/sign-in')
-      left.push(...englishOn(form.html).map((text) => `sign-in: ${text}`))
+      for (const { html } of [form, await open(consent)])
+        left.push(...englishOn(html).map((text) => `sign-in: ${text}`))
       await browser.submit(form, { username: user, password })
-      const walked = user === people.admin ? { home: '/', ...every } : { home: '/', audit: '/audit' }
+      const more = user === people.admin ? every : { audit: '/audit' }
+      const walked = { home: '/', ...more, consent }
       for (const [name, path] of Object.entries(walked)) {
         judge(name, await open(path))
       }

@@ -5,7 +5,11 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import nunjucks from 'nunjucks'
 import { parse } from 'yaml'
+import { compileSchema } from '#leaf/schema.ts'
+import { settingsSchema } from '../../src/core/settings.ts'
+import { defaultSettings } from '../../src/site/read-settings.ts'
 import { messages } from '../../src/pages/messages.ts'
+import { everySetting } from '../../src/pages/setting-fields.ts'
 import { startServer } from '../oauth/server.ts'
 
 const pages = join(import.meta.dirname, '../../src/pages')
@@ -97,6 +101,28 @@ function namesIn(language: string): Map<string, string> {
   return new Map(flat(tree, ''))
 }
 
+/** What the checks of settings say of whatever a form can hold that is wrong. */
+function faultsOfSettings(): string[] {
+  const check = compileSchema(settingsSchema)
+  const row = { label: 'x'.repeat(61), url: 'x' }
+  const wrong: Readonly<Record<string, readonly unknown[]>> = {
+    string: ['a "b" c', 'x'.repeat(200)],
+    integer: ['many', -1, 10_000_000_000],
+    array: [[{}], [row], Array.from({ length: 11 }, () => row)],
+    object: [{ default: null }],
+    boolean: [],
+  }
+  return everySetting()
+    .filter(({ isBusiness }) => isBusiness)
+    .flatMap(({ schema, path: [section = '', key = ''] }) =>
+      wrong[String([schema['type']].flat()[0])]!.flatMap((value) => {
+        const { [section]: all, ...others } = defaultSettings() as unknown as Record<string, object>
+        const told = check({ ...others, [section]: { ...all, [key]: value } })
+        return told.map(({ message }) => message)
+      }),
+    )
+}
+
 describe('the messages of the pages', () => {
   const [english, german] = [namesIn('en'), namesIn('de')]
 
@@ -153,6 +179,7 @@ describe('the messages of the pages', () => {
       })
       .filter((name) => /\/src\/.*\.ts$|\/prompts\/.*\.md$/.test(name))
       .map((name) => textOf(name).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '{}'))
+      .concat(...everySetting().map(({ help }) => help), ...faultsOfSettings())
       .join('\n')
       .toLowerCase()
       .replaceAll('\\\\', '\\')
@@ -185,6 +212,15 @@ describe('the messages of the pages', () => {
     assert.deepEqual(mute, [])
     const gone = ofTools.filter((one) => !drawn.some((sentence) => sentence.includes(one)))
     assert.deepEqual(gone, [], 'exceptions that are said no more')
+  })
+
+  it('have words for every fault of a setting, and for the help of each that a page changes', () => {
+    const told = [...new Set(faultsOfSettings())]
+    assert.ok(told.length > 10, told.join('\n'))
+    const read = everySetting().flatMap(({ isBusiness, help }) => (isBusiness ? [help] : []))
+    assert.ok(read.every((help) => /^[^\n]{20,}[^:\n]$/.test(help) && !help.includes('null')))
+    const mute = [...told, ...read].filter((one) => messages.de.problem(one) === one)
+    assert.deepEqual(mute, [])
   })
 
   it('have words for whatever a database of others refuses', () => {

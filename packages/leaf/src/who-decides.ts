@@ -22,7 +22,7 @@ export function host<const S extends Schema>(schema: S): S {
 
 /** Returns the paths where two readings of a file differ in what the host decides; without a schema, all where they differ. */
 export function hostChanges(schema: Schema | undefined, before: unknown, after: unknown): Path[] {
-  return [...changes(before, after, [])].filter((path) => !isBusiness(schema ?? {}, path, false))
+  return [...changes(before, after, [])].filter((path) => !isBusiness(schema ?? {}, path))
 }
 
 /** Yields the paths where two values differ, at the deepest places that differ. */
@@ -49,7 +49,8 @@ function entriesOf(value: unknown): ReadonlyMap<string | number, unknown> {
   return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
 }
 
-function isBusiness(schema: Schema, path: Path, above: boolean): boolean {
+/** True when people with a business role decide the value at a path. */
+export function isBusiness(schema: Schema, path: Path, above = false): boolean {
   const decided = schema[decidedBy] === undefined ? above : schema[decidedBy] === 'business'
   const [key, ...rest] = path
   if (key === undefined) return decided
