@@ -58,7 +58,7 @@ export function auditEndpoint(deps: AuditPageDeps): Showing<'auditors'> {
           after: end,
         }
       })
-      const rows = fitting(events.map((line) => rowOf(line, clients)))
+      const rows = fitting(events, (line) => rowOf(line, clients))
       const next = events[rows.length]
       const live = `${pages.auditStream.path}?${new URLSearchParams({ ...question, after }).toString()}`
       return { ...shown(), events: rows, older: next ? olderThan(question, next) : '', live }
@@ -131,13 +131,17 @@ function fieldsFor(suggested: ReturnType<typeof suggestionsOf>, { text }: Messag
 }
 
 /** Returns as many rows as a page holds, and at least one. */
-function fitting<Row>(rows: readonly Row[]): readonly Row[] {
+function fitting<Line, Row>(lines: readonly Line[], rowOf: (line: Line) => Row): readonly Row[] {
+  const rows: Row[] = []
   let bytes = 0
-  return rows.filter((row, index) => {
+  for (const line of lines) {
+    const row = rowOf(line)
     // Escaped text is longer.
     bytes += Buffer.byteLength(JSON.stringify(row).replaceAll(/[&<>"']/g, '&quot;'))
-    return bytes < mostBytes || index === 0
-  })
+    if (bytes >= mostBytes && rows.length > 0) break
+    rows.push(row)
+  }
+  return rows
 }
 
 /** Returns the same question from this event on; others may have the same millisecond. */

@@ -1,6 +1,6 @@
 /** The page of the documents of one kind: asked for by words, filters and order, kept as views, and changed several at once. */
 import type { Needs } from '../control/operation.ts'
-import { listDoctypes } from '../documents/describing.ts'
+import { accessFor } from '../documents/documents.ts'
 import { pathPart } from '../web/params.ts'
 import { bulkDeed, bulkOf, tickedIn } from './bulk-deed.ts'
 import type { UserPageDeps } from './desk-endpoint.ts'
@@ -32,9 +32,7 @@ async function show(visit: Visit, deps: UserPageDeps): Promise<Record<string, un
   const reader = readerOf(visit.ctx)
   const documents = documentsFor(user, deps)
   const askable = await told(deps, user, doctype, () => askableOf(documents, user, doctype, reader))
-  const mayMake = listDoctypes(documents, user).some(
-    (one) => one.doctype === doctype && one.allowed.includes('create'),
-  )
+  const mayMake = accessFor(documents, user, doctype).may('create')
   const file = `/exports/${encodeURIComponent(doctype)}`
   const list = { key: doctype, askable, head: headOf(reader), file }
   return {

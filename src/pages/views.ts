@@ -4,6 +4,7 @@ import type { Context } from 'koa'
 import nunjucks from 'nunjucks'
 import { renderSVG } from 'uqr'
 import { isoTime } from '#leaf/clock.ts'
+import { Remembered } from '#leaf/remembered.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Platform } from '../documents/platform/platform.ts'
 import type { SignedIn } from '../users/sessions.ts'
@@ -26,6 +27,8 @@ const { SafeString } = nunjucks.runtime as unknown as {
   SafeString: new (html: string) => { toString(): string }
 }
 const { escape } = nunjucks.lib as unknown as { escape: (text: string) => string }
+
+const companies = new Remembered<Settings, ReturnType<typeof companyOf>>()
 
 /** Prepares the views of a site. */
 export function createViews(deps: {
@@ -68,7 +71,7 @@ export function createViews(deps: {
       when: (time: number) => html(timeIn(signed?.account.timezone ?? 'UTC', time)),
       at: (text: string, exactly = false) =>
         html(timeIn(signed?.account.timezone ?? 'UTC', Date.parse(text), exactly)),
-      company: companyOf(settings),
+      company: companies.of(settings, '', () => companyOf(settings)),
       navigation: signed ? navigationFor(signed.user, ctx?.path ?? '') : [],
       waiting: ctx?.state['waiting'] ?? 0,
       here: ctx?.path ?? '',
@@ -81,8 +84,9 @@ export function createViews(deps: {
 /** Returns the language that the user chose, or else the one that the browser asks for. */
 export function languageOf(ctx: Looker): Language {
   const chosen = (ctx.state['signed'] as SignedIn | undefined)?.account.language
-  const asked = ctx.acceptsLanguages(...Object.keys(languages))
-  return isLanguage(chosen) ? chosen : isLanguage(asked) ? asked : 'en'
+  if (isLanguage(chosen)) return chosen
+  const asked: unknown = (ctx.state['asksFor'] ??= ctx.acceptsLanguages(...Object.keys(languages)))
+  return isLanguage(asked) ? asked : 'en'
 }
 
 /** Returns how the visitor of a page reads values. */
@@ -123,8 +127,8 @@ export function minuteIn(timeZone: string, time: number, exactly = false): strin
     `name ${timeZone}`,
     () => new Intl.DateTimeFormat('en-GB', { timeZone, timeZoneName: 'short' }),
   )
-  const zone = zones.formatToParts(time).find(({ type }) => type === 'timeZoneName')
-  return `${minutes.format(time)} ${zone?.value ?? timeZone}`
+  // Its name stands behind the day.
+  return `${minutes.format(time)} ${zones.format(time).replace(/^.* /, '')}`
 }
 
 function html(text: string): object {

@@ -56,7 +56,7 @@ describe('a dashboard', () => {
     const charts = Array.from({ length: 4 }, (_, n) => ({ name: `r${n}`, idx: n + 1, chart: 'C-1' }))
     await documents.store.transaction(async (tx) => {
       const dashboards = collectionFor(documents, documents.platform.doctypes.get('Dashboard')!)
-      await tx.in(dashboards).put({ ...made, id: 'D-2', dashboard_name: 'Four', charts } as never)
+      await tx.in(dashboards).put({ ...made, id: 'D-2', dashboard_name: 'Four', charts })
     })
     const four = page(await browser.open(`${service.url}/desk/D-2`)).html
     assert.equal(four.match(/<th scope="row" dir="auto"><a /g)?.length, 200)
