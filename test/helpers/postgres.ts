@@ -214,13 +214,14 @@ export async function startPgBouncer(
   t: Pick<TestContext, 'after'>,
   server: TestPostgres,
   more = '',
+  user = 'postgres',
 ): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
   const port = await freePort()
   const config = join(folder, 'pgbouncer.ini')
   writeFileSync(
     config,
-    `[databases]\n* = host=127.0.0.1 port=${server.port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 6\n${more}\n`,
+    `[databases]\n* = host=127.0.0.1 port=${server.port} user=${user}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 6\n${more}\n`,
   )
   if (account?.uid !== undefined)
     for (const path of [folder, config]) chownSync(path, account.uid, account.gid!)

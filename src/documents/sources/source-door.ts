@@ -8,7 +8,17 @@ import { lookOf, type SourceLook } from './catalogue.ts'
 import type { Door, SourceAsking } from './door.ts'
 import { askingInTurn, Shares, sharesOf } from './shares.ts'
 import { grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
-import { askReadOnly, inReadOnly, inWriting, openPool, tellCaller, toldSettings } from './source-pool.ts'
+import {
+  beginning,
+  inReadOnly,
+  inWriting,
+  openPool,
+  readOnly,
+  settingsSql,
+  tellCaller,
+  toldSettings,
+} from './source-pool.ts'
+import { askReadOnly } from './source-question.ts'
 
 /** A source on PostgreSQL and its connections. */
 export class SourceDoor implements Door {
@@ -20,12 +30,17 @@ export class SourceDoor implements Door {
   readonly #writers = new Shares(1)
   /** Many doctypes are looked at when a site is read: not more at once than leave room for questions. */
   readonly #looks = new Shares(2)
+  /** The statements that begin a question. */
+  readonly #begins: readonly string[]
 
   constructor(source: Source, secretOf: SecretOf, onError: (error: Error) => void) {
     this.#source = source
     this.writeKeys = source.write_keys
     this.pool = openPool(source, secretOf, onError)
     this.#shares = sharesOf(source)
+    // JIT compilation takes longer than most answers.
+    const settings = { statement_timeout: patienceOf(source), jit: 'off', extra_float_digits: 1 }
+    this.#begins = beginning(source, readOnly, settings)
   }
 
   look<R>(work: (at: SourceLook) => Promise<R>): Promise<R> {
@@ -79,12 +94,9 @@ export class SourceDoor implements Door {
 
   /** Returns where questions of somebody go. */
   queryable(asking: SourceAsking): Queryable {
+    const told = asking.tells ? settingsSql(toldSettings(asking.asker)) : []
     return askingInTurn(this.#shares, this.#source, asking, (asked, milliseconds, signal) => {
-      // JIT compilation takes longer than most answers.
-      const settings = { statement_timeout: milliseconds, jit: 'off', extra_float_digits: 1 }
-      const all = { ...settings, ...(asking.tells && toldSettings(asking.asker)) }
-      const timed = { ...asked, milliseconds: milliseconds + grace }
-      return askReadOnly(this.pool, this.#source, signal ?? new AbortController().signal, timed, all)
+      return askReadOnly(this.pool, signal, { ...asked, milliseconds }, { all: this.#begins, told })
     })
   }
 }

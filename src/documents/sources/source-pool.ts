@@ -1,14 +1,5 @@
 /** Connections to a database of others. */
-import {
-  type ClientConfig,
-  type Connection,
-  DatabaseError,
-  escapeIdentifier,
-  escapeLiteral,
-  Pool,
-  type PoolClient,
-  Query,
-} from 'pg'
+import { type ClientConfig, DatabaseError, escapeIdentifier, escapeLiteral, Pool, type PoolClient } from 'pg'
 import type { Principal } from '../../core/principal.ts'
 import type { Source } from '../../site/sources.ts'
 import { UnknownThere } from '../writing/refused-there.ts'
@@ -65,88 +56,27 @@ export async function inReadOnly<R>(
 /** Parameters of the session, by their names. */
 type Settings = Readonly<Record<string, string | number>>
 
-/**
- * Runs a statement in such a transaction. Its beginning, settings, the statement and its end go there as one message and
- * come back as one: each way takes longer than most answers.
- */
-export async function askReadOnly(
-  pool: Pool,
-  source: Source,
-  signal: AbortSignal,
-  asked: { readonly text: string; readonly values: readonly unknown[]; readonly milliseconds: number },
-  settings: Settings,
-): Promise<Rows> {
-  let isOver = false
-  const ask = async (client: PoolClient): Promise<Rows> => {
-    const results = await resultsOf(client, beginning(source, readOnly, settings), asked)
-    isOver = true
-    return results.at(-2)!.rows
-  }
-  const end = async (client: PoolClient): Promise<unknown> => !isOver && (await client.query('ROLLBACK'))
-  return await untilEnded(pool, signal, ask, end)
-}
-
-type Rows = readonly unknown[][]
-
-/** Sends statements without values, one with them, and a ROLLBACK; returns the results of all. */
-function resultsOf(
-  client: PoolClient,
-  before: readonly string[],
-  { text, values, milliseconds }: Parameters<typeof askReadOnly>[3],
-): Promise<readonly { readonly rows: Rows }[]> {
-  const config = { text, values: [...values], rowMode: 'array' as const, queryMode: 'extended' as const }
-  const query = new Query(config)
-  const submit = query.submit.bind(query)
-  return new Promise((resolve, reject) => {
-    Object.assign(query, {
-      query_timeout: milliseconds,
-      callback: (error: Error | null, results: readonly { readonly rows: Rows }[]) =>
-        error ? reject(error) : resolve(results),
-      submit: (connection: Connection) => {
-        connection.stream.cork()
-        try {
-          for (const one of before) send(connection, one)
-          const sync = (): void => {
-            send(connection, 'ROLLBACK')
-            connection.sync()
-          }
-          return submit(Object.create(connection, { sync: { value: sync } }) as Connection)
-        } finally {
-          connection.stream.uncork()
-        }
-      },
-    })
-    client.query(query)
-  })
-}
-
-function send(connection: Connection, text: string): void {
-  connection.parse({ text, name: '', types: [] }, true)
-  connection.bind({}, true)
-  connection.execute({}, true)
-}
-
 /** Runs work on a connection, which is ended when the signal fires; else nobody waits for its `end`. */
-async function untilEnded<R>(
+export async function untilEnded<R>(
   pool: Pool,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   work: (client: PoolClient) => Promise<R>,
   end: (client: PoolClient) => Promise<unknown>,
 ): Promise<R> {
   const client = await pool.connect()
-  if (signal.aborted) {
+  if (signal?.aborted) {
     // The caller left while it waited for the connection, and its signal does not fire again.
     client.release()
     throw signal.reason as Error
   }
   // Ending the connection is the one way to stop a statement without a second one.
   const stop = () => client.release(new Error('the call has ended'))
-  signal.addEventListener('abort', stop, { once: true })
+  signal?.addEventListener('abort', stop, { once: true })
   try {
     return await work(client)
   } finally {
-    signal.removeEventListener('abort', stop)
-    if (!signal.aborted)
+    signal?.removeEventListener('abort', stop)
+    if (!signal?.aborted)
       void end(client).then(
         () => client.release(),
         (error: Error) => client.release(error),
@@ -154,15 +84,16 @@ async function untilEnded<R>(
   }
 }
 
-const readOnly = 'BEGIN TRANSACTION READ ONLY'
+export const readOnly = 'BEGIN TRANSACTION READ ONLY'
 
 /** Returns the statements that begin a transaction as the role that the source names. */
-function beginning(source: Source, how: string, settings: Settings = {}): readonly string[] {
+export function beginning(source: Source, how: string, settings: Settings = {}): readonly string[] {
   const role = source.role === undefined ? [] : [`SET LOCAL ROLE ${escapeIdentifier(source.role)}`]
   return [how, ...role, ...settingsSql(settings)]
 }
 
-function settingsSql(settings: Settings): readonly string[] {
+/** Returns the statements that set parameters until the transaction ends. */
+export function settingsSql(settings: Settings): readonly string[] {
   return Object.entries(settings).map(([name, value]) => {
     const parts = name.split('.').map(escapeIdentifier).join('.')
     return `SET LOCAL ${parts} = ${typeof value === 'string' ? escapeLiteral(value) : value}`

@@ -40,11 +40,9 @@ export function groupsStatement(
   const all = [...values, Number.isFinite(limit) ? limit : null, offset]
   const inner = columns.flatMap((column) => column.inner)
   return {
-    text: `WITH part AS ${d.once}(${from(['count(*) AS documents', ...inner].join(', '), group)})
-      SELECT whole.*, page.* FROM (SELECT ${d.as('count(*)', 'text')} AS group_count, ${d.as('COALESCE(sum(documents), 0)', 'text')} AS document_count FROM part) AS whole
-      LEFT JOIN (SELECT row_number() OVER (${sorts.length > 0 ? `ORDER BY ${sorts.join(', ')}` : ''}) AS at,
-          ${columns.map(({ shown }) => shown).join(', ')} FROM part ORDER BY at LIMIT $${all.length - 1} OFFSET $${all.length}) AS page
-        ON true ORDER BY page.at`,
+    text: `SELECT ${d.as('count(*) OVER ()', 'text')} AS group_count, ${d.as('sum(documents) OVER ()', 'text')} AS document_count,
+        ${columns.map(({ shown }) => shown).join(', ')} FROM (${from(['count(*) AS documents', ...inner].join(', '), group)}) AS part
+      ${sorts.length > 0 ? `ORDER BY ${sorts.join(', ')}` : ''} LIMIT $${all.length - 1} OFFSET $${all.length}`,
     keep,
     values: all,
   }
@@ -58,8 +56,7 @@ export function* readGroups(
 ): Slices<GroupAnswer> {
   const slice = new Slice()
   const groups: unknown[][] = []
-  for (const [, , at, ...columns] of rows) {
-    if (at === null) continue
+  for (const [, , ...columns] of rows) {
     const measuredColumns = measures.map((measure, index) =>
       measured(columns[keys.length + index], measure, dialect),
     )
@@ -68,7 +65,7 @@ export function* readGroups(
     yield
     slice.begin()
   }
-  return { rows: groups, total: Number(rows[0]![0]), documents: Number(rows[0]![1]) }
+  return { rows: groups, total: Number(rows[0]?.[0] ?? 0), documents: Number(rows[0]?.[1] ?? 0) }
 }
 
 /** Decodes a value, whose text has its kind as prefix: a number (`n`), a text, or null. */

@@ -96,11 +96,17 @@ export async function groupDocuments(
   query: AnyQuery,
 ): Promise<GroupAnswer> {
   const question = questionOf(view, query)
-  if (!question.rest)
-    return await sliced(
-      on,
-      readGroups(await on.rows(groupsStatement(view.layout, question, asked)), asked, view.layout),
-    )
+  if (!question.rest) {
+    const answer = async (part: GroupQuestion): Promise<GroupAnswer> =>
+      await sliced(
+        on,
+        readGroups(await on.rows(groupsStatement(view.layout, question, part)), part, view.layout),
+      )
+    const page = await answer(asked)
+    // Rows tell how many there are: behind the last there is none.
+    const isBehind = page.rows.length === 0 && ((asked.offset ?? 0) > 0 || asked.limit === 0)
+    return isBehind ? { ...(await answer({ ...asked, offset: 0, limit: 1 })), rows: [] } : page
+  }
   const groups = new Groups(asked)
   await filtered(on, view, query, (document) => {
     groups.add(document)

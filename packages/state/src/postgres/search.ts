@@ -51,24 +51,25 @@ async function findWords(
   const order = ['score DESC', ...keys.map((_, at) => `key${at}`)].join(', ')
   const again = [...layout.base, ...keys.map((key, at) => `${key} = page.key${at}`)].join(' AND ')
   const documents = layout.from.includes(' JOIN ') ? `(${layout.from})` : layout.from
+  const scored = from(
+    [...columns, `${layout.dialect.as(`(${score})`, 'float8')} AS score`, 'count(*) OVER () AS total'].join(
+      ', ',
+    ),
+  )
   const rows = await on.rows({
-    text: `WITH found AS ${layout.dialect.once}(${from([...columns, `${layout.dialect.as(`(${score})`, 'float8')} AS score`].join(', '))})
-      SELECT whole.total, ${layout.id}, page.score, ${layout.body}, page.key0 IS NOT NULL
-      FROM (SELECT ${layout.dialect.as('count(*)', 'int')} AS total FROM found) AS whole
-      LEFT JOIN (SELECT * FROM found ORDER BY ${order} LIMIT ${most} OFFSET ${first}) AS page ON true
-      LEFT JOIN ${documents} ON ${again} ORDER BY ${order}`,
+    text: `SELECT page.total, ${layout.id}, page.score, ${layout.body} FROM (${scored} ORDER BY ${order} LIMIT ${most} OFFSET ${first}) AS page
+      JOIN ${documents} ON ${again} ORDER BY ${order}`,
     keep,
     values: bound,
   })
+  const isBehind = rows.length === 0 && (offset > 0 || limit <= 0)
   return {
-    found: rows
-      .filter(([, , , , isThere]) => Boolean(isThere))
-      .map(([, id, points, body]) => ({
-        id: layout.readId(id),
-        score: points as number,
-        document: () => layout.read(body),
-      })),
-    total: rows[0]![0] as number,
+    found: rows.map(([, id, points, body]) => ({
+      id: layout.readId(id),
+      score: points as number,
+      document: () => layout.read(body),
+    })),
+    total: isBehind ? await countFound(on, view, { holds }) : Number(rows[0]?.[0] ?? 0),
   }
 }
 
@@ -122,16 +123,24 @@ async function wordsBeginning(
   return rows.map(([word]) => word as string)
 }
 
-function scoreOf({ words, fields }: WordQuestion, layout: Layout, bind: Bind): string {
+function scoreOf({ words, all: every, fields }: WordQuestion, layout: Layout, bind: Bind): string {
   const weights = [...new Set(fields.map(({ weight }) => weight))]
   return words
     .map((word) => {
-      const scores = weights.map((weight) => {
+      const scores = weights.flatMap((weight) => {
         const paths = fields.filter((field) => field.weight === weight).map(({ path }) => path)
         const has = (how: 'same' | 'near'): string => layout.hasWord(word, paths, how, bind)
-        return `CASE WHEN ${has('same')} THEN ${weight} WHEN ${has('near')} THEN ${weight / 2} ELSE 0 END`
+        const same = has('same')
+        return same === 'false' ? [] : [{ weight, same, near: () => has('near') }]
       })
-      return `GREATEST(${scores.join(', ')})`
+      // What was found has the word: in these fields where there are no others.
+      const isHere = scores.length === 1 && (every || words.length === 1)
+      const cases = scores.map(({ weight, same, near }) =>
+        isHere
+          ? `CASE WHEN ${same} THEN ${weight} ELSE ${weight / 2} END`
+          : `CASE WHEN ${same} THEN ${weight} WHEN ${near()} THEN ${weight / 2} ELSE 0 END`,
+      )
+      return cases.length > 1 ? `GREATEST(${cases.join(', ')})` : (cases[0] ?? '0')
     })
     .join(' + ')
 }

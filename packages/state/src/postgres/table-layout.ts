@@ -127,7 +127,7 @@ export class TableLayout implements Layout {
 
   /** Words are found in the fields that are searched, and a name that is not searched as a whole. */
   hasWord(asked: AskedWord, paths: readonly string[], how: 'same' | 'near', bind: Bind): string {
-    const parts = paths.flatMap((path) => {
+    const all = paths.flatMap((path) => {
       const isSearched = this.#shape.searched.includes(path)
       if (path === 'id' && !isSearched)
         return this.compared({ field: 'id', operator: '=', value: asked.word }, bind) ?? []
@@ -136,6 +136,7 @@ export class TableLayout implements Layout {
       const plain = value.kind.is === 'text' && value.kind.type === 'text'
       return this.dialect.hasWord(textOf(value), asked, how, plain, bind)
     })
+    const parts = all.filter((part) => part !== 'false')
     return parts.length === 0 ? 'false' : `(${parts.join(' OR ')})`
   }
 
