@@ -53,7 +53,7 @@ interface Server {
   /** Makes a database with so many customers; returns where it is, and what asks it. */
   readonly fill: (
     size: number,
-  ) => Promise<{ readonly source: object; readonly ask: Ask; end(): Promise<void> }>
+  ) => Promise<{ readonly source: object; readonly ask: Ask; readonly end: () => Promise<void> }>
 }
 
 type Ending = { after: (step: unknown) => void }

@@ -69,6 +69,29 @@ describe('doctypes over a database of others', { skip: noPostgres }, () => {
     assert.equal(await countDocuments(documents, ann, 'Invoice'), 67)
   })
 
+  it('show a tick in groups as in lists, as documents of our own do', async (t) => {
+    const { documents } = await openOffice(t, server, {
+      files: {
+        'config/doctypes/note.yaml': `doctype: Note\nfields: [{ fieldname: paid, type: check }]
+permissions: [{ role: Boss, actions: [read, create] }]`,
+      },
+    })
+    for (const paid of [true, false, false]) await createDocument(documents, boss, 'Note', { paid })
+    const metrics = [{ function: 'count' as const }, { function: 'max' as const, field: 'paid' }]
+    for (const [doctype, no, yes] of [
+      ['Invoice', 67, 33],
+      ['Note', 2, 1],
+    ] as const) {
+      const { rows } = await aggregateDocuments(documents, boss, { doctype, groupBy: ['paid'], metrics })
+      assert.deepEqual(rows, [
+        { paid: false, count: no, max_paid: false },
+        { paid: true, count: yes, max_paid: true },
+      ])
+      const { data } = await listDocuments(documents, boss, { doctype, fields: ['paid'] })
+      assert.deepEqual([...new Set(data.map(({ paid }) => paid))].sort(), [false, true])
+    }
+  })
+
   it('are read by name with their rows, linked, searched and suggested, and who read them is noted', async (t) => {
     const { documents } = await openOffice(t, server)
     const shown = new Shown()
@@ -577,5 +600,41 @@ cache_seconds: 300
     )
     assert.deepEqual(seen, ['2', '2'])
     assert.equal((await listDocuments(documents, ann, { doctype: 'Customer' })).total, 20)
+  })
+
+  it('take no part of the name of a column for the place of a value', async (t) => {
+    const { url } = await openOffice(t, server)
+    const client = new Client({ connectionString: url.href })
+    await client.connect()
+    t.after(() => client.end())
+    const dialect = postgresDialect
+    const key = { column: 'd.id', kind: { is: 'text', type: 'int8' }, nullable: false, dialect } as const
+    const net = {
+      column: 'd."net$1"',
+      kind: { is: 'number', type: 'int4' },
+      nullable: false,
+      dialect,
+    } as const
+    const from = '(SELECT 1 AS id, 5 AS "net$1" UNION SELECT 2, 6) AS d'
+    const shape = { dialect, from, key: [key], fields: new Map([['net', net]]), searched: [] }
+    const things = tableCollection({
+      name: 'Thing',
+      differs: (id) => assert.fail(id),
+      read: (work) =>
+        work(
+          {
+            rows: async ({ text, values }) =>
+              (await client.query<unknown[]>({ text, values: [...values], rowMode: 'array' })).rows,
+          },
+          shape,
+        ),
+    })
+    // A number is below no text: the first value has no place in the statement.
+    const below = { call: '<', of: [{ call: 'abs', of: [{ field: 'net' }] }, { value: 'x' }] }
+    const holds = { call: 'or', of: [below, { call: '=', of: [{ field: 'net' }, { value: 6 }] }] }
+    assert.deepEqual(
+      (await things.find({ holds })).map(({ id }) => id),
+      ['2'],
+    )
   })
 })

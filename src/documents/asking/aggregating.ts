@@ -108,7 +108,8 @@ export async function aggregateIn(
   const metrics = (query.metrics?.length ? query.metrics : [{ function: 'count' as const }]).map((metric) =>
     readMetric(access, metric, problems),
   )
-  const names = [...keys, ...metrics].map(({ name }) => name)
+  const columns = [...keys, ...metrics]
+  const names = columns.map(({ name }) => name)
   if (new Set(names).size < names.length)
     problems.push(`of the columns ${names.join(', ')} two have one name; give one another name: "as"`)
   const order = readGroupOrder(query.orderBy, names, keys.length, problems)
@@ -120,7 +121,11 @@ export async function aggregateIn(
     .aggregate({ keys, measures: metrics, order: [order], offset, limit }, { holds })
   const counted = await statesOf(access, holds)
   return {
-    rows: rows.map((row) => Object.fromEntries(names.map((name, column) => [name, row[column]]))),
+    rows: rows.map((row) =>
+      Object.fromEntries(
+        columns.map(({ name, isTick }, at) => [name, isTick && row[at] !== null ? row[at] === 1 : row[at]]),
+      ),
+    ),
     ...counts,
     ...(counted && { counted }),
     offset,
@@ -137,7 +142,13 @@ export function metricName({ as, field, function: of }: Metric): string {
   return as ?? (field === undefined ? of : `${of}_${field}`)
 }
 
-function readKey(access: Reach, text: string, problems: string[]): GroupKey & { readonly name: string } {
+/** A column of the answer; stores count a tick as 0 or 1, which shows as it does in lists. */
+interface Named {
+  readonly name: string
+  readonly isTick: boolean
+}
+
+function readKey(access: Reach, text: string, problems: string[]): GroupKey & Named {
   const [name, part] = text.split(':') as [string, string | undefined]
   const field = comparableField(access, name)
   const known = dateParts.find((one) => one === part)
@@ -146,10 +157,11 @@ function readKey(access: Reach, text: string, problems: string[]): GroupKey & { 
     problems.push(
       `group_by: "${text}": only dates and times have parts (${dateParts.join(', ')}); ${name} is a ${field.type}`,
     )
-  return { name: groupName(text), field: storedName(name), part: known }
+  const isTick = typeof field !== 'string' && field.type === 'check'
+  return { name: groupName(text), field: storedName(name), part: known, isTick }
 }
 
-function readMetric(access: Reach, metric: Metric, problems: string[]): Measure & { readonly name: string } {
+function readMetric(access: Reach, metric: Metric, problems: string[]): Measure & Named {
   const name = metricName(metric)
   if (!/^[A-Za-z_]\w{0,62}$/.test(name))
     problems.push(
@@ -158,7 +170,7 @@ function readMetric(access: Reach, metric: Metric, problems: string[]): Measure 
   if (metric.field === undefined) {
     if (metric.function !== 'count')
       problems.push(`metrics: ${metric.function} needs a field${numbers(access)}`)
-    return { name, of: metric.function }
+    return { name, of: metric.function, isTick: false }
   }
   const field = comparableField(access, metric.field)
   if (typeof field === 'string') problems.push(`metrics: ${field}`)
@@ -167,7 +179,9 @@ function readMetric(access: Reach, metric: Metric, problems: string[]): Measure 
       `metrics: ${metric.field} is a ${field.type}; ${metric.function} needs a number${numbers(access)}`,
     )
   const places = typeof field === 'string' ? undefined : placesOf(field)
-  return { name, of: metric.function, field: storedName(metric.field), places }
+  const isExtreme = metric.function === 'min' || metric.function === 'max'
+  const isTick = isExtreme && typeof field !== 'string' && field.type === 'check'
+  return { name, of: metric.function, field: storedName(metric.field), places, isTick }
 }
 
 /** Names the fields of numbers that the principal may compare. */

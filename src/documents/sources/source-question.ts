@@ -148,7 +148,7 @@ function aroundOf(
     written(connection, (to) => {
       for (const text of texts) send(to, text, prepared && nameOf(text))
     })
-  const sync = written(connection, (to) => void to.sync())
+  const sync = written(connection, (to) => to.sync())
   return {
     once: sent(all),
     kept: sent([...all, setting.kept]),

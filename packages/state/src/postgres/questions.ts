@@ -96,15 +96,20 @@ const isUnclear = /[\0\ud800-\udfff\ufdd0]/
  * never true names neither side, and the database cannot tell the type of a value that nothing names.
  */
 function withWhatItNames(text: string, values: unknown[], bound: number): string {
-  const named = new Set([...text.matchAll(/\$(\d+)/g)].map(([, at]) => Number(at)).filter((at) => at > bound))
+  if (values.length === bound) return text
+  const named = new Set<number>()
+  for (const [, at] of text.matchAll(places)) if (Number(at) > bound) named.add(Number(at))
   if (named.size === values.length - bound) return text
   const kept = [...named].sort((a, b) => a - b)
   values.splice(bound, Infinity, ...kept.map((at) => values[at - 1]))
-  return text.replace(/\$(\d+)/g, (all, at: string) => {
+  return text.replace(places, (all, at?: string) => {
     const place = kept.indexOf(Number(at))
     return place === -1 ? all : `$${bound + place + 1}`
   })
 }
+
+/** The places of values; names of columns, and texts, may have what looks like one. */
+const places = /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\d+)/g
 
 /** Returns why a condition has to be tested on each document by itself; undefined when the database can test it. */
 export function residueOf(condition: Condition, layout = documentLayout('', [])): string | undefined {
