@@ -12,7 +12,7 @@ import { own, tokenOf, watchedDaemon } from './lag.ts'
 /** What one turn may take; the monitor's own step is within it. */
 const allowed = 250
 const rounds = 3
-const notes = 1000
+const notes = 400
 const length = 100_000
 
 const note = { doctype: 'Note' }
