@@ -96,9 +96,12 @@ async function tryOn(kind: string): Promise<void> {
 function siteOn(url: string | undefined): string {
   const changes: [string, string][] = [['files:\n    timeout_seconds: 30', 'files:\n    timeout_seconds: 5']]
   if (url !== undefined) changes.push(['  kind: embedded\n', '  kind: postgres\n'])
-  const file = join(mkdtempSync(join(tmpdir(), 'outages-')), 'url')
+  const file = join(mkdtempSync(join(tmpdir(), 'outages-')), 'database-url')
   undo.push(() => rmSync(dirname(file), { recursive: true }))
-  if (url !== undefined) changes.push(['  url_file: null\n', `  url_file: ${file}\n`])
+  if (url !== undefined) changes.push(
+      ['secrets_folder: null\n', `secrets_folder: ${dirname(file)}\n`],
+      ['  url_file: null\n', '  url_file: database-url\n'],
+    )
   writeFileSync(file, `${url}\n`, { mode: 0o600 })
   const site = siteWithoutLimits(t, changes)
   const users = join(site, 'config/users.yaml')

@@ -35,7 +35,6 @@ import { readLogo } from '../site/company-logo.ts'
 import { openRepository } from '../site/git.ts'
 import { wasPulled } from '../site/pull-site.ts'
 import { readSite } from '../site/read-site.ts'
-import { warnOfSecretPaths } from '../site/find-secrets.ts'
 import { checkReferences } from '../site/check-document.ts'
 import { readSettings, settingFault, settingsFile } from '../site/read-settings.ts'
 import type { Built, IsBorne } from '../site/kept-site.ts'
@@ -112,7 +111,6 @@ export async function readParts<Library>(
   const settingsSource = files.documents.get(settingsFile)
   const given = { path: [], value: settings }
   if (settingsSource) checkReferences(settingsSource, settingsSchema, { role: people.roles }, faults, given)
-  warnOfSecretPaths(files, warnings)
   warnOfUnread(files, warnings)
   const platform = readPlatform(files, faults, people, warnings)
   await setImmediate()

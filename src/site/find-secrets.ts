@@ -1,7 +1,6 @@
 /** Finds secrets in the site, where none may be (D2): git remembers them, and so do clones and backups. */
 import { isSecretKey } from '#leaf/redact.ts'
-import { isPlacedFreely, namedSecrets } from '#leaf/secret-files.ts'
-import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
+import type { Fault, SourceDocument } from './site-files.ts'
 
 // Forms that are always secrets: private keys, and the prefixes of well-known issuers and our own.
 const secretForm =
@@ -31,18 +30,6 @@ export function findSecrets(document: SourceDocument): Fault[] {
     faults.push({ file: document.file, ...place, path: '', message: advice(document.file, undefined) })
   }
   return faults
-}
-
-/** Warns of every secret that lies elsewhere than in the folder of secrets: until 2.13, any path was accepted. */
-export function warnOfSecretPaths({ folder, documents }: SiteFiles, warnings: Fault[]): void {
-  for (const [file, document] of documents) {
-    if (!/^config\/((settings|sources)\.yaml$|tools\/)/.test(file)) continue
-    for (const { path, name } of namedSecrets(document.data))
-      if (isPlacedFreely(name, folder))
-        warnings.push(
-          document.fault(path, 'from 2.15 on a secret is named, and lies in the folder of secrets'),
-        )
-  }
 }
 
 /** True for values with digits, signs or mixed case, as passwords and keys have; false for a word or a sentence. */

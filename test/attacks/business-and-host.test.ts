@@ -1,6 +1,6 @@
 /** A business role never touches the host: what a System Manager tries at /admin/files with nothing but a browser. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -108,9 +108,11 @@ describe('a System Manager with a browser', () => {
     })
     await new Promise<void>((resolve) => provider.listen(0, 'localhost', resolve))
     atEnd(t, () => provider.close())
-    const secret = join(temporaryFolder(t), 'secret-of-the-host')
-    writeFileSync(secret, 'TOP-SECRET-OF-THE-HOST\n', { mode: 0o600 })
+    const secret = 'secret-of-the-host'
     const at = await besieged(t)
+    const secrets = join(at.service.daemon.services.folders.state, 'secrets')
+    mkdirSync(secrets, { recursive: true })
+    writeFileSync(join(secrets, secret), 'TOP-SECRET-OF-THE-HOST\n', { mode: 0o600 })
     const issuer = `http://localhost:${(provider.address() as AddressInfo).port}`
     const text = at
       .textOf(settingsFile)
@@ -184,7 +186,7 @@ headers: { X-From: *name }
           ['oauth.egress_proxy', '  egress_proxy: null', '  egress_proxy: http://evil.example'],
           ['git.edit_in_browser', '  edit_in_browser: true', '  edit_in_browser: false'],
           ['site.git.url', '    url: null', '    url: file:///etc'],
-          ['store.url_file', '  url_file: null', '  url_file: /etc/passwd'],
+          ['store.url_file', '  url_file: null', '  url_file: passwd'],
           ['secrets_folder', 'secrets_folder: null', 'secrets_folder: /etc'],
           ['analysis.python.interpreter', '    interpreter: /usr/bin/python3', '    interpreter: /bin/sh'],
           ['analysis.files.ocr_command[0]', '    ocr_command: []', '    ocr_command: [sh]'],

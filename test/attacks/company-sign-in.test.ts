@@ -79,10 +79,9 @@ async function setUp(t: TestContext) {
   const provider = await startProvider(t)
   const folder = await mkdtemp(join(tmpdir(), 'company-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  const file = join(folder, 'secret')
-  await writeFile(file, 'between us')
-  const oidc = { issuer: provider.issuer, client_id: 'assistant', client_secret_file: file }
-  const server = await startServer(t, { settings: { login: { oidc } } })
+  await writeFile(join(folder, 'secret'), 'between us')
+  const oidc = { issuer: provider.issuer, client_id: 'assistant', client_secret_file: 'secret' }
+  const server = await startServer(t, { secrets: folder, settings: { login: { oidc } } })
   server.clock.pass((Date.now() - server.clock.now()) / 1000)
   return { provider, server }
 }

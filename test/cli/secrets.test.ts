@@ -1,10 +1,10 @@
-/** Where the program looks for a named secret, and what it says of one that lies elsewhere. */
+/** Where the program looks for a named secret, and what it says of one that is no name. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { runCli, temporaryFolder } from '../helpers/daemon.ts'
-import { folders, runService } from './running-service.ts'
+import { folders } from './running-service.ts'
 
 const place = ['  kind: embedded', '  kind: postgres'] as const
 const named = ['  url_file: null', '  url_file: database-url'] as const
@@ -26,45 +26,35 @@ describe('a named secret', () => {
     assert.equal(await tried({ CREDENTIALS_DIRECTORY: credentials }), '/nowhere/at-all/database-url')
   })
 
-  it('that lies elsewhere is read, and check, the log and doctor say that it must move', async (t) => {
+  it('is no path: check tells the line, and nothing starts that would look elsewhere', async (t) => {
     const secret = join(temporaryFolder(t), 'webhook-secret')
     writeFileSync(secret, 's3cret\n', { mode: 0o600 })
-    const where = folders(t, [
-      ['  webhook_secret_file: null', `  webhook_secret_file: ${secret}`],
-      ['  headers_file: null', '  headers_file: collector'],
-    ])
-    mkdirSync(join(where.state, 'secrets'), { recursive: true, mode: 0o700 })
-    writeFileSync(join(where.state, 'secrets/collector'), 'X-Key: k3y\n', { mode: 0o600 })
-    const line = readFileSync(join(where.site, 'config/settings.yaml'), 'utf8')
+    const { site, state } = folders(t, [['  webhook_secret_file: null', `  webhook_secret_file: ${secret}`]])
+    const line = readFileSync(join(site, 'config/settings.yaml'), 'utf8')
       .split('\n')
       .findIndex((text) => text.includes(secret))
-    const warning = `config/settings.yaml:${line + 1}:24 audit.webhook_secret_file: from 2.15 on a secret is named, and lies in the folder of secrets`
-    const at = ['--site', where.site, '--state', where.state]
-    const check = await runCli(['check', ...at])
-    assert.deepEqual([check.code, check.stderr], [0, `warning: ${warning}\n`])
+    const fault = `config/settings.yaml:${line + 1}:24 audit.webhook_secret_file: must be the name of a file in the folder of secrets, not ${JSON.stringify(secret)}\n`
+    for (const command of ['check', 'serve']) {
+      const { code, stderr } = await runCli([command, '--site', site, '--state', state])
+      assert.deepEqual([code, stderr.includes(fault)], [78, true], stderr)
+    }
+    assert.equal(existsSync(state), false)
+  })
 
-    const { lines } = await runService(t, where)
-    assert.deepEqual(
-      lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
-      [warning],
-    )
-
-    const doctor = await runCli(['doctor', '--json', ...at])
-    const { findings } = JSON.parse(doctor.stdout) as { findings: Record<string, string>[] }
-    const about = (check: string) =>
-      findings
-        .filter((one) => one['check'] === check)
+  it('may be read by nobody else, as doctor says', async (t) => {
+    const where = folders(t, [['  headers_file: null', '  headers_file: collector']])
+    const secret = join(where.state, 'secrets/collector')
+    mkdirSync(join(where.state, 'secrets'), { recursive: true, mode: 0o700 })
+    const modes = async (mode: number): Promise<unknown> => {
+      writeFileSync(secret, 'X-Key: k3y\n')
+      chmodSync(secret, mode)
+      const { stdout } = await runCli(['doctor', '--json', '--site', where.site, '--state', where.state])
+      const { findings } = JSON.parse(stdout) as { findings: Record<string, string>[] }
+      return findings
+        .filter(({ check }) => check === 'secrets.mode')
         .map(({ status, detail, remedy }) => [status, detail, remedy])
-    assert.deepEqual(about('secrets.mode'), [
-      ['ok', `${secret} is closed to other users`, undefined],
-      ['ok', `${join(where.state, 'secrets/collector')} is closed to other users`, undefined],
-    ])
-    assert.deepEqual(about('secrets.place'), [
-      [
-        'warning',
-        `${secret} lies elsewhere`,
-        `move it to ${join(where.state, 'secrets/webhook-secret')} and name it webhook-secret`,
-      ],
-    ])
+    }
+    assert.deepEqual(await modes(0o600), [['ok', `${secret} is closed to other users`, undefined]])
+    assert.deepEqual(await modes(0o644), [['failure', `others may read ${secret}`, `chmod 600 ${secret}`]])
   })
 })

@@ -12,7 +12,7 @@ import { sha256 } from '#leaf/secrets.ts'
 import { openPostgresStore } from '#state/postgres/store.ts'
 import { signForEachOther, startDaemon, temporaryFolder, type RunningDaemon } from '../helpers/daemon.ts'
 import type { CopyReport } from '#state/copy.ts'
-import { inDatabase, noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
+import { addressFile, inDatabase, noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
 import { folders, noPython } from '../cli/running-service.ts'
 
@@ -75,9 +75,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
   it('end a stream whose revocation was not heard, and no other because a role that may only connect says so', async (t) => {
     const site = await siteOn(t)
     const daemon = await startDaemon(t, { site })
-    const url = readFileSync(
-      /url_file: (\S+)/.exec(readFileSync(join(site, 'config/settings.yaml'), 'utf8'))![1]!,
-    )
+    const url = readFileSync(addressFile(site))
     const database = new Client({ connectionString: url.toString().trim() })
     await database.connect()
     t.after(() => database.end())
@@ -192,8 +190,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     const backup = join(temporaryFolder(t), 'state.backup')
     await done(daemon, ['backup', backup])
     assert.match((await daemon.cli(['store', 'copy', '--to', 'embedded'])).stderr, /in use/)
-    const file = /url_file: (.*)/.exec(readFileSync(settings, 'utf8'))![1]!
-    const database = new URL(readFileSync(file, 'utf8')).pathname.slice(1)
+    const database = new URL(readFileSync(addressFile(site), 'utf8')).pathname.slice(1)
     const open = await done(daemon, ['doctor', '--json'])
     assert.match(open, /"state.database"[^}]*records/)
     // What PostgreSQL does by itself: whoever connects can announce, and take connections and locks.
@@ -231,7 +228,10 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     const elsewhere = join(temporaryFolder(t), 'state')
     mkdirSync(join(elsewhere, 'secrets'), { recursive: true, mode: 0o700 })
     writeFileSync(join(elsewhere, 'secrets/database-url'), await server.newDatabase(), { mode: 0o600 })
-    writeFileSync(settings, readFileSync(settings, 'utf8').replace(/url_file: .*/, 'url_file: database-url'))
+    writeFileSync(
+      settings,
+      readFileSync(settings, 'utf8').replace(/secrets_folder: .*/, 'secrets_folder: null'),
+    )
     keep('postgres')
     await done(daemon, ['restore', backup, '--state', elsewhere])
     daemon = await startDaemon(t, { site, state: elsewhere })
@@ -245,8 +245,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
 
   it('serve and write 200,000 documents while their indexes are built, and tell how many are still to come', async (t) => {
     const site = await siteOn(t)
-    const settings = readFileSync(join(site, 'config/settings.yaml'), 'utf8')
-    const url = readFileSync(/url_file: (\S+)/.exec(settings)![1]!, 'utf8').trim()
+    const url = readFileSync(addressFile(site), 'utf8').trim()
     const client = new Client(url)
     await client.connect()
     t.after(() => client.end())
@@ -310,10 +309,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
 
   it('refuse to start without the database, and say why without the password', async (t) => {
     const site = await siteOn(t)
-    const file = join(temporaryFolder(t), 'url')
-    writeFileSync(file, 'postgresql://postgres:hunter2@127.0.0.1:1/none', { mode: 0o600 })
-    const settings = join(site, 'config/settings.yaml')
-    writeFileSync(settings, readFileSync(settings, 'utf8').replace(/url_file: .*/, `url_file: ${file}`))
+    writeFileSync(addressFile(site), 'postgresql://postgres:hunter2@127.0.0.1:1/none')
     await assert.rejects(startDaemon(t, { site }), (error: Error) => {
       assert.match(error.message, /the state is not available: the database cannot be reached/)
       assert.doesNotMatch(error.message, /hunter2/)

@@ -1,6 +1,6 @@
 /** A PostgreSQL of its own for a test, in a temporary folder; absent where the machine has none. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -120,12 +120,19 @@ export function suitePostgres(): TestPostgres {
 
 /** The lines of the shipped settings that keep the state in a database, each behind the one that it replaces. */
 export function inDatabase(t: Pick<TestContext, 'after'>, url: string): readonly [string, string][] {
-  const file = join(temporaryFolder(t as TestContext), 'url')
-  writeFileSync(file, `${url}\n`, { mode: 0o600 })
+  const secrets = temporaryFolder(t as TestContext)
+  writeFileSync(join(secrets, 'database-url'), `${url}\n`, { mode: 0o600 })
   return [
+    ['secrets_folder: null\n', `secrets_folder: ${secrets}\n`],
     ['  kind: embedded\n', '  kind: postgres\n'],
-    ['  url_file: null\n', `  url_file: ${file}\n`],
+    ['  url_file: null\n', '  url_file: database-url\n'],
   ]
+}
+
+/** The file with the address of the database that settings written so name. */
+export function addressFile(site: string): string {
+  const settings = readFileSync(join(site, 'config/settings.yaml'), 'utf8')
+  return join(/^secrets_folder: (.*)$/m.exec(settings)![1]!, 'database-url')
 }
 
 /** A standby of a server, and what becomes of it. */

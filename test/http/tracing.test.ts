@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
 import type { AuditLine } from '../../src/audit/event.ts'
@@ -180,7 +180,8 @@ async function traced(t: TestContext, ratio = '1') {
 function settings(url: string, file: string, ratio = '1'): [string, string][] {
   return [
     ['  otlp: null', `  otlp: ${url}`],
-    ['  headers_file: null', `  headers_file: ${file}`],
+    ['secrets_folder: null', `secrets_folder: ${dirname(file)}`],
+    ['  headers_file: null', `  headers_file: ${basename(file)}`],
     ['  sample_ratio: 1', `  sample_ratio: ${ratio}`],
   ]
 }

@@ -129,6 +129,8 @@ const somePowers: Powers = {
 
 export interface ServerOptions {
   readonly settings?: Parameters<typeof makeSettings>[0]
+  /** The folder of secrets. */
+  readonly secrets?: string
   readonly publicUrl?: string
   readonly fetch?: GuardedFetch
   readonly clientLimits?: ClientLimits
@@ -229,7 +231,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
       ...base,
       store,
       callback: pages.signInUpstreamCallback.path,
-      secretPath: secretsIn({ secrets_folder: null }, { site: folder, state: folder }),
+      secretPath: secretsIn({ secrets_folder: options.secrets ?? null }, { state: folder }),
     }),
     usage: new TokenUsage({ ...base, store }),
     clientLimits: options.clientLimits ?? (() => undefined),

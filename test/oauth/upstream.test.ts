@@ -100,15 +100,14 @@ async function start(t: TestContext, claims: Record<string, unknown>) {
   const company = await startCompany(t)
   const folder = await mkdtemp(join(tmpdir(), 'upstream-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  const file = join(folder, 'secret')
-  await writeFile(file, `${clientSecret}\n`)
+  await writeFile(join(folder, 'secret'), `${clientSecret}\n`)
   const oidc = {
     issuer: company.issuer,
     client_id: 'assistant',
-    client_secret_file: file,
+    client_secret_file: 'secret',
     label: 'Sign in with ACME',
   }
-  const server = await startServer(t, { settings: { login: { passwords: false, oidc } } })
+  const server = await startServer(t, { secrets: folder, settings: { login: { passwords: false, oidc } } })
   // The provider's clock is the machine's.
   server.clock.pass((Date.now() - server.clock.now()) / 1000)
   company.allow(server.url + pages.signInUpstreamCallback.path)
@@ -191,7 +190,7 @@ describe('signing in with the company', () => {
   })
 
   it('says so when the company cannot be reached, or there is none', async (t) => {
-    const oidc = { issuer: 'http://localhost:1', client_id: 'x', client_secret_file: '/dev/null' }
+    const oidc = { issuer: 'http://localhost:1', client_id: 'x', client_secret_file: 'none' }
     const server = await startServer(t, { settings: { login: { oidc } } })
     const page = await new Browser(server).open(pages.signInUpstream.path)
     assert.equal(page.status, 503)

@@ -29,8 +29,8 @@ describe('finding secrets in the site', () => {
   }
 
   for (const text of [
-    'client_secret_file: /run/credentials/oidc',
-    'headers: { Authorization_file: /run/credentials/wiki }',
+    'client_secret_file: oidc',
+    'headers: { Authorization_file: wiki }',
     'password: ask the administrator',
     'token: string',
     'properties: {token: {type: string}, password: {type: Password}}',

@@ -1,16 +1,15 @@
 /** Files with secrets, named by keys that end in `_file`: where they lie, and the one place that reads them. */
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { AppError } from './errors.ts'
 
 /** The default folder of secrets, within the folder of the state. */
 export const secretsName = 'secrets'
 
-/** The schema of a secret's name. A path, which has a slash, is accepted as well until 2.15. */
+/** The schema of a secret's name, which is never a path. */
 export const secretName = {
   type: 'string',
-  pattern: '^([A-Za-z0-9][\\w.-]*|.*/.*)$',
+  pattern: '^[A-Za-z0-9][\\w.-]*$',
   title: 'the name of a file in the folder of secrets',
 } as const
 
@@ -28,18 +27,10 @@ export type SecretPath = (name: string) => string
 /** Returns the function that finds a service's secret files by name. */
 export function secretsIn(
   { secrets_folder: named }: { readonly secrets_folder: string | null },
-  { site, state, credentials }: Folders,
+  { state, credentials }: Pick<Folders, 'state' | 'credentials'>,
 ): SecretPath {
   const folder = named ?? credentials ?? join(state, secretsName)
-  return (name) => {
-    const path = resolve(name.includes('/') ? site : folder, name)
-    return !existsSync(path) && isPlacedFreely(name, site) ? resolve(site, name) : path
-  }
-}
-
-/** True when a secret is looked up as until 2.13: a path, or the name of a file in the site's folder. */
-export function isPlacedFreely(name: string, site: string): boolean {
-  return name.includes('/') || existsSync(join(site, name))
+  return (name) => join(folder, name)
 }
 
 /** Reads a secret, without the newline that editors leave. AppError `unavailable` tells the key and its path. */

@@ -23,28 +23,34 @@ function folders(t: TestContext) {
 
 describe('the name of a secret', () => {
   it('is looked for in the folder of the settings, else in that of systemd, else in the state, and nowhere besides', (t) => {
-    const { site, state, credentials, named } = folders(t)
+    const { state, credentials, named } = folders(t)
     for (const folder of [join(state, 'secrets'), credentials]) writeFileSync(join(folder, 'key'), 'x')
     const at = (setting: string | null, place: { credentials?: string }): string =>
-      secretsIn({ secrets_folder: setting }, { site, state, ...place })('key')
+      secretsIn({ secrets_folder: setting }, { state, ...place })('key')
     assert.equal(at(named, { credentials }), join(named, 'key'))
     assert.equal(at(null, { credentials }), join(credentials, 'key'))
     assert.equal(at(null, {}), join(state, 'secrets/key'))
   })
 
-  it('leads to no other folder; a path is read as it was until 2.13, and so is a file of the site', (t) => {
-    const { site, state, top } = folders(t)
-    const path = secretsIn({ secrets_folder: null }, { site, state })
+  it('is no path, and leads to no other folder, such as the site of whoever writes there', (t) => {
+    const { site, state } = folders(t)
     writeFileSync(join(site, 'key.txt'), 'x')
-    assert.equal(path('key.txt'), join(site, 'key.txt'))
-    writeFileSync(join(state, 'secrets/key.txt'), 'x')
-    assert.equal(path('key.txt'), join(state, 'secrets/key.txt'))
-    assert.equal(path('secrets/key.txt'), join(site, 'secrets/key.txt'))
-    assert.equal(path(join(top, 'elsewhere')), join(top, 'elsewhere'))
+    assert.equal(secretsIn({ secrets_folder: null }, { state })('key.txt'), join(state, 'secrets/key.txt'))
     const check = compileSchema(secretName)
-    for (const good of ['key', 'key.txt', 'oidc-secret_2', '/etc/key', 'secrets/key'])
-      assert.deepEqual(check(good), [])
-    for (const bad of ['', '.', '..', '.key', '-key', 'a key', 'key\n', 'a\\key', 7])
+    for (const good of ['key', 'key.txt', 'oidc-secret_2']) assert.deepEqual(check(good), [])
+    for (const bad of [
+      '',
+      '.',
+      '..',
+      '.key',
+      '-key',
+      'a key',
+      'key\n',
+      'a\\key',
+      '/etc/key',
+      'secrets/key',
+      7,
+    ])
       assert.notDeepEqual(check(bad), [], JSON.stringify(bad))
   })
 

@@ -1,12 +1,12 @@
 /** `doctor` on the state: its permissions, its integrity, the disk space, and the files that hold secrets. */
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { FileLedger } from '../../audit/files/file-ledger.ts'
 import { holdingOf, volumeOfFiles, volumeOfLedger } from '../../audit/volume.ts'
 import { databaseUrl } from '../../house/open-state.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
-import { isPlacedFreely, namedSecrets, secretsIn } from '#leaf/secret-files.ts'
+import { namedSecrets, secretsIn } from '#leaf/secret-files.ts'
 import type { Settings } from '../../core/settings.ts'
 import { type Verification, verifyStore } from '#state/operations.ts'
 import { broken, fine, unknown, warning, type Checks, type Found, type Verdict } from './finding.ts'
@@ -45,17 +45,7 @@ export const stateChecks: Checks<ReadPatient> = {
       ? await checkDatabase(patient, patient.settings)
       : undefined,
   'audit.holds': async (patient) => await checkVolume(patient),
-  'secrets.mode': (patient) => secretsOf(patient).map(({ path }) => checkMode(path)),
-  'secrets.place': (patient) =>
-    secretsOf(patient)
-      .filter(({ name }) => isPlacedFreely(name, patient.site))
-      .map(({ name, place }) =>
-        warning(
-          `${name} lies elsewhere`,
-          'from 2.15 on a secret is named, and lies in the folder of secrets',
-          `move it to ${place} and name it ${basename(name)}`,
-        ),
-      ),
+  'secrets.mode': (patient) => secretsOf(patient).map(checkMode),
 }
 
 function checkModes(state: string): Verdict {
@@ -178,11 +168,7 @@ function secretsOf({ reading, ...folders }: ReadPatient) {
   if (!reading) return []
   const { settings, own } = reading
   const pathOf = secretsIn(settings, folders)
-  return namedSecrets([settings, own.http, own.upstreams, own.sources]).map(({ name }) => ({
-    name,
-    path: pathOf(name),
-    place: pathOf(basename(name)),
-  }))
+  return namedSecrets([settings, own.http, own.upstreams, own.sources]).map(({ name }) => pathOf(name))
 }
 
 function checkMode(file: string): Verdict {

@@ -40,7 +40,7 @@ export async function open(
     clock: systemClock,
     ...parts,
   })
-  own.nameSecrets(secretsIn({ secrets_folder: null }, { site: files.folder, state: files.folder }))
+  own.nameSecrets(secretsIn({ secrets_folder: null }, { state: files.folder }))
   t.after(() => own.close())
   const definitions = await readOwnTools(
     files,
