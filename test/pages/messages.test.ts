@@ -314,12 +314,20 @@ describe('the messages of the pages', () => {
     const [, scheme = ''] =
       /function checkScheme([^]*?)\n\}/.exec(textOf(join(source, 'control/doctor/public.ts'))) ?? []
     found.push(...drawn(scheme, /(?<=broken\([^]*)(?<!\w)/).filter((text) => text.includes(' ')))
-    assert.ok(found.length > 110, `${found.length} sentences were drawn`)
+    const matching = textOf(join(source, 'documents/sources/matching.ts'))
+    found.push(...drawn(matching, /\b(?:wrong|at\([^()]*\))\(/))
+    assert.ok(found.length > 120, `${found.length} sentences were drawn`)
     const mute = found.filter((text) => {
       const said = whole[text] ?? filled(text)
       return de.problem(said) === said
     })
     assert.deepEqual(mute, [])
+    assert.equal(
+      de.problem(
+        'config/doctypes/stock.yaml:7:3 fields[0].type: the column "amount" is a text, which no number shows: make it a text',
+      ),
+      'config/doctypes/stock.yaml:7:3 fields[0].type: die Spalte amount ist text, was ein Feld der Art number nicht zeigt: geben Sie ihm die Art text',
+    )
   })
 
   it('say several faults at once, each behind its place, without what they tell a model', () => {
