@@ -55,7 +55,10 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
   { name: /^re2js$/, where: (file) => file === '#leaf/pattern.ts' },
   { name: /^lowdb/, where: (file) => file.startsWith('#state/') },
   { name: /^pg$/, where: (file) => /^#state\/postgres\/|^documents\/sources\/|^tools\/own\//.test(file) },
-  { name: /^mysql2(\/|$)/, where: (file) => file === 'documents/sources/mysql-door.ts' },
+  {
+    name: /^mysql2(\/|$)/,
+    where: (file) => /^documents\/sources\/mysql-(?:door|connection)\.ts$/.test(file),
+  },
   { name: /^(node:)?child_process$/, where: (file) => /^(#sandbox|site|cli|tools)\//.test(file) },
 ]
 

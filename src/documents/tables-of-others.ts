@@ -26,7 +26,13 @@ export interface Tables {
   /** Returns the table of its source, if there is one, that keeps calls which may be sent again. */
   keysOf(doctype: Doctype): string | undefined
   /** Tells what became of a transaction that changed documents of the doctype. */
-  outcome(doctype: Doctype, transaction: string): Promise<Outcome>
+  outcome(doctype: Doctype, of: TransactionThere): Promise<Outcome>
+}
+
+/** A transaction of a source, by what names it there, and when it was begun. */
+export interface TransactionThere {
+  readonly transaction: string
+  readonly time: string
 }
 
 /** What became of a transaction of a source. */

@@ -28,7 +28,7 @@ export async function acceptOutcome(documents: Documents, id: string, told: Told
       'conflict',
       `nobody can ask the source "${found.source}" before ${found.doctype} documents lie there again: put that back into the site`,
     )
-  const outcome = await documents.tables!.outcome(doctype, found.transaction).catch((cause: unknown) => {
+  const outcome = await documents.tables!.outcome(doctype, found).catch((cause: unknown) => {
     const why = `the source "${found.source}" does not answer, and may know it: try again when it does`
     throw new AppError('unavailable', why, { cause })
   })

@@ -12,7 +12,7 @@ import { draftFrappe, readFrappe } from '../documents/sources/frappe.ts'
 import { assistantAdmin, assistantUser, systemManager } from '../core/principal.ts'
 import { rolesFile } from '../users/read-people.ts'
 import { openDoor } from '../documents/sources/site-tables.ts'
-import { writeKeysDdl } from '../documents/sources/write-keys.ts'
+import { writeKeysDdl, writeKeysIn } from '../documents/sources/write-keys.ts'
 import { wholeMessage } from '../site/site-fault.ts'
 import { readSite } from '../site/read-site.ts'
 import { readSettings } from '../site/read-settings.ts'
@@ -212,12 +212,13 @@ function knownTables(files: SiteFiles, source: string, home: string): ReadonlyMa
 /** Returns the statements with which the owner of a source makes the table that its `write_keys` names. */
 export async function writeKeysOf(folders: Folders, name: string): Promise<readonly string[]> {
   const source = sourceOf(sourcesOf(await readSite(folders.site)), name)
-  if (source.write_keys === undefined)
+  const keys = writeKeysIn(source)
+  if (!keys)
     throw new AppError(
       'invalid',
       `the source "${name}" has no write_keys in ${sourcesFile}: name a table there, such as public.assistant_write_keys`,
     )
-  return writeKeysDdl(source.write_keys, source)
+  return writeKeysDdl(keys, source)
 }
 
 function sourceOf(sources: ReturnType<typeof readSources>, name: string): Source {

@@ -41,10 +41,5 @@ const checkSources = compileSchema(sourcesSchema)
 export function readSources(files: SiteFiles, faults: Fault[]): Sources {
   const document = files.documents.get(sourcesFile)
   const data = document && checkDocument<{ sources: Record<string, Source> }>(document, checkSources, faults)
-  for (const [name, { type, write_keys: keys }] of Object.entries(data?.sources ?? {}))
-    if (keys !== undefined && type !== 'postgres')
-      faults.push(
-        document!.fault(['sources', name, 'write_keys'], 'only tables of PostgreSQL are written to'),
-      )
   return data?.sources ?? {}
 }

@@ -1,5 +1,9 @@
 /** Tables of the company that are written to. */
 
+import { writeKeysDdl, writeKeysIn } from '../../src/documents/sources/write-keys.ts'
+import { noMariadb, suiteMariadb, type TestMariadb } from '../helpers/mariadb.ts'
+import { noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
+
 /** Items with a trigger, a default, a generated column, a check and references; lots with a key of two columns. */
 export const stock = `
   CREATE TABLE erp.item (id serial PRIMARY KEY, name varchar(20) NOT NULL UNIQUE, price numeric(8,2) CHECK (price >= 0),
@@ -22,6 +26,30 @@ export const stock = `
   GRANT USAGE ON SCHEMA erp TO writer; GRANT SELECT ON ALL TABLES IN SCHEMA erp TO writer;
   GRANT INSERT (name, price, supplier, owner), UPDATE (name, price, secret, row_no), DELETE ON erp.item TO writer;
   GRANT USAGE ON SEQUENCE erp.item_id_seq TO writer;
+  GRANT INSERT, UPDATE, DELETE ON erp.lot TO writer`
+
+/** The same in MariaDB, where no number is drawn from a sequence. */
+const mariaStock = `
+  CREATE TABLE item (id int AUTO_INCREMENT PRIMARY KEY, name varchar(20) NOT NULL UNIQUE, price decimal(8,2) CHECK (price >= 0),
+    state varchar(20) NOT NULL DEFAULT 'new', owner varchar(100), secret text,
+    label varchar(20) GENERATED ALWAYS AS (upper(name)) STORED, supplier int, row_no int NOT NULL DEFAULT 1,
+    changed_by varchar(100), FOREIGN KEY (supplier) REFERENCES customer (id));
+  CREATE TABLE part (item int, FOREIGN KEY (item) REFERENCES item (id));
+  CREATE TABLE lot (place varchar(20), line int, amount int NOT NULL, PRIMARY KEY (place, line));
+  INSERT INTO item (name, price, owner) VALUES ('Washer', 2, 'ann@example.com'), ('Screw', NULL, 'bob@example.com');
+  INSERT INTO lot VALUES ('B', 1, 9);
+  ${['INSERT', 'UPDATE']
+    .map(
+      (deed) => `CREATE TRIGGER tidy_${deed} BEFORE ${deed} ON item FOR EACH ROW BEGIN
+        IF NEW.name = 'forbidden' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not that one, as row 7 says'; END IF;
+        IF NEW.name = 'becomes held' THEN SET NEW.name = 'Held'; END IF;
+        SET NEW.name = CONCAT(UPPER(LEFT(NEW.name, 1)), SUBSTR(NEW.name, 2));
+        SET NEW.changed_by = @assistant_user;
+      END`,
+    )
+    .join(';')};
+  DROP USER IF EXISTS writer; CREATE USER writer; GRANT SELECT ON erp.* TO writer;
+  GRANT INSERT (name, price, supplier, owner), UPDATE (name, price, secret, row_no), DELETE ON erp.item TO writer;
   GRANT INSERT, UPDATE, DELETE ON erp.lot TO writer`
 
 export const item = `
@@ -62,3 +90,47 @@ fields:
 permissions:
   - { role: Boss, actions: [read, create, write, delete] }
 `
+
+/** The table there in which calls are kept. */
+export const keysTable = 'erp.write_keys'
+const makesKeys = (type: 'postgres' | 'mariadb'): string => {
+  const source = { type, host: '', database: 'erp', user: 'writer', write_keys: keysTable }
+  return writeKeysDdl(writeKeysIn(source)!, source).join(' ')
+}
+
+/** A kind of database that is written to, and what its owner says there in words of its own. */
+interface Kind {
+  readonly name: string
+  readonly isMaria: boolean
+  readonly skip: string | undefined
+  readonly suite: () => TestPostgres | TestMariadb
+  readonly stock: string
+  readonly makesKeys: string
+  /** What all sites have whose documents there are written. */
+  readonly needsKeys: string
+  readonly ago: (minutes: number) => string
+}
+
+/** The kinds of databases that are written to, with the same tables. */
+export const kinds: readonly Kind[] = [
+  {
+    name: 'PostgreSQL',
+    isMaria: false,
+    skip: noPostgres,
+    suite: suitePostgres,
+    stock,
+    makesKeys: makesKeys('postgres'),
+    needsKeys: '',
+    ago: (minutes) => `now() - interval '${minutes} minutes'`,
+  },
+  {
+    name: 'MariaDB',
+    isMaria: true,
+    skip: noMariadb,
+    suite: suiteMariadb,
+    stock: mariaStock,
+    makesKeys: makesKeys('mariadb'),
+    needsKeys: `, write_keys: ${keysTable}`,
+    ago: (minutes) => `now() - INTERVAL ${minutes} MINUTE`,
+  },
+]

@@ -9,6 +9,7 @@ import { SiteTables } from '../../src/documents/sources/site-tables.ts'
 import { type Fault, faultText } from '../../src/site/site-files.ts'
 import { readSources } from '../../src/site/sources.ts'
 import { blocksOf } from '../helpers/readme.ts'
+import type { TestMariadb } from '../helpers/mariadb.ts'
 import type { TestPostgres } from '../helpers/postgres.ts'
 import { type Company, openCompany, root, siteOf } from './trading-company.ts'
 
@@ -33,6 +34,24 @@ export const erp = `
   INSERT INTO erp.address VALUES (2, 2, 'Paris');
   INSERT INTO erp.invoice SELECT 'I-' || n, 1 + n % 40, '2026-02-01'::date + n, n * 1.10, n % 3 = 0, 'open' FROM generate_series(1, 100) n;
   CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA erp TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA erp TO reader`
+
+/** The same in MariaDB. */
+export const mariaErp = `
+  CREATE TABLE staff (id int PRIMARY KEY, email varchar(100) NOT NULL);
+  CREATE TABLE customer (id int AUTO_INCREMENT PRIMARY KEY, name varchar(100) NOT NULL,
+    kind enum('company', 'person') NOT NULL, country char(2), rep int, credit decimal(12,2), secret text,
+    created_at timestamp(6) NULL);
+  CREATE TABLE address (customer_id int NOT NULL, line int NOT NULL, city text, PRIMARY KEY (customer_id, line));
+  CREATE TABLE invoice (number varchar(40) PRIMARY KEY, customer_id int NOT NULL, due date, total decimal(12,2),
+    paid tinyint(1) NOT NULL DEFAULT 0);
+  INSERT INTO staff VALUES (1, 'ann@example.com'), (2, 'bob@example.com');
+  INSERT INTO customer (name, kind, country, rep, credit, secret, created_at)
+    SELECT CONCAT('Customer ', seq), ELT(1 + seq % 2, 'company', 'person'), ELT(1 + seq % 2, 'DE', 'FR'), 1 + seq % 2,
+      seq * 10.25, CONCAT('word', seq), '2026-01-01' + INTERVAL seq HOUR + INTERVAL 1 MICROSECOND FROM seq_1_to_40;
+  INSERT INTO address SELECT seq, 1, CONCAT('City ', seq) FROM seq_1_to_40;
+  INSERT INTO address VALUES (2, 2, 'Paris');
+  INSERT INTO invoice SELECT CONCAT('I-', seq), 1 + seq % 40, '2026-02-01' + INTERVAL seq DAY, seq * 1.10, seq % 3 = 0
+    FROM seq_1_to_100`
 
 /** The example of the manual. */
 export const customer = blocksOf(readFileSync(join(root, 'docs/your-own-database.md'), 'utf8'))[0]!.text
@@ -82,7 +101,7 @@ export function siteOver(
     'config/doctypes/address.yaml': address,
     'config/doctypes/invoice.yaml': invoice,
     'config/doctypes/visit.yaml': visit,
-    'config/sources.yaml': `sources: { erp: { type: postgres, host: 127.0.0.1, port: ${url.port}, database: ${url.pathname.slice(1)}, user: ${user}${more} } }`,
+    'config/sources.yaml': `sources: { erp: { type: ${url.protocol === 'mariadb:' ? 'mariadb' : 'postgres'}, host: 127.0.0.1, port: ${url.port}, database: ${url.pathname.slice(1)}, user: ${user}${more} } }`,
     ...files,
   })
 }
@@ -90,7 +109,7 @@ export function siteOver(
 /** Makes the database, and opens a site over it; a `serving` one is in use whatever does not fit. */
 export async function openOffice(
   t: TestContext,
-  server: TestPostgres,
+  server: TestPostgres | TestMariadb,
   {
     files = {},
     user = 'reader',
@@ -105,28 +124,61 @@ export async function openOffice(
     more?: string
   } = {},
 ): Promise<Office> {
+  const { url, ask, holding } = await ('connect' in server ? inMariadb(server) : inPostgres(server))
+  const sql = async (text: string): Promise<void> => void (await ask(text))
+  if (before !== undefined) await sql(before)
+  const site = siteOver(url, { user, more, files })
+  return { ...(await overTables(t, site, serves)), url, sql, ask, holding }
+}
+
+type Database = Pick<Office, 'url' | 'ask' | 'holding'>
+
+async function inPostgres(server: TestPostgres): Promise<Database> {
   const url = new URL(await server.newDatabase())
-  const ask = async (text: string): Promise<readonly Record<string, unknown>[]> => {
+  const opened = async (): Promise<Client> => {
     const client = new Client({ connectionString: url.href })
     await client.connect()
+    return client
+  }
+  const ask: Database['ask'] = async (text) => {
+    const client = await opened()
     try {
       return (await client.query<Record<string, unknown>>(text)).rows
     } finally {
       await client.end()
     }
   }
-  const sql = async (text: string): Promise<void> => void (await ask(text))
-  const holding = async (text: string): Promise<() => Promise<void>> => {
-    const client = new Client({ connectionString: url.href })
-    await client.connect()
-    await client.query(`BEGIN; ${text}`)
-    return () => client.end()
-  }
   const hasReader = await server.admin.query("SELECT 1 FROM pg_roles WHERE rolname = 'reader'")
-  await sql(hasReader.rowCount ? erp.replace('CREATE ROLE reader LOGIN;', '') : erp)
-  if (before !== undefined) await sql(before)
-  const site = siteOver(url, { user, more, files })
-  return { ...(await overTables(t, site, serves)), url, sql, ask, holding }
+  await ask(hasReader.rowCount ? erp.replace('CREATE ROLE reader LOGIN;', '') : erp)
+  return {
+    url,
+    ask,
+    holding: async (text) => {
+      const client = await opened()
+      await client.query(`BEGIN; ${text}`)
+      return () => client.end()
+    },
+  }
+}
+
+/** The database is called as the schema of the other. */
+async function inMariadb(server: TestMariadb): Promise<Database> {
+  const session = `USE erp; SET time_zone = '+00:00', sql_mode = 'ANSI_QUOTES'`
+  const ask: Database['ask'] = async (text) => {
+    const [rows] = await server.admin.query(text)
+    return rows as unknown as readonly Record<string, unknown>[]
+  }
+  await ask(`DROP DATABASE IF EXISTS erp; CREATE DATABASE erp CHARACTER SET utf8mb4; ${session}; ${mariaErp};
+    GRANT SELECT ON erp.* TO reader@'127.0.0.1'`)
+  return {
+    url: new URL(`mariadb://127.0.0.1:${server.port}/erp`),
+    ask,
+    holding: async (text) => {
+      const client = await server.connect()
+      await client.query(`${session}; BEGIN; ${text}`)
+      return () => client.end()
+    },
+  }
 }
 
 /** Opens a site whose doctypes lie in tables. */

@@ -1,77 +1,53 @@
 /** Doctypes over a MariaDB of others: what differs from PostgreSQL there, and shows no difference here. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { Stop } from '#leaf/stop.ts'
 import { aggregateDocuments } from '../../src/documents/asking/aggregating.ts'
 import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
 import { searchDocuments, suggestLinks } from '../../src/documents/asking/searching.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
-import { updateDocument } from '../../src/documents/writing/updating.ts'
+import { deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
 import { mysqlColumn, withNames } from '../../src/documents/sources/mysql-columns.ts'
-import { positional } from '../../src/documents/sources/mysql-door.ts'
+import { positional } from '../../src/documents/sources/mysql-connection.ts'
 import { countDocuments } from '../helpers/count-documents.ts'
-import { noMariadb, startMariadb, type TestMariadb } from '../helpers/mariadb.ts'
-import { address, customer, invoice, type Office, overTables } from './erp.ts'
-import { siteOf, someone } from './trading-company.ts'
-
-const shop = `
-  CREATE TABLE staff (id int PRIMARY KEY, email varchar(100) NOT NULL);
-  CREATE TABLE customer (id int AUTO_INCREMENT PRIMARY KEY, name varchar(100) NOT NULL,
-    kind enum('company', 'person') NOT NULL, country char(2), rep int, credit decimal(12,2), secret text,
-    created_at timestamp(6) NULL);
-  CREATE TABLE address (customer_id int NOT NULL, line int NOT NULL, city text, PRIMARY KEY (customer_id, line));
-  CREATE TABLE invoice (number varchar(40) PRIMARY KEY, customer_id int NOT NULL, due date, total decimal(12,2),
-    paid tinyint(1) NOT NULL DEFAULT 0);
-  INSERT INTO staff VALUES (1, 'ann@example.com'), (2, 'bob@example.com');
-  INSERT INTO customer (name, kind, country, rep, credit, secret, created_at)
-    SELECT CONCAT('Customer ', seq), ELT(1 + seq % 2, 'company', 'person'), ELT(1 + seq % 2, 'DE', 'FR'), 1 + seq % 2,
-      seq * 10.25, CONCAT('word', seq), '2026-01-01' + INTERVAL seq HOUR + INTERVAL 1 MICROSECOND FROM seq_1_to_40;
-  INSERT INTO address SELECT seq, 1, CONCAT('City ', seq) FROM seq_1_to_40;
-  INSERT INTO address VALUES (2, 2, 'Paris');
-  INSERT INTO invoice SELECT CONCAT('I-', seq), 1 + seq % 40, '2026-02-01' + INTERVAL seq DAY, seq * 1.10, seq % 3 = 0
-    FROM seq_1_to_100`
+import { noMariadb, suiteMariadb } from '../helpers/mariadb.ts'
+import { type Office, openOffice } from './erp.ts'
+import { keysTable, kinds } from './erp-stock.ts'
+import { someone } from './trading-company.ts'
 
 const ann = someone('ann@example.com', 'Clerk')
 const bob = someone('bob@example.com', 'Clerk')
 const boss = someone('carol@example.com', 'Boss')
 const thing = (more: string, fields: string): string => `
 doctype: Thing
-from: { source: erp, table: thing, key: [id]${more} }
+from: { source: erp, table: erp.thing, key: [id]${more} }
 fields: [${fields}]
 permissions: [{ role: Boss, actions: [read, report] }]`
 
 describe('doctypes over a MariaDB of others', { skip: noMariadb }, () => {
-  let server: TestMariadb
-  const cleanups: (() => Promise<void>)[] = []
-  before(async () => {
-    server = await startMariadb({ after: (step) => void cleanups.push(step as () => Promise<void>) })
-  })
-  after(async () => {
-    for (const step of cleanups) await step()
-  })
+  const server = suiteMariadb()
 
   async function openShop(
     t: TestContext,
-    { files = {}, more = '', user = 'reader', source = '' } = {},
-  ): Promise<
-    Omit<Office, 'sql' | 'ask' | 'url' | 'holding'> & {
-      sql: (text: string) => Promise<void>
-      database: string
-    }
-  > {
-    const database = await server.newDatabase()
-    const sql = async (text: string): Promise<void> => {
-      await server.admin.query(`USE ${database}; SET time_zone = '+00:00', sql_mode = ''; ${text}`)
-    }
-    await sql(`${shop}; ${more}`)
-    const site = siteOf({
-      'config/doctypes/customer.yaml': customer.replaceAll('erp.', ''),
-      'config/doctypes/address.yaml': address,
-      'config/doctypes/invoice.yaml': invoice.replaceAll('erp.', ''),
-      'config/sources.yaml': `sources: { erp: { type: mariadb, host: 127.0.0.1, port: ${server.port}, database: ${database}, user: ${user}${source} } }`,
-      ...files,
+    {
+      files = {},
+      more = '',
+      source = '',
+      ...login
+    }: {
+      files?: Record<string, string>
+      more?: string
+      user?: string
+      source?: string
+      serves?: boolean
+    } = {},
+  ): Promise<Office> {
+    return await openOffice(t, server, {
+      before: more === '' ? 'SELECT 1' : more,
+      more: source,
+      files,
+      ...login,
     })
-    return { ...(await overTables(t, site, true)), sql, database }
   }
 
   it('are listed, counted, added up, read with their rows, searched and suggested under their rules', async (t) => {
@@ -232,25 +208,6 @@ describe('doctypes over a MariaDB of others', { skip: noMariadb }, () => {
     )
   })
 
-  it('are only read, which check tells at the line that would have them written, and nothing more of it', async (t) => {
-    const writes = thing(', write: { create: [said], delete: true }', '{ fieldname: said, type: text }')
-    const { warnings, documents, events, sql } = await openShop(t, {
-      more: 'CREATE TABLE thing (id int AUTO_INCREMENT PRIMARY KEY, said text)',
-      files: { 'config/doctypes/thing.yaml': writes.replace('report]', 'create]') },
-    })
-    assert.deepEqual(
-      warnings.filter((one) => one.includes('thing.yaml')),
-      ['config/doctypes/thing.yaml:3:54 from.write: is only read: tables of PostgreSQL alone are written to'],
-    )
-    events.length = 0
-    await assert.rejects(
-      createDocument(documents, boss, 'Thing', { said: 'x' }),
-      /^AppError: Thing is unavailable/,
-    )
-    await sql('CREATE TABLE counted AS SELECT count(*) AS n FROM thing')
-    assert.deepEqual([(await server.admin.query('SELECT n FROM counted'))[0], events], [[{ n: 0 }], []])
-  })
-
   it('tell a view of the database who asks', async (t) => {
     const { documents, faults } = await openShop(t, {
       files: { 'config/doctypes/thing.yaml': thing('', '{ fieldname: who, type: text }') },
@@ -328,5 +285,227 @@ describe('doctypes over a MariaDB of others', { skip: noMariadb }, () => {
       sql: `SELECT "a$1", 'it''s $2' FROM t WHERE x = ? AND y = ? OR x = ? LIMIT 18446744073709551615 OFFSET 2`,
       bound: [1, 'one', 1],
     })
+  })
+})
+
+describe('tables in a MariaDB of others that are written to', { skip: noMariadb }, () => {
+  const server = suiteMariadb()
+  const maria = kinds.find(({ isMaria }) => isMaria)!
+  const chief = someone('carol@example.com', 'Boss')
+
+  /** Opens things of these columns, all of whose fields may be written. */
+  async function openThings(
+    t: TestContext,
+    {
+      columns,
+      fields = '{ fieldname: said, type: text }',
+      from = '',
+      named = false,
+      more = 'DO 0',
+      ...how
+    }: {
+      columns: string
+      fields?: string
+      from?: string
+      named?: boolean
+      more?: string
+      source?: string
+      rights?: string
+      serves?: boolean
+    },
+  ): Promise<Office> {
+    const { source = maria.needsKeys, rights = 'SELECT, INSERT, UPDATE, DELETE', serves = true } = how
+    const names = [...fields.matchAll(/fieldname: (\w+)/g)]
+      .map(([, name]) => name!)
+      .filter((one) => one !== 'seen')
+    const write = `create: [${[...(named ? ['name'] : []), ...names].join(', ')}], change: [${names.join(', ')}], delete: true`
+    return await openOffice(t, server, {
+      user: 'writer',
+      serves,
+      more: source,
+      before: `${source && maria.makesKeys.replace(/GRANT .*$/, '')} CREATE TABLE thing (${columns}); ${more};
+        DROP USER IF EXISTS writer; CREATE USER writer; GRANT ${rights} ON erp.* TO writer`,
+      files: {
+        'config/doctypes/thing.yaml': `
+doctype: Thing
+from: { source: erp, table: erp.thing, key: [id], write: { ${write} }${from} }
+fields: [${fields}]
+permissions: [{ role: Boss, actions: [read, create, write, delete] }]`,
+      },
+    })
+  }
+  const faultsOf = async (t: TestContext, things: Parameters<typeof openThings>[1]): Promise<string> =>
+    (await openThings(t, { serves: false, ...things })).faults
+      .filter((one) => !one.includes('customer.yaml'))
+      .join('\n')
+  const toldOf = ({ events }: Office): string[] =>
+    events.map(({ type, status, target }) => `${type} ${status} ${target}`)
+  const idAuto = 'id int AUTO_INCREMENT PRIMARY KEY'
+
+  it('take values of every type as they are', async (t) => {
+    const { documents, faults, ask } = await openThings(t, {
+      columns: `${idAuto}, said text, kind enum('a', 'b'), exact decimal(14,4), large decimal(30,10), ratio double, whole int unsigned,
+        flag tinyint(1), onoff bit(1), day date, at datetime(6), stamp timestamp(3) NULL, payload json`,
+      fields: `{ fieldname: said, type: text }, { fieldname: kind, type: select, options: [a, b] },
+        { fieldname: exact, type: number, precision: 4 }, { fieldname: large, type: text },
+        { fieldname: ratio, type: number }, { fieldname: whole, type: integer }, { fieldname: flag, type: check },
+        { fieldname: onoff, type: check }, { fieldname: day, type: date }, { fieldname: at, type: datetime },
+        { fieldname: stamp, type: datetime }, { fieldname: payload, type: json }`,
+    })
+    assert.deepEqual(faults, [])
+    const values = {
+      said: 'it\'s "so" \\ 😀 $1 ?',
+      kind: 'b',
+      exact: 1234567890.1234,
+      large: '12345678901234567890.1234567891',
+      ratio: 0.1,
+      whole: 4_000_000_000,
+      flag: true,
+      onoff: true,
+      day: '2024-02-29',
+      at: '2026-07-01T10:00:00.123Z',
+      stamp: '2026-07-01T10:00:00.456Z',
+      payload: { 'a"b': [1, null, 'x\\y'] },
+    }
+    const { document, warnings } = await createDocument(documents, chief, 'Thing', values)
+    assert.deepEqual(warnings, [])
+    const { name, ...shown } = document
+    assert.equal(name, '1')
+    assert.deepEqual(JSON.parse(JSON.stringify(shown)), values)
+    assert.deepEqual(
+      await ask('SELECT CAST(exact AS CHAR) AS exact, CAST(at AS CHAR) AS at, onoff + 0 AS onoff FROM thing'),
+      [{ exact: '1234567890.1234', at: '2026-07-01 10:00:00.123000', onoff: 1 }],
+    )
+    const nothing = Object.fromEntries(Object.keys(values).map((field) => [field, null]))
+    const cleared = await updateDocument(documents, chief, 'Thing', '1', nothing)
+    assert.deepEqual(Object.keys(cleared.document), ['name'])
+    await assert.rejects(
+      updateDocument(documents, chief, 'Thing', '1', { whole: -1 }),
+      /^AppError: Thing: whole: does not fit its column$/,
+    )
+  })
+
+  it('number a version anew in each change, also where it is kept in whole seconds', async (t) => {
+    const { documents } = await openThings(t, {
+      columns: `${idAuto}, said text, seen datetime`,
+      fields: '{ fieldname: said, type: text }, { fieldname: seen, type: datetime }',
+      from: ', version: seen',
+      more: `INSERT INTO thing (said) VALUES ('a')`,
+    })
+    const versions = new Set<unknown>()
+    for (const said of ['b', 'c', 'd'])
+      versions.add((await updateDocument(documents, chief, 'Thing', '1', { said })).document['seen'])
+    assert.equal(versions.size, 3)
+  })
+
+  it('count a row that was found, also where a trigger leaves it as it was', async (t) => {
+    const { documents, ask } = await openThings(t, {
+      columns: `${idAuto}, said text`,
+      more: `INSERT INTO thing (said) VALUES ('as it was');
+        CREATE TRIGGER stays BEFORE UPDATE ON thing FOR EACH ROW SET NEW.said = OLD.said`,
+    })
+    const { warnings } = await updateDocument(documents, chief, 'Thing', '1', { said: 'other' })
+    assert.deepEqual(
+      warnings.map(({ saved, reason }) => [saved, reason]),
+      [['as it was', 'stored so by its table']],
+    )
+    assert.deepEqual(await ask('SELECT said FROM thing'), [{ said: 'as it was' }])
+  })
+
+  it('have the key that was given, which may be 0, and never that of another row', async (t) => {
+    const office = await openThings(t, { columns: `${idAuto}, said text`, named: true })
+    const { document } = await createDocument(office.documents, chief, 'Thing', { name: '0', said: 'zero' })
+    assert.equal(document['name'], '0')
+    const other = await openThings(t, {
+      columns: 'id varchar(20) PRIMARY KEY, said text',
+      named: true,
+      more: `INSERT INTO thing VALUES ('mine', 'there before');
+        CREATE TRIGGER renames BEFORE INSERT ON thing FOR EACH ROW SET NEW.id = CONCAT('not ', NEW.id)`,
+    })
+    for (const [name, why] of [
+      ['mine', /its name is taken; choose another; nothing was changed/],
+      ['yours', /the database would have made 0 rows instead of one; nothing was changed/],
+    ] as const) {
+      other.events.length = 0
+      await assert.rejects(createDocument(other.documents, chief, 'Thing', { name, said: 'x' }), why)
+      assert.deepEqual(toldOf(other), [
+        `document.intend waiting Thing/${name}`,
+        `document.create error Thing/${name}`,
+      ])
+    }
+    assert.deepEqual(await other.ask('SELECT id FROM thing'), [{ id: 'mine' }])
+  })
+
+  it('are not written without the table that tells after a crash what was done, and are read all the same', async (t) => {
+    const columns = `${idAuto}, said text`
+    const why =
+      /^config\/doctypes\/thing\.yaml:3:\d+ from\.write: needs a table there that tells after a crash what was done: name one as write_keys of "erp" in config\/sources\.yaml; sources write-keys erp prints what makes it$/
+    assert.match(await faultsOf(t, { columns, source: '' }), why)
+    const office = await openThings(t, { columns, source: '', more: `INSERT INTO thing (said) VALUES ('a')` })
+    assert.equal(await countDocuments(office.documents, chief, 'Thing'), 1)
+    office.events.length = 0
+    const refused =
+      /lacks a fit table of write keys for this; its operator has been told; nothing was changed/
+    await assert.rejects(createDocument(office.documents, chief, 'Thing', { said: 'x' }), refused)
+    await assert.rejects(updateDocument(office.documents, chief, 'Thing', '1', { said: 'x' }), refused)
+    await assert.rejects(deleteDocument(office.documents, chief, 'Thing', '1'), refused)
+    assert.deepEqual([await office.ask('SELECT said FROM thing'), office.events], [[{ said: 'a' }], []])
+  })
+
+  it('are refused where nothing could be undone, or nobody would know what was made', async (t) => {
+    const columns = `${idAuto}, said text`
+    assert.equal(await faultsOf(t, { columns }), '')
+    assert.match(
+      await faultsOf(t, { columns, more: 'ALTER TABLE thing ENGINE=MyISAM' }),
+      /from\.write: erp\.thing is kept by MyISAM, which has no transactions: ALTER TABLE erp\.thing ENGINE=InnoDB/,
+    )
+    assert.match(
+      await faultsOf(t, { columns: 'id varchar(40) DEFAULT (UUID()) PRIMARY KEY, said text' }),
+      /from\.write\.create: nobody is told what the database gives "id" of the key of a new row: add name, or its field/,
+    )
+    const { warnings } = await openThings(t, { columns, rights: 'ALL PRIVILEGES' })
+    assert.match(
+      warnings.join('\n'),
+      /the login writer@% may ALL PRIVILEGES: nothing here does, and one that may not is safer/,
+    )
+  })
+
+  it('are told to be under way while their transaction is open there, and done or not done after it', async (t) => {
+    const { documents, platform, holding, sql } = await openThings(t, { columns: `${idAuto}, said text` })
+    const mark = `INSERT INTO ${keysTable} ("key", "call") VALUES ('there', 'transaction')`
+    const outcome = (hours = 0) =>
+      documents.tables!.outcome(platform.doctypes.get('Thing')!, {
+        transaction: 'there',
+        time: new Date(Date.now() - hours * 3_600_000).toISOString(),
+      })
+    const letGo = await holding(mark)
+    assert.equal(await outcome(), 'in progress')
+    await letGo()
+    assert.equal(await outcome(), 'aborted')
+    assert.equal(await outcome(25), 'unknown', 'its mark may have been removed')
+    await sql(mark)
+    assert.deepEqual([await outcome(), await outcome(25)], ['committed', 'committed'])
+  })
+
+  it('say that somebody else is changing a row where the database ends a deadlock at their cost', async (t) => {
+    const office = await openThings(t, {
+      columns: `${idAuto}, said text`,
+      more: `INSERT INTO thing (said) VALUES ('a'); CREATE TABLE other (id int PRIMARY KEY, n int);
+        INSERT INTO other SELECT seq, 0 FROM seq_1_to_500;
+        CREATE TRIGGER also AFTER UPDATE ON thing FOR EACH ROW UPDATE other SET n = n + 1 WHERE id = 1`,
+    })
+    const beside = await server.connect()
+    t.after(() => beside.end())
+    // Who has changed more is spared.
+    await beside.query('USE erp; BEGIN; UPDATE other SET n = n + 1')
+    office.events.length = 0
+    const change = updateDocument(office.documents, chief, 'Thing', '1', { said: 'b' })
+    const waiting = async (): Promise<number> =>
+      (await office.ask("SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")).length
+    while ((await Promise.race([waiting(), change])) === 0);
+    await beside.query(`UPDATE thing SET said = 'c' WHERE id = 1; COMMIT`)
+    await assert.rejects(change, /somebody else is changing it there just now; try again/)
+    assert.deepEqual(toldOf(office), ['document.intend waiting Thing/1', 'document.update error Thing/1'])
+    assert.deepEqual(await office.ask('SELECT said FROM thing'), [{ said: 'c' }])
   })
 })

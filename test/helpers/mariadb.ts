@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import type { TestContext } from 'node:test'
+import { after, before, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Connection, createConnection } from 'mysql2/promise'
 import { freePort } from './free-port.ts'
@@ -20,6 +20,8 @@ export const noMariadb =
 export interface TestMariadb {
   readonly port: number
   readonly admin: Connection
+  /** Connects as its owner once more. */
+  connect(): Promise<Connection>
   /** The name of a new, empty database, which the login `reader` may read. */
   newDatabase(options?: string): Promise<string>
   /** Stops the server at once, as a crash does. */
@@ -84,6 +86,7 @@ export async function startMariadb(t: Pick<TestContext, 'after'>): Promise<TestM
     get admin() {
       return admin!
     },
+    connect: () => connected(join(folder, 'socket'), running!),
     newDatabase: async (options = 'CHARACTER SET utf8mb4') => {
       const name = `test_${++databases}`
       await admin!.query(`CREATE DATABASE ${name} ${options}`)
@@ -92,6 +95,31 @@ export async function startMariadb(t: Pick<TestContext, 'after'>): Promise<TestM
     },
     stop,
     start,
+  }
+}
+
+/** Starts a server for the tests of a suite. */
+export function suiteMariadb(): TestMariadb {
+  const cleanups: (() => Promise<void>)[] = []
+  let server: TestMariadb | undefined
+  before(async () => {
+    server = await startMariadb({ after: (step) => void cleanups.push(step as () => Promise<void>) })
+  })
+  after(async () => {
+    for (const step of cleanups) await step()
+  })
+  const at = (): TestMariadb => server!
+  return {
+    get port() {
+      return at().port
+    },
+    get admin() {
+      return at().admin
+    },
+    connect: () => at().connect(),
+    newDatabase: (options) => at().newDatabase(options),
+    stop: () => at().stop(),
+    start: () => at().start(),
   }
 }
 

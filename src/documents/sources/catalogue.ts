@@ -18,6 +18,8 @@ export interface CatalogueColumn {
   readonly filled: boolean
   /** False if that value is a number of a sequence, which the login may not draw. */
   readonly drawable: boolean
+  /** True if a new row is numbered by it, and the number told. */
+  readonly numbered?: boolean
   readonly insertable: boolean
   readonly updatable: boolean
   /** Digits in all and after the point of a `numeric` that has them. */
@@ -51,6 +53,8 @@ export interface CatalogueTable {
   /** True if rows can be locked: the login may update some column. */
   readonly lockable: boolean
   readonly secured: boolean
+  /** What keeps its rows, where that has no transactions. */
+  readonly engine?: string
   /** True if row-level security does not bind this login. */
   readonly passed: boolean
   readonly comment: string | null

@@ -3,8 +3,9 @@ import type { Pool } from 'pg'
 import type { Stop } from '#leaf/stop.ts'
 import type { Queryable } from '#state/postgres.ts'
 import type { Principal } from '../../core/principal.ts'
-import type { Outcome } from '../tables-of-others.ts'
+import type { Outcome, TransactionThere } from '../tables-of-others.ts'
 import type { SourceLook } from './catalogue.ts'
+import type { WriteKeys } from './write-keys.ts'
 
 /** Who asks, and until when. */
 export interface SourceAsking {
@@ -14,23 +15,27 @@ export interface SourceAsking {
   readonly tells: boolean
 }
 
+/** Runs work that writes, in a transaction; its connection is given to it, and what gives that transaction its name there. */
+export type Writing = <R>(
+  asking: Omit<SourceAsking, 'tells'>,
+  how: { readonly dry: boolean; readonly last: () => Promise<void> },
+  work: (on: Queryable, transaction: () => Promise<string>) => Promise<R>,
+) => Promise<R>
+
 /** The connections to a source. */
 export interface Door {
   /** Looks at the database as its operator does, in a transaction. */
   look<R>(work: (at: SourceLook) => Promise<R>): Promise<R>
   /** Returns where questions of somebody go. */
   queryable(asking: SourceAsking): Queryable
-  /** Runs work that writes, in a transaction; its connection and the number of that transaction are given to it. */
-  writing?<R>(
-    asking: Omit<SourceAsking, 'tells'>,
-    how: { readonly dry: boolean; readonly last: () => Promise<void> },
-    work: (on: Queryable, transaction: () => Promise<string>) => Promise<R>,
-  ): Promise<R>
+  readonly writing: Writing
   /** Tells what became of a transaction that wrote. */
-  outcome?(transaction: string): Promise<Outcome>
+  outcome(of: TransactionThere): Promise<Outcome>
   close(): Promise<void>
   /** The table in which calls that may be sent again are kept there. */
-  readonly writeKeys?: string | undefined
+  readonly writeKeys: WriteKeys | undefined
+  /** True if each change leaves a mark in that table, without which nobody would know what became of it. */
+  readonly marks: boolean
   /** The connections to PostgreSQL, for the statements of own tools. */
   readonly pool?: Pool
 }

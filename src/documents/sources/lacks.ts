@@ -8,7 +8,7 @@ import type { Problem } from './rule-problems.ts'
 /** A privilege that the login of a source lacks. */
 export interface Lack extends Problem {
   readonly privilege: string
-  /** What needs it; `lock`: every change of a row that is there; `keys`: every call that may be sent again. */
+  /** What needs it; `lock`: every change of a row that is there; `keys`: every call that is kept there. */
   readonly needed: 'create' | 'change' | 'delete' | 'lock' | 'keys'
   /** The one field whose writing needs it, `id` for the name; each such deed where there is none. */
   readonly field?: string

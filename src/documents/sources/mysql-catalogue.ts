@@ -13,12 +13,33 @@ import { mysqlColumn, withNames } from './mysql-columns.ts'
 
 type Row = readonly unknown[]
 type Ask = (text: string, values?: Row) => Promise<readonly Row[]>
+/** Tells whether the login may run a statement, which is not run. */
+type May = (text: string) => Promise<boolean>
+
+/** What the login may do with whole rows, also by its roles, is told by whether a statement is taken. */
+async function withRights(table: CatalogueTable, may: May): Promise<CatalogueTable> {
+  if (table.isView) return table
+  const name = `${quotedName(table.schema)}.${quotedName(table.name)}`
+  const deletable = await may(`DELETE FROM ${name} WHERE false`)
+  const isChanged = table.columns.some(({ updatable }) => updatable)
+  return { ...table, deletable, lockable: isChanged || deletable }
+}
 
 /** Returns what is asked of MySQL or MariaDB. */
-export function mysqlLook(ask: Ask, isMaria: boolean): SourceLook {
+export function mysqlLook(
+  ask: Ask,
+  may: May,
+  { isMaria, writes }: { readonly isMaria: boolean; readonly writes: boolean },
+): SourceLook {
   return {
-    login: () => readLogin(ask, isMaria),
-    tables: (names) => readTables(ask, isMaria, names),
+    login: () => readLogin(ask, isMaria, writes),
+    tables: async (names) => {
+      const tables = await readTables(ask, isMaria, names)
+      if (!names || !writes) return tables
+      const found: CatalogueTable[] = []
+      for (const table of tables) found.push(await withRights(table, may))
+      return found
+    },
     uniqueness: async ([schema, name], key) => {
       const columns = key.map(quotedName)
       const nulls = columns.map((one) => `${one} IS NULL`).join(' OR ')
@@ -38,7 +59,7 @@ export function mysqlLook(ask: Ask, isMaria: boolean): SourceLook {
 /** The oldest versions whose sessions can be set as questions need it. */
 const oldest = { maria: [10, 6], mysql: [8, 0, 17] } as const
 
-async function readLogin(ask: Ask, isMaria: boolean): Promise<CatalogueLogin> {
+async function readLogin(ask: Ask, isMaria: boolean, isWritten: boolean): Promise<CatalogueLogin> {
   const [[name, version, home, zones] = []] = await ask(
     `SELECT CURRENT_USER(), VERSION(), DATABASE(), CONVERT_TZ('2026-07-01 00:00:00', 'Europe/Berlin', '+00:00') IS NOT NULL`,
   )
@@ -46,7 +67,7 @@ async function readLogin(ask: Ask, isMaria: boolean): Promise<CatalogueLogin> {
   const least = isMaria ? oldest.maria : oldest.mysql
   const may = privilegesIn((await ask('SHOW GRANTS')).map(([grant]) => String(grant)))
   const much = ['SUPER', 'FILE', 'ALL PRIVILEGES'].find((one) => may.everywhere.has(one))
-  const writes = [...may.anywhere].filter((one) => writing.test(one))
+  const writes = [...may.anywhere].filter((one) => (isWritten ? making : writing).test(one))
   return {
     name: String(name),
     above: false,
@@ -57,7 +78,7 @@ async function readLogin(ask: Ask, isMaria: boolean): Promise<CatalogueLogin> {
       : much && `has a login, ${String(name)}, that has ${much} everywhere: take one that may only SELECT`,
     remark:
       writes.length > 0
-        ? `the login ${String(name)} may ${writes.join(', ')}: nothing here does, and one that may only SELECT is safer`
+        ? `the login ${String(name)} may ${writes.join(', ')}: nothing here does, and one that may ${isWritten ? 'not' : 'only SELECT'} is safer`
         : undefined,
     home: String(home),
     zones: zones === 1,
@@ -71,7 +92,8 @@ function isBefore(version: string, least: readonly number[]): boolean {
   return at >= 0 && (parts[at] ?? 0) < least[at]!
 }
 
-const writing = /^(?:ALL PRIVILEGES|INSERT|UPDATE|DELETE|DROP|ALTER|CREATE|TRIGGER|EXECUTE)$/
+const making = /^(?:ALL PRIVILEGES|DROP|ALTER|CREATE|TRIGGER|EXECUTE)$/
+const writing = new RegExp(`${making.source}|^(?:INSERT|UPDATE|DELETE)$`)
 
 /** Returns the privileges that grants name, on everything and on anything. */
 function privilegesIn(grants: readonly string[]): Record<'everywhere' | 'anywhere', Set<string>> {
@@ -120,10 +142,11 @@ async function readTables(
        WHERE ${chosen('table_schema', 'table_name')} ORDER BY table_schema, table_name, ${order}`,
       values,
     )
-  const tables = await of('table_type, table_rows, table_comment', 'tables', 'table_type')
+  const tables = await of('table_type, table_rows, table_comment, engine', 'tables', 'table_type')
   const columns = byTable(
     await of(
-      `column_name, data_type, column_type, is_nullable, extra, numeric_precision, numeric_scale, column_comment`,
+      `column_name, data_type, column_type, is_nullable, extra, numeric_precision, numeric_scale, column_comment,
+        column_default, privileges`,
       'columns',
       'ordinal_position',
     ),
@@ -139,7 +162,7 @@ async function readTables(
   const checks = byTable(await checksOf(ask, isMaria, chosen, values))
   return tables
     .filter(([, , type]) => type !== 'SEQUENCE')
-    .map(([schema, name, type, rows, comment]): CatalogueTable => {
+    .map(([schema, name, type, rows, comment, engine]): CatalogueTable => {
       const id = JSON.stringify([schema, name])
       const clauses = (checks.get(id) ?? []).map(([, , clause]) => withNames(String(clause)))
       return {
@@ -148,9 +171,11 @@ async function readTables(
         isView: type === 'VIEW',
         rows: Number(rows ?? 0),
         readable: true,
-        deletable: false,
-        lockable: false,
+        // Asked of what is written to.
+        deletable: true,
+        lockable: true,
         secured: false,
+        ...(type !== 'VIEW' && engine !== 'InnoDB' && { engine: String(engine) }),
         passed: false,
         comment: type === 'VIEW' || comment === '' ? null : String(comment),
         columns: (columns.get(id) ?? []).map((row) => mysqlColumn(row, clauses)),

@@ -40,11 +40,25 @@ export function withNames(clause: string): string {
 
 /** Returns a column of `information_schema`; `clauses` are the checks of its table. */
 export function mysqlColumn(
-  [, , name, type, written, nullable, extra, precision, scale, comment]: readonly unknown[],
+  [
+    ,
+    ,
+    name,
+    type,
+    written,
+    nullable,
+    extra,
+    precision,
+    scale,
+    comment,
+    initial,
+    rights = '',
+  ]: readonly unknown[],
   clauses: readonly string[],
 ): CatalogueColumn {
   const told = String(written)
   const isEnum = type === 'enum'
+  const numbered = /auto_increment/i.test(String(extra))
   const isDecimal = type === 'decimal'
   // MariaDB has JSON as texts that a check holds to it.
   const isJson = clauses.some(
@@ -56,13 +70,14 @@ export function mysqlColumn(
     type: plain,
     written: told,
     kind: isEnum ? 'e' : 'b',
-    // Nothing is written there.
-    filled: false,
-    drawable: false,
-    insertable: false,
-    updatable: false,
+    // MariaDB tells of a default that is no value.
+    filled: numbered || (initial !== null && initial !== 'NULL'),
+    drawable: true,
+    numbered,
+    insertable: /\binsert\b/i.test(String(rights)),
+    updatable: /\bupdate\b/i.test(String(rights)),
     nullable: nullable === 'YES',
-    generated: /GENERATED/i.test(String(extra)),
+    generated: /\b(?:VIRTUAL|STORED|PERSISTENT) GENERATED\b/i.test(String(extra)),
     precision: isDecimal ? Number(precision) : null,
     scale: isDecimal ? Number(scale) : null,
     deterministic: true,

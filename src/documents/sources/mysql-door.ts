@@ -1,36 +1,41 @@
 /** A source on MySQL or MariaDB and its connections. Importing this loads the driver. */
-import {
-  createPool,
-  type Pool,
-  type PoolConnection,
-  type PoolOptions,
-  type RowDataPacket,
-} from 'mysql2/promise'
+import { createPool, type Pool, type PoolConnection } from 'mysql2/promise'
+import { randomId } from '#leaf/secrets.ts'
 import type { Queryable } from '#state/postgres.ts'
 import type { Source } from '../../site/sources.ts'
+import type { Outcome, TransactionThere } from '../tables-of-others.ts'
 import type { SourceLook } from './catalogue.ts'
-import type { Door, SourceAsking } from './door.ts'
+import type { Door, SourceAsking, Writing } from './door.ts'
+import { inWriting } from './in-writing.ts'
 import { mysqlLook } from './mysql-catalogue.ts'
+import {
+  endThere,
+  giveBack,
+  optionsOf,
+  type AskedRows,
+  askedOn,
+  session,
+  setCaller,
+  writingSession,
+} from './mysql-connection.ts'
+import { isMysqlError, mysqlState } from './mysql-faults.ts'
 import { askingInTurn, Shares, sharesOf } from './shares.ts'
-import { callerOf, grace, lookMilliseconds, type SecretOf } from './source-limits.ts'
+import { grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
+import { hasMark, leaveMark, type WriteKeys, writeKeysIn } from './write-keys.ts'
 
-/** What questions are written for: see `#state/postgres/mysql-dialect.ts`. Texts sort by their first 32,000 characters. */
-const session = `SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES', time_zone = '+00:00',
-  max_sort_length = 65536, sort_buffer_size = 4194304, group_concat_max_len = 16777216, div_precision_increment = 30`
+/** The number of a login that was refused. */
+const accessDenied = 1045
 
-/** The statements that a connection keeps prepared; the server counts those of all. */
-const mostPrepared = 50
-
-/** Rows of arrays, from a statement with values bound to `$1`, `$2` …. */
-type Rows = readonly unknown[][]
-
-/** A source and its connections, whose sessions only read. */
+/** A source and its connections, whose sessions only read, except in transactions that say that they write. */
 export class MysqlDoor implements Door {
+  readonly writeKeys: WriteKeys | undefined
+  readonly marks = true
   readonly #source: Source
   readonly #secretOf: SecretOf
   readonly #onError: (error: Error) => void
   readonly #shares: Shares
   readonly #looks = new Shares(2)
+  readonly #writers = new Shares(1)
   /** What a session was set to. */
   readonly #sessions = new WeakMap<object, { isMaria: boolean; milliseconds: number }>()
   #pool: Promise<Pool> | undefined
@@ -40,6 +45,7 @@ export class MysqlDoor implements Door {
     this.#secretOf = secretOf
     this.#onError = onError
     this.#shares = sharesOf(source)
+    this.writeKeys = writeKeysIn(source)
   }
 
   look<R>(work: (at: SourceLook) => Promise<R>): Promise<R> {
@@ -47,7 +53,23 @@ export class MysqlDoor implements Door {
       const signal = AbortSignal.timeout(lookMilliseconds)
       return this.#with(lookMilliseconds, signal, async (connection) => {
         const { isMaria } = this.#sessions.get(connection.connection)!
-        return await work(mysqlLook((text, values) => rowsOf(connection, text, values), isMaria))
+        const ask = (text: string, values?: readonly unknown[]): Promise<AskedRows> =>
+          askedOn(connection, text, values)
+        const may = async (sql: string): Promise<boolean> => {
+          await connection.query('START TRANSACTION READ WRITE')
+          try {
+            await connection.prepare(sql)
+            // Kept, it would be taken whatever the login may by then.
+            connection.unprepare(sql)
+            return true
+          } catch (error) {
+            if (isMysqlError(error) && mysqlState(error) === '42501') return false
+            throw error
+          } finally {
+            await connection.query('ROLLBACK')
+          }
+        }
+        return await work(mysqlLook(ask, may, { isMaria, writes: this.writeKeys !== undefined }))
       })
     })
   }
@@ -57,15 +79,89 @@ export class MysqlDoor implements Door {
       const late = AbortSignal.timeout(milliseconds + grace)
       const ended = signal ? AbortSignal.any([signal, late]) : late
       return this.#with(milliseconds, ended, async (connection) => {
-        if (asking.tells)
-          await rowsOf(
-            connection,
-            'SET @assistant_user = $1, @assistant_roles = $2, @assistant_client = $3',
-            callerOf(asking.asker),
-          )
-        return await rowsOf(connection, text, values)
+        if (asking.tells) await setCaller(connection, asking.asker)
+        return await askedOn(connection, text, values)
       })
     })
+  }
+
+  writing: Writing = ({ asker, stop }, how, work) =>
+    this.#writers.run(asker?.user ?? '', stop, () =>
+      this.#inWriting(asker, stop?.signal, how, (on) =>
+        work(on, async () => {
+          const id = randomId()
+          await leaveMark(on, this.writeKeys!, id)
+          return id
+        }),
+      ),
+    )
+
+  async outcome(of: TransactionThere): Promise<Outcome> {
+    const keys = this.writeKeys
+    if (!keys) return 'unknown'
+    const look = (on: Queryable): Promise<boolean | undefined> => hasMark(on, keys, of)
+    const how = { dry: true, last: () => Promise.resolve() }
+    const mark = await this.#inWriting(undefined, undefined, how, look).catch((error: unknown) => {
+      if (isMysqlError(error) && mysqlState(error) === '40001') return 'in progress'
+      throw error
+    })
+    if (mark === 'in progress') return mark
+    return mark === undefined ? 'unknown' : mark ? 'committed' : 'aborted'
+  }
+
+  /**
+   * Runs work in a transaction that writes, where each statement sees what was committed before it, as on PostgreSQL: a row is
+   * locked, and then read as it is. A statement that only reads gives its rows, any other a row for each that it changed.
+   */
+  async #inWriting<R>(
+    asker: SourceAsking['asker'],
+    signal: AbortSignal | undefined,
+    how: Parameters<Writing>[1],
+    work: (on: Queryable) => Promise<R>,
+  ): Promise<R> {
+    const milliseconds = patienceOf(this.#source)
+    const pool = await this.#open()
+    const connection = await this.#connect(pool)
+    const gone = new AbortController()
+    const release = (error?: Error): void => {
+      if (gone.signal.aborted) return
+      if (error) {
+        gone.abort(error)
+        endThere(pool, connection)
+      } else void giveBack(connection)
+    }
+    // A connection that was ended answers nothing any more, and one that is late is ended.
+    const answered = async <T>(statement: Promise<T>): Promise<T> => {
+      gone.signal.throwIfAborted()
+      let leave = (): void => undefined
+      const left = new Promise<never>((_, reject) => {
+        leave = () => reject(gone.signal.reason as Error)
+        gone.signal.addEventListener('abort', leave, { once: true })
+      })
+      const late = setTimeout(() => release(new Error('the database took too long')), milliseconds + grace)
+      try {
+        return await Promise.race([statement, left])
+      } finally {
+        clearTimeout(late)
+        gone.signal.removeEventListener('abort', leave)
+      }
+    }
+    const rows: Queryable['rows'] = ({ text, values }) => answered(askedOn(connection, text, values))
+    const begin = async (): Promise<void> => {
+      await this.#begin(connection, milliseconds)
+      await connection.query(writingSession)
+      await setCaller(connection, asker)
+      await connection.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED')
+      await connection.query('START TRANSACTION READ WRITE')
+    }
+    const writes = {
+      begin: () => answered(begin()),
+      end: (how: string) => answered(connection.query(how)),
+      // Of a deadlock the server says itself that nothing was kept.
+      saysUndone: (error: unknown) => isMysqlError(error) && mysqlState(error) === '40001',
+      release,
+    }
+    return await inWriting(writes, signal ?? gone.signal, how, () => work({ isTransaction: true, rows }))
   }
 
   async close(): Promise<void> {
@@ -81,20 +177,14 @@ export class MysqlDoor implements Door {
     work: (connection: PoolConnection) => Promise<R>,
   ): Promise<R> {
     const pool = await this.#open()
-    const connection = await pool.getConnection().catch((error: unknown) => {
-      // The password may have been changed, and is read again.
-      if ((error as { readonly errno?: unknown }).errno === accessDenied)
-        void this.close().catch(this.#onError)
-      throw error
-    })
+    const connection = await this.#connect(pool)
     let isEnded = false
     let leave = (): void => undefined
     const left = new Promise<never>((_, reject) => (leave = () => reject(signal.reason as Error)))
     left.catch(() => undefined)
     const stop = (): void => {
       isEnded = true
-      connection.destroy()
-      void pool.query(`KILL CONNECTION ${connection.threadId}`).catch(() => undefined)
+      endThere(pool, connection)
       leave()
     }
     if (signal.aborted) {
@@ -108,6 +198,15 @@ export class MysqlDoor implements Door {
       signal.removeEventListener('abort', stop)
       if (!isEnded) connection.release()
     }
+  }
+
+  async #connect(pool: Pool): Promise<PoolConnection> {
+    return await pool.getConnection().catch((error: unknown) => {
+      // The password may have been changed, and is read again.
+      if ((error as { readonly errno?: unknown }).errno === accessDenied)
+        void this.close().catch(this.#onError)
+      throw error
+    })
   }
 
   #open(): Promise<Pool> {
@@ -134,7 +233,7 @@ export class MysqlDoor implements Door {
       if (role !== undefined) await connection.query(`SET ROLE \`${role}\``)
       await connection.query('SET SESSION TRANSACTION READ ONLY')
       await connection.query(session)
-      const [[version] = []] = await rowsOf(connection, 'SELECT VERSION()')
+      const [[version] = []] = await askedOn(connection, 'SELECT VERSION()')
       state = { isMaria: /maria/i.test(version as string), milliseconds: 0 }
       this.#sessions.set(connection.connection, state)
     }
@@ -145,72 +244,4 @@ export class MysqlDoor implements Door {
     await connection.query(`SET SESSION ${limit}`)
     state.milliseconds = milliseconds
   }
-}
-
-const accessDenied = 1045
-
-function optionsOf({
-  host,
-  port = 3306,
-  database,
-  user,
-  ssl = false,
-  max_connections: most = 4,
-}: Source): PoolOptions {
-  return {
-    // A path is the socket of a server on this machine.
-    ...(host.startsWith('/') ? { socketPath: host } : { host, port }),
-    database,
-    user,
-    ...(ssl && { ssl: { rejectUnauthorized: true, verifyIdentity: true } }),
-    charset: 'utf8mb4',
-    connectionLimit: most,
-    maxIdle: most,
-    idleTimeout: 30_000,
-    connectTimeout: 5000,
-    dateStrings: true,
-    jsonStrings: true,
-    supportBigNumbers: true,
-    maxPreparedStatements: mostPrepared,
-    disableEval: true,
-    // A server cannot ask for files of this machine.
-    flags: ['-LOCAL_FILES'],
-    connectAttributes: { program_name: 'assistant-core' },
-  }
-}
-
-/** Runs a statement with its values bound, as one of the protocol that takes no second. */
-async function rowsOf(
-  connection: PoolConnection,
-  text: string,
-  values: readonly unknown[] = [],
-): Promise<Rows> {
-  const { sql, bound } = positional(text, values)
-  const [rows] = await connection.execute<RowDataPacket[][]>({ sql, rowsAsArray: true }, bound)
-  return Array.isArray(rows) ? rows : []
-}
-
-type BoundValue = string | number | null
-
-/**
- * Turns `$1` into `?`, of which each is a value of its own. The number of rows is written out, which a bound double cannot
- * tell; without one there is no limit.
- */
-export function positional(
-  text: string,
-  values: readonly unknown[],
-): { readonly sql: string; readonly bound: BoundValue[] } {
-  const bound: BoundValue[] = []
-  const tokens = /"(?:[^"]|"")*"|'(?:[^']|'')*'|\b(LIMIT|OFFSET) \$(\d+)|\$(\d+)/g
-  const sql = text.replace(tokens, (all, word?: string, count?: string, at?: string) => {
-    if (word !== undefined) {
-      const rows = values[Number(count) - 1]
-      return `${word} ${typeof rows === 'number' ? Math.trunc(rows) : '18446744073709551615'}`
-    }
-    if (at === undefined) return all
-    const value = values[Number(at) - 1]
-    bound.push(typeof value === 'boolean' ? Number(value) : ((value ?? null) as BoundValue))
-    return '?'
-  })
-  return { sql, bound }
 }

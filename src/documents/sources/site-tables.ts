@@ -112,9 +112,8 @@ export class SiteTables {
           }
           return work({ ...tables, collection })
         }),
-      keysOf: (doctype) => tableOf(doctype).door.writeKeys,
-      outcome: (doctype, transaction) =>
-        tableOf(doctype).door.outcome?.(transaction) ?? Promise.resolve('unknown' as const),
+      keysOf: (doctype) => tableOf(doctype).door.writeKeys?.table,
+      outcome: (doctype, of) => tableOf(doctype).door.outcome(of),
     }
     return tables
   }

@@ -3,27 +3,31 @@ import { DatabaseError, type Pool } from 'pg'
 import { AppError } from '#leaf/errors.ts'
 import type { Queryable } from '#state/postgres.ts'
 import type { Source } from '../../site/sources.ts'
-import type { Outcome } from '../tables-of-others.ts'
+import type { Outcome, TransactionThere } from '../tables-of-others.ts'
 import { lookOf, type SourceLook } from './catalogue.ts'
-import type { Door, SourceAsking } from './door.ts'
+import type { Door, SourceAsking, Writing } from './door.ts'
+import { inWriting } from './in-writing.ts'
+import { isMysqlError, mysqlState } from './mysql-faults.ts'
 import { askingInTurn, Shares, sharesOf } from './shares.ts'
 import { grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
 import {
   beginning,
   inReadOnly,
-  inWriting,
   openPool,
   readOnly,
   settingsSql,
   tellCaller,
   toldSettings,
+  writingConnection,
 } from './source-pool.ts'
 import { askReadOnly } from './source-question.ts'
+import { type WriteKeys, writeKeysIn } from './write-keys.ts'
 
 /** A source on PostgreSQL and its connections. */
 export class SourceDoor implements Door {
   readonly pool: Pool
-  readonly writeKeys: string | undefined
+  readonly writeKeys: WriteKeys | undefined
+  readonly marks = false
   readonly #source: Source
   readonly #shares: Shares
   /** What writes reads over its own connection, and one person writes once at a time. */
@@ -35,7 +39,7 @@ export class SourceDoor implements Door {
 
   constructor(source: Source, secretOf: SecretOf, onError: (error: Error) => void) {
     this.#source = source
-    this.writeKeys = source.write_keys
+    this.writeKeys = writeKeysIn(source)
     this.pool = openPool(source, secretOf, onError)
     this.#shares = sharesOf(source)
     // JIT compilation takes longer than most answers.
@@ -57,16 +61,12 @@ export class SourceDoor implements Door {
     return this.pool.end()
   }
 
-  /** Runs work that writes, in a transaction; its connection and the number of that transaction are given to it. */
-  writing<R>(
-    { asker, stop }: Omit<SourceAsking, 'tells'>,
-    how: { readonly dry: boolean; readonly last: () => Promise<void> },
-    work: (on: Queryable, transaction: () => Promise<string>) => Promise<R>,
-  ): Promise<R> {
+  writing: Writing = ({ asker, stop }, how, work) => {
     const milliseconds = patienceOf(this.#source)
-    return this.#writers.run(asker?.user ?? '', stop, () => {
+    return this.#writers.run(asker?.user ?? '', stop, async () => {
       const signal = stop?.signal ?? new AbortController().signal
-      return inWriting(this.pool, this.#source, signal, how, async (client) => {
+      const client = await this.pool.connect()
+      return await inWriting(writingConnection(client, this.#source), signal, how, async () => {
         // Triggers may keep who did it, also where no rule of the table asks.
         await tellCaller(client, asker, milliseconds)
         const rows: Queryable['rows'] = async ({ text, values }) => {
@@ -80,8 +80,7 @@ export class SourceDoor implements Door {
     })
   }
 
-  /** Tells what became of a transaction that wrote. */
-  async outcome(transaction: string): Promise<Outcome> {
+  async outcome({ transaction }: TransactionThere): Promise<Outcome> {
     const text = 'SELECT txid_status($1::bigint) AS status'
     const ask = this.look((at) => at.rows(text, [transaction]))
     // A database that was set back has not had it yet.
@@ -127,13 +126,8 @@ export function isDenied(error: unknown): boolean {
   return stateOf(error)?.startsWith('42') ?? false
 }
 
-/** MySQL's, and MariaDB's, numbers for a statement that took too long or was ended. */
-const ended = new Set([1317, 1969, 3024])
-
 /** Returns the SQLSTATE of an error of a database; undefined where it was not the database that failed. */
 function stateOf(error: unknown): string | undefined {
   if (error instanceof DatabaseError) return error.code ?? ''
-  const { errno, sqlState } = error as { readonly errno?: unknown; readonly sqlState?: unknown }
-  if (typeof errno !== 'number' || typeof sqlState !== 'string') return undefined
-  return ended.has(errno) ? '57014' : sqlState
+  return isMysqlError(error) ? mysqlState(error) : undefined
 }

@@ -2,7 +2,7 @@
 import { type ClientConfig, DatabaseError, escapeIdentifier, escapeLiteral, Pool, type PoolClient } from 'pg'
 import type { Principal } from '../../core/principal.ts'
 import type { Source } from '../../site/sources.ts'
-import { UnknownThere } from '../writing/refused-there.ts'
+import { type inWriting, writingLimits } from './in-writing.ts'
 import { callerOf, type SecretOf } from './source-limits.ts'
 import { exactTypes } from './sql-values.ts'
 
@@ -100,55 +100,20 @@ export function settingsSql(settings: Settings): readonly string[] {
   })
 }
 
-/** Milliseconds that rows are waited for which somebody else holds, and that our own state may hold them up. */
-const limits = { lock_timeout: 5000, idle_in_transaction_session_timeout: 60_000 }
-
-/**
- * Runs work in a transaction that writes, as the role that the source names, and commits it or, with `dry`, rolls it back;
- * `last` comes before the commit. Throws UnknownThere where nobody knows whether it was committed.
- */
-export async function inWriting<R>(
-  pool: Pool,
-  source: Source,
-  signal: AbortSignal,
-  { dry, last }: { readonly dry: boolean; readonly last: () => Promise<void> },
-  work: (client: PoolClient) => Promise<R>,
-): Promise<R> {
-  const client = await pool.connect()
-  let end = (error?: Error): void => {
-    end = () => undefined
-    client.release(error)
-  }
-  const stop = (): void => end(new Error('the call has ended'))
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    signal.throwIfAborted()
-    // What is checked at the end of a transaction is checked with the statement, while its words can be told.
-    const how = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL IMMEDIATE'
-    const settings = { ...limits, jit: 'off', extra_float_digits: 1 }
+/** Returns a connection as one that writes, as the role that the source names. */
+export function writingConnection(client: PoolClient, source: Source): Parameters<typeof inWriting>[0] {
+  // What is checked at the end of a transaction is checked with the statement, while its words can be told.
+  const how = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL IMMEDIATE'
+  const { lock, idle } = writingLimits
+  const limits = { lock_timeout: lock, idle_in_transaction_session_timeout: idle }
+  const settings = { ...limits, jit: 'off', extra_float_digits: 1 }
+  return {
     // One message, as each takes its way.
-    await client.query(beginning(source, how, settings).join('; '))
-    const value = await work(client)
-    if (!dry) await last()
-    signal.throwIfAborted()
-    signal.removeEventListener('abort', stop)
-    await (dry ? client.query('ROLLBACK') : committed(client))
-    end()
-    return value
-  } catch (error) {
-    if (error instanceof UnknownThere || signal.aborted) end(error as Error)
-    else await client.query('ROLLBACK').then(() => end(), end)
-    throw signal.aborted ? signal.reason : error
-  } finally {
-    signal.removeEventListener('abort', stop)
+    begin: () => client.query(beginning(source, how, settings).join('; ')),
+    end: (how) => client.query(how),
+    saysUndone: (error) => error instanceof DatabaseError && !/^(?:57P|08)/.test(error.code ?? ''),
+    release: (error) => client.release(error),
   }
-}
-
-async function committed(client: PoolClient): Promise<void> {
-  await client.query('COMMIT').catch((error: unknown) => {
-    const isTold = error instanceof DatabaseError && !/^(?:57P|08)/.test(error.code ?? '')
-    throw isTold ? error : new UnknownThere('the connection broke at the commit', { cause: error })
-  })
 }
 
 /** Returns the settings that tell the caller to row-level security, and the output formats, which are the same in every session. */

@@ -17,7 +17,7 @@ import { match, type Match, tablesOf } from './matching.ts'
 import type { Problem } from './rule-problems.ts'
 import { isDenied, isDoubtful, sourceRefusal } from './source-door.ts'
 import { refusedThere } from './write-faults.ts'
-import { keepOutcome, takeKey, writeKeysLacks } from './write-keys.ts'
+import { keepOutcome, removeOldKeys, takeKey, writeKeysLacks } from './write-keys.ts'
 
 /** The most documents that are logged because the evaluator does not find them. */
 const mostTold = 20
@@ -71,12 +71,12 @@ export class TableSource {
     const found = await this.#parts.door.look(async (at) => {
       const login = await at.login()
       const { origin } = this.#doctype
-      const { writeKeys: keys } = this.#parts.door
-      const asksKeys = keys !== undefined && Object.keys(origin.write).length > 0
+      const { writeKeys: keys, marks } = this.#parts.door
+      const writes = Object.keys(origin.write).length > 0
       const names = tablesOf(origin, login.home)
-      const tables = await at.tables(asksKeys ? [...names, tableNameOf(keys, login.home)] : names)
+      const tables = await at.tables(keys && writes ? [...names, tableNameOf(keys.table, login.home)] : names)
       const found = match(this.#doctype, login, tables, await this.#uniqueness(at, tables))
-      if (asksKeys) found.lacks.push(...writeKeysLacks(origin.source, keys, tables))
+      if (writes) found.lacks.push(...writeKeysLacks(origin, { keys, marks }, tables))
       if (found.problems.length === 0) await this.#tryOut(at, found)
       return found
     })
@@ -140,7 +140,6 @@ export class TableSource {
     let step: StepThere | 'lock' = 'lock'
     try {
       this.#requireKeys(key)
-      if (!door.writing) throw new AppError('forbidden', `${name} documents are only read here`)
       return await door.writing(of, { dry, last }, async (on, transaction) => {
         const known = key && (await takeKey(on, door.writeKeys!, key))
         if (known) return known.value as R
@@ -153,7 +152,10 @@ export class TableSource {
             await first(step, await transaction())
           },
         })
-        if (key) await keepOutcome(on, door.writeKeys!, key.id, value)
+        if (key) {
+          await keepOutcome(on, door.writeKeys!, key.id, value)
+          await removeOldKeys(on, door.writeKeys!)
+        }
         return value
       })
     } catch (error) {
@@ -179,9 +181,9 @@ export class TableSource {
     return lacksOf(this.#match?.lacks ?? [], step)
   }
 
-  /** A call that may be sent again is refused where it could not be kept. */
+  /** A call that may be sent again is refused where it could not be kept, and each where what becomes of it is told by that. */
   #requireKeys(key: ChangeThere['key'], cause?: unknown): void {
-    const lacks = key ? this.#lacksOf('keys') : []
+    const lacks = key || this.#parts.door.marks ? this.#lacksOf('keys') : []
     if (lacks.length > 0) throw lackRefusal(this.#doctype.origin.source, lacks, cause)
   }
 

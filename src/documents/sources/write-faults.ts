@@ -6,6 +6,7 @@ import type { StepThere } from '../tables-of-others.ts'
 import type { Origin } from '../platform/platform.ts'
 import { RefusedThere } from '../writing/refused-there.ts'
 import { tableNameOf } from './catalogue.ts'
+import { type Ask, isMysqlError, mysqlFault, type SourceFault } from './mysql-faults.ts'
 
 /** The columns that a constraint or a unique index is about. */
 const constraintColumns = `
@@ -14,7 +15,20 @@ const constraintColumns = `
     (SELECT conkey FROM pg_constraint WHERE conrelid = c.oid AND conname = $3),
     (SELECT indkey::int2[] FROM pg_index JOIN pg_class i ON i.oid = indexrelid WHERE indrelid = c.oid AND i.relname = $3)))`
 
-type Ask = (text: string, values: readonly unknown[]) => Promise<readonly (readonly unknown[])[]>
+function faultOf(thrown: unknown): SourceFault | undefined {
+  if (isMysqlError(thrown)) return mysqlFault(thrown)
+  if (!(thrown instanceof Error) || !('severity' in thrown)) return undefined
+  const { code = '', column, schema, table, constraint } = thrown as DatabaseError
+  return {
+    code,
+    table,
+    told: column !== undefined,
+    columns: async (ask) =>
+      column === undefined
+        ? (await ask(constraintColumns, [schema, table, constraint])).map(([name]) => String(name))
+        : [column],
+  }
+}
 
 /** Returns the refusal that an error of a database stands for; undefined for an error of another kind. */
 export async function refusedThere(
@@ -23,14 +37,16 @@ export async function refusedThere(
   ask: Ask,
   step: StepThere | 'lock',
 ): Promise<RefusedThere | undefined> {
-  if (!(thrown instanceof Error) || !('severity' in thrown)) return undefined
-  const { code = '', column, schema, table, constraint } = thrown as DatabaseError
+  const fault = faultOf(thrown)
+  if (!fault) return undefined
+  const { code, table } = fault
+  const [, own] = tableNameOf(origin.table, '')
   const refused = (why: string, fields: readonly string[] = [], as: AppError['code'] = 'invalid') =>
     new RefusedThere(why, { fields, code: as, cause: thrown })
   const columns = async (): Promise<readonly string[]> => {
-    if (column !== undefined) return [column]
-    const found = await ask(constraintColumns, [schema, table, constraint]).catch(() => [])
-    return found.map(([name]) => String(name))
+    const [schema] = tableNameOf(origin.table, '')
+    const known = Object.values(origin.columns).map(({ column }) => column)
+    return await fault.columns(ask, [schema === '' ? null : schema, own], known).catch(() => [])
   }
   const fields = async (): Promise<readonly string[]> => fieldsOf(origin, await columns())
   switch (code) {
@@ -43,8 +59,8 @@ export async function refusedThere(
       return refused('cannot be used, it must be unique in its table', fieldsOf(origin, taken))
     }
     case '23503': {
-      const isOurs = table === tableNameOf(origin.table, 'public')[1]
-      if (isOurs) return refused('leads to nothing that its table knows', await fields())
+      if (table === undefined || table === own)
+        return refused('leads to nothing that its table knows', await fields())
       return refused('other rows of the database refer to it; change or delete those first', [], 'conflict')
     }
     case '23514':
@@ -57,6 +73,10 @@ export async function refusedThere(
     case '55P03':
       return refused('somebody else is changing it there just now; try again', [], 'unavailable')
     default:
+      if (code.startsWith('22') && fault.told) {
+        const told = await fields()
+        return told.length > 0 ? refused('does not fit its column', told) : refused(byRule)
+      }
       if (code.startsWith('22')) {
         // The database does not say which of several.
         const written = writtenBy(origin, step)
@@ -65,11 +85,11 @@ export async function refusedThere(
           written,
         )
       }
-      return /^(?:P0|23|44|09|27|21)/.test(code)
-        ? refused('a rule of the database refuses it; its operator has been told')
-        : undefined
+      return /^(?:P0|23|44|09|27|21)/.test(code) ? refused(byRule) : undefined
   }
 }
+
+const byRule = 'a rule of the database refuses it; its operator has been told'
 
 function writtenBy({ write }: Origin, step: StepThere | 'lock'): readonly string[] {
   if (step === 'lock') return []

@@ -1,11 +1,5 @@
 /** How a table is written to, as its doctype says and its login may. */
-import {
-  postgresDialect,
-  quotedName,
-  type TableShape,
-  type WrittenColumn,
-  type WrittenShape,
-} from '#state/postgres.ts'
+import { quotedName, type TableShape, type WrittenColumn, type WrittenShape } from '#state/postgres.ts'
 import type { Doctype, Origin } from '../platform/platform.ts'
 import type { CatalogueColumn, CatalogueTable } from './catalogue.ts'
 import type { Lack } from './lacks.ts'
@@ -35,10 +29,8 @@ export function writeShape(
     const more = { file, path: ['from', 'write', ...path], privilege, needed }
     told.lacks.push({ message, ...more, ...(field !== undefined && { field }) })
   }
-  if (shape.dialect !== postgresDialect) {
-    at([], 'is only read: tables of PostgreSQL alone are written to')
-    return undefined
-  }
+  if (table.engine !== undefined)
+    at([], `${name} is kept by ${table.engine}, which has no transactions: ALTER TABLE ${name} ENGINE=InnoDB`)
   if (table.isView) at([], `${name} is a view, which is only read: name the table below it`)
   const columnOf = (field: string): CatalogueColumn | undefined =>
     table.columns.find((one) => one.name === origin.columns[field]?.column)
@@ -63,14 +55,16 @@ export function writeShape(
   const version = origin.version === undefined ? undefined : columnOf(origin.version)
   if (version && write.change && !version.updatable) lack([], 'UPDATE', ` (${version.name})`, 'change')
   const creates = written('create')
-  if (write.create) checkNew(origin, table, told, lack)
+  if (write.create) checkNew(origin, table, shape, told, lack)
   const value = origin.version === undefined ? undefined : shape.fields.get(origin.version)
   return {
     table: `${quotedName(table.schema)}.${quotedName(table.name)}`,
     key: origin.key.map(quotedName),
     creates,
     changes: written('change'),
-    ...(version && value && 'kind' in value && { version: { name: quotedName(version.name), value } }),
+    ...(version &&
+      value &&
+      'kind' in value && { version: { name: quotedName(version.name), value, ...limitsOf(version) } }),
   }
 }
 
@@ -87,6 +81,7 @@ type Lacking = (
 function checkNew(
   origin: Origin,
   table: CatalogueTable,
+  { dialect }: Pick<TableShape, 'dialect'>,
   { problems, remarks }: Comparison,
   lack: Lacking,
 ): void {
@@ -98,13 +93,18 @@ function checkNew(
     ...(create.includes('name') ? key : []),
   ])
   for (const column of table.columns) {
-    const { name, nullable, filled, generated } = column
+    const { name, nullable, filled, generated, numbered = false } = column
     const isKey = key.includes(name)
     if (given.has(name)) {
       if (isKey && generated)
         problems.push({ ...place, message: `the database itself gives "${name}" its value: leave name out` })
       else if (isKey && !column.insertable) lack(['create'], 'INSERT', ` (${name})`, 'create', 'id')
-    } else if (filled) {
+    } else if (filled && isKey && !numbered && !dialect.writing.tellsKey)
+      problems.push({
+        ...place,
+        message: `nobody is told what the database gives "${name}" of the key of a new row: add name, or its field`,
+      })
+    else if (filled) {
       if (!column.drawable) lack(['create'], 'USAGE', ` of the sequence of "${name}"`, 'create')
     } else if (isKey)
       problems.push({
@@ -129,11 +129,14 @@ function limitsOf({
   scale,
   labels,
 }: CatalogueColumn): Partial<WrittenColumn> {
-  const length = /^character(?: varying)?\((\d+)\)$/.exec(written)?.[1]
+  const length = /^(?:character(?: varying)?|(?:var)?char)\((\d+)\)$/.exec(written)?.[1]
   const most = precision === null ? beyond[type] : 10 ** (precision - (scale ?? 0))
+  // MySQL keeps whole seconds where nothing is said.
+  const digits = /^(?:datetime|timestamp)$/.test(written) ? '0' : /\((\d)\)/.exec(written)?.[1]
   return {
+    ...(type.startsWith('timestamp') && Number(digits ?? 6) < 3 && { coarse: true }),
     ...(length !== undefined && { length: Number(length) }),
-    ...(most !== undefined && { beyond: most }),
+    ...(most !== undefined && !written.includes('unsigned') && { beyond: most }),
     ...(kind === 'e' && { labels }),
   }
 }

@@ -102,12 +102,8 @@ async function changeThere<R>(
 }
 
 /** Tells whether a transaction was committed whose connection broke just then; undefined while that is not known. */
-async function wasDone(
-  tables: Tables,
-  doctype: Doctype,
-  { transaction }: Intention,
-): Promise<boolean | undefined> {
-  const outcome = await tables.outcome(doctype, transaction).catch(() => undefined)
+async function wasDone(tables: Tables, doctype: Doctype, intention: Intention): Promise<boolean | undefined> {
+  const outcome = await tables.outcome(doctype, intention).catch(() => undefined)
   return outcome === 'committed' ? true : outcome === 'aborted' ? false : undefined
 }
 

@@ -14,19 +14,16 @@ import { removeBelongings } from '../belongings.ts'
 import { type Documents, reachOf } from '../documents.ts'
 import { blankOf, differences } from '../history.ts'
 import type { Doctype } from '../platform/platform.ts'
-import type { Effect, StepThere } from '../tables-of-others.ts'
+import type { Effect, StepThere, TransactionThere } from '../tables-of-others.ts'
 import { keep, secrecyOf } from '../work.ts'
 import { type Elsewhere, settleOnce } from './once.ts'
 import { countAnew, Uncounted } from './quota.ts'
 
 /** A change of a document that lies elsewhere, whose end is not recorded yet. */
-export interface Intention {
+export interface Intention extends TransactionThere {
   readonly id: string
   readonly doctype: string
   readonly source: string
-  /** The number of the transaction there. */
-  readonly transaction: string
-  readonly time: string
   readonly by: Pick<Principal, 'user' | 'client' | 'requestId' | 'sessionId' | 'address'>
   /** What its end records. */
   readonly effects: readonly Effect[]
@@ -141,7 +138,7 @@ export function settling(documents: Documents): (doctype: Doctype) => Promise<vo
 /** Settles what a doctype has of intentions without an end; those of transactions under way stay. */
 export async function settleIntentions(documents: Documents, doctype: Doctype): Promise<void> {
   for (const intention of await openIntentions(documents.store, doctype.name)) {
-    const outcome = await documents.tables!.outcome(doctype, intention.transaction)
+    const outcome = await documents.tables!.outcome(doctype, intention)
     if (outcome === 'committed')
       await recordDone(documents, doctype, intention, settlingOnce(documents, intention, true))
     else if (outcome === 'aborted') await recordUndone(documents, intention, notDone)

@@ -102,7 +102,7 @@ export interface Dialect {
   dateEnd(column: string, isLower: boolean): string
   momentEnd(sql: string, type: 'timestamp' | 'timestamptz', isLower: boolean): string
   /** A moment a millisecond or microsecond later. */
-  later(moment: string, step: 'millisecond' | 'microsecond'): string
+  later(moment: string, step: 'second' | 'millisecond' | 'microsecond'): string
 
   /** An array in JSON, as it stands within another, and the whole as text. */
   array(values: readonly string[]): string
@@ -111,4 +111,20 @@ export interface Dialect {
   rows(array: string, order: string, from: string): string
   /** A JSON column as `flat` says. */
   json(column: string): string
+
+  readonly writing: WritingWords
+}
+
+/** The words that write. A statement that makes, changes or deletes rows, each of which is `d`, gives a row for each. */
+export interface WritingWords {
+  /** True where a new row gives its `key`; elsewhere it gives the number that was drawn for it. */
+  readonly tellsKey: boolean
+  /** The only moments that a column with a time zone of its own can be given, where that is not all. */
+  readonly zoned?: readonly [from: string, before: string]
+  insert(table: string, columns: readonly string[], values: readonly string[], key: string): string
+  update(table: string, sets: readonly string[], condition: string): string
+  delete(table: string, condition: string): string
+  /** A bound moment, and the present one, as a column has it that is read in a zone. */
+  moment(bound: string, zone: string | undefined): string
+  now(zone: string | undefined): string
 }

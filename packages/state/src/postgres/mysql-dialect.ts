@@ -108,13 +108,31 @@ export const mysqlDialect: Dialect = {
   momentShown: (sql) => `DATE_FORMAT(${sql}, '%Y-%m-%dT%H:%i:%s.%f')`,
   dateEnd: isDay,
   momentEnd: isDay,
-  later: (moment, step) => `(${moment} + INTERVAL ${step === 'millisecond' ? 1000 : 1} MICROSECOND)`,
+  later: (moment, step) => `(${moment} + INTERVAL ${microseconds[step]} MICROSECOND)`,
 
   array: (values) => `JSON_ARRAY(${values.join(', ')})`,
   arrayText: (array) => cast(array, 'text'),
   rows: (array, order, from) =>
     `(SELECT '[' || COALESCE(GROUP_CONCAT(${array} ORDER BY ${order} SEPARATOR ','), '') || ']' FROM ${from})`,
   json: (column) => cast(column, 'text'),
+
+  writing: {
+    tellsKey: false,
+    // A day within what is shown, wherever the zone lies.
+    zoned: ['1970-01-03', '2038-01-16'],
+    insert: (table, columns, values) =>
+      `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${values.join(', ')})`,
+    update: (table, sets, condition) => `UPDATE ${table} AS d SET ${sets.join(', ')} WHERE ${condition}`,
+    delete: (table, condition) => `DELETE d FROM ${table} AS d WHERE ${condition}`,
+    moment: (bound, zone) => inZone(cast(`REPLACE(REPLACE(${bound}, 'T', ' '), 'Z', '')`, 'timestamp'), zone),
+    now: (zone) => inZone('UTC_TIMESTAMP(6)', zone),
+  },
+}
+
+const microseconds = { second: 1_000_000, millisecond: 1000, microsecond: 1 } as const
+
+function inZone(moment: string, zone: string | undefined): string {
+  return zone === undefined || zone === 'UTC' ? moment : `CONVERT_TZ(${moment}, '+00:00', ${quoted(zone)})`
 }
 
 /** Decimals compare with doubles as the doubles that they are shown as. */

@@ -102,6 +102,24 @@ export const postgresDialect: Dialect = {
   arrayText: (array) => `${array}::text`,
   rows: (array, order, from) => `(SELECT COALESCE(json_agg(${array} ORDER BY ${order}), '[]') FROM ${from})`,
   json: (column) => column,
+
+  writing: {
+    tellsKey: true,
+    insert: (table, columns, values, key) => {
+      const row =
+        columns.length === 0 ? 'DEFAULT VALUES' : `(${columns.join(', ')}) VALUES (${values.join(', ')})`
+      return `INSERT INTO ${table} AS d ${row} RETURNING ${key}`
+    },
+    update: (table, sets, condition) =>
+      `UPDATE ${table} AS d SET ${sets.join(', ')} WHERE ${condition} RETURNING 1`,
+    delete: (table, condition) => `DELETE FROM ${table} AS d WHERE ${condition} RETURNING 1`,
+    moment: (bound, zone) => inZone(`${bound}::timestamptz`, zone),
+    now: (zone) => inZone('clock_timestamp()', zone),
+  },
+}
+
+function inZone(moment: string, zone: string | undefined): string {
+  return zone === undefined ? moment : `(${moment} AT TIME ZONE ${quoted(zone)})`
 }
 
 function dayOf(text: string): string {

@@ -45,6 +45,8 @@ export interface WrittenColumn {
   readonly beyond?: number
   /** The values of an enumeration. */
   readonly labels?: readonly string[]
+  /** True for moments that are kept without milliseconds. */
+  readonly coarse?: boolean
 }
 
 /** The rows of another table that belong to a document. */

@@ -3,9 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '#leaf/errors.ts'
 import { joined } from '#leaf/names.ts'
 import type { Stored } from '../store.ts'
-import { constantOf, isStorable, type Value } from './column-kinds.ts'
+import { constantOf, isStorable } from './column-kinds.ts'
 import type { Queryable } from './connection.ts'
-import { quoted } from './language.ts'
 import type { Bind } from './dialect.ts'
 import { comparedKey, constantsOf, keyText } from './table-key.ts'
 import type { TableLayout } from './table-layout.ts'
@@ -46,7 +45,9 @@ export class TableWrites {
     const locked = await this.#asked(
       (bind) => `SELECT 1 FROM ${written.table} AS d WHERE ${this.#is(id, bind)} FOR UPDATE`,
     )
-    this.#held = locked.length === 0 ? undefined : await this.#read(id)
+    const found = locked.length === 0 ? undefined : await this.#read(id)
+    // A collation may take another name for the same.
+    this.#held = found?.id === id ? found : undefined
     return this.#held
   }
 
@@ -60,23 +61,40 @@ export class TableWrites {
     const given = [...written.creates].filter(([field]) => valueIn(document, field) !== null)
     this.#requireFit(given, document)
     await this.#first({ after: document })
+    const rowOf = (bind: Bind): Map<string, string> =>
+      new Map([
+        ...(id === ''
+          ? []
+          : constantsOf(shape.key, id, bind)!.map((part, at) => [written.key[at]!, part] as const)),
+        ...given.map(
+          ([field, column]) => [column.name, assigned(column, valueIn(document, field), bind)] as const,
+        ),
+      ])
+    const { writing } = shape.dialect
+    const key = shape.key.map(keyShown).join(', ')
+    /** Finds the row by what its key was given, and the number that it drew. */
+    const keyOf = (drawn?: unknown): Promise<readonly (readonly unknown[])[]> =>
+      this.#asked((bind) => {
+        const row = rowOf(bind)
+        const is = written.key.map((name) => `d.${name} = ${row.get(name) ?? bind(drawn)}`)
+        return `SELECT ${key} FROM ${written.table} AS d WHERE ${is.join(' AND ')}`
+      })
+    const isGiven = !writing.tellsKey && written.key.every((name) => rowOf(() => '').has(name))
+    // A trigger may give the new row another key: what is found by this one afterwards must not have been there.
+    if (isGiven && (await keyOf()).length > 0)
+      throw new AppError('conflict', `${name}: its name is taken; choose another; nothing was changed`)
     const rows = await this.#asked((bind) => {
-      const ofKey = id === '' ? [] : constantsOf(shape.key, id, bind)!
-      const columns = [...written.key.slice(0, ofKey.length), ...given.map(([, column]) => column.name)]
-      const values = [
-        ...ofKey,
-        ...given.map(([field, column]) => assigned(column, valueIn(document, field), bind)),
-      ]
-      const row =
-        columns.length === 0 ? 'DEFAULT VALUES' : `(${columns.join(', ')}) VALUES (${values.join(', ')})`
-      return `INSERT INTO ${written.table} AS d ${row} RETURNING ${shape.key.map(keyShown).join(', ')}`
+      const row = rowOf(bind)
+      return writing.insert(written.table, [...row.keys()], [...row.values()], key)
     })
-    return await this.#became(keyText(this.#one(rows, 'made').map(String)))
+    const made = this.#one(rows, 'made')
+    const parts = writing.tellsKey ? made : this.#one(await keyOf(made[0]), 'made')
+    return await this.#became(keyText(parts.map(String)))
   }
 
   /** Changes the row that is held, and returns what it has become. */
   async put(after: Stored): Promise<Stored> {
-    const { written } = this.#table
+    const { shape, written } = this.#table
     const before = this.#held
     if (before?.id !== after.id) throw new Error('a document is read under lock before it is changed')
     const changed = [...written.changes].filter(
@@ -90,7 +108,7 @@ export class TableWrites {
         ([field, column]) => `${column.name} = ${assigned(column, valueIn(after, field), bind)}`,
       )
       if (version) sets.push(`${version.name} = ${nextVersion(version)}`)
-      return `UPDATE ${written.table} AS d SET ${sets.join(', ')} WHERE ${this.#is(after.id, bind)} RETURNING 1`
+      return shape.dialect.writing.update(written.table, sets, this.#is(after.id, bind))
     })
     this.#one(rows, 'changed')
     return await this.#became(after.id)
@@ -98,12 +116,11 @@ export class TableWrites {
 
   /** Deletes the row that is held. */
   async delete(id: string): Promise<boolean> {
+    const { shape, written } = this.#table
     const before = this.#held
     if (before?.id !== id) throw new Error('a document is read under lock before it is deleted')
     await this.#first({ before })
-    const rows = await this.#asked(
-      (bind) => `DELETE FROM ${this.#table.written.table} AS d WHERE ${this.#is(id, bind)} RETURNING 1`,
-    )
+    const rows = await this.#asked((bind) => shape.dialect.writing.delete(written.table, this.#is(id, bind)))
     this.#one(rows, 'deleted')
     return true
   }
@@ -189,35 +206,41 @@ function unfit({ value, length, beyond, labels }: WrittenColumn, given: unknown)
       return isStorable(JSON.stringify(given), value.dialect) && !JSON.stringify(given).includes('\\u0000')
         ? undefined
         : 'has characters that its table cannot hold'
+    case 'moment': {
+      const { zoned } = value.dialect.writing
+      if (!zoned || kind.zone === undefined || kind.zone === 'UTC') return undefined
+      const isWithin = String(given) >= zoned[0] && String(given) < zoned[1]
+      return isWithin ? undefined : `must be from ${zoned[0]} on and before ${zoned[1]} in its table`
+    }
     default:
       return undefined
   }
 }
 
 /** Returns a value as the column is given it: the database takes a bound one for what its column is. */
-function assigned({ value: { kind } }: WrittenColumn, given: unknown, bind: Bind): string {
+function assigned({ value: { kind, dialect } }: WrittenColumn, given: unknown, bind: Bind): string {
   if (given === null) return 'NULL'
   switch (kind.is) {
     case 'check':
       return kind.type === 'bool'
         ? bind(given === true || given === 1)
         : bind(given === true ? 1 : Number(given))
-    case 'moment': {
-      const moment = `${bind(given)}::timestamptz`
-      return kind.zone === undefined ? moment : `(${moment} AT TIME ZONE ${quoted(kind.zone)})`
-    }
+    case 'moment':
+      return dialect.writing.moment(bind(given), kind.zone)
     case 'json':
       return bind(JSON.stringify(given))
-    case 'texts':
-      return bind(given)
+    case 'number':
+    case 'float':
+      // A double would be a decimal with other digits.
+      return bind(typeof given === 'number' ? String(given) : given)
     default:
       return bind(given)
   }
 }
 
-function nextVersion({ name, value: { kind } }: { readonly name: string; readonly value: Value }): string {
+function nextVersion({ name, value: { kind, dialect }, coarse = false }: WrittenColumn): string {
   if (kind.is !== 'moment') return `d.${name} + 1`
-  const now =
-    kind.zone === undefined ? 'clock_timestamp()' : `(clock_timestamp() AT TIME ZONE ${quoted(kind.zone)})`
-  return `greatest(${now}, d.${name} + interval '1 millisecond')`
+  const now = dialect.writing.now(kind.zone)
+  const next = dialect.later(`d.${name}`, coarse ? 'second' : 'millisecond')
+  return `COALESCE(greatest(${now}, ${next}), ${now})`
 }
