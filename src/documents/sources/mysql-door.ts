@@ -50,8 +50,7 @@ export class MysqlDoor implements Door {
 
   look<R>(work: (at: SourceLook) => Promise<R>): Promise<R> {
     return this.#looks.run('', undefined, () => {
-      const signal = AbortSignal.timeout(lookMilliseconds)
-      return this.#with(lookMilliseconds, signal, async (connection) => {
+      return this.#with(lookMilliseconds, undefined, async (connection) => {
         const { isMaria } = this.#sessions.get(connection.connection)!
         const ask = (text: string, values?: readonly unknown[]): Promise<AskedRows> =>
           askedOn(connection, text, values)
@@ -76,9 +75,7 @@ export class MysqlDoor implements Door {
 
   queryable(asking: SourceAsking): Queryable {
     return askingInTurn(this.#shares, this.#source, asking, ({ text, values }, milliseconds, signal) => {
-      const late = AbortSignal.timeout(milliseconds + grace)
-      const ended = signal ? AbortSignal.any([signal, late]) : late
-      return this.#with(milliseconds, ended, async (connection) => {
+      return this.#with(milliseconds, signal, async (connection) => {
         if (asking.tells) await setCaller(connection, asking.asker)
         return await askedOn(connection, text, values)
       })
@@ -170,32 +167,36 @@ export class MysqlDoor implements Door {
     await (await pool?.catch(() => undefined))?.end()
   }
 
-  /** Runs work on a connection; when the signal fires, both the connection and its statement there are ended. */
+  /** Runs work on a connection; when the signal fires, or it is late, both the connection and its statement there are ended. */
   async #with<R>(
     milliseconds: number,
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
     work: (connection: PoolConnection) => Promise<R>,
   ): Promise<R> {
     const pool = await this.#open()
     const connection = await this.#connect(pool)
     let isEnded = false
     let leave = (): void => undefined
-    const left = new Promise<never>((_, reject) => (leave = () => reject(signal.reason as Error)))
+    const left = new Promise<never>((_, reject) => {
+      leave = () => reject((signal?.reason as Error | undefined) ?? new Error('the source did not answer'))
+    })
     left.catch(() => undefined)
     const stop = (): void => {
       isEnded = true
       endThere(pool, connection)
       leave()
     }
-    if (signal.aborted) {
+    if (signal?.aborted) {
       connection.release()
       throw signal.reason as Error
     }
-    signal.addEventListener('abort', stop, { once: true })
+    signal?.addEventListener('abort', stop, { once: true })
+    const late = setTimeout(stop, milliseconds + grace)
     try {
       return await Promise.race([this.#begin(connection, milliseconds).then(() => work(connection)), left])
     } finally {
-      signal.removeEventListener('abort', stop)
+      signal?.removeEventListener('abort', stop)
+      clearTimeout(late)
       if (!isEnded) connection.release()
     }
   }

@@ -186,9 +186,15 @@ function rowsOf(client: PoolClient, session: Session, way: Way, begun: Begun): P
           submittedNamedStatements: { value: {} },
           sync: { value: () => undefined },
         }
-        const told = written(connection, (to) => begun.told.forEach((one) => send(to, one)))
-        const own = written(connection, submit, there)
-        connection.stream.write(Buffer.concat([begin, told, own, end]))
+        const own = written(
+          connection,
+          (to) => {
+            for (const one of begun.told) send(to, one)
+            submit(to)
+          },
+          there,
+        )
+        connection.stream.write(Buffer.concat([begin, own, end]))
       },
     })
     client.query(query)
