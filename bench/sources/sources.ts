@@ -3,7 +3,8 @@
  * driver and one connection, prepared as ours are: 1 k, 100 k and 1 M customers of 200 representatives, of whom one asks under a
  * rule by row. Both give JSON; before anything is measured, both have to say the same. Rounds take turns, and so does who comes
  * first in them; a cell is the median, over the rounds, of how much longer ours takes and of how much more processor time of the
- * process it takes, and its milliseconds. `node --import tsx bench/sources/sources.ts` (`SIZES=1000,100000`, `SERVERS=PostgreSQL` for some of them)
+ * process it takes, and its milliseconds. It is compiled first, as what runs is: tsx gives each function its name anew, whenever it is
+ * made. `SIZES=1000,100000` and `SERVERS=PostgreSQL` before the command of README.md are some of them.
  */
 import assert from 'node:assert/strict'
 import process from 'node:process'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { Stop } from '#leaf/stop.ts'
 import { chartPoints } from '../../src/analysis/chart-data.ts'
@@ -23,7 +23,8 @@ import { readableTables } from '../../src/documents/reports/tables.ts'
 import { SourceDoor } from '../../src/documents/sources/source-door.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import { deleteDocument, updateDocument } from '../../src/documents/writing/updating.ts'
-import { postgresDialect, tableCollection } from '#state/postgres.ts'
+import { postgresDialect, type Statement, tableCollection, type Value } from '#state/postgres.ts'
+import type { Condition } from '#state/questions.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { customer, invoice, openOffice } from './erp.ts'
 import { admin, allRows, openCompany, siteOf, someone } from './trading-company.ts'
@@ -603,38 +604,75 @@ cache_seconds: 300
   })
 
   it('take no part of the name of a column for the place of a value', async (t) => {
-    const { url } = await openOffice(t, server)
-    const client = new Client({ connectionString: url.href })
+    const net = { column: 'd."net$1"', kind: { is: 'number', type: 'int4' }, nullable: false } as const
+    const namesOf = await thingsIn(t, '(SELECT 1 AS id, 5 AS "net$1" UNION SELECT 2, 6) AS d', { net })
+    // A number is below no text: the first value has no place in the statement.
+    const below = { call: '<', of: [{ call: 'abs', of: [{ field: 'net' }] }, { value: 'x' }] }
+    assert.deepEqual(
+      await namesOf({ call: 'or', of: [below, { call: '=', of: [{ field: 'net' }, { value: 6 }] }] }),
+      ['2'],
+    )
+  })
+
+  it('are before and after a text as in JavaScript, whose order is that of UTF-16', async (t) => {
+    const texts = [
+      '',
+      'a',
+      'A',
+      'ab',
+      'a ',
+      'é',
+      '\ud7ff',
+      '\u{1f600}',
+      '\u{10ffff}',
+      '\ue000',
+      '\uffee',
+      'a\ue000',
+      'a\u{1f600}',
+    ]
+    const rows = texts.map((text, at) => `(${at}, '${text}')`).join(', ')
+    const said = { column: 'd.said', kind: { is: 'text', type: 'text' }, nullable: true } as const
+    const from = `(SELECT * FROM (VALUES ${rows}, (99, NULL)) AS v (id, said)) AS d`
+    const namesOf = await thingsIn(t, from, { said })
+    const signs: Record<string, (a: string, b: string) => boolean> = {
+      '<': (a, b) => a < b,
+      '<=': (a, b) => a <= b,
+      '>': (a, b) => a > b,
+      '>=': (a, b) => a >= b,
+    }
+    for (const value of texts)
+      for (const [call, holds] of Object.entries(signs)) {
+        const expected = texts.flatMap((text, at) => (holds(text, value) ? [String(at)] : []))
+        const found = await namesOf({ call, of: [{ field: 'said' }, { value }] })
+        assert.deepEqual(
+          found.toSorted((a, b) => Number(a) - Number(b)),
+          expected,
+          `${call} ${JSON.stringify(value)}`,
+        )
+      }
+  })
+
+  /** Opens rows as documents; returns what finds the names of some. */
+  async function thingsIn(
+    t: TestContext,
+    from: string,
+    columns: Readonly<Record<string, Omit<Value, 'dialect'>>>,
+  ): Promise<(holds: Condition) => Promise<readonly string[]>> {
+    const client = new Client({ connectionString: await server.newDatabase() })
     await client.connect()
     t.after(() => client.end())
     const dialect = postgresDialect
     const key = { column: 'd.id', kind: { is: 'text', type: 'int8' }, nullable: false, dialect } as const
-    const net = {
-      column: 'd."net$1"',
-      kind: { is: 'number', type: 'int4' },
-      nullable: false,
-      dialect,
-    } as const
-    const from = '(SELECT 1 AS id, 5 AS "net$1" UNION SELECT 2, 6) AS d'
-    const shape = { dialect, from, key: [key], fields: new Map([['net', net]]), searched: [] }
+    const fields = new Map(Object.entries(columns).map(([name, one]) => [name, { ...one, dialect }]))
+    const on = {
+      rows: async ({ text, values }: Statement) =>
+        (await client.query<unknown[]>({ text, values: [...values], rowMode: 'array' })).rows,
+    }
     const things = tableCollection({
       name: 'Thing',
       differs: (id) => assert.fail(id),
-      read: (work) =>
-        work(
-          {
-            rows: async ({ text, values }) =>
-              (await client.query<unknown[]>({ text, values: [...values], rowMode: 'array' })).rows,
-          },
-          shape,
-        ),
+      read: (work) => work(on, { dialect, from, key: [key], fields, searched: [] }),
     })
-    // A number is below no text: the first value has no place in the statement.
-    const below = { call: '<', of: [{ call: 'abs', of: [{ field: 'net' }] }, { value: 'x' }] }
-    const holds = { call: 'or', of: [below, { call: '=', of: [{ field: 'net' }, { value: 6 }] }] }
-    assert.deepEqual(
-      (await things.find({ holds })).map(({ id }) => id),
-      ['2'],
-    )
-  })
+    return async (holds) => (await things.find({ holds })).map(({ id }) => id)
+  }
 })

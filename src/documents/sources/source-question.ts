@@ -20,10 +20,11 @@ interface Begun {
 
 type Plan = 'kept' | 'planned'
 
-/** A question on its way: its plan, if the session has one to keep, and whether it had. */
+/** A question on its way: its plan, if the session has one to keep, and whether it had; `isPlain` to use nothing that is prepared. */
 interface Way extends Asked {
   readonly plan: Plan
   isKept: boolean
+  readonly isPlain: boolean
 }
 
 /** The session of a connection. */
@@ -79,7 +80,7 @@ export async function askReadOnly(
   const { text } = asked
   const slow = texts.get(text) ?? 0
   const keeps = asked.milliseconds > keptMilliseconds && slow < often
-  const way: Way = { ...asked, plan: keeps ? 'kept' : 'planned', isKept: false }
+  const way: Way = { ...asked, plan: keeps ? 'kept' : 'planned', isKept: false, isPlain: false }
   const began = performance.now()
   try {
     const rows = await askOnce(pool, signal, way, begun)
@@ -90,7 +91,7 @@ export async function askReadOnly(
     const code = error instanceof DatabaseError && !signal?.aborted ? error.code : undefined
     if (!(code === '57014' && way.isKept) && !forgotten.has(code)) throw error
     texts.set(text, 100 * often)
-    return await askOnce(pool, signal, { ...way, plan: 'planned' }, begun)
+    return await askOnce(pool, signal, { ...way, plan: 'planned', isPlain: forgotten.has(code) }, begun)
   }
 }
 
@@ -102,7 +103,8 @@ async function askOnce(pool: Pool, signal: AbortSignal | undefined, way: Way, be
   let session: Session | undefined
   const ask = async (client: PoolClient): Promise<Rows> => {
     try {
-      session = sessions.get(client) ?? (await sessionOf(client, begun))
+      session = way.isPlain ? undefined : sessions.get(client)
+      session ??= await sessionOf(client, begun, way)
       return await rowsOf(client, session, way, begun)
     } catch (error) {
       failure = error
@@ -122,9 +124,10 @@ async function askOnce(pool: Pool, signal: AbortSignal | undefined, way: Way, be
 async function sessionOf(
   client: PoolClient & { readonly processID?: number },
   { all }: Begun,
+  { isPlain }: Way,
 ): Promise<Session> {
   const { rows } = await client.query<{ id: number }>('SELECT pg_backend_pid() AS id')
-  const isOwn = rows[0]!.id === client.processID
+  const isOwn = rows[0]!.id === client.processID && !isPlain
   if (isOwn)
     for (const text of [...all, setting.planned, setting.kept, 'ROLLBACK'])
       await client.query({ name: nameOf(text), text })

@@ -121,6 +121,11 @@ function range(value: Value, operator: string, given: unknown, bind: Bind): stri
       const end = momentEnd(value, operator.startsWith('<'))
       return told(`${at} ${sign} ${bound} AND ${end}`, value)
     }
+    case 'text':
+      // With these, whatever else the other text has comes after them in UTF-16 as in UTF-8.
+      return !dialect.flat && typeof than === 'string' && /^[\u0001-\ud7ff]*$/.test(than)
+        ? told(`${dialect.text(textOf(value))} ${operator} ${dialect.constant(bind(than), 'text')}`, value)
+        : undefined
     default:
       return undefined
   }
