@@ -1,5 +1,6 @@
 /** What questions leave in the sessions of a source, and what they find there, with a pooler in between and without. */
 import assert from 'node:assert/strict'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { Stop } from '#leaf/stop.ts'
@@ -95,7 +96,7 @@ describe('the session of a source that is its own', { skip: noPostgres }, () => 
 
   async function open(
     t: TestContext,
-    before = 'SELECT 1',
+    { before = 'SELECT 1', more = {} }: { readonly before?: string; readonly more?: object } = {},
   ): Promise<{ readonly door: SourceDoor; readonly sql: (text: string) => Promise<void> }> {
     const { url, sql } = await openOffice(t, server, { before })
     const place = {
@@ -105,7 +106,7 @@ describe('the session of a source that is its own', { skip: noPostgres }, () => 
       user: 'reader',
     }
     const door = new SourceDoor(
-      { type: 'postgres', ...place, max_connections: 1 },
+      { type: 'postgres', ...place, max_connections: 1, ...more },
       () => Promise.resolve(''),
       () => undefined,
     )
@@ -157,12 +158,10 @@ describe('the session of a source that is its own', { skip: noPostgres }, () => 
   })
 
   it('plans anew what a kept plan does not answer in a while', async (t) => {
-    const { door } = await open(
-      t,
-      `CREATE FUNCTION erp.waits() RETURNS int LANGUAGE plpgsql AS
-         $$ BEGIN IF (SELECT count(*) > 0 FROM pg_prepared_statements WHERE statement = 'SELECT erp.waits()')
-           AND current_setting('plan_cache_mode') = 'auto' THEN PERFORM pg_sleep(8); END IF; RETURN 7; END $$`,
-    )
+    const before = `CREATE FUNCTION erp.waits() RETURNS int LANGUAGE plpgsql AS
+      $$ BEGIN IF (SELECT count(*) > 0 FROM pg_prepared_statements WHERE statement = 'SELECT erp.waits()')
+        AND current_setting('plan_cache_mode') = 'auto' THEN PERFORM pg_sleep(8); END IF; RETURN 7; END $$`
+    const { door } = await open(t, { before })
     const asked = door.queryable({ asker: ann, tells: false })
     const waits = async (): Promise<unknown> =>
       (await asked.rows({ text: 'SELECT erp.waits()', values: [] }))[0]
@@ -173,5 +172,27 @@ describe('the session of a source that is its own', { skip: noPostgres }, () => 
     const again = performance.now()
     for (let round = 0; round < 3; round++) assert.deepEqual(await waits(), [7])
     assert.ok(performance.now() - again < 900, 'and is not from then on')
+  })
+
+  it('is given up with its connection when nothing comes back, and the next question has another', async (t) => {
+    let isDeaf = false
+    const proxy = createServer((near) => {
+      const far = connect(server.port, '127.0.0.1')
+      for (const one of [near, far]) one.on('error', () => undefined)
+      near.pipe(far)
+      far.on('data', (data) => isDeaf || near.write(data))
+      near.on('close', () => far.destroy())
+    })
+    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve))
+    t.after(() => proxy.close())
+    const { port } = proxy.address() as AddressInfo
+    const { door } = await open(t, { more: { port, timeout_seconds: 1 } })
+    const asked = door.queryable({ asker: ann, tells: false })
+    const one = (): Promise<unknown> => asked.rows({ text: 'SELECT 1', values: [] })
+    assert.deepEqual(await one(), [[1]])
+    isDeaf = true
+    await assert.rejects(one(), /timeout/)
+    isDeaf = false
+    assert.deepEqual(await one(), [[1]])
   })
 })
