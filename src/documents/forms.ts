@@ -68,6 +68,8 @@ export async function documentForm(
 /** What a person may do with one document. */
 export interface PossibleDeeds {
   readonly document: DocumentView
+  /** What it is compared with before something that was confirmed is done. */
+  readonly version: string
   readonly submittable: boolean
   /** The verbs that are open to them, such as `submit`. */
   readonly verbs: ReadonlySet<
@@ -102,6 +104,7 @@ export async function possibleDeeds(
   type Verb = keyof typeof open
   return {
     document: viewOf(access, document),
+    version: versionOf(access, document),
     submittable,
     verbs: new Set((Object.keys(open) as Verb[]).filter((verb) => open[verb])),
     moves: workflow ? availableActions(access, workflow, document) : [],

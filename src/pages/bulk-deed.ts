@@ -4,9 +4,8 @@ import { randomId } from '#leaf/secrets.ts'
 import type { Principal } from '../core/principal.ts'
 import { accessFor, type Documents } from '../documents/documents.ts'
 import type { Field } from '../documents/platform/platform.ts'
-import { getDocument } from '../documents/asking/reading.ts'
+import { possibleDeeds } from '../documents/forms.ts'
 import { type Params, pathPart } from '../web/params.ts'
-import { orDash } from './call-subject.ts'
 import type { UserPageDeps } from './desk-endpoint.ts'
 import { choicesFor, typedField } from './document-inputs.ts'
 import { changesOf, requireUnchanged, steps } from './document-page.ts'
@@ -175,8 +174,8 @@ async function tried(deps: UserPageDeps, visit: Visit, asking: Asking, { name }:
     const result = await useTool(deps, principal, bulk.tool, args)
     const more = bulk.tool === 'update_document' ? {} : given
     const changes = await changesOf(deps, visit, { doctype, name }, { tried: result, more })
-    const { modified } = await getDocument(documentsFor(principal, deps), principal, doctype, name)
-    return { changes, modified: orDash(modified) }
+    const { version } = await possibleDeeds(documentsFor(principal, deps), principal, doctype, name)
+    return { changes, modified: version }
   })
 }
 

@@ -132,8 +132,8 @@ export async function requireUnchanged(
   seen: string | undefined,
 ): Promise<void> {
   if (seen === undefined) return
-  const { modified } = await getDocument(documentsFor(principal, deps), principal, doctype, name)
-  if (orDash(modified) !== seen)
+  const { version } = await possibleDeeds(documentsFor(principal, deps), principal, doctype, name)
+  if (version !== seen)
     throw new AppError('conflict', 'it was changed meanwhile; look at it again before you confirm')
 }
 
@@ -183,7 +183,6 @@ async function shownDocument(
   return {
     ...words,
     title: title ?? name,
-    modified: orDash(view['modified']),
     // The docstatus of a submittable doctype: 0 a draft, 1 submitted, 2 cancelled.
     state: type.submittable ? view['docstatus'] : undefined,
     times: [
@@ -240,11 +239,12 @@ async function offered(
   principal: Principal,
   { doctype, name }: Place,
 ) {
-  const { verbs, moves, document } = await possibleDeeds(documents, principal, doctype, name)
+  const { verbs, moves, document, version } = await possibleDeeds(documents, principal, doctype, name)
   const has = (verb: string): boolean => usableTool(deps, principal, toolOf[verb]!) !== undefined
   const may = Object.fromEntries([...verbs].map((verb) => [verb, has(verb)]))
   const asks = (verb: string): boolean => usableTool(deps, principal, toolOf[verb]!)?.confirm !== 'never'
   return {
+    modified: version,
     may: { ...may, unassign: may['assign'], detach: verbs.has('attach') && has('detach') },
     moves: has('move') ? moves.map(({ action }) => action) : [],
     stage: typeof document['workflow_state'] === 'string' ? document['workflow_state'] : '',
